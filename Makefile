@@ -1,0 +1,60 @@
+# The interface for people. CMake does the building; each target first installs what it needs.
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+VENV := $(BUILD)/venv
+PEERS := $(BUILD)/venv-peers
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := build
+.PHONY: build demo test bench parity install docs format tidy clean distclean help setup configure
+
+build: configure ## build the library and the command: build/stoker (the default)
+	@cmake --build $(BUILD) --parallel $(JOBS)
+
+demo: build ## make a data set of drawn shapes, run a pipeline on it, write a contact sheet
+	@tools/demo.sh $(BUILD)
+
+test: setup $(VENV)/.done ## everything that must hold: builds, sanitizers, model, checks
+	@BUILD=$(BUILD) tools/test.sh
+
+bench: build $(PEERS)/.done ## compare with the peers (installs them into build/venv-peers)
+	@$(PEERS)/bin/python bench/run.py --stoker $(BUILD)/stoker
+
+parity: build $(PEERS)/.done ## compare results with the installed TensorFlow and Pillow
+	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -p no:cacheprovider tests/parity
+
+install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+docs: build ## regenerate docs/ops.md, the man page and the completion from the declarations
+	@python3 tools/gen_docs.py $(BUILD)/stoker
+
+format: setup ## format all C in place
+	@tools/sources.sh | xargs clang-format -i
+
+tidy: configure ## run clang-tidy over the library and the command
+	@tools/sources.sh '*.c' | grep -E '^(src|cli)/' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet
+
+clean: ## remove what was compiled; keeps installed Python packages and the demo's data
+	@tools/clean.sh $(BUILD)
+
+distclean: ## remove the whole build directory
+	@rm -rf $(BUILD)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:
+	@tools/setup.sh packages
+
+configure: setup
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
+
+$(VENV)/.done: tools/requirements.txt | setup
+	@tools/setup.sh venv $(VENV) $<
+
+$(PEERS)/.done: tools/requirements-peers.txt | setup
+	@tools/setup.sh venv $(PEERS) $<

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_plan.c: `stoker plan`: how a chain will run, and why. */
+#include "commands.h"
+#include "operand.h"
+#include "report.h"
+
+#include <string.h>
+
+static int print_plan(const struct cli_args *args, const struct cli_chain *chain)
+{
+    struct stk_error err = { 0 };
+    char *plan = NULL;
+    if (stk_dataset_plan(chain->dataset, args->options, args->json, &plan, &err))
+        return cli_report(&err, chain, false);
+    size_t len = strlen(plan);
+    printf("%s%s", plan, len && plan[len - 1] == '\n' ? "" : "\n");
+    stk_text_free(plan);
+    return CLI_OK;
+}
+
+static int run(struct cli_args *args)
+{
+    struct cli_chain chain;
+    int code = cli_chain_open(&chain, args);
+    if (code == CLI_OK)
+        code = print_plan(args, &chain);
+    cli_chain_close(&chain);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    { "json", NULL, "print the plan as JSON", CLI_FLAG, offsetof(struct cli_args, json) },
+    { 0 },
+};
+
+const struct cli_command cli_plan = {
+    .name = "plan",
+    .operand = "CHAIN",
+    .summary = "Show how a chain will run: tree, classes, segments, and bytes, with reasons.",
+    .options = options,
+    .takes_run_options = true,
+    .run = run,
+};

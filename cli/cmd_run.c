@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_run.c: `stoker run`: reads everything, counts it, and says how fast it went. */
+#define _GNU_SOURCE
+#include "commands.h"
+#include "digest.h"
+#include "dump.h"
+#include "interrupt.h"
+#include "operand.h"
+#include "report.h"
+#include "summary.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Batches the run will deliver, or negative where nobody knows. */
+static int64_t expected_batches(const struct stk_dataset *dataset, const struct cli_args *args)
+{
+    int64_t count = stk_dataset_count(dataset), total = -1;
+    long long n_epochs = args->epochs ? strtoll(args->epochs, NULL, 10) : 1;
+    if (count < 0 || n_epochs <= 0 || __builtin_mul_overflow(count, (int64_t)n_epochs, &total))
+        total = args->take;
+    return args->take >= 0 && args->take < total ? args->take : total;
+}
+
+/* Takes batches until the end, an error, --take, or a reader that is gone; the status that ended
+ * it. */
+static int deliver(struct cli_summary *summary, struct cli_tally *tally, struct cli_digest *digest,
+                   struct stk_error *err)
+{
+    const struct cli_args *args = summary->args;
+    int status = STK_OK;
+    while (args->take < 0 || tally->batches < (uint64_t)args->take) {
+        struct stk_batch *batch = NULL;
+        status = stk_iterator_next(summary->it, &batch, err);
+        if (status)
+            break;
+        cli_tally_batch(tally, batch);
+        if (args->digest)
+            cli_digest_batch(digest, batch);
+        if (args->dump)
+            cli_dump_batch(stdout, batch);
+        stk_batch_unref(batch);
+        cli_progress(summary);
+        if (args->dump && cli_output_is_broken())
+            break;
+    }
+    cli_tally_end(tally, status == STK_END);
+    return status;
+}
+
+/* Dumped batches have stdout to themselves, so the text for people goes to stderr then. */
+static void print_results(const struct cli_summary *summary)
+{
+    const struct cli_args *args = summary->args;
+    if (args->json)
+        cli_summary_json(stdout, summary);
+    else if (!args->quiet)
+        cli_summary_print(args->dump ? stderr : stdout, summary);
+    if (args->digest && !args->json)
+        printf("digest %016" PRIx64 "\n", summary->digest);
+}
+
+/* What is left to say when the batches have ended; the exit code. */
+static int conclude(struct cli_summary *summary, const struct cli_chain *chain, int status,
+                    const struct stk_error *err, int signal)
+{
+    bool is_failed = status != STK_OK && status != STK_END && !signal;
+    fflush(stdout);
+    stk_iterator_stats(summary->it, &summary->stats);
+    summary->error = is_failed ? err : NULL;
+    if (!is_failed || summary->args->json)
+        print_results(summary);
+    if (!is_failed)
+        return signal ? 128 + signal : CLI_OK;
+    return cli_report(err, chain, true);
+}
+
+static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
+{
+    struct stk_error err = { 0 };
+    struct cli_interrupt interrupt;
+    struct cli_tally tally;
+    struct cli_digest digest;
+    struct cli_summary summary = {
+        .args = args,
+        .tally = &tally,
+        .total = expected_batches(chain->dataset, args),
+        .has_digest = args->digest,
+        .has_progress =
+            !args->quiet && isatty(STDERR_FILENO) && !(args->dump && isatty(STDOUT_FILENO)),
+    };
+    cli_digest_begin(&digest);
+    cli_interrupt_block(&interrupt);
+    cli_tally_begin(&tally, args->start);
+    if (stk_iterator_new(chain->dataset, args->options, &summary.it, &err))
+        return cli_report(&err, chain, false);
+    cli_interrupt_watch(&interrupt, summary.it);
+    int status = deliver(&summary, &tally, &digest, &err);
+    int signal = cli_interrupt_stop(&interrupt);
+    cli_progress_clear(&summary);
+    summary.digest = cli_digest_end(&digest);
+    int code = conclude(&summary, chain, status, &err, signal);
+    stk_iterator_free(summary.it);
+    return code;
+}
+
+static int run(struct cli_args *args)
+{
+    struct cli_chain chain;
+    int code = cli_chain_open(&chain, args);
+    if (code == CLI_OK)
+        code = run_dataset(args, &chain);
+    cli_chain_close(&chain);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    { "take", "N", "stop after N batches", CLI_COUNT, offsetof(struct cli_args, take) },
+    { "json", NULL, "print the summary as one JSON object", CLI_FLAG,
+      offsetof(struct cli_args, json) },
+    { "digest", NULL, "print a hash of everything delivered, in order", CLI_FLAG,
+      offsetof(struct cli_args, digest) },
+    { "dump", NULL, "print every batch as a line of JSON", CLI_FLAG,
+      offsetof(struct cli_args, dump) },
+    { "errors", NULL, "list the last skipped errors at the end", CLI_FLAG,
+      offsetof(struct cli_args, errors) },
+    { "quiet", NULL, "no progress line and no summary", CLI_FLAG,
+      offsetof(struct cli_args, quiet) },
+    { 0 },
+};
+
+const struct cli_command cli_run = {
+    .name = "run",
+    .operand = "CHAIN",
+    .summary = "Read everything a chain delivers and say how fast that went.",
+    .text =
+        "CHAIN is the text of a chain, the name of a recipe file that ends in .stk, or - for "
+        "standard\n"
+        "input:\n\n"
+        "    stoker run \"files('train/*/*.jpg').decode().resize(224, 224).batch(32)\" --epochs 2",
+    .options = options,
+    .takes_run_options = true,
+    .run = run,
+};

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.h: every command, one line each. */
+#pragma once
+#include "args.h"
+
+extern const struct cli_command cli_run, cli_head, cli_plan, cli_ops, cli_devices, cli_version;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interrupt.h: Ctrl-C (and SIGTERM) as a cancelled iterator. */
+#pragma once
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stoker/stoker.h>
+
+struct cli_interrupt {
+    sigset_t set;
+    pthread_t thread;
+    bool has_thread;
+    struct stk_iterator *it; /* set before the thread starts */
+    atomic_int signal;       /* written by the thread, read after it was joined */
+};
+
+/* Blocks the signals; to be called before the iterator starts its threads, which inherit the mask.
+ */
+void cli_interrupt_block(struct cli_interrupt *interrupt);
+
+/* Starts the thread that waits for them. Borrows the iterator until cli_interrupt_stop. */
+void cli_interrupt_watch(struct cli_interrupt *interrupt, struct stk_iterator *it);
+
+/* Ends the thread; returns the signal that came, or 0. */
+int cli_interrupt_stop(struct cli_interrupt *interrupt);

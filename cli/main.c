@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c: the stoker command: finds the command that was asked for and runs it. */
+#include "commands.h"
+#include "report.h"
+#include "tally.h"
+
+#include <signal.h>
+#include <string.h>
+
+enum { N_COMMANDS = 6 };
+
+static const struct cli_command *const commands[N_COMMANDS] = {
+    &cli_run, &cli_head, &cli_plan, &cli_ops, &cli_devices, &cli_version,
+};
+
+static void print_overview(void)
+{
+    printf("Usage: stoker COMMAND [options]\n\n"
+           "Takes data from storage to the training step, as fast as the machine allows.\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+    printf("  %-8s  %s\n", "help", "Explain a command: stoker help run.");
+    printf("\nExit codes: 0 done, 1 data or I/O error, 2 wrong usage or a chain that cannot run,\n"
+           "130 interrupted.\n");
+}
+
+/* Complains where there is none of that name. */
+static const struct cli_command *find_command(const char *name)
+{
+    const char *names[N_COMMANDS + 2];
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+        names[i] = commands[i]->name;
+    }
+    names[N_COMMANDS] = "help";
+    names[N_COMMANDS + 1] = NULL;
+    const char *near = cli_nearest(name, names);
+    if (strchr(name, '('))
+        cli_complain("a chain needs a command before it: stoker run \"%s\"", name);
+    else if (near)
+        cli_complain("unknown command '%s'; did you mean %s?", name, near);
+    else
+        cli_complain("unknown command '%s'; 'stoker help' lists them", name);
+    return NULL;
+}
+
+static int help(const char *name)
+{
+    const struct cli_command *command = name ? find_command(name) : NULL;
+    if (!name)
+        print_overview();
+    else if (command)
+        cli_args_help(command);
+    return name && !command ? CLI_USAGE : CLI_OK;
+}
+
+static int run_command(int argc, char **argv, double start)
+{
+    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return help(argv[2]);
+    const char *name = strcmp(argv[1], "--version") ? argv[1] : "version";
+    const struct cli_command *command = find_command(name);
+    if (!command)
+        return CLI_USAGE;
+    struct cli_args args = { .start = start, .take = -1, .n = 3 };
+    int code = cli_args_parse(command, argc - 2, argv + 2, &args);
+    if (code == CLI_OK && args.help)
+        cli_args_help(command);
+    else if (code == CLI_OK)
+        code = command->run(&args);
+    cli_args_free(&args);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    double start = cli_now();
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_overview();
+        return cli_output_finish(CLI_USAGE);
+    }
+    return cli_output_finish(run_command(argc, argv, start));
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* summary.c: the progress line, the summary, and the same as JSON. */
+#include "summary.h"
+
+#include "json_in.h"
+#include "report.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const double progress_interval = 0.2;
+
+static double per_second(double n, double seconds)
+{
+    return seconds > 0 ? n / seconds : 0;
+}
+
+static double megabytes(uint64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+/* "12.3k": three digits and a suffix. */
+static const char *short_number(char out[16], double value)
+{
+    static const char suffixes[] = " kMGT";
+    int i = 0;
+    for (; value >= 999.5 && suffixes[i + 1]; i++)
+        value /= 1000;
+    int decimals = i == 0 && value == (double)(int)value ? 0
+                   : value < 9.995                       ? 2
+                   : value < 99.95                       ? 1
+                                                         : 0;
+    snprintf(out, 16, "%.*f%.*s", decimals, value, i > 0, suffixes + i);
+    return out;
+}
+
+static void print_eta(const struct cli_summary *s)
+{
+    double done = (double)s->tally->batches, total = (double)s->total;
+    double rate = per_second(done, s->tally->last_batch - s->tally->begin);
+    if (s->total < 0 || rate <= 0)
+        return;
+    double left = done < total ? (total - done) / rate : 0;
+    int seconds = left < 1e6 ? (int)(left + 0.5) : 1000000;
+    if (seconds >= 3600)
+        fprintf(stderr, "  ETA %d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    else
+        fprintf(stderr, "  ETA %d:%02d", seconds / 60, seconds % 60);
+}
+
+void cli_progress(struct cli_summary *s)
+{
+    const struct cli_tally *tally = s->tally;
+    if (!s->has_progress || tally->last_batch < s->next_progress)
+        return;
+    s->next_progress = tally->last_batch + progress_interval;
+    stk_iterator_stats(s->it, &s->stats);
+    double rate = per_second((double)tally->elements, tally->last_batch - tally->begin);
+    char elements[16], speed[16];
+    fprintf(stderr, "\r%" PRIu64 " batches  %s elements  %s/s  %.1f MB read  %" PRIu64 " errors",
+            tally->batches, short_number(elements, (double)tally->elements),
+            short_number(speed, rate), megabytes(s->stats.bytes_read), s->stats.errors);
+    print_eta(s);
+    fputs("\033[K", stderr);
+    fflush(stderr);
+}
+
+void cli_progress_clear(struct cli_summary *s)
+{
+    if (s->has_progress)
+        fputs("\r\033[K", stderr);
+    s->has_progress = false;
+}
+
+/* The instruction set in force: what the library says, or else what was asked for. */
+static void cpu_name(const struct cli_summary *s, char *out, size_t size)
+{
+    char *text = stk_devices_json();
+    struct cli_json *devices = cli_json_parse(text);
+    const struct cli_json *cpu = cli_json_get(devices, "cpu");
+    const char *used = cli_json_text(cpu, "used");
+    snprintf(out, size, "%s", *used ? used : s->args->cpu ? s->args->cpu : "auto");
+    cli_json_free(devices);
+    stk_text_free(text);
+}
+
+static void label(FILE *file, const char *name)
+{
+    fprintf(file, "%s%-12s%s ", cli_style(file, CLI_BOLD), name, cli_style(file, CLI_PLAIN));
+}
+
+static void list_errors(FILE *file, const struct cli_summary *s)
+{
+    struct stk_error error;
+    for (uint64_t i = 0; stk_iterator_error(s->it, i, &error) == STK_OK; i++)
+        fprintf(file, "  %s\n", error.text);
+}
+
+void cli_summary_print(FILE *file, const struct cli_summary *s)
+{
+    const struct cli_tally *t = s->tally;
+    double seconds = t->end - t->start;
+    char cpu[32];
+    cpu_name(s, cpu, sizeof cpu);
+    label(file, "elements");
+    fprintf(file, "%" PRIu64 " in %" PRIu64 " batches, %" PRIu64 " epoch%s\n", t->elements,
+            t->batches, s->stats.epochs, s->stats.epochs == 1 ? "" : "s");
+    label(file, "rate");
+    fprintf(file, "%.1f elements/s in %.3f s; best epoch %.1f\n",
+            per_second((double)t->elements, seconds), seconds, t->best_rate);
+    if (t->batches) {
+        label(file, "first batch");
+        fprintf(file, "after %.3f s\n", t->first_batch_s);
+    }
+    label(file, "memory");
+    fprintf(file, "%.1f MB peak, %.1f MB of it anonymous; budget %.1f MB, %.1f MB used at most\n",
+            cli_peak_rss_mb(), t->peak_anon_mb, megabytes(s->stats.budget_bytes),
+            megabytes(s->stats.peak_bytes));
+    label(file, "read");
+    fprintf(file, "%.1f MB\n", megabytes(s->stats.bytes_read));
+    label(file, "workers");
+    fprintf(file, "%d, %s, %.2f s of cpu time\n", s->stats.workers, cpu, cli_cpu_seconds());
+    label(file, "errors");
+    fprintf(file, "%" PRIu64 "\n", s->stats.errors);
+    if (s->args->errors)
+        list_errors(file, s);
+}
+
+static void json_mallocs(FILE *file, const struct cli_tally *tally)
+{
+    double own, library;
+    if (cli_tally_mallocs(tally, &own, &library))
+        fprintf(file, ",\"mallocs_per_batch\":%.6g,\"library_mallocs_per_batch\":%.6g", own,
+                library);
+    else
+        fputs(",\"mallocs_per_batch\":null,\"library_mallocs_per_batch\":null", file);
+}
+
+static void json_errors(FILE *file, const struct cli_summary *s)
+{
+    struct stk_error error;
+    fputs(",\"error_list\":[", file);
+    for (uint64_t i = 0; stk_iterator_error(s->it, i, &error) == STK_OK; i++) {
+        if (i)
+            fputc(',', file);
+        cli_text_print(file, error.text, strlen(error.text));
+    }
+    fputc(']', file);
+}
+
+static void json_counts(FILE *file, const struct cli_summary *s)
+{
+    const struct stk_stats *stats = &s->stats;
+    char cpu[32];
+    cpu_name(s, cpu, sizeof cpu);
+    fprintf(file,
+            ",\"errors\":%" PRIu64 ",\"bytes_read\":%" PRIu64 ",\"workers\":%d,\"cpu\":\"%s\"",
+            stats->errors, stats->bytes_read, stats->workers, cpu);
+    fprintf(file,
+            ",\"budget_bytes\":%" PRIu64 ",\"used_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64,
+            stats->budget_bytes, stats->used_bytes, stats->peak_bytes);
+    fprintf(file, ",\"tickets\":%" PRIu64 ",\"direct_tickets\":%" PRIu64 ",\"cpu_seconds\":%.6f",
+            stats->tickets, stats->direct_tickets, cli_cpu_seconds());
+}
+
+void cli_summary_json(FILE *file, const struct cli_summary *s)
+{
+    const struct cli_tally *t = s->tally;
+    double seconds = t->end - t->start;
+    fprintf(file, "{\"elements\":%" PRIu64 ",\"batches\":%" PRIu64 ",\"epochs\":%" PRIu64,
+            t->elements, t->batches, s->stats.epochs);
+    fprintf(file, ",\"seconds\":%.6f,\"elements_per_s\":%.3f,\"best_epoch_elements_per_s\":%.3f",
+            seconds, per_second((double)t->elements, seconds), t->best_rate);
+    if (t->batches)
+        fprintf(file, ",\"first_batch_s\":%.6f", t->first_batch_s);
+    else
+        fputs(",\"first_batch_s\":null", file);
+    fprintf(file, ",\"peak_rss_mb\":%.3f,\"peak_anon_mb\":%.3f", cli_peak_rss_mb(),
+            t->peak_anon_mb);
+    json_mallocs(file, t);
+    json_counts(file, s);
+    if (s->has_digest)
+        fprintf(file, ",\"digest\":\"%016" PRIx64 "\"", s->digest);
+    if (s->args->errors)
+        json_errors(file, s);
+    if (s->error) {
+        fputs(",\"error\":", file);
+        cli_text_print(file, s->error->text, strlen(s->error->text));
+    }
+    fputs("}\n", file);
+}

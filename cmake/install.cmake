@@ -1,0 +1,23 @@
+# What `make install` puts where.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS stoker EXPORT stokerTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS stoker_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES include/stoker/stoker.h include/stoker/op.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stoker)
+
+# Relative, so that the installed tree can be moved.
+file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/stoker.pc.in stoker.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/stoker.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stoker)
+install(EXPORT stokerTargets NAMESPACE stoker:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/stokerConfig.cmake.in stokerConfig.cmake
+    INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(stokerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/stokerConfig.cmake ${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake
+    DESTINATION ${package_dir})
+
+install(FILES docs/stoker.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES tools/completion/stoker.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME stoker)

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op.h: what an op is. One const declaration per op; everything else is derived from it.
+ *
+ * An op's file holds a struct for its parameters, rows that describe them, and one `struct stk_op`:
+ *
+ *     struct scale { double factor, offset; const char *field; };
+ *     static const struct stk_param rows[] = {
+ *         STK_REAL_ROW(scale, factor, 1, -DBL_MAX, DBL_MAX, STK_REQUIRED, "multiplier"), …, STK_ROWS_END };
+ *     const struct stk_op stk__op_scale = { .decl = { "scale", 1, "Multiply and add.", …, rows, sizeof(struct scale) },
+ *         .infer = infer, .row = { .run = run } };
+ *
+ * Lifetimes:  params   filled by the parser, in the dataset's arena, constant
+ *             state    made by open() when the dataset is built, constant, shared by all iterators
+ *             thread   made by thread_open() per worker, row ops only
+ *             run      made by begin() per iterator, serial ops and stream sources only
+ *
+ * If infer accepted, running fails only on bad data, I/O or memory. Ops never print, exit, or block
+ * (unless flagged), hold no random state, and see neither graph nor executor.
+ */
+#ifndef STOKER_OP_H
+#define STOKER_OP_H
+
+#include <stoker/stoker.h>
+
+enum { STK_OP_ABI = 1, STK_MAX_FIELDS = 32, STK_MAX_INPUTS = 16 };
+
+/* ---- parameters ---- */
+
+enum stk_row_type {
+    STK_ROW_INT,     /* int64_t; STK_NONE and STK_AUTO when the row takes those words */
+    STK_ROW_REAL,    /* double; NaN for none */
+    STK_ROW_BOOL,    /* bool */
+    STK_ROW_TEXT,    /* const char *; a string or a bare word; NULL for none */
+    STK_ROW_CHOICE,  /* int: index into choices */
+    STK_ROW_NUMBERS, /* struct stk_numbers: a list of numbers, one number, or one of the choices */
+    STK_ROW_TEXTS,   /* struct stk_texts: a list of strings or one string */
+    STK_ROW_PAIRS,   /* struct stk_pairs: a map from names to names */
+    STK_ROW_VALUE,   /* const struct stk_value *: the value as parsed; the op reads it itself */
+    STK_ROW_CHAINS,  /* struct stk_chains: nested chains, which become further inputs of the op */
+};
+
+enum stk_row_flags {
+    STK_REQUIRED = 1 << 0,
+    STK_TAKES_NONE = 1 << 1, /* the word none */
+    STK_TAKES_AUTO = 1 << 2, /* the word auto */
+    STK_VARIADIC = 1 << 3,   /* gathers all remaining positional arguments; the last row that may */
+    STK_TUNABLE = 1 << 4,    /* a knob: changes speed or memory, never what is delivered */
+};
+
+#define STK_NONE INT64_MIN
+#define STK_AUTO (INT64_MIN + 1)
+
+struct stk_value; /* lang: a parsed value */
+
+struct stk_numbers {
+    const double *item;
+    int n;
+    int choice; /* index into the row's choices, or -1 when numbers were given */
+};
+struct stk_texts {
+    const char *const *item;
+    int n;
+};
+struct stk_pairs {
+    const char *const *name, *const *value;
+    int n;
+};
+struct stk_chains {
+    const struct stk_value *const *item;
+    int n;
+};
+
+struct stk_param {
+    const char *name, *help;
+    const char *const *choices; /* NULL-terminated labels: CHOICE, NUMBERS */
+    uint32_t offset;
+    uint8_t type, flags;
+    union {
+        int64_t i;
+        double r;
+        const char *s;
+    } def, lo, hi; /* bounds are inclusive: INT and REAL; n of items in NUMBERS, TEXTS (lo.i, hi.i) */
+};
+
+/* The field's C type is checked at compile time: a row over a field of another type has no matching
+ * _Generic arm and does not compile. */
+#define STK_ROW_FIELD(T, f, ctype)                                                                 \
+    .name = #f, .offset = (uint32_t)(offsetof(struct T, f) +                                       \
+                                     0 * sizeof(_Generic(((struct T *)0)->f, ctype : 1)))
+#define STK_INT_ROW(T, f, d, l, h, fl, text)                                                       \
+    { STK_ROW_FIELD(T, f, int64_t), .type = STK_ROW_INT, .flags = (fl), .def.i = (d),              \
+      .lo.i = (l), .hi.i = (h), .help = (text) }
+#define STK_REAL_ROW(T, f, d, l, h, fl, text)                                                      \
+    { STK_ROW_FIELD(T, f, double), .type = STK_ROW_REAL, .flags = (fl), .def.r = (d),              \
+      .lo.r = (l), .hi.r = (h), .help = (text) }
+#define STK_BOOL_ROW(T, f, d, fl, text)                                                            \
+    { STK_ROW_FIELD(T, f, bool), .type = STK_ROW_BOOL, .flags = (fl), .def.i = (d), .help = (text) }
+#define STK_TEXT_ROW(T, f, d, fl, text)                                                            \
+    { STK_ROW_FIELD(T, f, const char *), .type = STK_ROW_TEXT, .flags = (fl), .def.s = (d),        \
+      .help = (text) }
+#define STK_CHOICE_ROW(T, f, list, d, fl, text)                                                    \
+    { STK_ROW_FIELD(T, f, int), .type = STK_ROW_CHOICE, .flags = (fl), .choices = (list),          \
+      .def.i = (d), .help = (text) }
+#define STK_NUMBERS_ROW(T, f, list, l, h, fl, text)                                                \
+    { STK_ROW_FIELD(T, f, struct stk_numbers), .type = STK_ROW_NUMBERS, .flags = (fl),             \
+      .choices = (list), .lo.i = (l), .hi.i = (h), .help = (text) }
+#define STK_TEXTS_ROW(T, f, l, h, fl, text)                                                        \
+    { STK_ROW_FIELD(T, f, struct stk_texts), .type = STK_ROW_TEXTS, .flags = (fl), .lo.i = (l),    \
+      .hi.i = (h), .help = (text) }
+#define STK_PAIRS_ROW(T, f, fl, text)                                                              \
+    { STK_ROW_FIELD(T, f, struct stk_pairs), .type = STK_ROW_PAIRS, .flags = (fl), .help = (text) }
+#define STK_VALUE_ROW(T, f, fl, text)                                                              \
+    { STK_ROW_FIELD(T, f, const struct stk_value *), .type = STK_ROW_VALUE, .flags = (fl),         \
+      .help = (text) }
+#define STK_CHAINS_ROW(T, f, fl, text)                                                             \
+    { STK_ROW_FIELD(T, f, struct stk_chains), .type = STK_ROW_CHAINS, .flags = (fl),               \
+      .help = (text) }
+#define STK_ROWS_END { .name = NULL }
+
+/* What the language needs to know of anything that can be called in a chain. */
+struct stk_decl {
+    const char *name;
+    int version; /* rises when the same call starts to yield different data */
+    const char *summary, *doc; /* one sentence; paragraphs with at least one `example` line */
+    const struct stk_param *params; /* ends with a NULL name */
+    size_t params_size;
+};
+
+/* ---- types ---- */
+
+enum stk_field_flags {
+    STK_FIELD_PATH = 1 << 0, /* bytes that name a file: `read` is put in where content is wanted */
+    STK_FIELD_TEXT = 1 << 1, /* bytes that are text */
+};
+
+struct stk_field {
+    const char *name;
+    uint8_t kind, dtype, rank, flags;    /* bytes: dtype u8, rank 0. ragged: rank and shape of one value list, shape[0] = -1 */
+    int64_t shape[STK_MAX_RANK];         /* -1: differs between rows (shaped, ragged) */
+};
+
+struct stk_type {
+    int n_fields;
+    struct stk_field field[STK_MAX_FIELDS];
+};
+
+/* Bytes of one row of a fixed field. */
+STK_API size_t stk_field_bytes(const struct stk_field *field);
+
+/* Index of a field by name, or -1. */
+STK_API int stk_type_find(const struct stk_type *type, const char *name);
+
+/* ---- data ---- */
+
+struct stk_buffer; /* ref-counted bytes */
+
+/* Bytes of one row that is not fixed. owner NULL: scratch of this run; else this span holds a reference. */
+struct stk_span {
+    uint8_t *data;
+    size_t bytes;
+    struct stk_buffer *owner;
+};
+
+/* One field of many rows. Fixed: row i at data + i * stride. Otherwise span[i], and for shaped fields
+ * dims + i * rank. Data is 64-byte aligned at row 0 and may be read (not written) 64 bytes past its end. */
+struct stk_column {
+    uint8_t *data;
+    size_t stride;
+    struct stk_span *span;
+    int32_t *dims;
+    int rank;
+};
+
+struct stk_key {
+    uint64_t hi, lo;
+};
+
+/* where: the origin (source or indexed subtree of the plan) in the top 8 bits, position there below.
+ * path: hash of the repetition counters the row was made under. */
+struct stk_address {
+    uint64_t where, path;
+};
+
+enum { STK_LIVE = 0, STK_DEAD = 1, STK_BAD = 2 }; /* values of a mask */
+
+struct stk_fault; /* why a row is bad; belongs to the executor */
+
+/* A run of rows by column. */
+struct stk_chunk {
+    const struct stk_type *type;
+    int cap, n;
+    int n_bad;                   /* rows whose mask is STK_BAD */
+    struct stk_address *address; /* [cap] */
+    struct stk_key *key;         /* [cap], or NULL where nothing downstream draws random numbers */
+    uint8_t *mask;               /* [cap] */
+    struct stk_column *column;   /* [type->n_fields] */
+    struct stk_fault *faults;    /* of bad rows */
+};
+
+/* Copies n rows, with keys, addresses, masks and faults, taking new references where spans have owners.
+ * Between two chunks of one type; does not change n of either. */
+STK_API void stk_chunk_copy(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n);
+
+/* Drops the references of n rows, which are then unset. */
+STK_API void stk_chunk_drop(struct stk_chunk *chunk, int from, int n);
+
+/* ---- inference ---- */
+
+enum stk_class { STK_INDEXED, STK_ADDRESSED, STK_STREAM };
+
+struct stk_infer {
+    const void *params;
+    int n_inputs;
+    const struct stk_type *in[STK_MAX_INPUTS];
+    int64_t in_count[STK_MAX_INPUTS]; /* elements, STK_INFINITE_COUNT, STK_UNKNOWN_COUNT */
+    int rank, world; /* of the run's options; world 0 (a dataset alone) counts as one shard */
+    /* to fill in */
+    struct stk_type *out;
+    int from[STK_MAX_FIELDS]; /* row ops, zip: out field f is this field of the input (zip: of all inputs'
+                                 fields counted through), untouched; -1: the op writes it */
+    int64_t count;            /* preset to that of the first input; row ops that mark rows dead: unknown */
+    int read_field;           /* preset to -1; set it (and return STK_OK) to have `read` put in before this
+                                 op on that field of the input */
+    size_t scratch_bytes;     /* estimate per row, for the budget */
+    void *state;              /* what open made; infer may make or replace it (from the arena) */
+    struct stk_arena *arena;  /* the dataset's: for names and shapes that must outlive infer */
+};
+
+struct stk_arena;
+STK_API void *stk_arena_alloc(struct stk_arena *arena, size_t bytes); /* NULL when out of memory */
+STK_API char *stk_arena_text(struct stk_arena *arena, const char *text);
+
+/* Writes a message and returns code. The caller of infer and open adds op name and place. */
+STK_API int stk_fail(struct stk_error *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Helpers for infer. Copies in[0] to out, every field untouched. */
+STK_API void stk_infer_pass(struct stk_infer *inf);
+
+/* The field an op works on: `name` if given, else the only one `fits` accepts (-1 and a message that lists
+ * the candidates when there is none or more than one). */
+STK_API int stk_infer_pick(const struct stk_infer *inf, const char *name,
+                           bool (*fits)(const struct stk_field *), const char *what,
+                           struct stk_error *err);
+
+/* ---- the four tables ---- */
+
+struct stk_scratch; /* memory of the worker, reset after each run */
+
+/* One run of a row op over n rows. Rows whose mask is not STK_LIVE are left alone. */
+struct stk_rows {
+    const void *params, *state;
+    void *thread;
+    const struct stk_type *in_type, *out_type;
+    int n;
+    const struct stk_column *in; /* all fields of the input */
+    struct stk_column *out;      /* [out_type->n_fields]; only those with from[f] < 0 are to be written.
+                                    Fixed columns have their memory; span and dims arrays exist, rows' bytes
+                                    come from stk_rows_alloc or stay where an input span points */
+    uint8_t *mask;
+    const struct stk_key *key;   /* ops flagged STK_RANDOM */
+    uint64_t seed;               /* of the run, mixed with the op's ordinal */
+    struct stk_scratch *scratch;
+};
+
+/* Memory until the end of this run, 64-byte aligned with 64 readable bytes behind; NULL when there is none. */
+STK_API void *stk_rows_alloc(struct stk_rows *rows, size_t bytes);
+
+/* Marks a row bad. The message is the cause alone; op, file and element are added. */
+STK_API void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The i-th four random words of a row for an op with the user's seed: pure in all arguments. */
+STK_API void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
+                             uint32_t words[4]);
+
+struct stk_row_table {
+    int (*thread_open)(const void *params, const void *state, void **thread, struct stk_error *err);
+    void (*thread_close)(void *thread);
+    int (*run)(struct stk_rows *rows); /* 0, or STK_MEMORY; everything else marks rows */
+};
+
+/* Order over indexed inputs: which positions of the input the output's positions are. */
+struct stk_order_run {
+    const void *params, *state;
+    const int64_t *in_count;
+    int n_inputs;
+    uint64_t seed; /* of the run, mixed with the op's ordinal */
+    int rank, world; /* as in stk_infer */
+};
+struct stk_order_table {
+    int (*count)(const struct stk_infer *inf, int64_t *out, struct stk_error *err);
+    /* Rewrites n output positions (and their repetition paths) to input positions in place. Ops with more
+     * inputs set input[i]; NULL table entry `at` with more inputs: every input at the same position. */
+    void (*at)(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path, uint8_t *input);
+};
+
+/* A serial stage is a pump in the manner of zlib: step eats rows and fills `out` until one of the two is
+ * exhausted and keeps its place; flush is called again until it says true. Rows may have no columns at all
+ * (addresses only). A bad row is a row for ops that keep rows; ops that combine rows pass it on. */
+struct stk_serial_begin {
+    const void *params, *state;
+    uint64_t seed; /* of the run, mixed with the op's ordinal */
+    struct stk_chunk *(*chunk_new)(void *ctx, int cap); /* of the input's type, charged; NULL: no memory */
+    void (*chunk_free)(void *ctx, struct stk_chunk *chunk);
+    void *ctx;
+    int rank, world; /* of the run's options */
+};
+struct stk_serial_table {
+    int (*begin)(const struct stk_serial_begin *begin, void **run, struct stk_error *err);
+    void (*end)(void *run);
+    void (*next_epoch)(void *run, uint64_t path); /* before the first row of every epoch */
+    int (*step)(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out);
+    bool (*flush)(void *run, struct stk_chunk *out);
+    bool (*is_closed)(const void *run); /* true: needs no more rows of this epoch; may be NULL */
+    uint64_t (*held_rows)(const void *params); /* rows kept at most, for the budget; may be NULL */
+};
+
+struct stk_source_table {
+    int64_t (*count)(const void *state); /* indexed */
+    /* Writes rows `index[0..n)` to the columns; fixed columns have memory, others have span arrays whose
+     * bytes may belong to the state (owner NULL, valid while the dataset lives). Marks rows through mask. */
+    int (*rows)(const struct stk_rows *rows, const uint64_t *index);
+    /* stream: begin → next… → STK_END; rewind starts again. next appends rows to `out` and stops when it is
+     * full; a return other than STK_OK and STK_END breaks the stream. */
+    int (*begin)(const void *params, const void *state, void **run, struct stk_error *err);
+    int (*rewind)(void *run, struct stk_error *err);
+    int (*next)(void *run, struct stk_chunk *out, struct stk_error *err);
+    void (*end)(void *run);
+    /* "train/cat/7.jpg" or "words.txt, line 12" for messages; index is what the row's address holds. */
+    void (*describe)(const void *state, uint64_t index, char *text, size_t size);
+    const char *(*class_name)(const void *state, const char *field, int64_t value);
+};
+
+/* ---- the declaration ---- */
+
+enum stk_op_flags {
+    STK_OP_RANDOM = 1 << 0,   /* draws random numbers: rows need keys */
+    STK_OP_HEAVY = 1 << 1,    /* worth a ticket per row */
+    STK_OP_FILTER = 1 << 2,   /* may mark rows dead */
+    STK_OP_ROOT = 1 << 3,     /* begins a chain; no receiver */
+    STK_OP_FETCH = 1 << 4,    /* carried out by the executor's I/O: `read` */
+    STK_OP_BATCH = 1 << 5,    /* carried out by the executor */
+    STK_OP_PREFETCH = 1 << 6, /* carried out by the executor */
+    STK_OP_REPEAT = 1 << 7,   /* a new pass over its input; order table when indexed */
+    STK_OP_MULTI = 1 << 8,    /* more inputs than one: ALL at the same position (zip) or one after the other */
+    STK_OP_ADDRESSES = 1 << 9, /* serial, and works on addresses alone: keeps an indexed input addressed */
+};
+
+enum stk_mode { STK_MODE_EITHER, STK_MODE_ORDER, STK_MODE_SERIAL };
+
+struct stk_op {
+    struct stk_decl decl;
+    uint32_t flags;
+    /* Ops with both tables: order where the inputs are indexed, else serial; `mode` decides otherwise. */
+    enum stk_mode (*mode)(const void *params);
+    /* Order ops that must look at one field of every row when the dataset is built (split by a field):
+     * its name or NULL, and what to do with a hash of each row's value. */
+    const char *(*scan_field)(const void *params);
+    int (*scan)(const void *params, struct stk_arena *arena, const uint64_t *hash, int64_t n,
+                void **state, struct stk_error *err);
+    const char *exclusive; /* lock group of a library that admits one thread at a time, or NULL */
+    int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
+    void (*close)(void *state);
+    int (*infer)(struct stk_infer *inf, struct stk_error *err);
+    struct stk_row_table row;
+    struct stk_order_table order;
+    struct stk_serial_table serial;
+    struct stk_source_table source;
+};
+
+#endif

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api.h: what the files of this room share. */
+#pragma once
+#include "exec/options.h"
+
+const struct stk__options *stk__options_of(const struct stk_options *options); /* NULL for NULL */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.c: the public functions on datasets and options. */
+#include "api/api.h"
+#include "base/error.h"
+#include "exec/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *stk_version(void) { return STOKER_VERSION; }
+
+void stk_text_free(char *text) { free(text); }
+
+/* ---- options ---- */
+
+struct stk_options {
+    struct stk__options values;
+};
+
+struct stk_options *stk_options_new(void)
+{
+    struct stk_options *options = malloc(sizeof *options);
+    if (options)
+        options->values = stk__options_default();
+    return options;
+}
+
+int stk_options_set(struct stk_options *options, const char *name, const char *value,
+                    struct stk_error *err)
+{
+    return stk__options_set(&options->values, name, value, err);
+}
+
+void stk_options_free(struct stk_options *options) { free(options); }
+
+/* ---- datasets ---- */
+
+int stk_dataset_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
+                    struct stk_error *err)
+{
+    return stk__graph_new(text, objects, out, err);
+}
+
+int stk_dataset_then(const struct stk_dataset *dataset, const char *calls, struct stk_dataset **out,
+                     struct stk_error *err)
+{
+    struct stk__text text = { 0 };
+    int rc = stk__print_value(dataset->value, stk__ops_namespace(), STK__SHORT, &text, err);
+    if (!rc)
+        stk__text_add(&text, ".%s", calls);
+    if (!rc && text.failed)
+        rc = stk__out_of_memory(err);
+    size_t before = text.len - strlen(calls);
+    if (!rc) {
+        rc = stk__graph_new(text.data, NULL, out, err);
+        if (rc && err && err->len)
+            err->at = err->at >= before ? err->at - (uint32_t)before : 0; /* the place in `calls` */
+    }
+    stk__text_free(&text);
+    return rc;
+}
+
+char *stk_dataset_text(const struct stk_dataset *dataset, bool canonical)
+{
+    struct stk__text text = { 0 };
+    int rc = stk__print_value(dataset->value, stk__ops_namespace(),
+                              canonical ? STK__CANONICAL : STK__SHORT, &text, NULL);
+    if (rc) {
+        stk__text_free(&text);
+        return NULL;
+    }
+    return stk__text_take(&text);
+}
+
+int64_t stk_dataset_count(const struct stk_dataset *dataset) { return dataset->root->count; }
+
+int stk_dataset_n_fields(const struct stk_dataset *dataset) { return dataset->root->type.n_fields; }
+
+int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_field_info *out)
+{
+    const struct stk_type *type = &dataset->root->type;
+    if (index < 0 || index >= type->n_fields)
+        return STK_VALUE;
+    const struct stk_field *field = &type->field[index];
+    *out = (struct stk_field_info){ .name = field->name, .kind = field->kind, .dtype = field->dtype,
+                                    .rank = field->rank };
+    memcpy(out->shape, field->shape, sizeof out->shape);
+    return STK_OK;
+}
+
+const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char *field, int64_t value)
+{
+    int f = stk_type_find(&dataset->root->type, field);
+    const struct stk__node *source = f < 0 ? NULL : stk__graph_trace(dataset->root, f);
+    if (!source || !source->op->source.class_name)
+        return NULL;
+    return source->op->source.class_name(source->state, field, value);
+}
+
+int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options, bool json,
+                     char **out, struct stk_error *err)
+{
+    struct stk__options values = options ? options->values : stk__options_default();
+    struct stk__plan *plan;
+    struct stk__text text = { 0 };
+    int rc = stk__plan_new((struct stk_dataset *)(uintptr_t)dataset, &values, &plan, err);
+    if (rc)
+        return rc;
+    if (json)
+        stk__plan_json(plan, &text);
+    else
+        stk__plan_text(plan, &text);
+    stk__plan_unref(plan);
+    *out = stk__text_take(&text);
+    return *out ? STK_OK : stk__out_of_memory(err);
+}
+
+const struct stk__options *stk__options_of(const struct stk_options *options)
+{
+    return options ? &options->values : NULL;
+}

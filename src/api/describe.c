@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* describe.c: the ops and the machine as JSON. */
+#define _GNU_SOURCE
+#include "api/api.h"
+#include "base/cpu.h"
+#include "op/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+char *stk_ops_json(void)
+{
+    struct stk__text out = { 0 };
+    const struct stk__namespace *ns = stk__ops_namespace();
+    stk__text_add(&out, "[");
+    for (int i = 0; i < ns->n_decls; i++) {
+        stk__text_add(&out, "%s", i ? ",\n " : "");
+        stk__decl_json(ns->decl[i], &out);
+    }
+    stk__text_add(&out, "]");
+    return stk__text_take(&out);
+}
+
+static void add_model(struct stk__text *out)
+{
+    char line[256], *name = NULL;
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && !name && fgets(line, sizeof line, f))
+        if (!strncmp(line, "model name", 10) && strchr(line, ':'))
+            name = strchr(line, ':') + 2;
+    if (name)
+        name[strcspn(name, "\n")] = 0;
+    stk__text_add(out, "\"model\": ");
+    stk__text_add_json(out, name ? name : "unknown", strlen(name ? name : "unknown"));
+    if (f)
+        fclose(f);
+}
+
+static void add_levels(struct stk__text *out)
+{
+    stk__text_add(out, ", \"levels\": [");
+    for (int i = 0; i <= (int)stk__cpu_best(); i++)
+        stk__text_add(out, "%s\"%s\"", i ? ", " : "", stk__cpu_level_names[i]);
+    stk__text_add(out, "], \"best\": \"%s\", \"used\": \"%s\", \"why\": \"%s\"",
+                  stk__cpu_level_names[stk__cpu_best()], stk__cpu_level_names[stk__cpu_level()],
+                  stk__cpu_level() == stk__cpu_best() ? "the best this machine has"
+                                                      : "limited by the caller");
+}
+
+static long cache_bytes(int name)
+{
+    long bytes = sysconf(name);
+    return bytes > 0 ? bytes : 0;
+}
+
+char *stk_devices_json(void)
+{
+    struct stk__text out = { 0 };
+    const char *why;
+    int cores = stk__cpu_cores(&why);
+    struct stk__options options = stk__options_default();
+    stk__options_resolve(&options);
+    stk__text_add(&out, "{\"cpu\": {");
+    add_model(&out);
+    add_levels(&out);
+    stk__text_add(&out, "},\n \"cores\": {\"online\": %d, \"usable\": %d, \"why\": \"%s\"},\n", get_nprocs(),
+                  cores, why);
+    stk__text_add(&out, " \"caches\": {\"l1d_bytes\": %ld, \"l2_bytes\": %ld, \"l3_bytes\": %ld},\n",
+                  cache_bytes(_SC_LEVEL1_DCACHE_SIZE), cache_bytes(_SC_LEVEL2_CACHE_SIZE),
+                  cache_bytes(_SC_LEVEL3_CACHE_SIZE));
+    stk__text_add(&out, " \"memory\": {\"free_bytes\": %lld, \"default_budget_bytes\": %lld}}",
+                  (long long)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE), (long long)options.memory);
+    return stk__text_take(&out);
+}

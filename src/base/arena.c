@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c: bump allocation in a list of blocks. */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, TAIL = 64 };
+
+struct stk__arena_block {
+    struct stk__arena_block *next;
+    size_t bytes;
+    _Alignas(ALIGN) unsigned char data[];
+};
+
+void stk__arena_init(struct stk_arena *arena, size_t block_bytes)
+{
+    *arena = (struct stk_arena){ .block_bytes = block_bytes };
+}
+
+void stk__arena_free(struct stk_arena *arena)
+{
+    for (struct stk__arena_block *b = arena->first, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    stk__arena_init(arena, arena->block_bytes);
+}
+
+static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
+{
+    size_t size = arena->block_bytes;
+    while (size < bytes)
+        size *= 2;
+    struct stk__arena_block *b = NULL;
+    if (size > SIZE_MAX - sizeof *b - TAIL)
+        return NULL;
+    size_t total = (sizeof *b + size + TAIL + ALIGN - 1) / ALIGN * ALIGN;
+    b = aligned_alloc(ALIGN, total);
+    if (!b)
+        return NULL;
+    memset(b->data + size, 0, TAIL);
+    b->bytes = size;
+    arena->total_bytes += total;
+    return b;
+}
+
+void *stk__arena_take(struct stk_arena *arena, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 4)
+        return NULL;
+    size_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    struct stk__arena_block *b = arena->current;
+    size_t used = arena->used;
+    while (b && used + need > b->bytes && b->next) {
+        b = b->next;
+        used = 0;
+    }
+    if (!b || used + need > b->bytes) {
+        struct stk__arena_block *fresh = block_new(arena, need);
+        if (!fresh)
+            return NULL;
+        fresh->next = NULL;
+        *(b ? &b->next : &arena->first) = fresh;
+        b = fresh;
+        used = 0;
+    }
+    arena->current = b;
+    arena->used = used + need;
+    return b->data + used;
+}
+
+void *stk_arena_alloc(struct stk_arena *arena, size_t bytes)
+{
+    void *at = stk__arena_take(arena, bytes);
+    if (at)
+        memset(at, 0, bytes);
+    return at;
+}
+
+char *stk__arena_text_n(struct stk_arena *arena, const char *text, size_t len)
+{
+    char *copy = stk__arena_take(arena, len + 1);
+    if (copy) {
+        memcpy(copy, text, len);
+        copy[len] = 0;
+    }
+    return copy;
+}
+
+char *stk_arena_text(struct stk_arena *arena, const char *text)
+{
+    return stk__arena_text_n(arena, text, strlen(text));
+}
+
+char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (len < 0)
+        return NULL;
+    char *text = stk__arena_take(arena, (size_t)len + 1);
+    if (!text)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(text, (size_t)len + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+struct stk__arena_mark stk__arena_mark(const struct stk_arena *arena)
+{
+    return (struct stk__arena_mark){ arena->current, arena->used };
+}
+
+void stk__arena_rewind(struct stk_arena *arena, struct stk__arena_mark mark)
+{
+    arena->current = mark.block ? mark.block : arena->first;
+    arena->used = mark.block ? mark.used : 0;
+}

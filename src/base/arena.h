@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.h: memory that is freed all at once (a dataset), or rewound and used again (a worker's scratch). */
+#pragma once
+#include <stoker/op.h>
+
+struct stk_arena {
+    struct stk__arena_block *first, *current;
+    size_t used;        /* of the current block */
+    size_t total_bytes; /* of all blocks, for the budget */
+    size_t block_bytes;
+};
+
+/* block_bytes: size of the first block; later ones grow. */
+void stk__arena_init(struct stk_arena *arena, size_t block_bytes);
+void stk__arena_free(struct stk_arena *arena);
+
+/* 64-byte aligned, with 64 readable bytes behind; not cleared. */
+void *stk__arena_take(struct stk_arena *arena, size_t bytes);
+
+/* stk_arena_alloc (op.h) is the same, cleared. */
+
+char *stk__arena_text_n(struct stk_arena *arena, const char *text, size_t len);
+char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A place to go back to; everything taken since is free again, blocks are kept. */
+struct stk__arena_mark {
+    struct stk__arena_block *block;
+    size_t used;
+};
+struct stk__arena_mark stk__arena_mark(const struct stk_arena *arena);
+void stk__arena_rewind(struct stk_arena *arena, struct stk__arena_mark mark);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buffer.c: pools with size classes a quarter of a power of two apart. */
+#include "base/buffer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, TAIL = 64, N_CLASSES = 4 * 48, MIN_SHIFT = 8 };
+
+struct stk__pool {
+    pthread_mutex_t lock; /* guards all that follows */
+    int refs;             /* the owner's and one per buffer in use */
+    size_t bytes, kept_bytes;
+    struct stk_buffer *kept[N_CLASSES];
+};
+
+/* The class whose size is the smallest that holds `bytes`: 256, 320, 384, 448, 512, 640, … */
+static int class_of(size_t bytes, size_t *size)
+{
+    int shift = MIN_SHIFT;
+    while (bytes > (size_t)1 << (shift + 1) && shift < 54)
+        shift++;
+    for (int quarter = 0; quarter < 4; quarter++) {
+        *size = ((size_t)1 << shift) + (size_t)quarter * ((size_t)1 << (shift - 2));
+        if (bytes <= *size)
+            return 4 * (shift - MIN_SHIFT) + quarter;
+    }
+    *size = (size_t)1 << (shift + 1);
+    return 4 * (shift - MIN_SHIFT) + 4;
+}
+
+struct stk__pool *stk__pool_new(void)
+{
+    struct stk__pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return NULL;
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->refs = 1;
+    return pool;
+}
+
+static void buffer_free(struct stk_buffer *buffer)
+{
+    free(buffer->data);
+    free(buffer);
+}
+
+/* Called with the lock held; returns a list to free outside it. */
+static struct stk_buffer *cut_kept(struct stk__pool *pool, size_t keep_bytes)
+{
+    struct stk_buffer *cut = NULL;
+    for (int c = N_CLASSES - 1; c >= 0 && pool->kept_bytes > keep_bytes; c--) {
+        while (pool->kept[c] && pool->kept_bytes > keep_bytes) {
+            struct stk_buffer *b = pool->kept[c];
+            pool->kept[c] = b->next;
+            pool->kept_bytes -= b->capacity;
+            pool->bytes -= b->capacity;
+            b->next = cut;
+            cut = b;
+        }
+    }
+    return cut;
+}
+
+static void free_list(struct stk_buffer *list)
+{
+    for (struct stk_buffer *next; list; list = next) {
+        next = list->next;
+        buffer_free(list);
+    }
+}
+
+static void drop_ref(struct stk__pool *pool) /* called with the lock held, leaves it released */
+{
+    bool is_last = --pool->refs == 0;
+    struct stk_buffer *cut = is_last ? cut_kept(pool, 0) : NULL;
+    pthread_mutex_unlock(&pool->lock);
+    free_list(cut);
+    if (is_last) {
+        pthread_mutex_destroy(&pool->lock);
+        free(pool);
+    }
+}
+
+void stk__pool_unref(struct stk__pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    drop_ref(pool);
+}
+
+void stk__pool_trim(struct stk__pool *pool, size_t keep_bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    struct stk_buffer *cut = cut_kept(pool, keep_bytes);
+    pthread_mutex_unlock(&pool->lock);
+    free_list(cut);
+}
+
+size_t stk__pool_bytes(struct stk__pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    size_t bytes = pool->bytes;
+    pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}
+
+static struct stk_buffer *buffer_alloc(size_t capacity)
+{
+    struct stk_buffer *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    size_t total = (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN;
+    b->data = aligned_alloc(ALIGN, total);
+    if (!b->data) {
+        free(b);
+        return NULL;
+    }
+    memset(b->data + capacity, 0, total - capacity);
+    b->capacity = capacity;
+    b->memory = STK_HEAP;
+    return b;
+}
+
+struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
+{
+    size_t size;
+    if (bytes > (size_t)1 << 46)
+        return NULL;
+    int c = class_of(bytes, &size);
+    pthread_mutex_lock(&pool->lock);
+    struct stk_buffer *b = pool->kept[c];
+    if (b) {
+        pool->kept[c] = b->next;
+        pool->kept_bytes -= b->capacity;
+    } else {
+        pool->bytes += size;
+    }
+    pool->refs++;
+    pthread_mutex_unlock(&pool->lock);
+    if (!b && !(b = buffer_alloc(size))) {
+        pthread_mutex_lock(&pool->lock);
+        pool->bytes -= size;
+        drop_ref(pool);
+        return NULL;
+    }
+    b->bytes = bytes;
+    b->pool = pool;
+    b->next = NULL;
+    atomic_store_explicit(&b->refs, 1, memory_order_relaxed);
+    return b;
+}
+
+void stk__buffer_unref(struct stk_buffer *b)
+{
+    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    struct stk__pool *pool = b->pool;
+    if (!pool) {
+        if (b->release)
+            b->release(b->context);
+        free(b);
+        return;
+    }
+    size_t size;
+    int c = class_of(b->capacity, &size);
+    pthread_mutex_lock(&pool->lock);
+    b->next = pool->kept[c];
+    pool->kept[c] = b;
+    pool->kept_bytes += b->capacity;
+    drop_ref(pool);
+}

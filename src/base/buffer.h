@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buffer.h: ref-counted bytes and the pools they return to.
+ *
+ * A buffer is 64-byte aligned and readable 64 bytes past its end. The last unref gives it back to its pool,
+ * which keeps it for the next taker of about that size; a pool lives as long as the last of its buffers, so a
+ * delivered batch may outlive its iterator.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stoker/op.h>
+
+struct stk__pool;
+
+struct stk_buffer {
+    atomic_int refs; /* pairs with itself: acq_rel on the last unref */
+    int memory;      /* enum stk_memory */
+    uint8_t *data;
+    size_t bytes, capacity; /* bytes: in use */
+    struct stk__pool *pool; /* NULL for foreign memory */
+    struct stk_buffer *next;
+    void (*release)(void *context); /* foreign memory */
+    void *context;
+};
+
+/* Returns new. Thread-safe from here on. */
+struct stk__pool *stk__pool_new(void);
+void stk__pool_unref(struct stk__pool *pool);
+
+/* Frees what is kept beyond `keep_bytes`. */
+void stk__pool_trim(struct stk__pool *pool, size_t keep_bytes);
+
+/* Bytes in buffers, used or kept. */
+size_t stk__pool_bytes(struct stk__pool *pool);
+
+/* Returns new with at least `bytes` capacity, contents undefined; NULL when out of memory. */
+struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes);
+
+static inline struct stk_buffer *stk__buffer_ref(struct stk_buffer *buffer)
+{
+    atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+    return buffer;
+}
+
+void stk__buffer_unref(struct stk_buffer *buffer); /* NULL is fine */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chunk.h: making chunks, and the faults of their rows. The struct itself is in op.h. */
+#pragma once
+#include "base/buffer.h"
+
+/* Why a row is bad. In a chunk's list, in no order. */
+struct stk_fault {
+    struct stk_fault *next;
+    int row, code;
+    const char *op; /* static: the op that found it, or NULL */
+    char text[STK_ERROR_TEXT];
+};
+
+/* The bytes stk__chunk_new takes, for the budget; rows' own bytes (spans) not counted. */
+size_t stk__chunk_bytes(const struct stk_type *type, int cap, bool has_keys);
+
+/* Returns new, empty; NULL when out of memory. Borrows type. */
+struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, bool has_keys);
+void stk__chunk_free(struct stk_chunk *chunk);
+
+/* Drops rows, faults and counts, keeps the memory. */
+void stk__chunk_clear(struct stk_chunk *chunk);
+
+/* Lists of faults. Without memory for one it is left out: a bad row without a fault is "out of memory". */
+void stk__fault_add(struct stk_fault **list, int row, int code, const char *op,
+                    const char *text);
+const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row);
+void stk__faults_free(struct stk_fault *faults);
+
+/* Marks a row bad with a message. */
+void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op, const char *text);
+
+/* The fault of a bad row, or NULL. */
+const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int row);
+
+/* As stk_chunk_copy without masks and faults; inside one chunk rows are moved (at <= from). */
+void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n);
+
+/* Moves those of the first n rows that are not dead to the front; returns how many are left. */
+int stk__chunk_compact(struct stk_chunk *chunk, int n);
+
+/* Gives every span in rows [at, at + n) that has no owner one from the pool; false when out of memory. */
+bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *pool);
+
+/* Copies n rows of `src` as the fields of `dst` from `field` on: zip. The rows of field 0 set address, key and
+ * mask, further ones are joined to them. */
+void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src, int from, int n);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c: growing strings and locale-free numbers. */
+#define _GNU_SOURCE
+#include "base/text.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct stk__text *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    size_t need = text->len + more + 1;
+    if (need <= text->cap)
+        return true;
+    size_t cap = text->cap ? text->cap : 64;
+    while (cap < need)
+        cap *= 2;
+    char *data = realloc(text->data, cap);
+    if (!data) {
+        stk__text_free(text);
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->cap = cap;
+    return true;
+}
+
+void stk__text_add_n(struct stk__text *text, const char *data, size_t len)
+{
+    if (!reserve(text, len))
+        return;
+    memcpy(text->data + text->len, data, len);
+    text->len += len;
+    text->data[text->len] = 0;
+}
+
+void stk__text_add(struct stk__text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (len < 0 || !reserve(text, (size_t)len))
+        return;
+    va_start(args, format);
+    vsnprintf(text->data + text->len, (size_t)len + 1, format, args);
+    va_end(args);
+    text->len += (size_t)len;
+}
+
+void stk__text_add_json(struct stk__text *text, const char *value, size_t len)
+{
+    stk__text_add_n(text, "\"", 1);
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)value[i];
+        if (c == '"' || c == '\\')
+            stk__text_add(text, "\\%c", c);
+        else if (c == '\n')
+            stk__text_add_n(text, "\\n", 2);
+        else if (c < 0x20)
+            stk__text_add(text, "\\u%04x", c);
+        else
+            stk__text_add_n(text, value + i, 1);
+    }
+    stk__text_add_n(text, "\"", 1);
+}
+
+/* The C locale's numbers whatever the program set; made once, never freed. */
+static locale_t c_locale(void)
+{
+    static locale_t made;
+    locale_t found = __atomic_load_n(&made, __ATOMIC_ACQUIRE);
+    if (found)
+        return found;
+    locale_t fresh = newlocale(LC_ALL_MASK, "C", (locale_t)0), none = (locale_t)0;
+    if (!__atomic_compare_exchange_n(&made, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        freelocale(fresh);
+        return none;
+    }
+    return fresh;
+}
+
+void stk__text_add_real(struct stk__text *text, double value)
+{
+    if (isnan(value) || isinf(value)) {
+        stk__text_add(text, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    char digits[40];
+    locale_t before = uselocale(c_locale());
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    uselocale(before);
+    stk__text_add(text, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+}
+
+const char *stk__parse_real(const char *text, double *out)
+{
+    char *end;
+    *out = strtod_l(text, &end, c_locale());
+    return end == text ? NULL : end;
+}
+
+char *stk__text_take(struct stk__text *text)
+{
+    if (!text->failed && !text->data)
+        stk__text_add_n(text, "", 0);
+    char *data = text->data;
+    *text = (struct stk__text){ 0 };
+    return data;
+}
+
+void stk__text_free(struct stk__text *text)
+{
+    free(text->data);
+    *text = (struct stk__text){ 0 };
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h: a string that grows. After a failed allocation it stays empty and `failed` is set. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stk__text {
+    char *data; /* NUL-terminated, or NULL when empty */
+    size_t len, cap;
+    bool failed;
+};
+
+void stk__text_add(struct stk__text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void stk__text_add_n(struct stk__text *text, const char *data, size_t len);
+
+/* A JSON string with its quotes. */
+void stk__text_add_json(struct stk__text *text, const char *value, size_t len);
+
+/* A real that reads back as the same bits, locale-free, always with '.' or 'e' (or nan, inf). */
+void stk__text_add_real(struct stk__text *text, double value);
+
+/* Gives the string away (returns new, from malloc; "" when empty, NULL when an allocation failed). */
+char *stk__text_take(struct stk__text *text);
+void stk__text_free(struct stk__text *text);
+
+/* A real from text, locale-free; returns the end of what was read, or NULL. */
+const char *stk__parse_real(const char *text, double *out);

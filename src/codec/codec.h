@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codec.h: encoded pictures in, 8-bit pixels out.
+ *
+ * The format is told from the content, never from a name. A codec belongs to one thread and keeps
+ * what a library needs between pictures, so that decoding pictures of about the same size allocates
+ * nothing. The pixels go where the caller's `place` says, once their number is known; nothing is
+ * copied after that (turning by EXIF orientation is the exception).
+ */
+#pragma once
+#include <stoker/op.h>
+
+enum stk__format { STK__FORMAT_UNKNOWN, STK__FORMAT_JPEG, STK__FORMAT_PNG };
+
+/* What a header says. Sizes are as stored: an orientation of 5 to 8 exchanges them on display. */
+struct stk__image_info {
+    enum stk__format format;
+    uint32_t width, height;
+    int channels;    /* what decoding with channels = 0 gives */
+    int orientation; /* EXIF, 1 to 8; 1 where the file says nothing sensible */
+};
+
+/* Reads headers only: no pixels, no allocation. Any thread. */
+int stk__image_info(const uint8_t *bytes, size_t n_bytes, struct stk__image_info *out,
+                    struct stk_error *err);
+
+enum stk__format stk__image_format(const uint8_t *bytes, size_t n_bytes);
+
+/* Pixels, row-major, channels interleaved. */
+struct stk__image {
+    uint8_t *data;
+    size_t stride; /* bytes from one row to the next */
+    uint32_t height, width;
+    int channels;
+};
+
+struct stk__decode_request {
+    const uint8_t *bytes;
+    size_t n_bytes;
+    int channels;       /* 1 gray, 3 RGB, 4 RGBA; 0: as in the file */
+    bool is_fast_dct;   /* JPEG: the less exact of the two integer transforms */
+    bool is_oriented;   /* turn the picture as its EXIF orientation says */
+    int64_t max_pixels; /* refuse a header that promises more, before allocating for it */
+    /* Finds memory for the picture: height, width and channels are set, and stride as for packed
+     * rows; sets data, may set stride. Its result other than STK_OK ends the decoding with that
+     * code. */
+    int (*place)(void *ctx, struct stk__image *image, struct stk_error *err);
+    void *ctx;
+};
+
+struct stk__codec;
+
+/* Returns new; NULL when out of memory. */
+struct stk__codec *stk__codec_new(void);
+void stk__codec_free(struct stk__codec *codec); /* NULL is fine */
+
+/* Decodes a whole picture or fails: STK_DATA with the cause, STK_MEMORY, or what place returned.
+ * A file that is cut, or damaged so that it shows, is an error and never a picture with made-up
+ * pixels; the memory placed for it may then be half written. */
+int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
+                      struct stk__image *out, struct stk_error *err);
+
+/* Memory the codec holds for itself. */
+size_t stk__codec_bytes(const struct stk__codec *codec);

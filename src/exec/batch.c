@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c: batches: reuse, packing, views. */
+#include "exec/batch.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- depot ---- */
+
+struct stk__depot *stk__depot_new(struct stk__plan *plan, struct stk__pool *pool)
+{
+    struct stk__depot *depot = calloc(1, sizeof *depot);
+    if (!depot)
+        return NULL;
+    pthread_mutex_init(&depot->lock, NULL);
+    depot->refs = 1;
+    depot->max_kept = plan->window + 1;
+    depot->plan = stk__plan_ref(plan);
+    depot->pool = pool;
+    return depot;
+}
+
+static void batch_free(struct stk_batch *batch)
+{
+    stk__chunk_free(batch->chunk);
+    free(batch);
+}
+
+/* Called with the lock held, leaves it released. */
+static void drop_ref(struct stk__depot *depot)
+{
+    bool is_last = --depot->refs == 0;
+    pthread_mutex_unlock(&depot->lock);
+    if (!is_last)
+        return;
+    for (struct stk_batch *b = depot->kept, *next; b; b = next) {
+        next = b->next;
+        batch_free(b);
+    }
+    stk__pool_unref(depot->pool);
+    stk__plan_unref(depot->plan);
+    pthread_mutex_destroy(&depot->lock);
+    free(depot);
+}
+
+void stk__depot_unref(struct stk__depot *depot)
+{
+    pthread_mutex_lock(&depot->lock);
+    drop_ref(depot);
+}
+
+static struct stk_batch *batch_alloc(struct stk__depot *depot)
+{
+    const struct stk__plan *plan = depot->plan;
+    struct stk_batch *batch = calloc(1, sizeof *batch);
+    if (!batch)
+        return NULL;
+    batch->chunk = stk__chunk_new(plan->stage[plan->last].type, (int)plan->batch_rows, plan->has_keys);
+    if (!batch->chunk) {
+        free(batch);
+        return NULL;
+    }
+    batch->depot = depot;
+    return batch;
+}
+
+struct stk_batch *stk__batch_new(struct stk__depot *depot)
+{
+    pthread_mutex_lock(&depot->lock);
+    struct stk_batch *batch = depot->kept;
+    if (batch) {
+        depot->kept = batch->next;
+        depot->n_kept--;
+    }
+    depot->refs++;
+    pthread_mutex_unlock(&depot->lock);
+    if (!batch && !(batch = batch_alloc(depot))) {
+        stk__depot_unref(depot);
+        return NULL;
+    }
+    batch->next = NULL;
+    batch->n = 0;
+    atomic_store_explicit(&batch->refs, 1, memory_order_relaxed);
+    return batch;
+}
+
+struct stk_batch *stk_batch_ref(struct stk_batch *batch)
+{
+    atomic_fetch_add_explicit(&batch->refs, 1, memory_order_relaxed);
+    return batch;
+}
+
+static void drop_contents(struct stk_batch *batch)
+{
+    for (int f = 0; f < batch->chunk->type->n_fields; f++) {
+        stk__buffer_unref(batch->packed[f].buffer);
+        batch->packed[f] = (struct stk__packed){ 0 };
+    }
+    stk_chunk_drop(batch->chunk, 0, batch->chunk->cap);
+}
+
+void stk_batch_unref(struct stk_batch *batch)
+{
+    if (!batch || atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    struct stk__depot *depot = batch->depot;
+    drop_contents(batch);
+    pthread_mutex_lock(&depot->lock);
+    bool is_kept = depot->n_kept < depot->max_kept;
+    if (is_kept) {
+        batch->next = depot->kept;
+        depot->kept = batch;
+        depot->n_kept++;
+    }
+    drop_ref(depot);
+    if (!is_kept)
+        batch_free(batch);
+}
+
+/* ---- packing ---- */
+
+static bool is_batched(const struct stk_batch *batch) { return batch->depot->plan->batch != NULL; }
+
+static void shape_text(const int32_t *dims, int rank, char *text, size_t size)
+{
+    size_t len = 0;
+    text[0] = 0;
+    for (int d = 0; d < rank && len < size; d++)
+        len += (size_t)snprintf(text + len, size - len, "%s%d", d ? "x" : "", (int)dims[d]);
+}
+
+static int check_shapes(const struct stk_batch *batch, int field, struct stk_error *err)
+{
+    const struct stk_column *c = &batch->chunk->column[field];
+    size_t rank = (size_t)c->rank;
+    for (int i = 1; i < batch->n; i++) {
+        const int32_t *dims = c->dims + (size_t)i * rank;
+        if (!memcmp(c->dims, dims, rank * sizeof *dims))
+            continue;
+        char first[96], other[96], origin[160];
+        shape_text(c->dims, c->rank, first, sizeof first);
+        shape_text(dims, c->rank, other, sizeof other);
+        stk__plan_describe(batch->depot->plan, batch->chunk->address[i], origin, sizeof origin);
+        return stk_fail(err, STK_DATA,
+                        "batch: rows of field '%s' differ in shape: row 0 is %s, row %d (%s) is %s; resize or "
+                        "crop them first",
+                        batch->chunk->type->field[field].name, first, i, origin, other);
+    }
+    return STK_OK;
+}
+
+static size_t value_bytes(const struct stk_field *field)
+{
+    size_t bytes = stk_dtype_bytes(field->dtype);
+    for (int d = 1; d < field->rank; d++)
+        bytes *= (size_t)field->shape[d];
+    return field->kind == STK_BYTES ? 1 : bytes;
+}
+
+/* Copies the rows of a field one behind the other, after their splits if it has any. */
+static int pack_field(struct stk_batch *batch, int f, struct stk_error *err)
+{
+    const struct stk_field *field = &batch->chunk->type->field[f];
+    const struct stk_column *c = &batch->chunk->column[f];
+    struct stk__packed *packed = &batch->packed[f];
+    bool has_splits = field->kind != STK_SHAPED;
+    size_t head = has_splits ? ((size_t)batch->n + 1) * sizeof(int64_t) : 0, bytes = 0;
+    head = (head + 63) / 64 * 64;
+    if (!has_splits && check_shapes(batch, f, err))
+        return STK_DATA;
+    for (int i = 0; i < batch->n; i++)
+        bytes += c->span[i].bytes;
+    if (!(packed->buffer = stk__buffer_new(batch->depot->pool, head + bytes)))
+        return stk__out_of_memory(err);
+    packed->data = packed->buffer->data + head;
+    packed->splits = has_splits ? (int64_t *)(void *)packed->buffer->data : NULL;
+    size_t used = 0, unit = value_bytes(field);
+    for (int i = 0; i < batch->n; i++) {
+        if (has_splits)
+            packed->splits[i] = (int64_t)(used / unit);
+        if (c->span[i].bytes)
+            memcpy(packed->data + used, c->span[i].data, c->span[i].bytes);
+        used += c->span[i].bytes;
+    }
+    packed->n_values = (int64_t)(used / unit);
+    if (has_splits)
+        packed->splits[batch->n] = packed->n_values;
+    else if (batch->n)
+        memcpy(packed->dims, c->dims, (size_t)c->rank * sizeof *c->dims);
+    return STK_OK;
+}
+
+int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
+{
+    for (int f = 0; f < batch->chunk->type->n_fields; f++) {
+        if (batch->chunk->type->field[f].kind == STK_FIXED)
+            continue;
+        int rc = pack_field(batch, f, err);
+        if (rc)
+            return rc;
+    }
+    stk_chunk_drop(batch->chunk, 0, batch->n); /* packed: the rows' own bytes may go */
+    return STK_OK;
+}
+
+/* ---- what the consumer sees ---- */
+
+int64_t stk_batch_n_rows(const struct stk_batch *batch) { return batch->n; }
+
+int stk_batch_n_fields(const struct stk_batch *batch) { return batch->chunk->type->n_fields; }
+
+void stk_batch_position(const struct stk_batch *batch, struct stk_position *out) { *out = batch->position; }
+
+static void set_strides(struct stk_view *view)
+{
+    int64_t stride = (int64_t)stk_dtype_bytes(view->dtype);
+    for (int d = view->rank - 1; d >= 0; d--) {
+        view->strides[d] = stride;
+        stride *= view->shape[d];
+    }
+}
+
+static void set_values(const struct stk_batch *batch, int f, struct stk_view *view)
+{
+    const struct stk_field *field = &batch->chunk->type->field[f];
+    const struct stk__packed *packed = &batch->packed[f];
+    view->data = packed->data;
+    view->splits = packed->splits;
+    view->n_splits = batch->n + 1;
+    view->rank = field->kind == STK_BYTES ? is_batched(batch) : field->rank;
+    for (int d = 1; d < view->rank; d++)
+        view->shape[d] = field->shape[d];
+    if (view->rank)
+        view->shape[0] = packed->n_values;
+    if (field->kind == STK_RAGGED && !is_batched(batch)) {
+        view->kind = STK_FIXED;
+        view->splits = NULL;
+        view->n_splits = 0;
+    }
+}
+
+int stk_batch_view_at(const struct stk_batch *batch, int index, struct stk_view *out)
+{
+    if (index < 0 || index >= stk_batch_n_fields(batch))
+        return STK_VALUE;
+    const struct stk_field *field = &batch->chunk->type->field[index];
+    *out = (struct stk_view){ .name = field->name, .kind = field->kind, .dtype = field->dtype,
+                              .memory = STK_HEAP };
+    if (field->kind == STK_BYTES || field->kind == STK_RAGGED) {
+        set_values(batch, index, out);
+        set_strides(out);
+        return STK_OK;
+    }
+    int lead = is_batched(batch) ? 1 : 0;
+    out->rank = field->rank + lead;
+    if (lead)
+        out->shape[0] = batch->n;
+    for (int d = 0; d < field->rank; d++)
+        out->shape[d + lead] = field->kind == STK_FIXED ? field->shape[d] : batch->packed[index].dims[d];
+    out->kind = STK_FIXED;
+    out->data = field->kind == STK_FIXED ? batch->chunk->column[index].data : batch->packed[index].data;
+    set_strides(out);
+    return STK_OK;
+}
+
+int stk_batch_view(const struct stk_batch *batch, const char *field, struct stk_view *out,
+                   struct stk_error *err)
+{
+    int f = stk_type_find(batch->chunk->type, field);
+    if (f < 0)
+        return stk_fail(err, STK_NAME, "the batch has no field '%s'", field);
+    return stk_batch_view_at(batch, f, out);
+}
+
+char *stk_batch_origin(const struct stk_batch *batch, int64_t row)
+{
+    enum { SIZE = 4096 };
+    if (row < 0 || row >= batch->n)
+        return NULL;
+    char *text = malloc(SIZE);
+    if (text)
+        stk__plan_describe(batch->depot->plan, batch->chunk->address[row], text, SIZE);
+    return text;
+}

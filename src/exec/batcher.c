@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batcher.c: puts rows into batches in order and judges bad ones, once, in order.
+ *
+ * Batches open in number order, by a direct ticket or by the batcher, whoever needs one first. A ticket whose rows
+ * are all good and already in place costs nothing here; other rows are moved, which closes holes. What a bad row
+ * means is decided here alone, so it depends neither on the number of workers nor on how far they ran ahead.
+ */
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "exec/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
+{
+    uint64_t window = (uint64_t)x->plan->window;
+    while (x->opened_no < end_no) {
+        if (x->n_open == x->plan->window ||
+            !stk__can_charge(x, &x->batch_account, x->plan->batch_bytes))
+            return false;
+        struct stk_batch *batch = stk__batch_new(x->depot);
+        if (!batch) {
+            stk__run_out_of_memory(x);
+            return false;
+        }
+        stk__charge(x, &x->batch_account, x->plan->batch_bytes);
+        x->batch[x->opened_no++ % window] = batch;
+        x->n_open++;
+    }
+    return true;
+}
+
+static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_batch *batch)
+{
+    x->queue[(x->queue_head + x->queue_len++) % x->queue_cap] = (struct stk__delivery){ kind, batch };
+    if (x->is_consumer_waiting)
+        pthread_cond_signal(&x->delivered);
+}
+
+static void deliver_current(struct stk__exec *x)
+{
+    uint64_t slot = x->current_no++ % (uint64_t)x->plan->window;
+    struct stk_batch *batch = x->batch[slot];
+    x->batch[slot] = NULL;
+    batch->n = x->fill;
+    batch->position = x->position;
+    x->position.batch++;
+    x->fill = 0;
+    push_delivery(x, STK__EVENT_BATCH, batch);
+}
+
+void stk__end_run(struct stk__exec *x, const struct stk_error *err)
+{
+    if (x->is_stopped)
+        return;
+    x->error = *err;
+    x->is_stopped = true;
+    push_delivery(x, err->code == STK_END ? STK__EVENT_END : STK__EVENT_ERROR, NULL);
+    pthread_cond_broadcast(&x->work);
+    pthread_cond_broadcast(&x->delivered);
+}
+
+void stk__run_out_of_memory(struct stk__exec *x)
+{
+    struct stk_error err = { .code = STK_MEMORY, .text = "out of memory" };
+    stk__end_run(x, &err);
+}
+
+static bool has_too_many_errors(const struct stk__exec *x, uint64_t n_errors, uint64_t n_rows, bool at_end)
+{
+    const uint64_t enough = 100; /* a fraction means something only once some rows were seen */
+    double most = x->plan->options.max_errors;
+    if (most >= 1 || most == 0)
+        return (double)n_errors > most;
+    return (at_end || n_rows >= enough) && (double)n_errors > most * (double)n_rows;
+}
+
+/* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch. */
+static void judge_end(struct stk__exec *x, struct stk__ticket *t)
+{
+    struct stk_error err = { .code = STK_END };
+    if (t->end == STK__END_BROKEN) {
+        stk__end_run(x, t->broken);
+        return;
+    }
+    if (x->fill && !x->plan->drops_remainder)
+        deliver_current(x);
+    x->fill = 0;
+    uint64_t window = (uint64_t)x->plan->window;
+    for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++, x->n_open--) {
+        stk_batch_unref(x->batch[x->current_no % window]); /* emptied by holes */
+        x->batch[x->current_no % window] = NULL;
+        stk__credit(x, &x->batch_account, x->plan->batch_bytes);
+    }
+    bool is_epoch = t->level == 0;
+    stk__retire(x, stk__last_stage(x));
+    x->n_judged++;
+    x->n_batcher_rows = 0;
+    if (!is_epoch)
+        return;
+    if (x->position.errors && has_too_many_errors(x, x->position.errors, x->n_total_rows, true))
+        stk_fail(&err, STK_DATA, "too many bad elements: %llu, more than max_errors=%g allows",
+                 (unsigned long long)x->position.errors, x->plan->options.max_errors);
+    x->position.epoch++;
+    x->position.batch = x->position.rows = 0;
+    x->stats.epochs++;
+    if (err.code != STK_END || x->position.epoch == (uint64_t)x->plan->options.epochs)
+        stk__end_run(x, &err);
+}
+
+struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
+{
+    struct stk__stage *last = stk__last_stage(x);
+    struct stk__ticket *t;
+    while (!x->is_stopped && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
+        if (t->end) {
+            judge_end(x, t);
+            continue;
+        }
+        if (!stk__open_batches(x, x->current_no + 1))
+            return NULL;
+        struct stk_batch *current = x->batch[x->current_no % (uint64_t)x->plan->window];
+        if (t->chunk != current->chunk || t->out_from != x->fill || t->n_bad || t->n_used)
+            return t;
+        x->fill += t->n;
+        x->position.rows += (uint64_t)t->n;
+        x->n_total_rows += (uint64_t)t->n;
+        x->n_batcher_rows += (uint64_t)t->n;
+        stk__retire(x, last);
+        if (x->fill == x->plan->batch_rows)
+            deliver_current(x);
+    }
+    return NULL;
+}
+
+/* ---- bad rows ---- */
+
+static void describe_fault(struct stk__exec *x, const struct stk__ticket *t, int row, struct stk_error *err)
+{
+    const struct stk_fault *fault = t->faults ? stk__fault_find(t->faults, row)
+                                              : stk__chunk_find_fault(t->chunk, t->out_from + row);
+    struct stk_address address = t->chunk->address[t->out_from + row];
+    char origin[256];
+    stk__plan_describe(x->plan, address, origin, sizeof origin);
+    const char *op = fault && fault->op ? fault->op : "stoker";
+    stk_fail(err, fault ? fault->code : STK_MEMORY, "%s: %s (element %llu of epoch %llu): %s", op, origin,
+             (unsigned long long)(address.where & (((uint64_t)1 << 56) - 1)),
+             (unsigned long long)x->position.epoch, fault ? fault->text : "out of memory");
+}
+
+static int read_for(struct stk__exec *x, struct stk__eval *e, struct stk__fetched *fetched)
+{
+    for (int k = 0; k < e->program->n_reads; k++) {
+        const struct stk_span *path;
+        int rc = stk__eval_paths(e, k, &path);
+        if (rc)
+            return rc;
+        e->fetched[k] = &fetched[k];
+        if (!path[0].data)
+            continue;
+        char *name = stk__arena_text_n(e->scratch, (const char *)path[0].data, path[0].bytes);
+        char *text = NULL;
+        if (!name)
+            return STK_MEMORY;
+        fetched[k].buffer = stk__read_file(x->pool, name, &fetched[k].code, &text);
+        fetched[k].text = text;
+    }
+    return STK_OK;
+}
+
+/* Makes the row at another position of the same data in `spare_row`; true if that one is good. */
+static bool try_replacement(struct stk__exec *x, struct stk__worker *worker, struct stk_address *address)
+{
+    struct stk__stage *last = stk__last_stage(x);
+    int stage = x->plan->last;
+    uint64_t position = address->where & (((uint64_t)1 << 56) - 1), path = address->path;
+    struct stk__fetched fetched[STK__MAX_READS] = { { 0 } };
+    struct stk__eval e = { .program = last->plan->program, .thread = &worker->eval[stage],
+                           .scratch = &worker->scratch, .n = 1, .position = &position, .path = &path,
+                           .out = x->spare_row };
+    stk__chunk_clear(x->spare_row);
+    x->spare_row->address[0] = *address;
+    bool is_good = read_for(x, &e, fetched) == STK_OK && stk__eval_run(&e) == STK_OK && !e.n_bad &&
+                   !e.n_dead && stk__chunk_own(x->spare_row, 0, 1, x->pool);
+    stk__faults_free(e.faults);
+    for (int k = 0; k < STK__MAX_READS; k++) {
+        stk__buffer_unref(fetched[k].buffer);
+        free((char *)(uintptr_t)fetched[k].text);
+    }
+    stk__arena_rewind(&worker->scratch, (struct stk__arena_mark){ 0 });
+    return is_good;
+}
+
+static bool replace_row(struct stk__exec *x, struct stk__worker *worker, const struct stk__ticket *t, int row)
+{
+    enum { MAX_TRIES = 16 };
+    const struct stk__stage_plan *source = stk__last_stage(x)->plan;
+    while (!source->is_source)
+        source = &x->plan->stage[source->input[0]];
+    struct stk_address address = t->chunk->address[t->out_from + row];
+    struct stk_key key = t->chunk->key[t->out_from + row];
+    uint64_t where = address.where & ~(((uint64_t)1 << 56) - 1);
+    for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
+        uint64_t word = stk__mix(stk__mix(key.hi, key.lo), attempt);
+        struct stk_address other = { where | stk__below(word, source->count), address.path };
+        if (try_replacement(x, worker, &other))
+            return true;
+    }
+    return false;
+}
+
+/* What happens to a bad row; the error is kept. Returns true if a replacement stands in spare_row. */
+static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w, int row)
+{
+    struct stk_error *kept = &x->kept_error[x->n_kept_errors++ % STK__KEPT_ERRORS];
+    const struct stk__options *o = &x->plan->options;
+    describe_fault(x, w->ticket, row, kept);
+    uint64_t n_errors = ++w->n_errors + x->position.errors;
+    if (o->on_error == STK__FAIL) {
+        w->is_fatal = true;
+    } else if (has_too_many_errors(x, n_errors, x->n_total_rows + (uint64_t)(w->used + 1), false)) {
+        stk__error_prefix(kept, "too many bad elements (%llu), the last: ", (unsigned long long)n_errors);
+        w->is_fatal = true;
+    }
+    if (w->is_fatal || o->on_error != STK__REPLACE)
+        return false;
+    if (replace_row(x, worker, w->ticket, row))
+        return true;
+    stk__error_prefix(kept, "no replacement found: ");
+    w->is_fatal = true;
+    return false;
+}
+
+/* Outside the lock: moves rows of one ticket into one batch, judging in order. */
+void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    const struct stk__ticket *t = w->ticket;
+    struct stk_chunk *current = w->current->chunk;
+    int i = t->n_used, full = (int)x->plan->batch_rows;
+    while (i < t->n && w->fill < full && !w->is_fatal) {
+        int from = t->out_from + i, run = 1;
+        if (t->n_bad && t->chunk->mask[from] == STK_BAD) {
+            w->used = i - t->n_used;
+            if (judge_row(x, worker, w, i))
+                stk__chunk_copy_rows(current, w->fill++, x->spare_row, 0, 1);
+            else
+                w->holes++;
+            i++;
+            continue;
+        }
+        while (i + run < t->n && w->fill + run < full && !(t->n_bad && t->chunk->mask[from + run] == STK_BAD))
+            run++;
+        if (t->chunk != current || from != w->fill)
+            stk__chunk_copy_rows(current, w->fill, t->chunk, from, run);
+        i += run;
+        w->fill += run;
+    }
+    w->used = i - t->n_used;
+}
+
+void stk__finish_move(struct stk__exec *x, struct stk__work *w)
+{
+    struct stk__ticket *t = w->ticket;
+    x->is_batcher_busy = false;
+    x->fill = w->fill;
+    t->n_used += w->used;
+    x->position.rows += (uint64_t)w->used;
+    x->position.errors += w->n_errors;
+    x->stats.errors += w->n_errors;
+    x->n_total_rows += (uint64_t)w->used;
+    x->n_batcher_rows += (uint64_t)w->used;
+    x->take_holes += t->pass == x->take_pass ? (uint64_t)w->holes : 0;
+    x->open_holes += t->pass == x->open_pass ? (uint64_t)w->holes : 0;
+    if (x->fill == x->plan->batch_rows)
+        deliver_current(x);
+    if (w->is_fatal)
+        stk__end_run(x, &x->kept_error[(x->n_kept_errors - 1) % STK__KEPT_ERRORS]);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batching.c: gathers rows and emits them as one. A bad row passes in front of the batch it would have been in. */
+#include "exec/batching.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct batching {
+    const struct stk__node *node;
+    struct stk__pool *pool;
+    struct stk_chunk *held;
+    int n;
+    bool drops_remainder;
+};
+
+int stk__batching_begin(const struct stk__node *node, struct stk__pool *pool, bool has_keys, void **run,
+                        struct stk_error *err)
+{
+    const struct stk_type *in = &node->input[0]->type;
+    int64_t rows = 0;
+    bool drops = false;
+    for (const struct stk_param *p = node->op->decl.params; p->name; p++) {
+        const void *at = (const unsigned char *)node->params + p->offset;
+        if (!strcmp(p->name, "batch_size"))
+            rows = *(const int64_t *)at;
+        if (!strcmp(p->name, "drop_remainder"))
+            drops = *(const bool *)at;
+    }
+    struct batching *b = calloc(1, sizeof *b);
+    if (!b)
+        return stk__out_of_memory(err);
+    *b = (struct batching){ .node = node, .pool = pool, .drops_remainder = drops };
+    if (!(b->held = stk__chunk_new(in, (int)rows, has_keys))) {
+        free(b);
+        return stk__out_of_memory(err);
+    }
+    *run = b;
+    return STK_OK;
+}
+
+static void end(void *run)
+{
+    struct batching *b = run;
+    stk__chunk_free(b->held);
+    free(b);
+}
+
+static void next_epoch(void *run, uint64_t path)
+{
+    struct batching *b = run;
+    (void)path;
+    stk_chunk_drop(b->held, 0, b->n);
+    b->n = 0;
+}
+
+static bool same_shapes(const struct stk_column *c, int n)
+{
+    size_t bytes = (size_t)c->rank * sizeof *c->dims;
+    for (int i = 1; i < n; i++)
+        if (memcmp(c->dims, c->dims + (size_t)i * (size_t)c->rank, bytes))
+            return false;
+    return true;
+}
+
+static void gather(const struct stk_column *src, int n, uint8_t *dst)
+{
+    if (!src->span) {
+        memcpy(dst, src->data, (size_t)n * src->stride);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        memcpy(dst, src->span[i].data, src->span[i].bytes);
+        dst += src->span[i].bytes;
+    }
+}
+
+/* One field of the new row; false when out of memory. */
+static bool emit_field(struct batching *b, int f, struct stk_chunk *out, int row)
+{
+    const struct stk_column *src = &b->held->column[f];
+    struct stk_column *dst = &out->column[f];
+    size_t bytes = 0;
+    for (int i = 0; i < b->n; i++)
+        bytes += src->span ? src->span[i].bytes : src->stride;
+    if (!dst->span) {
+        gather(src, b->n, dst->data + (size_t)row * dst->stride);
+        return true;
+    }
+    struct stk_buffer *buffer = stk__buffer_new(b->pool, bytes);
+    if (!buffer)
+        return false;
+    gather(src, b->n, buffer->data);
+    stk__buffer_unref(dst->span[row].owner);
+    dst->span[row] = (struct stk_span){ buffer->data, bytes, buffer };
+    int32_t *dims = dst->dims + (size_t)row * (size_t)dst->rank;
+    dims[0] = b->n;
+    for (int d = 1; d < dst->rank; d++)
+        dims[d] = src->dims ? src->dims[d - 1] : (int32_t)b->held->type->field[f].shape[d - 1];
+    return true;
+}
+
+static void emit(struct batching *b, struct stk_chunk *out)
+{
+    int row = out->n++;
+    out->address[row] = b->held->address[0];
+    if (out->key)
+        out->key[row] = stk__key_make(b->held->key[0].hi, b->held->key[0].lo, b->node->ordinal);
+    char text[128] = "";
+    for (int f = 0; f < out->type->n_fields && !text[0]; f++) {
+        if (b->held->column[f].dims && !same_shapes(&b->held->column[f], b->n))
+            snprintf(text, sizeof text, "rows of field '%.40s' differ in shape", out->type->field[f].name);
+        else if (!emit_field(b, f, out, row))
+            snprintf(text, sizeof text, "out of memory");
+    }
+    if (text[0])
+        stk__chunk_fault(out, row, STK_DATA, "batch", text);
+    stk_chunk_drop(b->held, 0, b->n);
+    b->n = 0;
+}
+
+/* A bad row keeps its place and its message; it has no data. */
+static void pass_bad(const struct stk_chunk *in, int row, struct stk_chunk *out)
+{
+    const struct stk_fault *fault = stk__chunk_find_fault(in, row);
+    out->address[out->n] = in->address[row];
+    if (out->key)
+        out->key[out->n] = in->key[row];
+    stk__chunk_fault(out, out->n, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
+                     fault ? fault->text : "out of memory");
+    out->n++;
+}
+
+static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+{
+    struct batching *b = run;
+    int used = 0;
+    while (used < n && out->n < out->cap) {
+        int row = from + used++;
+        if (in->n_bad && in->mask[row] == STK_BAD) {
+            pass_bad(in, row, out);
+            continue;
+        }
+        stk__chunk_copy_rows(b->held, b->n++, in, row, 1);
+        if (b->n == b->held->cap)
+            emit(b, out);
+    }
+    return used;
+}
+
+static bool flush(void *run, struct stk_chunk *out)
+{
+    struct batching *b = run;
+    if (b->n && !b->drops_remainder) {
+        if (out->n == out->cap)
+            return false;
+        emit(b, out);
+    }
+    return true;
+}
+
+const struct stk_serial_table stk__batching = { .end = end, .next_epoch = next_epoch, .step = step,
+                                                .flush = flush };

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.c: choosing work, workers, next, birth and death. Rules in exec.h.
+ *
+ * At most `workers` threads compute at a time. The consumer is one of them while it waits in next, so a plan that
+ * is cheaper than waking somebody needs nobody else.
+ */
+#define _GNU_SOURCE
+#include "exec/exec.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- choosing: downstream first, except that asking for I/O costs nothing and comes early ---- */
+
+static bool look(struct stk__exec *x, struct stk__work *w)
+{
+    struct stk__ticket *t = stk__advance_batcher(x);
+    if (x->is_stopped)
+        return false;
+    if (t) {
+        x->is_batcher_busy = true;
+        *w = (struct stk__work){ .kind = STK__MOVE, .ticket = t, .fill = x->fill,
+                                 .current = x->batch[x->current_no % (uint64_t)x->plan->window] };
+        return true;
+    }
+    if (stk__pick_fetch(x, w))
+        return true;
+    for (int i = x->n_stages; i-- > 0 && !x->is_stopped;) {
+        struct stk__stage *s = &x->stage[i];
+        if (s->plan->kind == STK__SEGMENT ? stk__pick_segment(x, s, w) : stk__pick_serial(x, s, w))
+            return true;
+    }
+    return false;
+}
+
+/* Looking may retire an empty ticket or open one that waited; then those already asked are asked again. */
+static bool pick(struct stk__exec *x, struct stk__work *w)
+{
+    do {
+        x->has_changed = false;
+        if (look(x, w))
+            return true;
+    } while (x->has_changed && !x->is_stopped);
+    return false;
+}
+
+void stk__wake_worker(struct stk__exec *x)
+{
+    if (x->n_sleeping && x->n_running < x->n_workers)
+        pthread_cond_signal(&x->work);
+    else if (x->is_consumer_waiting)
+        pthread_cond_signal(&x->delivered);
+}
+
+/* Runs one item; called and left with the lock held. */
+static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    bool is_mark = (w->kind == STK__RUN || w->kind == STK__FETCH) && w->ticket->end;
+    if (is_mark)
+        return;
+    x->n_running++;
+    pthread_mutex_unlock(&x->lock);
+    switch (w->kind) {
+    case STK__RUN: stk__run_segment(x, worker, w); break;
+    case STK__FETCH: stk__run_fetch(x, worker, w); break;
+    case STK__STEP: stk__run_step(x, w); break;
+    case STK__MOVE: stk__run_move(x, worker, w); break;
+    }
+    pthread_mutex_lock(&x->lock);
+    x->n_running--;
+    switch (w->kind) {
+    case STK__RUN: stk__finish_segment(x, w); break;
+    case STK__FETCH: break;
+    case STK__STEP: stk__finish_step(x, w); break;
+    case STK__MOVE: stk__finish_move(x, w); break;
+    }
+}
+
+static void *worker_main(void *arg)
+{
+    struct stk__worker *worker = arg;
+    struct stk__exec *x = worker->exec;
+    struct stk__work w;
+    pthread_setname_np(pthread_self(), "stk-worker");
+    pthread_mutex_lock(&x->lock);
+    while (!x->is_stopped) {
+        if (x->n_running < x->n_workers && pick(x, &w)) {
+            stk__wake_worker(x);
+            perform(x, worker, &w);
+            continue;
+        }
+        if (x->is_stopped)
+            break;
+        x->n_sleeping++;
+        pthread_cond_wait(&x->work, &x->lock);
+        x->n_sleeping--;
+    }
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+/* ---- the consumer ---- */
+
+static bool may_work(const struct stk__exec *x)
+{
+    return x->n_workers == 0 || x->n_running < x->n_workers;
+}
+
+static void wait_for_delivery(struct stk__exec *x)
+{
+    struct stk__work w;
+    while (x->queue_len == 0 && !x->is_cancelled) {
+        if (may_work(x) && pick(x, &w)) {
+            stk__wake_worker(x);
+            perform(x, &x->worker[x->n_workers], &w);
+            continue;
+        }
+        if (x->queue_len || x->is_cancelled)
+            break;
+        x->is_consumer_waiting = true;
+        pthread_cond_wait(&x->delivered, &x->lock);
+        x->is_consumer_waiting = false;
+    }
+}
+
+static int end_code(const struct stk__exec *x, struct stk_error *err)
+{
+    if (err)
+        *err = x->error;
+    return x->error.code;
+}
+
+int stk__exec_next(struct stk__exec *x, struct stk_batch **out, struct stk_error *err)
+{
+    *out = NULL;
+    if (x->pid != getpid())
+        return stk_fail(err, STK_STATE, "this iterator was started before a fork; make a new one in the child");
+    pthread_mutex_lock(&x->lock);
+    wait_for_delivery(x);
+    if (x->is_cancelled) {
+        pthread_mutex_unlock(&x->lock);
+        return stk_fail(err, STK_CANCELLED, "cancelled");
+    }
+    struct stk__delivery d = x->queue[x->queue_head];
+    if (d.kind != STK__EVENT_BATCH) { /* stays: next answers it for ever */
+        int code = end_code(x, err);
+        pthread_mutex_unlock(&x->lock);
+        return code;
+    }
+    x->queue_head = (x->queue_head + 1) % x->queue_cap;
+    x->queue_len--;
+    stk__credit(x, &x->batch_account, x->plan->batch_bytes);
+    x->n_open--;
+    x->stats.batches++;
+    x->stats.elements += (uint64_t)d.batch->n;
+    if (x->n_workers && (x->n_open <= x->plan->window / 2 || x->queue_len == 0))
+        stk__wake_worker(x); /* refill by halves, not one by one */
+    pthread_mutex_unlock(&x->lock);
+    int rc = stk__batch_pack(d.batch, err);
+    if (rc) {
+        stk_batch_unref(d.batch);
+        pthread_mutex_lock(&x->lock);
+        struct stk_error why = { .code = rc, .text = "a batch could not be put together" };
+        x->queue_len = 0;
+        x->is_stopped = false;
+        stk__end_run(x, err ? err : &why);
+        pthread_mutex_unlock(&x->lock);
+        return rc;
+    }
+    *out = d.batch;
+    return STK_OK;
+}
+
+void stk__exec_cancel(struct stk__exec *x)
+{
+    pthread_mutex_lock(&x->lock);
+    x->is_cancelled = x->is_stopped = true;
+    pthread_cond_broadcast(&x->work);
+    pthread_cond_broadcast(&x->delivered);
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* ---- birth ---- */
+
+static int init_stage(struct stk__exec *x, struct stk__stage *s, const struct stk__stage_plan *plan,
+                      struct stk_error *err)
+{
+    s->plan = plan;
+    s->ring.cap = (uint64_t)x->plan->ring;
+    s->out_account.unit_bytes = plan->unit_bytes;
+    s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
+    s->ring.slot = calloc(s->ring.cap, sizeof *s->ring.slot);
+    if (!s->ring.slot)
+        return stk__out_of_memory(err);
+    for (uint64_t i = 0; plan->program && i < s->ring.cap; i++) {
+        for (int k = 0; k < plan->program->n_reads; k++) {
+            s->ring.slot[i].fetched[k] = calloc((size_t)plan->ticket_rows, sizeof(struct stk__fetched));
+            if (!s->ring.slot[i].fetched[k])
+                return stk__out_of_memory(err);
+        }
+    }
+    if (plan->is_source)
+        stk__source_begin(s);
+    x->used_bytes += plan->held_bytes;
+    return plan->kind == STK__SEGMENT ? STK_OK : stk__serial_begin(x, s, err);
+}
+
+static int init_workers(struct stk__exec *x, struct stk_error *err)
+{
+    x->worker = calloc((size_t)x->n_workers + 1, sizeof *x->worker);
+    if (!x->worker)
+        return stk__out_of_memory(err);
+    for (int i = 0; i <= x->n_workers; i++) {
+        struct stk__worker *worker = &x->worker[i];
+        worker->exec = x;
+        stk__arena_init(&worker->scratch, 1 << 16);
+        for (int k = 0; k < x->n_stages; k++)
+            if (x->plan->stage[k].program &&
+                stk__eval_thread_init(&worker->eval[k], x->plan->stage[k].program))
+                return stk__out_of_memory(err);
+    }
+    return STK_OK;
+}
+
+static int start_workers(struct stk__exec *x, struct stk_error *err)
+{
+    for (; x->n_started < x->n_workers; x->n_started++)
+        if (pthread_create(&x->worker[x->n_started].thread, NULL, worker_main, &x->worker[x->n_started]))
+            return stk_fail(err, STK_MEMORY, "cannot start worker %d of %d", x->n_started + 1, x->n_workers);
+    return STK_OK;
+}
+
+static int init(struct stk__exec *x, struct stk_error *err)
+{
+    struct stk__plan *plan = x->plan;
+    x->pid = getpid();
+    x->n_workers = (int)plan->options.workers;
+    x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
+    x->batch_account.unit_bytes = plan->batch_bytes;
+    x->position.hash = plan->graph->hash;
+    x->queue_cap = plan->window + 4;
+    x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
+    x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
+    x->pool = stk__pool_new();
+    x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
+    if (!x->batch || !x->queue || !x->depot)
+        return stk__out_of_memory(err);
+    if (plan->options.on_error == STK__REPLACE) {
+        x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1, true);
+        if (!x->spare_row)
+            return stk__out_of_memory(err);
+    }
+    x->n_stages = plan->n_stages;
+    for (int i = 0; i < x->n_stages; i++)
+        x->stage[i].plan = &plan->stage[i];
+    for (int i = 0; i < x->n_stages; i++) {
+        int rc = init_stage(x, &x->stage[i], &plan->stage[i], err);
+        if (rc)
+            return rc;
+    }
+    x->stats.workers = x->n_workers;
+    int rc = init_workers(x, err);
+    if (!rc)
+        rc = stk__io_start(x, err);
+    return rc ? rc : start_workers(x, err);
+}
+
+int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err)
+{
+    struct stk__exec *x = calloc(1, sizeof *x);
+    if (!x)
+        return stk__out_of_memory(err);
+    pthread_mutex_init(&x->lock, NULL);
+    pthread_mutex_init(&x->io_lock, NULL);
+    pthread_cond_init(&x->work, NULL);
+    pthread_cond_init(&x->delivered, NULL);
+    pthread_cond_init(&x->io_work, NULL);
+    x->plan = stk__plan_ref(plan);
+    int rc = init(x, err);
+    if (rc)
+        stk__exec_free(x);
+    else
+        *out = x;
+    return rc;
+}
+
+/* ---- death ---- */
+
+static void free_stage(struct stk__exec *x, struct stk__stage *s)
+{
+    for (uint64_t i = 0; s->ring.slot && i < s->ring.cap; i++) {
+        struct stk__ticket *t = &s->ring.slot[i];
+        stk__faults_free(t->faults);
+        stk__buffer_unref(t->paths);
+        for (int k = 0; k < STK__MAX_READS; k++) {
+            for (int row = 0; t->fetched[k] && row < s->plan->ticket_rows; row++) {
+                stk__buffer_unref(t->fetched[k][row].buffer);
+                free((char *)(uintptr_t)t->fetched[k][row].text);
+            }
+            free(t->fetched[k]);
+        }
+    }
+    free(s->ring.slot);
+    if (s->plan->kind != STK__SEGMENT)
+        stk__serial_end(x, s);
+}
+
+static void free_batches(struct stk__exec *x)
+{
+    for (; x->queue && x->queue_len; x->queue_len--) {
+        stk_batch_unref(x->queue[x->queue_head].batch);
+        x->queue_head = (x->queue_head + 1) % x->queue_cap;
+    }
+    for (int i = 0; x->batch && i < x->plan->window; i++)
+        stk_batch_unref(x->batch[i]);
+    free(x->batch);
+    free(x->queue);
+}
+
+static void free_workers(struct stk__exec *x)
+{
+    for (int i = 0; x->worker && i <= x->n_workers; i++) {
+        for (int k = 0; k < x->n_stages; k++)
+            if (x->plan->stage[k].program)
+                stk__eval_thread_free(&x->worker[i].eval[k], x->plan->stage[k].program);
+        stk__arena_free(&x->worker[i].scratch);
+    }
+    free(x->worker);
+}
+
+void stk__exec_free(struct stk__exec *x)
+{
+    bool is_ours = x->pid == getpid(); /* in a forked child the threads are not there to be joined */
+    if (is_ours) {
+        stk__exec_cancel(x);
+        for (int i = 0; i < x->n_started; i++)
+            pthread_join(x->worker[i].thread, NULL);
+        stk__io_stop(x);
+    } else if (x->pid) {
+        return;
+    }
+    free_workers(x);
+    for (int i = 0; i < x->n_stages; i++)
+        free_stage(x, &x->stage[i]);
+    for (struct stk__lot *lot = x->all_lots, *next; lot; lot = next) {
+        next = lot->next_all;
+        stk__chunk_free(lot->chunk);
+        free(lot);
+    }
+    free_batches(x);
+    stk__chunk_free(x->spare_row);
+    if (x->depot)
+        stk__depot_unref(x->depot);
+    else
+        stk__pool_unref(x->pool);
+    stk__plan_unref(x->plan);
+    pthread_cond_destroy(&x->work);
+    pthread_cond_destroy(&x->delivered);
+    pthread_cond_destroy(&x->io_work);
+    pthread_mutex_destroy(&x->lock);
+    pthread_mutex_destroy(&x->io_lock);
+    free(x);
+}
+
+/* ---- for tests ---- */
+
+bool stk__exec_is_clean(struct stk__exec *x)
+{
+    size_t batch = x->opened_no > x->current_no ? x->plan->batch_bytes : 0;
+    bool is_clean = x->batch_account.held_bytes <= batch;
+    for (int i = 0; i < x->n_stages; i++) {
+        const struct stk__stage *s = &x->stage[i];
+        size_t open = s->open_out ? s->open_out->charged : 0;
+        is_clean &= s->out_account.held_bytes == open && s->io_account.held_bytes == 0;
+    }
+    return is_clean;
+}
+
+/* Reads without the lock: for a watchdog, when everything stands still. */
+void stk__exec_dump(struct stk__exec *x, struct stk__text *out)
+{
+    stk__text_add(out, "open %d opened_no %llu current_no %llu fill %d queue %d spare %lld stopped %d asleep %d\n",
+                  x->n_open, (unsigned long long)x->opened_no, (unsigned long long)x->current_no, x->fill,
+                  x->queue_len, (long long)x->spare_bytes, x->is_stopped, x->n_sleeping);
+    for (int i = 0; i < x->n_stages; i++) {
+        const struct stk__stage *s = &x->stage[i];
+        stk__text_add(out, "stage %d %s kind %d busy %d head %llu opened %llu tail %llu held %zu/%zu end %d\n", i,
+                      s->plan->node->op->decl.name, s->plan->kind, s->is_busy,
+                      (unsigned long long)s->ring.head, (unsigned long long)s->ring.opened,
+                      (unsigned long long)s->ring.tail, s->out_account.held_bytes, s->io_account.held_bytes,
+                      s->is_exhausted);
+    }
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.h: the running of a plan. One mutex; work is chosen and booked under it and computed outside it.
+ *
+ * RINGS. Each stage owns the ring it writes to. A slot is a ticket; slots are taken, opened and retired in order
+ * and computed in any order:
+ *
+ *      head ........ opened ........ tail           head <= opened <= tail <= head + cap
+ *      READY/RUNNING | FETCHING/FETCHED |           take: input rows are assigned (and I/O is asked for)
+ *                                                   open: the destination is reserved; only then it may run
+ * Without I/O, take and open are one act. A downstream stage sees the head only, and only when READY.
+ *
+ * MEMORY. Every account owns one unit for ever; what it holds above that comes from the spare budget. A stage
+ * that can go on with one unit can therefore never be starved by another. Nothing waits for memory: work without
+ * it is not ready.
+ *
+ * WHERE A TICKET LANDS. land = rows opened so far in this pass − holes judged so far: the place in the compacted
+ * output where its first row is expected; rows before it can only move it down. It is direct iff land >= claimed
+ * (nobody was promised those slots) and it does not straddle a batch; else it is staged. The batcher copies a row
+ * only if it is not where it belongs. Tickets are cut where land says a batch ends, so one short staged ticket
+ * after a hole brings the rows back to direct.
+ *
+ * LIVENESS. A busy bit under the one lock stands for a stage's try-lock, so whoever leaves a stage looks again
+ * under the same lock and no wake-up is lost. Whoever takes work wakes one sleeper if more is left.
+ */
+#pragma once
+#include "exec/batch.h"
+
+struct stk__account {
+    size_t unit_bytes, held_bytes;
+};
+
+/* A chunk with a count of who looks at it. */
+struct stk__lot {
+    struct stk_chunk *chunk;
+    int refs;
+    size_t charged;
+    struct stk__stage *stage; /* who pays */
+    struct stk__lot *next_free, *next_all;
+};
+
+enum stk__ticket_state { STK__FREE, STK__FETCHING, STK__FETCHED, STK__RUNNING, STK__READY };
+enum stk__end_mark { STK__NO_END, STK__END_PASS, STK__END_BROKEN };
+
+struct stk__ticket {
+    enum stk__ticket_state state;
+    enum stk__end_mark end;   /* a ticket without rows that closes a pass */
+    int level;                /* of an end: the outermost level that ended */
+    uint64_t pass;            /* last stage: how many of the batcher's passes came before */
+    uint64_t position, path;  /* first position, where the stage counts positions itself */
+    struct stk__lot *in;      /* counted slice of an upstream chunk */
+    int in_from, n_in;
+    bool is_direct;
+    uint64_t next_batch_no;   /* of an end: where the next pass's batches start */
+    struct stk__lot *out;     /* staged: a chunk of its own */
+    struct stk_chunk *chunk;  /* where its rows are: out's, or the batch's */
+    int out_from, n, n_used;  /* n_used: rows already taken by the stage downstream */
+    int n_bad;
+    struct stk_fault *faults; /* of a direct ticket; a staged one has them in its chunk */
+    struct stk_error *broken; /* of an END_BROKEN; owned by the stage */
+    /* I/O */
+    atomic_int n_unfetched;   /* pairs with itself: the last request to finish publishes the rest */
+    struct stk__fetched *fetched[STK__MAX_READS]; /* [ticket_rows], kept with the slot */
+    struct stk_buffer *paths;
+    size_t fetch_charge;
+};
+
+struct stk__ring {
+    struct stk__ticket *slot;
+    uint64_t cap, head, opened, tail;
+};
+
+struct stk__stage {
+    const struct stk__stage_plan *plan;
+    struct stk__ring ring;
+    struct stk__account out_account, io_account;
+    struct stk__lot *free_lots;
+    bool is_busy;
+    size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
+    /* sources */
+    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS];
+    uint64_t position, path;
+    bool is_exhausted;
+    /* serial stages */
+    void *run;
+    struct stk__lot *open_out;
+    bool begins_pass;        /* next_epoch is due */
+    uint64_t serial_pass;    /* passes of its own depth that ended */
+    int current;             /* chaining: the input being read */
+    bool is_ended[STK_MAX_INPUTS];
+    enum stk__end_mark end;  /* zipping: how the pass ended */
+    uint64_t n_rows_in_pass; /* since the last mark it swallowed: an empty endless repeat must end */
+    struct stk_error broken;
+};
+
+struct stk__worker {
+    struct stk__exec *exec;
+    pthread_t thread;
+    struct stk_arena scratch;
+    struct stk__eval_thread eval[STK__MAX_STAGES];
+    bool is_ready;
+};
+
+enum stk__event { STK__EVENT_BATCH, STK__EVENT_END, STK__EVENT_ERROR };
+struct stk__delivery {
+    enum stk__event kind;
+    struct stk_batch *batch;
+};
+
+struct stk__request {
+    struct stk__stage *stage;
+    struct stk__ticket *ticket;
+    struct stk__fetched *result;
+    const char *path;
+};
+
+enum { STK__KEPT_ERRORS = 64 };
+
+struct stk__exec {
+    struct stk__plan *plan;
+    struct stk__pool *pool;
+    struct stk__depot *depot;
+    pthread_mutex_t lock; /* guards all that follows, up to io_lock */
+    pthread_cond_t work, delivered;
+    struct stk__stage stage[STK__MAX_STAGES];
+    int n_stages, n_sleeping, n_running;
+    bool is_stopped, is_cancelled, is_consumer_waiting, has_changed;
+    int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
+    size_t used_bytes, peak_bytes;
+    uint64_t take_pass, taken, take_holes;                     /* the last segment, at its tail */
+    uint64_t open_pass, opened, open_holes, claimed, base_no;  /* and at its opened cursor */
+    struct stk__account batch_account;
+    struct stk_batch **batch; /* batch[no % window] */
+    uint64_t opened_no, current_no;
+    int n_open, fill; /* n_open: opened and not yet delivered */
+    bool is_batcher_busy;
+    struct stk_position position; /* of the batcher */
+    uint64_t n_judged;       /* passes of its own depth that the batcher ended */
+    uint64_t n_batcher_rows; /* rows since the last mark it swallowed */
+    uint64_t n_total_rows;   /* rows judged since the beginning */
+    struct stk_error error; /* how the run ended */
+    struct stk_error kept_error[STK__KEPT_ERRORS];
+    uint64_t n_kept_errors;
+    struct stk__delivery *queue;
+    int queue_cap, queue_head, queue_len;
+    struct stk_stats stats;
+    struct stk__lot *all_lots;
+    struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
+    int n_requests_open;
+    struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
+    int n_workers, n_started;
+    pid_t pid;
+
+    pthread_mutex_t io_lock; /* guards the requests; taken after lock or alone */
+    pthread_cond_t io_work;
+    struct stk__request *request;
+    int request_cap, request_head, request_len, n_io_idle, n_io_threads, max_io_threads;
+    bool is_io_stopped;
+    pthread_t *io_thread;
+};
+
+struct stk__work {
+    enum { STK__RUN, STK__FETCH, STK__STEP, STK__MOVE } kind;
+    struct stk__stage *stage;
+    struct stk__ticket *ticket;
+    /* STEP */
+    struct stk__ticket *ticket_of[STK_MAX_INPUTS];
+    uint64_t position;
+    int n, used;
+    bool is_flushed, is_broken;
+    /* MOVE */
+    struct stk_batch *current;
+    int fill, holes;
+    bool is_fatal;
+    uint64_t n_errors;
+};
+
+/* ---- memory (lots.c); all under the lock ---- */
+
+bool stk__can_charge(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
+void stk__charge(struct stk__exec *x, struct stk__account *account, size_t bytes);
+void stk__credit(struct stk__exec *x, struct stk__account *account, size_t bytes);
+
+/* What one more output chunk of a stage is expected to take. */
+size_t stk__lot_bytes(const struct stk__stage *stage);
+
+/* Returns new, charged; NULL when the system has no memory, after ending the run. */
+struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *stage);
+void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot);
+
+/* Corrects what a lot is charged to what its rows really take. */
+void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot, size_t bytes);
+
+/* ---- rings ---- */
+
+static inline struct stk__ticket *stk__slot_at(struct stk__ring *r, uint64_t seq)
+{
+    return &r->slot[seq % r->cap];
+}
+
+static inline bool stk__has_room(const struct stk__ring *r) { return r->tail - r->head < r->cap; }
+
+static inline struct stk__stage *stk__last_stage(struct stk__exec *x) { return &x->stage[x->plan->last]; }
+
+/* The oldest ticket of a stage with rows, or an end mark for a reader at this depth, if it is READY. */
+struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *stage, struct stk__stage *reader);
+void stk__retire(struct stk__exec *x, struct stk__stage *stage);
+struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state state);
+
+/* ---- passes (passes.c) ---- */
+
+void stk__source_begin(struct stk__stage *s);
+
+/* True if the pass the source is in need not go on. */
+bool stk__source_is_closed(const struct stk__stage *s);
+
+/* Ends the source's pass; returns the outermost level that ended. */
+int stk__source_end_pass(struct stk__stage *s);
+
+/* Tells every source above a stage that the stage needs no more rows of its pass. */
+void stk__close_pass(struct stk__exec *x, struct stk__stage *stage, int depth, uint64_t pass);
+
+/* ---- stages; pick functions run under the lock, run functions outside it ---- */
+
+bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w);
+bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
+void stk__finish_segment(struct stk__exec *x, struct stk__work *w);
+void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
+
+bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__run_step(struct stk__exec *x, struct stk__work *w);
+void stk__finish_step(struct stk__exec *x, struct stk__work *w);
+int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
+void stk__serial_end(struct stk__exec *x, struct stk__stage *s);
+
+bool stk__open_batches(struct stk__exec *x, uint64_t end_no);
+struct stk__ticket *stk__advance_batcher(struct stk__exec *x);
+void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
+void stk__finish_move(struct stk__exec *x, struct stk__work *w);
+
+/* Ends the run with an error, or without (code STK_END). */
+void stk__end_run(struct stk__exec *x, const struct stk_error *err);
+void stk__run_out_of_memory(struct stk__exec *x);
+
+/* Fills in an evaluation of n rows from positions or from a chunk; see segment.c. */
+int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct stk__stage *s,
+                      struct stk__ticket *t, struct stk__eval *e);
+
+/* ---- I/O (fetch.c) ---- */
+
+int stk__io_start(struct stk__exec *x, struct stk_error *err);
+void stk__io_stop(struct stk__exec *x);
+
+/* Reads a whole file into a buffer of the pool; on failure *text is a malloc'ed reason, or NULL. */
+struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int *code, char **text);
+
+/* ---- running (exec.c) ---- */
+
+void stk__wake_worker(struct stk__exec *x);
+int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err);
+int stk__exec_next(struct stk__exec *x, struct stk_batch **batch, struct stk_error *err);
+void stk__exec_cancel(struct stk__exec *x);
+void stk__exec_free(struct stk__exec *x);
+
+/* After STK_END: true if nothing is booked that should not be. For tests. */
+bool stk__exec_is_clean(struct stk__exec *x);
+void stk__exec_dump(struct stk__exec *x, struct stk__text *out);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lots.c: accounts, chunks in use, rings. Everything here is called with the lock held. */
+#include "exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t above_unit(const struct stk__account *a, size_t held)
+{
+    return held > a->unit_bytes ? held - a->unit_bytes : 0;
+}
+
+bool stk__can_charge(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
+{
+    size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
+    return a->held_bytes == 0 || (int64_t)more <= x->spare_bytes;
+}
+
+/* May go beyond the spare (an element larger than its estimate): then nobody else gets any until it is back. */
+void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
+{
+    size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
+    a->held_bytes += bytes;
+    x->spare_bytes -= (int64_t)more;
+    x->used_bytes += bytes;
+    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
+}
+
+void stk__credit(struct stk__exec *x, struct stk__account *a, size_t bytes)
+{
+    size_t less = above_unit(a, a->held_bytes) - above_unit(a, a->held_bytes - bytes);
+    a->held_bytes -= bytes;
+    x->spare_bytes += (int64_t)less;
+    x->used_bytes -= bytes;
+}
+
+size_t stk__lot_bytes(const struct stk__stage *s)
+{
+    return s->typical_bytes > s->plan->unit_bytes ? s->typical_bytes : s->plan->unit_bytes;
+}
+
+static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
+{
+    struct stk__lot *lot = calloc(1, sizeof *lot);
+    if (!lot)
+        return NULL;
+    lot->chunk = stk__chunk_new(s->plan->type, s->plan->ticket_rows, x->plan->has_keys);
+    if (!lot->chunk) {
+        free(lot);
+        return NULL;
+    }
+    lot->stage = s;
+    lot->next_all = x->all_lots;
+    x->all_lots = lot;
+    return lot;
+}
+
+struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
+{
+    struct stk__lot *lot = s->free_lots;
+    if (lot)
+        s->free_lots = lot->next_free;
+    else if (!(lot = lot_alloc(x, s))) {
+        stk__run_out_of_memory(x);
+        return NULL;
+    }
+    lot->refs = 1;
+    lot->charged = stk__lot_bytes(s);
+    stk__charge(x, &s->out_account, lot->charged);
+    return lot;
+}
+
+void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot, size_t bytes)
+{
+    struct stk__account *a = &lot->stage->out_account;
+    if (bytes > lot->charged)
+        stk__charge(x, a, bytes - lot->charged);
+    else
+        stk__credit(x, a, lot->charged - bytes);
+    lot->charged = bytes;
+}
+
+void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot)
+{
+    if (!lot || --lot->refs > 0)
+        return;
+    struct stk__stage *s = lot->stage;
+    stk__chunk_clear(lot->chunk);
+    stk__credit(x, &s->out_account, lot->charged);
+    lot->next_free = s->free_lots;
+    s->free_lots = lot;
+}
+
+/* ---- rings ---- */
+
+void stk__retire(struct stk__exec *x, struct stk__stage *s)
+{
+    struct stk__ticket *t = stk__slot_at(&s->ring, s->ring.head++);
+    stk__lot_unref(x, t->out);
+    stk__faults_free(t->faults);
+    t->state = STK__FREE;
+    t->out = NULL;
+    t->faults = NULL;
+    t->chunk = NULL;
+    x->has_changed = true;
+}
+
+static bool is_endless(const struct stk__exec *x, const struct stk__stage *s, int level)
+{
+    if (s->plan->is_source)
+        return s->plan->depth >= level && s->plan->level_count[level] == UINT64_MAX;
+    bool found = false;
+    for (int i = 0; i < s->plan->n_inputs && !found; i++)
+        found = is_endless(x, &x->stage[s->plan->input[i]], level);
+    return found;
+}
+
+/* A mark inside the reader's pass: nothing ends here. An endless repeat that yields nothing is closed. */
+static void swallow(struct stk__exec *x, struct stk__stage *s, struct stk__stage *reader, int depth, int level)
+{
+    uint64_t *n_rows = reader ? &reader->n_rows_in_pass : &x->n_batcher_rows;
+    uint64_t pass = reader ? reader->serial_pass : x->n_judged;
+    if (*n_rows == 0 && is_endless(x, s, level))
+        stk__close_pass(x, s, depth, pass + 1);
+    *n_rows = 0;
+    stk__retire(x, s);
+}
+
+struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct stk__stage *reader)
+{
+    struct stk__ring *r = &s->ring;
+    int depth = reader ? reader->plan->depth : x->plan->depth;
+    while (r->head < r->opened) {
+        struct stk__ticket *t = stk__slot_at(r, r->head);
+        if (t->state != STK__READY)
+            return NULL;
+        if (t->end && t->level > depth && t->end != STK__END_BROKEN)
+            swallow(x, s, reader, depth, t->level);
+        else if (t->end || t->n_used < t->n)
+            return t;
+        else
+            stk__retire(x, s);
+    }
+    return NULL;
+}
+
+struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state state)
+{
+    struct stk__ticket *t = stk__slot_at(r, r->tail++);
+    struct stk__fetched *fetched[STK__MAX_READS];
+    memcpy(fetched, t->fetched, sizeof fetched);
+    *t = (struct stk__ticket){ .state = state };
+    memcpy(t->fetched, fetched, sizeof fetched);
+    return t;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c: run options as parameter rows. */
+#include "exec/options.h"
+
+#include "base/cpu.h"
+#include "base/error.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const on_error_names[] = { "fail", "skip", "replace", NULL };
+
+static const struct stk_param rows[] = {
+    STK_INT_ROW(stk__options, workers, STK_AUTO, 0, 1024, STK_TAKES_AUTO | STK_TUNABLE,
+                "threads that compute at the same time; 0: only the caller of next; auto: one per core"),
+    STK_INT_ROW(stk__options, window, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
+                "batches in flight; auto: what the last prefetch says, else as many as fit in 48 MB, 2 to 16"),
+    STK_INT_ROW(stk__options, io_depth, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
+                "reads in flight; auto: 64"),
+    STK_INT_ROW(stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
+                "budget in bytes for everything between storage and the consumer; auto: a quarter of what "
+                "is free, at most 2 GiB"),
+    STK_INT_ROW(stk__options, seed, 0, 0, INT64_MAX, 0, "key of everything random"),
+    STK_INT_ROW(stk__options, epochs, 1, 1, INT64_MAX, STK_TAKES_NONE,
+                "passes over the data; none: for ever"),
+    STK_CHOICE_ROW(stk__options, on_error, on_error_names, 0, 0,
+                   "what a bad element does: fail ends the run, skip leaves it out, replace takes another one "
+                   "in its place (indexed chains)"),
+    STK_REAL_ROW(stk__options, max_errors, DBL_MAX, 0, DBL_MAX, 0,
+                 "how many bad elements skip and replace accept: a count, or below 1 a fraction"),
+    STK_INT_ROW(stk__options, rank, 0, 0, INT64_MAX, 0, "which part shard() means"),
+    STK_INT_ROW(stk__options, world, 1, 1, INT64_MAX, 0, "how many parts shard() means"),
+    STK_ROWS_END
+};
+
+const struct stk_decl stk__options_decl = {
+    .name = "options", .version = 1, .summary = "Run options.", .doc = "", .params = rows,
+    .params_size = sizeof(struct stk__options),
+};
+
+struct stk__options stk__options_default(void)
+{
+    struct stk__options options = { 0 };
+    for (const struct stk_param *row = rows; row->name; row++) {
+        void *at = (unsigned char *)&options + row->offset;
+        if (row->type == STK_ROW_INT)
+            *(int64_t *)at = row->def.i;
+        else if (row->type == STK_ROW_REAL)
+            *(double *)at = row->def.r;
+        else
+            *(int *)at = (int)row->def.i;
+    }
+    return options;
+}
+
+/* An option is set as if options(name=value) had been written. */
+int stk__options_set(struct stk__options *options, const char *name, const char *value,
+                     struct stk_error *err)
+{
+    struct stk_arena arena;
+    stk__arena_init(&arena, 4096);
+    const struct stk_value *parsed = NULL;
+    const struct stk_param *row = rows;
+    while (row->name && strcmp(row->name, name))
+        row++;
+    char *text = stk__arena_printf(&arena, "options(%s=%s)", name, *value ? value : "none");
+    int rc = text ? STK_OK : stk__out_of_memory(err);
+    struct stk__options given;
+    if (!rc && !row->name) {
+        const struct stk__call call = { .name = "options", .n_args = 1,
+                                        .arg = &(struct stk__arg){ .name = name, .value = &(struct stk_value){ 0 } } };
+        rc = stk__bind(&call, &stk__options_decl, &arena, &given, err);
+        rc = rc ? rc : STK_NAME;
+    }
+    if (!rc)
+        rc = stk__parse(text, NULL, &arena, &parsed, err);
+    if (!rc && (parsed->kind != STK__CHAIN || parsed->n_calls != 1))
+        rc = stk_fail(err, STK_VALUE, "options: '%s' is no value for %s", value, name);
+    if (!rc)
+        rc = stk__bind(&parsed->call[0], &stk__options_decl, &arena, &given, err);
+    if (!rc) {
+        size_t bytes = row->type == STK_ROW_CHOICE ? sizeof(int) : sizeof(int64_t);
+        memcpy((unsigned char *)options + row->offset, (const unsigned char *)&given + row->offset, bytes);
+    }
+    if (rc && err)
+        err->at = err->len = 0; /* the place is in our text, not in the user's */
+    stk__arena_free(&arena);
+    return rc;
+}
+
+static int64_t read_number(const char *path)
+{
+    long long value = -1;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return -1;
+    if (fscanf(f, "%lld", &value) != 1)
+        value = -1;
+    fclose(f);
+    return value;
+}
+
+/* Bytes this process may still take: free memory, within the limit of its container. */
+static int64_t free_bytes(void)
+{
+    int64_t bytes = (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t limit = read_number("/sys/fs/cgroup/memory.max");
+    int64_t used = read_number("/sys/fs/cgroup/memory.current");
+    if (limit < 0) {
+        limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+        used = read_number("/sys/fs/cgroup/memory/memory.usage_in_bytes");
+    }
+    if (limit > 0 && used >= 0 && limit - used < bytes)
+        bytes = limit - used;
+    return bytes;
+}
+
+void stk__options_resolve(struct stk__options *o)
+{
+    const int64_t most = (int64_t)2 << 30, least = (int64_t)64 << 20;
+    if (o->workers == STK_AUTO)
+        o->workers = stk__cpu_cores(NULL);
+    if (o->io_depth == STK_AUTO)
+        o->io_depth = 64;
+    if (o->memory == STK_AUTO) {
+        o->memory = free_bytes() / 4;
+        o->memory = o->memory > most ? most : o->memory < least ? least : o->memory;
+    }
+    if (o->epochs == STK_NONE)
+        o->epochs = INT64_MAX;
+}

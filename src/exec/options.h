@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h: the run options, one row each, with their defaults resolved for this machine. */
+#pragma once
+#include "base/text.h"
+#include "lang/lang.h"
+
+enum stk__on_error { STK__FAIL, STK__SKIP, STK__REPLACE };
+
+struct stk__options {
+    int64_t workers, window, io_depth, memory, seed, epochs, rank, world; /* STK_AUTO where not set */
+    int on_error;
+    double max_errors; /* below 1: a fraction of the rows; else a count */
+};
+
+/* As a declaration, so that docs, checks and messages come from the same rows. */
+extern const struct stk_decl stk__options_decl;
+
+/* Sets one option from text. */
+int stk__options_set(struct stk__options *options, const char *name, const char *value,
+                     struct stk_error *err);
+
+/* Every option at its default. */
+struct stk__options stk__options_default(void);
+
+/* Replaces auto by what this machine calls for. */
+void stk__options_resolve(struct stk__options *options);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* passes.c: how sources count their passes, and how a stage that needs no more rows ends one early.
+ *
+ * A source at depth d counts d + 1 levels, the iterator's epochs first. pass_no[l] is how many passes of level l
+ * it has ended; a stage of depth l that has seen as many ends is in the same pass, so "pass number p of level l is
+ * over" is one number per level and source.
+ */
+#include "base/hash.h"
+#include "exec/exec.h"
+
+static void set_path(struct stk__stage *s)
+{
+    s->path = 0;
+    for (int level = 0; level <= s->plan->depth; level++)
+        s->path = stk__mix(s->path, s->counter[level]);
+}
+
+void stk__source_begin(struct stk__stage *s)
+{
+    for (int level = 0; level <= s->plan->depth; level++)
+        s->is_exhausted |= s->plan->level_count[level] == 0 && level == 0;
+    s->begins_pass = true;
+    set_path(s);
+}
+
+bool stk__source_is_closed(const struct stk__stage *s)
+{
+    for (int level = 0; level <= s->plan->depth; level++)
+        if (s->pass_no[level] < s->closed[level] || s->plan->level_count[level] == 0)
+            return true;
+    return false;
+}
+
+/* The outermost level that may not go on: closed, or out of passes once this one is counted. */
+int stk__source_end_pass(struct stk__stage *s)
+{
+    const struct stk__stage_plan *plan = s->plan;
+    int level = plan->depth;
+    for (int l = plan->depth; l >= 0; l--)
+        if (s->pass_no[l] < s->closed[l] || plan->level_count[l] == 0)
+            level = l;
+    if (plan->level_count[level] == 0 && level > 0)
+        level--; /* repeat(0): the pass around it ends with it */
+    for (s->counter[level]++; level > 0 && s->counter[level] >= plan->level_count[level];)
+        s->counter[--level]++;
+    for (int l = level + 1; l <= plan->depth; l++)
+        s->counter[l] = 0;
+    for (int l = level; l <= plan->depth; l++)
+        s->pass_no[l]++;
+    s->is_exhausted = s->counter[0] >= plan->level_count[0];
+    s->position = 0;
+    s->begins_pass = true;
+    set_path(s);
+    return level;
+}
+
+void stk__close_pass(struct stk__exec *x, struct stk__stage *s, int depth, uint64_t pass)
+{
+    if (s->plan->is_source && s->closed[depth] < pass)
+        s->closed[depth] = pass;
+    for (int i = 0; i < s->plan->n_inputs; i++)
+        stk__close_pass(x, &x->stage[s->plan->input[i]], depth, pass);
+    x->has_changed = true;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c: from graph to stages, and how large everything is. */
+#include "exec/plan.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct planner {
+    struct stk__plan *plan;
+    struct stk_error *err;
+    uint64_t level_count[STK__MAX_LEVELS]; /* passes around the place we are at */
+    int n_levels;
+};
+
+static const struct stk_type no_fields;
+
+static int build_stage(struct planner *p, const struct stk__node *node);
+
+/* ---- small questions about nodes ---- */
+
+static bool is_row_op(const struct stk__node *node)
+{
+    return node->op->row.run || node->op->flags & STK_OP_FETCH;
+}
+
+static bool is_prefetch(const struct stk__node *node) { return node->op->flags & STK_OP_PREFETCH; }
+static bool is_passes(const struct stk__node *node) { return node->op->flags & STK_OP_REPEAT && !node->is_order; }
+
+static bool subtree_reads(const struct stk__node *node)
+{
+    bool reads = node->op->flags & STK_OP_FETCH;
+    for (int i = 0; i < node->n_inputs && !reads; i++)
+        reads = subtree_reads(node->input[i]);
+    return reads;
+}
+
+static const void *param_of(const struct stk__node *node, const char *name)
+{
+    const struct stk_param *row = node->op->decl.params;
+    while (strcmp(row->name, name))
+        row++;
+    return (const unsigned char *)node->params + row->offset;
+}
+
+static int64_t int_param(const struct stk__node *node, const char *name)
+{
+    return *(const int64_t *)param_of(node, name);
+}
+
+static int push_passes(struct planner *p, const struct stk__node *node)
+{
+    int64_t count = int_param(node, "count");
+    if (p->n_levels == STK__MAX_LEVELS)
+        return stk__fail_at(p->err, STK_VALUE, node->at, node->len, "repeat: at most %d inside one another",
+                            STK__MAX_LEVELS - 1);
+    p->level_count[p->n_levels++] = count < 0 ? UINT64_MAX : (uint64_t)count;
+    return STK_OK;
+}
+
+/* ---- stages ---- */
+
+static int add_stage(struct planner *p, enum stk__stage_kind kind, const struct stk__node *node,
+                     const struct stk_type *type)
+{
+    struct stk__plan *plan = p->plan;
+    if (plan->n_stages == STK__MAX_STAGES)
+        return stk__fail_at(p->err, STK_VALUE, node->at, node->len, "the chain needs more than %d stages",
+                            STK__MAX_STAGES), -1;
+    struct stk__stage_plan *s = &plan->stage[plan->n_stages];
+    *s = (struct stk__stage_plan){ .kind = kind, .node = node, .type = type, .depth = p->n_levels - 1 };
+    memcpy(s->level_count, p->level_count, sizeof s->level_count);
+    return plan->n_stages++;
+}
+
+static void set_origin(struct planner *p, int stage, const struct stk__program *program,
+                       const struct stk__node *source)
+{
+    struct stk__plan *plan = p->plan;
+    plan->stage[stage].is_source = true;
+    plan->stage[stage].origin = plan->n_origins;
+    plan->origin[plan->n_origins++] = (struct stk__origin){ program, source };
+}
+
+static uint64_t pass_count(const struct planner *p, const struct stk__node *node)
+{
+    int64_t count = stk__node_count(node, (int)p->plan->options.rank, (int)p->plan->options.world, NULL);
+    return count < 0 ? UINT64_MAX : (uint64_t)count;
+}
+
+/* The serial stages that choose positions of an indexed subtree; row ops on the way run later, in a segment. */
+static int build_positions(struct planner *p, const struct stk__node *node, const struct stk__program *program)
+{
+    if (node->class == STK_INDEXED) {
+        int s = add_stage(p, STK__POSITIONS, node, &no_fields);
+        if (s < 0)
+            return -1;
+        p->plan->stage[s].count = pass_count(p, node);
+        set_origin(p, s, program, NULL);
+        return s;
+    }
+    int n_levels = p->n_levels;
+    if (is_passes(node) && push_passes(p, node))
+        return -1;
+    int input = build_positions(p, node->input[0], program);
+    p->n_levels = n_levels;
+    if (input < 0 || is_passes(node) || is_row_op(node) || is_prefetch(node))
+        return input;
+    int s = add_stage(p, STK__SERIAL, node, &no_fields);
+    if (s >= 0) {
+        p->plan->stage[s].n_inputs = 1;
+        p->plan->stage[s].input[0] = input;
+    }
+    return s;
+}
+
+/* Where the rows of a segment ending in `node` come in: below its row ops, and above the second of two reads
+ * that depend on one another. */
+static const struct stk__node *segment_base(const struct stk__node *node)
+{
+    const struct stk__node *read = NULL;
+    for (; is_row_op(node) || is_prefetch(node); node = node->input[0]) {
+        if (!(node->op->flags & STK_OP_FETCH))
+            continue;
+        if (read)
+            return read->input[0];
+        read = node;
+    }
+    return read && subtree_reads(node) ? read->input[0] : node;
+}
+
+static int build_segment(struct planner *p, const struct stk__node *node)
+{
+    struct stk__plan *plan = p->plan;
+    const struct stk__node *base = segment_base(node);
+    bool is_cut = base->class == STK_STREAM || is_row_op(base);
+    const struct stk__program_options options = { .seed = (uint64_t)plan->options.seed,
+                                                  .rank = (int)plan->options.rank,
+                                                  .world = (int)plan->options.world,
+                                                  .has_keys = plan->has_keys };
+    struct stk__program *program;
+    if (stk__program_new(node, is_cut ? base : NULL, &options, &plan->arena, &program, p->err))
+        return -1;
+    int input = -1;
+    if (is_cut)
+        input = build_stage(p, base);
+    else if (base->class == STK_ADDRESSED)
+        input = build_positions(p, base, program);
+    if (input < 0 && (is_cut || base->class == STK_ADDRESSED))
+        return -1;
+    int s = add_stage(p, STK__SEGMENT, node, &node->type);
+    if (s < 0)
+        return -1;
+    plan->stage[s].program = program;
+    plan->stage[s].takes_positions = base->class == STK_ADDRESSED;
+    if (input >= 0) {
+        plan->stage[s].n_inputs = 1;
+        plan->stage[s].input[0] = input;
+    } else {
+        plan->stage[s].count = pass_count(p, base);
+        set_origin(p, s, program, NULL);
+    }
+    return s;
+}
+
+static int build_serial(struct planner *p, const struct stk__node *node)
+{
+    int input[STK_MAX_INPUTS];
+    for (int i = 0; i < node->n_inputs; i++)
+        if ((input[i] = build_stage(p, node->input[i])) < 0)
+            return -1;
+    enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH ? STK__BATCHING
+                                : !(node->op->flags & STK_OP_MULTI) ? STK__SERIAL
+                                : node->op->order.at ? STK__CHAINING : STK__ZIPPING;
+    for (int f = 0; kind == STK__BATCHING && f < node->type.n_fields; f++)
+        if (node->type.field[f].kind == STK_BYTES || node->type.field[f].kind == STK_RAGGED)
+            return stk__fail_at(p->err, STK_TYPE, node->at, node->len,
+                                "batch: field '%s' has rows of different lengths, so batch must be the last op; "
+                                "leave the field out with select, or move what follows before batch",
+                                node->type.field[f].name), -1;
+    int s = add_stage(p, kind, node, &node->type);
+    if (s >= 0) {
+        p->plan->stage[s].n_inputs = node->n_inputs;
+        memcpy(p->plan->stage[s].input, input, sizeof input);
+    }
+    return s;
+}
+
+static int build_stage(struct planner *p, const struct stk__node *node)
+{
+    if (is_prefetch(node))
+        return build_stage(p, node->input[0]);
+    if (is_row_op(node) || node->class != STK_STREAM)
+        return build_segment(p, node);
+    if (node->op->source.next) {
+        int s = add_stage(p, STK__STREAMING, node, &node->type);
+        if (s >= 0)
+            set_origin(p, s, NULL, node);
+        return s;
+    }
+    if (!is_passes(node))
+        return build_serial(p, node);
+    int n_levels = p->n_levels;
+    if (push_passes(p, node))
+        return -1;
+    int s = build_stage(p, node->input[0]);
+    p->n_levels = n_levels;
+    return s;
+}
+
+/* ---- the trunk: prefetch and repeat above the last batch belong to the batcher ---- */
+
+static const struct stk__node *final_batch(const struct stk__node *root)
+{
+    while (is_prefetch(root) || root->op->flags & STK_OP_REPEAT)
+        root = root->input[0];
+    return root->op->flags & STK_OP_BATCH ? root : NULL;
+}
+
+static int build_trunk(struct planner *p)
+{
+    struct stk__plan *plan = p->plan;
+    const struct stk__node *node = plan->graph->root;
+    plan->batch = final_batch(node);
+    plan->batch_rows = 1;
+    for (; plan->batch && node != plan->batch; node = node->input[0])
+        if (!is_prefetch(node) && push_passes(p, node))
+            return STK_VALUE;
+    plan->depth = p->n_levels - 1;
+    if (plan->batch) {
+        plan->batch_rows = int_param(plan->batch, "batch_size");
+        plan->drops_remainder = *(const bool *)param_of(plan->batch, "drop_remainder");
+        node = plan->batch->input[0];
+    }
+    plan->last = build_stage(p, node);
+    return plan->last < 0 ? (p->err && p->err->code ? p->err->code : STK_MEMORY) : STK_OK;
+}
+
+static void decide_direct(struct stk__plan *plan)
+{
+    const struct stk__stage_plan *last = &plan->stage[plan->last];
+    plan->why_staged = NULL;
+    if (last->kind != STK__SEGMENT)
+        plan->why_staged = "a serial stage comes last";
+    else if (last->program->has_filter)
+        plan->why_staged = "a filter leaves holes";
+    for (int f = 0; f < last->type->n_fields && !plan->why_staged; f++)
+        if (last->type->field[f].kind != STK_FIXED)
+            plan->why_staged = "a field differs in shape between rows";
+    plan->is_direct = !plan->why_staged;
+}
+
+/* ---- sizes ---- */
+
+static size_t row_bytes(const struct stk_type *type)
+{
+    const size_t variable = 1 << 16; /* a guess at rows whose size shows only when they are there */
+    size_t bytes = 0;
+    for (int f = 0; f < type->n_fields; f++)
+        bytes += type->field[f].kind == STK_FIXED ? stk_field_bytes(&type->field[f]) : variable;
+    return bytes;
+}
+
+static void size_stages(struct stk__plan *plan)
+{
+    const size_t chunk_bytes = 1 << 15; /* stays in the first-level cache */
+    for (int i = 0; i < plan->n_stages; i++) {
+        struct stk__stage_plan *s = &plan->stage[i];
+        size_t bytes = row_bytes(s->type) + sizeof(struct stk_address);
+        size_t rows = chunk_bytes / bytes;
+        rows = rows < 1 ? 1 : rows > 1024 ? 1024 : rows;
+        bool is_heavy = s->kind == STK__SEGMENT && s->program->is_heavy;
+        s->ticket_rows = is_heavy || s->kind == STK__BATCHING ? 1 : (int)rows;
+        bool is_last = i == plan->last;
+        if (is_last && !is_heavy && (uint64_t)s->ticket_rows > (uint64_t)plan->batch_rows && plan->is_direct)
+            s->ticket_rows = (int)plan->batch_rows;
+        size_t variable = row_bytes(s->type) * (size_t)s->ticket_rows;
+        s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, plan->has_keys) + variable;
+        if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
+            s->held_bytes = stk__chunk_bytes(s->type, 1, plan->has_keys) +
+                            (row_bytes(s->type) + sizeof(struct stk_address) + 1) *
+                                s->node->op->serial.held_rows(s->node->params);
+    }
+    const struct stk_type *type = plan->stage[plan->last].type;
+    plan->batch_bytes = row_bytes(type) * (size_t)plan->batch_rows +
+                        (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
+}
+
+static int64_t prefetch_window(const struct stk__node *node)
+{
+    for (; is_prefetch(node) || node->op->flags & STK_OP_REPEAT; node = node->input[0])
+        if (is_prefetch(node) && int_param(node, "buffer_size") > 0)
+            return int_param(node, "buffer_size");
+    return STK_AUTO;
+}
+
+static void size_window(struct stk__plan *plan)
+{
+    const size_t window_bytes = (size_t)48 << 20;
+    int64_t window = plan->options.window;
+    if (window == STK_AUTO)
+        window = prefetch_window(plan->graph->root);
+    if (window == STK_AUTO) {
+        size_t fit = window_bytes / (plan->batch_bytes + 1);
+        window = fit < 2 ? 2 : fit > 16 ? 16 : (int64_t)fit;
+    }
+    plan->window = (int)(window > 4096 ? 4096 : window);
+    int64_t in_flight = 2 * plan->options.io_depth + 2 * plan->options.workers;
+    plan->ring = in_flight < 16 ? 16 : in_flight > 1024 ? 1024 : (int)in_flight;
+}
+
+static int check_budget(struct stk__plan *plan, struct stk_error *err)
+{
+    size_t least = plan->batch_bytes;
+    for (int i = 0; i < plan->n_stages; i++) {
+        least += plan->stage[i].unit_bytes + plan->stage[i].held_bytes;
+        if (plan->stage[i].program && plan->stage[i].program->n_reads)
+            least += 1 << 16;
+    }
+    plan->minimum_bytes = least;
+    if (least > (uint64_t)plan->options.memory)
+        return stk_fail(err, STK_BUDGET,
+                        "memory: this chain needs at least %zu bytes (one batch is %zu), but the budget is %lld",
+                        least, plan->batch_bytes, (long long)plan->options.memory);
+    return STK_OK;
+}
+
+/* ---- birth and death ---- */
+
+int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options, struct stk__plan **out,
+                  struct stk_error *err)
+{
+    struct stk__plan *plan = calloc(1, sizeof *plan);
+    struct stk_error local = { 0 };
+    if (!plan)
+        return stk__out_of_memory(err);
+    atomic_init(&plan->refs, 1);
+    stk__arena_init(&plan->arena, 1 << 14);
+    plan->graph = graph;
+    atomic_fetch_add(&graph->refs, 1);
+    plan->options = *options;
+    stk__options_resolve(&plan->options);
+    plan->has_keys = stk__subtree_is_random(graph->root) || plan->options.on_error == STK__REPLACE;
+    struct planner p = { .plan = plan, .err = &local, .n_levels = 1,
+                         .level_count = { (uint64_t)plan->options.epochs } };
+    int rc = build_trunk(&p);
+    if (!rc) {
+        decide_direct(plan);
+        size_stages(plan);
+        size_window(plan);
+        rc = check_budget(plan, &local);
+    }
+    if (rc) {
+        if (err)
+            *err = local;
+        stk__plan_unref(plan);
+        return rc;
+    }
+    *out = plan;
+    return STK_OK;
+}
+
+struct stk__plan *stk__plan_ref(struct stk__plan *plan)
+{
+    atomic_fetch_add_explicit(&plan->refs, 1, memory_order_relaxed);
+    return plan;
+}
+
+void stk__plan_unref(struct stk__plan *plan)
+{
+    if (atomic_fetch_sub_explicit(&plan->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    stk__arena_free(&plan->arena);
+    stk_dataset_unref(plan->graph);
+    free(plan);
+}
+
+void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text, size_t size)
+{
+    const struct stk__origin *origin = &plan->origin[address.where >> 56];
+    uint64_t index = address.where & (((uint64_t)1 << 56) - 1);
+    const struct stk__node *source = origin->source;
+    if (origin->program)
+        source = stk__eval_locate(origin->program, index, address.path, &index);
+    if (source->op->source.describe)
+        source->op->source.describe(source->state, index, text, size);
+    else
+        snprintf(text, size, "%s element %llu", source->op->decl.name, (unsigned long long)index);
+}

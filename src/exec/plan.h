@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h: how a graph will be run: a tree of stages that ends in the batcher. Immutable.
+ *
+ *     positions ─▶ serial ─▶ ┐
+ *                            segment ─▶ batcher ─▶ consumer
+ *     stream ─▶ serial ────▶ ┘
+ *
+ *  segment    any worker; a program over positions it counts itself, positions that arrive, or rows that arrive
+ *  serial     one worker at a time; take, buffer shuffle, inner batch, zip and concatenate of streams
+ *  positions  a serial source of positions of an indexed subtree, for serial ops on addresses
+ *  stream     a serial source of rows
+ *
+ * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat` above it that is
+ * not a function of positions. The mark that ends a pass carries the outermost level that ended with it; a stage
+ * reacts to marks of its own depth or further out and swallows the rest, so `repeat` needs no stage.
+ */
+#pragma once
+#include "exec/options.h"
+#include "graph/program.h"
+
+enum stk__stage_kind { STK__SEGMENT, STK__SERIAL, STK__BATCHING, STK__ZIPPING, STK__CHAINING, STK__POSITIONS,
+                       STK__STREAMING };
+
+enum { STK__MAX_STAGES = 48, STK__MAX_LEVELS = 8 };
+
+struct stk__stage_plan {
+    enum stk__stage_kind kind;
+    const struct stk__node *node; /* what its output is */
+    int n_inputs, input[STK_MAX_INPUTS];
+    struct stk__program *program; /* segments */
+    const struct stk_type *type;  /* of the output; no fields when only addresses travel */
+    bool is_source;               /* makes rows or positions itself */
+    bool takes_positions;         /* segment: positions arrive from its input */
+    uint64_t count;               /* positions of one pass: indexed sources; UINT64_MAX: no end */
+    int origin;                   /* sources: number in the addresses of their rows */
+    int depth;                    /* repetition levels around it, minus one */
+    uint64_t level_count[STK__MAX_LEVELS]; /* passes per level, outermost first; UINT64_MAX: no end */
+    int ticket_rows;
+    size_t unit_bytes; /* of one output chunk */
+    size_t held_bytes; /* serial state that keeps rows */
+};
+
+struct stk__origin {
+    const struct stk__program *program; /* indexed: how positions lead to a source */
+    const struct stk__node *source;     /* stream */
+};
+
+struct stk__plan {
+    atomic_int refs;
+    struct stk_arena arena;
+    struct stk_dataset *graph;
+    struct stk__options options;
+    struct stk__stage_plan stage[STK__MAX_STAGES];
+    int n_stages, last; /* last: the stage that feeds the batcher */
+    struct stk__origin origin[256];
+    int n_origins;
+    bool has_keys;
+    /* the batcher */
+    const struct stk__node *batch; /* NULL: elements are delivered one by one */
+    int64_t batch_rows;
+    bool drops_remainder;
+    int depth;
+    bool is_direct;
+    const char *why_staged; /* when it is not direct */
+    size_t batch_bytes, minimum_bytes;
+    int window, ring;
+};
+
+int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options, struct stk__plan **out,
+                  struct stk_error *err);
+struct stk__plan *stk__plan_ref(struct stk__plan *plan);
+void stk__plan_unref(struct stk__plan *plan);
+
+/* "train/cat/7.jpg": the source element behind an address. */
+void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text, size_t size);
+
+/* The plan for people, and as JSON. */
+void stk__plan_text(const struct stk__plan *plan, struct stk__text *out);
+void stk__plan_json(const struct stk__plan *plan, struct stk__text *out);

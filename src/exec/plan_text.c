@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_text.c: a plan for people, and as JSON. */
+#include "base/type.h"
+#include "exec/plan.h"
+
+#include <string.h>
+
+static const char *const class_names[] = { "indexed", "addressed", "stream" };
+static const char *const kind_names[] = { "segment", "serial stage", "batching stage", "zipping stage",
+                                          "chaining stage", "positions", "stream source" };
+
+static void add_bytes(struct stk__text *out, size_t bytes)
+{
+    if (bytes >= 10u << 20)
+        stk__text_add(out, "%.0f MB", (double)bytes / (1 << 20));
+    else if (bytes >= 10u << 10)
+        stk__text_add(out, "%.0f KB", (double)bytes / (1 << 10));
+    else
+        stk__text_add(out, "%zu bytes", bytes);
+}
+
+static void add_count(struct stk__text *out, int64_t count)
+{
+    if (count >= 0)
+        stk__text_add(out, "%lld", (long long)count);
+    else
+        stk__text_add(out, count == STK_INFINITE_COUNT ? "endless" : "unknown");
+}
+
+static void add_call(struct stk__text *out, const struct stk__node *node)
+{
+    struct stk__text call = { 0 };
+    enum { MOST = 60 };
+    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__SHORT, &call, NULL);
+    if (call.len > MOST)
+        stk__text_add(out, "%.*s…", MOST - 1, call.data);
+    else
+        stk__text_add(out, "%s", call.data ? call.data : "");
+    stk__text_free(&call);
+}
+
+/* One op: call, class, type. */
+static void add_node(struct stk__text *out, const struct stk__node *node, int indent)
+{
+    stk__text_add(out, "%*s", indent, "");
+    add_call(out, node);
+    stk__text_add(out, "  %s", node->is_inserted ? "(put in: files must be read first) " : "");
+    stk__text_add(out, "[%s: %s] ", class_names[node->class], node->why);
+    stk__type_text(&node->type, out);
+    stk__text_add(out, " × ");
+    add_count(out, node->count);
+    stk__text_add(out, "\n");
+}
+
+static void add_program(struct stk__text *out, const struct stk__pnode *p, int indent)
+{
+    if (p->role == STK__ROLE_CUT)
+        return;
+    if (p->role != STK__ROLE_PASS)
+        add_node(out, p->node, indent);
+    for (int i = 0; i < p->node->n_inputs && p->role != STK__ROLE_SOURCE; i++)
+        add_program(out, p->input[i], p->node->n_inputs > 1 ? indent + 4 : indent);
+}
+
+static void add_stage(struct stk__text *out, const struct stk__plan *plan, int index, int indent)
+{
+    const struct stk__stage_plan *s = &plan->stage[index];
+    stk__text_add(out, "%*s└─ %s", indent, "", kind_names[s->kind]);
+    stk__text_add(out, ", %d row%s a ticket, ", s->ticket_rows, s->ticket_rows == 1 ? "" : "s");
+    add_bytes(out, s->unit_bytes);
+    stk__text_add(out, " a chunk");
+    if (s->held_bytes) {
+        stk__text_add(out, ", keeps ");
+        add_bytes(out, s->held_bytes);
+    }
+    if (s->program && s->program->n_reads)
+        stk__text_add(out, ", up to %lld reads in flight", (long long)plan->options.io_depth);
+    stk__text_add(out, "\n");
+    if (s->program)
+        add_program(out, s->program->root, indent + 6);
+    else if (s->kind != STK__POSITIONS)
+        add_node(out, s->node, indent + 6);
+    for (int i = 0; i < s->n_inputs; i++)
+        add_stage(out, plan, s->input[i], indent + 3);
+}
+
+void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
+{
+    const struct stk__options *o = &plan->options;
+    stk__text_add(out, "%lld worker%s, budget ", (long long)o->workers, o->workers == 1 ? "" : "s");
+    add_bytes(out, (size_t)o->memory);
+    stk__text_add(out, " (at least ");
+    add_bytes(out, plan->minimum_bytes);
+    stk__text_add(out, " needed), seed %lld\n", (long long)o->seed);
+    if (plan->batch)
+        stk__text_add(out, "batcher, %lld rows a batch, ", (long long)plan->batch_rows);
+    else
+        stk__text_add(out, "elements one by one, ");
+    add_bytes(out, plan->batch_bytes);
+    stk__text_add(out, " each, %d in flight, ", plan->window);
+    if (plan->is_direct)
+        stk__text_add(out, "direct: rows are written where they are delivered\n");
+    else
+        stk__text_add(out, "staged, because %s\n", plan->why_staged);
+    add_stage(out, plan, plan->last, 0);
+}
+
+/* ---- JSON ---- */
+
+static void json_text(struct stk__text *out, const char *key, const char *value)
+{
+    stk__text_add(out, "\"%s\": ", key);
+    stk__text_add_json(out, value, strlen(value));
+}
+
+static void json_node(struct stk__text *out, const struct stk__node *node, bool *is_first)
+{
+    struct stk__text text = { 0 };
+    stk__text_add(out, "%s{", *is_first ? "" : ", ");
+    *is_first = false;
+    json_text(out, "op", node->op->decl.name);
+    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__CANONICAL, &text, NULL);
+    stk__text_add(out, ", ");
+    json_text(out, "call", text.data ? text.data : "");
+    stk__text_free(&text);
+    stk__type_text(&node->type, &text);
+    stk__text_add(out, ", ");
+    json_text(out, "type", text.data ? text.data : "");
+    stk__text_free(&text);
+    stk__text_add(out, ", ");
+    json_text(out, "class", class_names[node->class]);
+    stk__text_add(out, ", ");
+    json_text(out, "why", node->why);
+    stk__text_add(out, ", \"count\": %lld, \"inserted\": %s}", (long long)node->count,
+                  node->is_inserted ? "true" : "false");
+}
+
+static void json_program(struct stk__text *out, const struct stk__pnode *p, bool *is_first)
+{
+    if (p->role == STK__ROLE_CUT)
+        return;
+    if (p->role != STK__ROLE_PASS)
+        json_node(out, p->node, is_first);
+    for (int i = 0; i < p->node->n_inputs && p->role != STK__ROLE_SOURCE; i++)
+        json_program(out, p->input[i], is_first);
+}
+
+static void json_stage(struct stk__text *out, const struct stk__plan *plan, int index)
+{
+    const struct stk__stage_plan *s = &plan->stage[index];
+    bool is_first = true;
+    stk__text_add(out, "%s{", index ? ", " : "");
+    json_text(out, "kind", kind_names[s->kind]);
+    stk__text_add(out, ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_bytes\": %zu, \"inputs\": [",
+                  s->ticket_rows, s->unit_bytes, s->held_bytes);
+    for (int i = 0; i < s->n_inputs; i++)
+        stk__text_add(out, "%s%d", i ? ", " : "", s->input[i]);
+    stk__text_add(out, "], \"nodes\": [");
+    if (s->program)
+        json_program(out, s->program->root, &is_first);
+    else
+        json_node(out, s->node, &is_first);
+    stk__text_add(out, "]}");
+}
+
+void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
+{
+    stk__text_add(out,
+                  "{\"workers\": %lld, \"memory\": %lld, \"minimum_bytes\": %zu, \"seed\": %lld, \"window\": %d, "
+                  "\"io_depth\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, \"direct\": %s, ",
+                  (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
+                  (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
+                  (long long)(plan->batch ? plan->batch_rows : 0), plan->batch_bytes,
+                  plan->is_direct ? "true" : "false");
+    json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
+    stk__text_add(out, ", \"stages\": [");
+    for (int i = 0; i < plan->n_stages; i++)
+        json_stage(out, plan, i);
+    stk__text_add(out, "]}");
+}

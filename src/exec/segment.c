@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segment.c: tickets of a segment: take, open, run. See exec.h for where a ticket lands. */
+#include "exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t position_mask = ((uint64_t)1 << 56) - 1;
+
+/* What the next ticket of a stage would hold. */
+struct grant {
+    int n;
+    enum stk__end_mark end;
+    struct stk__ticket *from; /* upstream ticket; NULL for sources */
+};
+
+static bool is_placed(const struct stk__exec *x, const struct stk__stage *s)
+{
+    return x->plan->is_direct && s->plan == &x->plan->stage[x->plan->last];
+}
+
+static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
+{
+    uint64_t n;
+    *g = (struct grant){ 0 };
+    if (!stk__has_room(&s->ring))
+        return false;
+    if (s->plan->is_source) {
+        if (s->is_exhausted)
+            return false;
+        n = stk__source_is_closed(s) ? 0 : s->plan->count - s->position;
+        g->end = n ? STK__NO_END : STK__END_PASS;
+    } else {
+        if (!(g->from = stk__peek(x, &x->stage[s->plan->input[0]], s)))
+            return false;
+        n = (uint64_t)(g->from->n - g->from->n_used);
+        g->end = g->from->end;
+    }
+    uint64_t limit = (uint64_t)s->plan->ticket_rows;
+    if (is_placed(x, s)) {
+        uint64_t batch = (uint64_t)x->plan->batch_rows, room = batch - (x->taken - x->take_holes) % batch;
+        limit = room < limit ? room : limit; /* a ticket does not cut a batch */
+    }
+    g->n = g->end ? 0 : (int)(n < limit ? n : limit);
+    return true;
+}
+
+static void take_from_source(struct stk__stage *s, struct stk__ticket *t, const struct grant *g)
+{
+    t->position = s->position;
+    t->path = s->path;
+    s->position += (uint64_t)g->n;
+    if (g->end)
+        t->level = stk__source_end_pass(s);
+}
+
+static void take_from_ring(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t,
+                           const struct grant *g)
+{
+    struct stk__stage *input = &x->stage[s->plan->input[0]];
+    t->level = g->from->level;
+    t->broken = g->from->broken;
+    if (g->end) {
+        s->serial_pass++;
+        s->n_rows_in_pass = 0;
+        stk__retire(x, input);
+        return;
+    }
+    t->in = g->from->out;
+    t->in->refs++;
+    t->in_from = g->from->out_from + g->from->n_used;
+    g->from->n_used += g->n;
+    s->n_rows_in_pass += (uint64_t)g->n;
+    if (g->from->n_used == g->from->n)
+        stk__retire(x, input);
+}
+
+static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const struct grant *g)
+{
+    bool has_io = s->plan->program->n_reads > 0;
+    struct stk__ticket *t =
+        stk__push_ticket(&s->ring, g->end ? STK__READY : has_io ? STK__FETCHING : STK__FETCHED);
+    t->n_in = g->n;
+    t->end = g->end;
+    x->stats.tickets++;
+    if (s->plan->is_source)
+        take_from_source(s, t, g);
+    else
+        take_from_ring(x, s, t, g);
+    if (s == stk__last_stage(x)) {
+        t->pass = x->take_pass;
+        x->taken += (uint64_t)g->n;
+        if (g->end && t->level <= x->plan->depth) {
+            x->take_pass++;
+            x->taken = x->take_holes = 0;
+        }
+    }
+    return t;
+}
+
+/* Reserves the destination of the ticket at the opened cursor; false if there is no room yet. With `commit`
+ * false it only looks. */
+static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk__end_mark end, int level,
+                      bool commit)
+{
+    uint64_t batch = (uint64_t)x->plan->batch_rows, land = x->opened - x->open_holes;
+    bool is_mine = is_placed(x, s), is_direct = false, ends = end && level <= x->plan->depth;
+    if (is_mine && ends && !stk__open_batches(x, x->base_no + (land + batch - 1) / batch))
+        return false; /* a pass's last batch is opened before the next one's first */
+    if (is_mine && !end && land >= x->claimed && land % batch + (uint64_t)n <= batch) {
+        is_direct = true;
+        if (!stk__open_batches(x, x->base_no + land / batch + 1))
+            return false;
+    }
+    if (!end && !is_direct && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s)))
+        return false;
+    if (!commit)
+        return true;
+    struct stk__ticket *t = stk__slot_at(&s->ring, s->ring.opened);
+    if (is_direct) {
+        t->is_direct = true;
+        t->out_from = (int)(land % batch);
+        t->chunk = x->batch[(x->base_no + land / batch) % (uint64_t)x->plan->window]->chunk;
+        x->claimed = land + (uint64_t)n;
+        x->stats.direct_tickets++;
+    } else if (!end) {
+        if (!(t->out = stk__lot_new(x, s)))
+            return false;
+        t->chunk = t->out->chunk;
+    }
+    s->ring.opened++;
+    if (is_mine) {
+        x->opened += (uint64_t)n;
+        if (ends) {
+            x->open_pass++;
+            x->opened = x->open_holes = x->claimed = 0;
+            t->next_batch_no = x->base_no = x->opened_no;
+        }
+    }
+    return true;
+}
+
+/* ---- choosing ---- */
+
+/* The level of a source's end is known once it is taken; until then it may be any. */
+static int end_level(const struct grant *g) { return g->from ? g->from->level : 0; }
+
+bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
+{
+    struct grant g;
+    for (int i = x->n_stages; i-- > 0;) {
+        struct stk__stage *s = &x->stage[i];
+        if (s->plan->kind != STK__SEGMENT || !s->plan->program->n_reads ||
+            x->n_requests_open >= 2 * (int)x->plan->options.io_depth || !propose(x, s, &g))
+            continue;
+        size_t bytes = s->typical_fetch * (size_t)g.n;
+        if (!g.end && !stk__can_charge(x, &s->io_account, bytes))
+            continue;
+        struct stk__ticket *t = take(x, s, &g);
+        *w = (struct stk__work){ .kind = STK__FETCH, .stage = s, .ticket = t };
+        if (!g.end) {
+            t->fetch_charge = bytes;
+            stk__charge(x, &s->io_account, bytes);
+            x->n_requests_open += g.n * s->plan->program->n_reads;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* The oldest fetched ticket; destinations are reserved in order as far as needed and possible. */
+static struct stk__ticket *pick_fetched(struct stk__exec *x, struct stk__stage *s)
+{
+    struct stk__ring *r = &s->ring;
+    uint64_t last = r->head;
+    for (uint64_t seq = r->opened; seq < r->tail; seq++)
+        if (stk__slot_at(r, seq)->state != STK__FETCHING)
+            last = seq + 1;
+    while (r->opened < last) {
+        struct stk__ticket *t = stk__slot_at(r, r->opened);
+        if (!open_next(x, s, t->n_in, t->end, t->level, true))
+            break;
+        x->has_changed = true;
+    }
+    for (uint64_t seq = r->head; seq < r->opened; seq++)
+        if (stk__slot_at(r, seq)->state == STK__FETCHED)
+            return stk__slot_at(r, seq);
+    return NULL;
+}
+
+bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    struct grant g;
+    struct stk__ticket *t = NULL;
+    if (s->plan->program->exclusive && s->is_busy)
+        return false;
+    if (s->plan->program->n_reads)
+        t = pick_fetched(x, s);
+    else if (propose(x, s, &g) && open_next(x, s, g.n, g.end, end_level(&g), false)) {
+        t = take(x, s, &g);
+        if (!open_next(x, s, g.n, g.end, t->level, true))
+            return false; /* out of memory: the run has ended */
+    }
+    if (!t)
+        return false;
+    *w = (struct stk__work){ .kind = STK__RUN, .stage = s, .ticket = t };
+    if (!t->end) {
+        t->state = STK__RUNNING;
+        s->is_busy = true;
+    }
+    return true;
+}
+
+/* ---- running, outside the lock ---- */
+
+static int fill_positions(const struct stk__ticket *t, struct stk__eval *e)
+{
+    size_t bytes = (size_t)t->n_in * sizeof(uint64_t);
+    uint64_t *position = stk__arena_take(e->scratch, bytes), *path = stk__arena_take(e->scratch, bytes);
+    if (!position || !path)
+        return STK_MEMORY;
+    const struct stk_address *from = t->in ? t->in->chunk->address + t->in_from : NULL;
+    for (int i = 0; i < t->n_in; i++) {
+        position[i] = from ? from[i].where & position_mask : t->position + (uint64_t)i;
+        path[i] = from ? from[i].path : t->path;
+    }
+    e->position = position;
+    e->path = path;
+    return STK_OK;
+}
+
+int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct stk__stage *s,
+                      struct stk__ticket *t, struct stk__eval *e)
+{
+    *e = (struct stk__eval){ .program = s->plan->program, .thread = &worker->eval[s - x->stage],
+                             .scratch = &worker->scratch, .n = t->n_in };
+    if (!s->plan->program->cut)
+        return fill_positions(t, e);
+    e->in = t->in->chunk;
+    e->in_from = t->in_from;
+    return STK_OK;
+}
+
+static void write_addresses(const struct stk__stage *s, const struct stk__ticket *t)
+{
+    struct stk_address *out = t->chunk->address + t->out_from;
+    if (t->in) {
+        memcpy(out, t->in->chunk->address + t->in_from, sizeof *out * (size_t)t->n_in);
+        return;
+    }
+    uint64_t where = (uint64_t)s->plan->origin << 56 | t->position;
+    for (int i = 0; i < t->n_in; i++)
+        out[i] = (struct stk_address){ where + (uint64_t)i, t->path };
+}
+
+/* No memory to evaluate with: the rows are there, and bad. */
+static void fail_rows(struct stk__ticket *t, int code)
+{
+    for (int i = 0; i < t->n_in; i++) {
+        t->chunk->mask[t->out_from + i] = STK_BAD;
+        stk__fault_add(&t->faults, i, code, NULL, stk_status_text(code));
+    }
+    t->n = t->n_bad = t->n_in;
+}
+
+static size_t span_bytes(const struct stk_chunk *chunk, int n)
+{
+    size_t bytes = 0;
+    for (int f = 0; f < chunk->type->n_fields; f++)
+        for (int i = 0; chunk->column[f].span && i < n; i++)
+            bytes += chunk->column[f].span[i].bytes;
+    return bytes;
+}
+
+/* A staged ticket has its chunk for itself: faults, masks and bytes become the chunk's. */
+static void settle_staged(struct stk__exec *x, struct stk__ticket *t, bool has_dead)
+{
+    struct stk_chunk *chunk = t->chunk;
+    if (!stk__chunk_own(chunk, 0, t->n, x->pool)) {
+        stk_chunk_drop(chunk, 0, t->n);
+        fail_rows(t, STK_MEMORY);
+        has_dead = false;
+    }
+    chunk->faults = t->faults;
+    t->faults = NULL;
+    chunk->n_bad = t->n_bad;
+    if (has_dead)
+        t->n = stk__chunk_compact(chunk, t->n);
+    chunk->n = t->n;
+}
+
+void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    struct stk__ticket *t = w->ticket;
+    struct stk__eval e;
+    write_addresses(w->stage, t);
+    int rc = stk__eval_prepare(x, worker, w->stage, t, &e);
+    e.out = t->chunk;
+    e.out_from = t->out_from;
+    for (int k = 0; k < w->stage->plan->program->n_reads; k++)
+        e.fetched[k] = t->fetched[k];
+    if (!rc)
+        rc = stk__eval_run(&e);
+    t->n = t->n_in;
+    t->n_bad = e.n_bad;
+    t->faults = e.faults;
+    if (rc)
+        fail_rows(t, rc);
+    if (!t->is_direct)
+        settle_staged(x, t, !rc && e.n_dead > 0);
+    stk__arena_rewind(&worker->scratch, (struct stk__arena_mark){ 0 });
+    for (int k = 0; k < w->stage->plan->program->n_reads; k++) {
+        for (int i = 0; i < t->n_in; i++) {
+            stk__buffer_unref(t->fetched[k][i].buffer);
+            free((char *)(uintptr_t)t->fetched[k][i].text);
+        }
+        memset(t->fetched[k], 0, sizeof *t->fetched[k] * (size_t)t->n_in);
+    }
+    stk__buffer_unref(t->paths);
+    t->paths = NULL;
+}
+
+void stk__finish_segment(struct stk__exec *x, struct stk__work *w)
+{
+    struct stk__ticket *t = w->ticket;
+    struct stk__stage *s = w->stage;
+    stk__lot_unref(x, t->in);
+    t->in = NULL;
+    stk__credit(x, &s->io_account, t->fetch_charge);
+    t->fetch_charge = 0;
+    if (t->out) {
+        size_t bytes = s->plan->unit_bytes, spans = span_bytes(t->chunk, t->n);
+        if (spans) {
+            bytes += spans;
+            s->typical_bytes = bytes > s->typical_bytes ? bytes : s->typical_bytes - (s->typical_bytes - bytes) / 8;
+            stk__lot_settle(x, t->out, bytes);
+        }
+    }
+    t->state = STK__READY;
+    s->is_busy = false;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serial.c: stages that one worker at a time carries through: sources that count or stream, serial ops, and the
+ * joining of several inputs that are not indexed. */
+#include "base/error.h"
+#include "base/hash.h"
+#include "exec/batching.h"
+#include "exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct stk__stage *input_of(struct stk__exec *x, const struct stk__stage *s, int i)
+{
+    return &x->stage[s->plan->input[i]];
+}
+
+/* ---- publishing, under the lock ---- */
+
+static void publish_rows(struct stk__stage *s)
+{
+    struct stk__ticket *t = stk__push_ticket(&s->ring, STK__READY);
+    s->ring.opened++;
+    t->out = s->open_out;
+    t->chunk = t->out->chunk;
+    t->n = t->chunk->n;
+    t->n_bad = t->chunk->n_bad;
+    s->open_out = NULL;
+}
+
+/* Ends the stage's pass for everybody downstream. */
+static void publish_end(struct stk__stage *s, enum stk__end_mark end, int level)
+{
+    struct stk__ticket *t = stk__push_ticket(&s->ring, STK__READY);
+    s->ring.opened++;
+    t->end = end;
+    t->level = level;
+    t->broken = end == STK__END_BROKEN ? &s->broken : NULL;
+    if (s->plan->is_source)
+        return;
+    s->serial_pass++;
+    s->n_rows_in_pass = 0;
+    s->begins_pass = true;
+    s->counter[level]++;
+    for (int l = level + 1; l <= s->plan->depth; l++)
+        s->counter[l] = 0;
+}
+
+static uint64_t pass_path(const struct stk__stage *s)
+{
+    uint64_t path = 0;
+    for (int level = 0; level <= s->plan->depth; level++)
+        path = stk__mix(path, s->counter[level]);
+    return path;
+}
+
+/* ---- several inputs: what can be decided without touching rows, under the lock ---- */
+
+/* Room for the mark, with rows that wait published before it. */
+static bool make_way(struct stk__exec *x, struct stk__stage *s)
+{
+    if (s->open_out && s->open_out->chunk->n) {
+        publish_rows(s);
+        x->has_changed = true;
+    }
+    return stk__has_room(&s->ring);
+}
+
+static bool chain_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    for (;;) {
+        struct stk__stage *input = input_of(x, s, s->current);
+        struct stk__ticket *t = stk__peek(x, input, s);
+        if (!t)
+            return false;
+        if (!t->end) {
+            w->ticket = t;
+            return true;
+        }
+        bool is_last = s->current + 1 == s->plan->n_inputs || t->end == STK__END_BROKEN;
+        if (is_last) {
+            if (!make_way(x, s))
+                return false;
+            if (t->broken)
+                s->broken = *t->broken;
+            publish_end(s, t->end, t->level < s->plan->depth ? t->level : s->plan->depth);
+        }
+        s->current = is_last ? 0 : s->current + 1;
+        stk__retire(x, input);
+        if (is_last)
+            return false;
+    }
+}
+
+/* Throws away what the inputs still have of a pass that is over; true when all have ended. */
+static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
+{
+    bool is_done = true;
+    for (int i = 0; i < s->plan->n_inputs; i++) {
+        struct stk__ticket *t;
+        while (!s->is_ended[i] && (t = stk__peek(x, input_of(x, s, i), s))) {
+            s->is_ended[i] = t->end != STK__NO_END;
+            t->n_used = t->n;
+            stk__retire(x, input_of(x, s, i));
+        }
+        is_done &= s->is_ended[i];
+    }
+    return is_done;
+}
+
+/* The first input, in order, that has ended ends the pass. */
+static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work *w, bool *is_starved)
+{
+    *is_starved = false;
+    for (int i = 0; i < s->plan->n_inputs; i++) {
+        struct stk__ticket *t = stk__peek(x, input_of(x, s, i), s);
+        if (!t) {
+            *is_starved = true;
+            return false;
+        }
+        w->ticket_of[i] = t;
+        if (!t->end)
+            continue;
+        s->end = t->end;
+        s->current = t->level < s->plan->depth ? t->level : s->plan->depth; /* the level that ends */
+        if (t->broken)
+            s->broken = *t->broken;
+        stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
+        return true;
+    }
+    return false;
+}
+
+static bool zip_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    bool is_starved = false;
+    if (!s->end && !zip_ends(x, s, w, &is_starved))
+        return !is_starved;
+    if (!drain_inputs(x, s) || !make_way(x, s))
+        return false;
+    publish_end(s, s->end, s->current);
+    s->end = STK__NO_END;
+    s->current = 0;
+    memset(s->is_ended, 0, sizeof s->is_ended);
+    x->has_changed = true;
+    return false;
+}
+
+/* ---- choosing ---- */
+
+bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    if (s->is_busy || !stk__has_room(&s->ring) ||
+        (!s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s))))
+        return false;
+    *w = (struct stk__work){ .kind = STK__STEP, .stage = s };
+    bool is_ready;
+    switch (s->plan->kind) {
+    case STK__POSITIONS:
+    case STK__STREAMING: is_ready = !s->is_exhausted; break;
+    case STK__ZIPPING: is_ready = zip_is_ready(x, s, w); break;
+    case STK__CHAINING: is_ready = chain_is_ready(x, s, w); break;
+    default: is_ready = (w->ticket = stk__peek(x, input_of(x, s, 0), s)) != NULL;
+    }
+    if (!is_ready)
+        return false;
+    if (!s->open_out && !(s->open_out = stk__lot_new(x, s)))
+        return false;
+    s->is_busy = true;
+    return true;
+}
+
+/* ---- running, outside the lock; the busy bit keeps the stage ours ---- */
+
+static void run_positions(struct stk__stage *s, struct stk__work *w)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    uint64_t left = stk__source_is_closed(s) ? 0 : s->plan->count - s->position;
+    uint64_t room = (uint64_t)(out->cap - out->n), where = (uint64_t)s->plan->origin << 56;
+    int n = (int)(left < room ? left : room);
+    for (int i = 0; i < n; i++)
+        out->address[out->n + i] = (struct stk_address){ where | (s->position + (uint64_t)i), s->path };
+    out->n += n;
+    w->n = n;
+    w->is_flushed = left == (uint64_t)n && n == 0;
+}
+
+static int next_rows(struct stk__stage *s, struct stk_chunk *out)
+{
+    const struct stk_source_table *source = &s->plan->node->op->source;
+    if (s->begins_pass) {
+        int rc = source->rewind(s->run, &s->broken);
+        if (rc)
+            return rc;
+        s->begins_pass = false;
+    }
+    return source->next(s->run, out, &s->broken);
+}
+
+static void run_streaming(struct stk__stage *s, struct stk__work *w)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    int first = out->n;
+    int rc = stk__source_is_closed(s) ? STK_END : next_rows(s, out);
+    uint64_t where = (uint64_t)s->plan->origin << 56 | s->position;
+    for (int i = first; i < out->n; i++) {
+        uint64_t index = (uint64_t)(i - first);
+        out->address[i] = (struct stk_address){ where + index, s->path };
+        if (out->key)
+            out->key[i] = stk__key_make(s->plan->node->ordinal, s->path, s->position + index);
+    }
+    w->n = out->n - first;
+    w->is_flushed = rc != STK_OK;
+    w->is_broken = rc != STK_OK && rc != STK_END;
+    if (w->is_broken) {
+        s->broken.code = rc;
+        stk__error_prefix(&s->broken, "%s: ", s->plan->node->op->decl.name);
+    }
+}
+
+static void run_zip(struct stk__stage *s, struct stk__work *w)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    int n = out->cap - out->n;
+    for (int i = 0; i < s->plan->n_inputs; i++) {
+        int left = w->ticket_of[i]->n - w->ticket_of[i]->n_used;
+        n = left < n ? left : n;
+    }
+    for (int i = 0, first = 0; i < s->plan->n_inputs; i++) {
+        struct stk__ticket *t = w->ticket_of[i];
+        stk__chunk_join(out, out->n, first, t->chunk, t->out_from + t->n_used, n);
+        first += t->chunk->type->n_fields;
+    }
+    out->n += n;
+    w->used = n;
+}
+
+static void run_chain(struct stk__stage *s, struct stk__work *w)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__ticket *t = w->ticket;
+    int n = t->n - t->n_used, room = out->cap - out->n;
+    n = n < room ? n : room;
+    stk_chunk_copy(out, out->n, t->chunk, t->out_from + t->n_used, n);
+    out->n += n;
+    w->used = n;
+}
+
+static void run_op(struct stk__stage *s, struct stk__work *w)
+{
+    const struct stk_serial_table *op =
+        s->plan->kind == STK__BATCHING ? &stk__batching : &s->plan->node->op->serial;
+    struct stk__ticket *t = w->ticket;
+    struct stk_chunk *out = s->open_out->chunk;
+    if (s->begins_pass && op->next_epoch)
+        op->next_epoch(s->run, pass_path(s));
+    s->begins_pass = false;
+    if (t->end)
+        w->is_flushed = op->flush ? op->flush(s->run, out) : true;
+    else
+        w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, t->n - t->n_used, out);
+}
+
+void stk__run_step(struct stk__exec *x, struct stk__work *w)
+{
+    (void)x;
+    switch (w->stage->plan->kind) {
+    case STK__POSITIONS: run_positions(w->stage, w); break;
+    case STK__STREAMING: run_streaming(w->stage, w); break;
+    case STK__ZIPPING: run_zip(w->stage, w); break;
+    case STK__CHAINING: run_chain(w->stage, w); break;
+    default: run_op(w->stage, w);
+    }
+}
+
+/* ---- finishing, under the lock ---- */
+
+static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    s->n_rows_in_pass += (uint64_t)w->used;
+    if (s->plan->is_source)
+        s->position += (uint64_t)w->n;
+    for (int i = 0; s->plan->kind == STK__ZIPPING && i < s->plan->n_inputs; i++)
+        w->ticket_of[i]->n_used += w->used;
+    if (w->ticket)
+        w->ticket->n_used += w->used;
+    const struct stk_serial_table *op = &s->plan->node->op->serial;
+    if (s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run))
+        stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1); /* nobody needs the rest */
+}
+
+static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    enum stk__end_mark end = w->is_broken ? STK__END_BROKEN : STK__END_PASS;
+    if (s->plan->is_source) {
+        int level = stk__source_end_pass(s);
+        s->is_exhausted |= w->is_broken;
+        publish_end(s, end, level);
+        return;
+    }
+    struct stk__ticket *t = w->ticket;
+    const struct stk_serial_table *op = &s->plan->node->op->serial;
+    bool is_closed = s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run);
+    end = is_closed ? STK__END_PASS : t->end; /* a break behind take's end is nobody's */
+    if (t->broken)
+        s->broken = *t->broken;
+    publish_end(s, end, t->level < s->plan->depth ? t->level : s->plan->depth);
+    stk__retire(x, input_of(x, s, 0));
+}
+
+void stk__finish_step(struct stk__exec *x, struct stk__work *w)
+{
+    struct stk__stage *s = w->stage;
+    struct stk__ring *ring = &s->ring;
+    s->is_busy = false;
+    use_rows(x, s, w);
+    const struct stk_chunk *out = s->open_out->chunk;
+    if (w->is_flushed && out->n == 0)
+        end_pass(x, s, w);
+    else if (out->n && (w->is_flushed || out->n == out->cap || ring->head == ring->tail)) {
+        /* A source that ended with rows ends its pass at the next step: the same call says so again. */
+        publish_rows(s);
+    }
+}
+
+/* ---- birth and death ---- */
+
+static struct stk_chunk *new_held(void *ctx, int cap)
+{
+    const struct stk__stage *s = ctx;
+    return stk__chunk_new(s->plan->type, cap, false);
+}
+
+static void free_held(void *ctx, struct stk_chunk *chunk)
+{
+    (void)ctx;
+    stk__chunk_free(chunk);
+}
+
+static struct stk_chunk *new_held_keys(void *ctx, int cap)
+{
+    const struct stk__stage *s = ctx;
+    return stk__chunk_new(s->plan->type, cap, true);
+}
+
+int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
+{
+    const struct stk__node *node = s->plan->node;
+    s->begins_pass = true;
+    int rc = STK_OK;
+    if (s->plan->kind == STK__STREAMING)
+        rc = node->op->source.begin(node->params, node->state, &s->run, err);
+    if (s->plan->kind == STK__BATCHING)
+        rc = stk__batching_begin(node, x->pool, x->plan->has_keys, &s->run, err);
+    if (s->plan->kind == STK__SERIAL) {
+        const struct stk_serial_begin begin = {
+            .params = node->params, .state = node->state,
+            .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
+            .chunk_new = x->plan->has_keys ? new_held_keys : new_held, .chunk_free = free_held, .ctx = s,
+            .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
+        rc = node->op->serial.begin(&begin, &s->run, err);
+    }
+    if (rc)
+        stk__error_prefix(err, "%s: ", node->op->decl.name);
+    return rc;
+}
+
+void stk__serial_end(struct stk__exec *x, struct stk__stage *s)
+{
+    (void)x;
+    const struct stk_op *op = s->plan->node->op;
+    if (!s->run)
+        return;
+    if (s->plan->kind == STK__STREAMING && op->source.end)
+        op->source.end(s->run);
+    if (s->plan->kind == STK__BATCHING)
+        stk__batching.end(s->run);
+    if (s->plan->kind == STK__SERIAL && op->serial.end)
+        op->serial.end(s->run);
+}

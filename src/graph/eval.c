@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval.c: running a program over n rows. See program.h. */
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "graph/program.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What comes up from a node: columns of its type, a mask, and keys if somebody wants them. */
+struct frame {
+    struct stk_column *column;
+    uint8_t *mask;
+    struct stk_key *key;
+};
+
+/* One call of an op; `rows` is first, so that the op's helpers find the rest. */
+struct call {
+    struct stk_rows rows;
+    struct stk__eval *eval;
+    const struct stk__pnode *pnode;
+};
+
+struct places {
+    uint64_t *position, *path;
+};
+
+static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                     struct frame *frame);
+
+/* ---- what ops call ---- */
+
+void *stk_rows_alloc(struct stk_rows *rows, size_t bytes)
+{
+    return stk__arena_take(((struct call *)(void *)rows)->eval->scratch, bytes);
+}
+
+void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format, ...)
+{
+    struct call *call = (struct call *)(void *)rows;
+    char text[STK_ERROR_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (rows->mask[row] == STK_BAD)
+        return;
+    rows->mask[row] = STK_BAD;
+    stk__fault_add(&call->eval->faults, row, code, call->pnode->node->op->decl.name, text);
+}
+
+void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
+                     uint32_t words[4])
+{
+    struct stk_key key = rows->key[row];
+    uint64_t k = stk__mix(rows->seed, user_seed);
+    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi, index };
+    const uint32_t philox_key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
+    stk__philox(counter, philox_key, words);
+}
+
+/* ---- columns ---- */
+
+static size_t frame_rows(int n) { return (size_t)(n > 0 ? n : 1); }
+
+/* Memory for a column an op is about to write: its final place, or scratch. */
+static bool column_new(struct stk__eval *e, const struct stk_field *field, int dest, int n,
+                       struct stk_column *c)
+{
+    size_t rows = frame_rows(n);
+    *c = (struct stk_column){ .rank = field->rank };
+    if (field->kind == STK_FIXED) {
+        c->stride = stk_field_bytes(field);
+        if (dest >= 0 && e->out)
+            c->data = e->out->column[dest].data + (size_t)e->out_from * c->stride;
+        else
+            c->data = stk__arena_take(e->scratch, rows * c->stride);
+        return c->data != NULL;
+    }
+    if (!(c->span = stk_arena_alloc(e->scratch, rows * sizeof *c->span)))
+        return false;
+    if (field->kind != STK_SHAPED)
+        return true;
+    c->dims = stk_arena_alloc(e->scratch, rows * (size_t)field->rank * sizeof *c->dims);
+    return c->dims != NULL;
+}
+
+static bool frame_new(struct stk__eval *e, const struct stk_type *type, int n, bool has_mask,
+                      struct frame *frame)
+{
+    *frame = (struct frame){ 0 };
+    frame->column = stk_arena_alloc(e->scratch, sizeof *frame->column * (size_t)(type->n_fields + 1));
+    if (has_mask)
+        frame->mask = stk_arena_alloc(e->scratch, frame_rows(n));
+    return frame->column && (frame->mask || !has_mask);
+}
+
+static struct stk_column column_slice(const struct stk_column *c, int from)
+{
+    struct stk_column slice = *c;
+    size_t rows = (size_t)from;
+    if (c->data)
+        slice.data = c->data + rows * c->stride;
+    if (c->span)
+        slice.span = c->span + rows;
+    if (c->dims)
+        slice.dims = c->dims + rows * (size_t)c->rank;
+    return slice;
+}
+
+/* Copies one row within scratch and output; spans stay borrowed. */
+static void row_copy(struct stk_column *dst, int to, const struct stk_column *src, int from)
+{
+    size_t rank = (size_t)dst->rank;
+    if (dst->data) {
+        memcpy(dst->data + (size_t)to * dst->stride, src->data + (size_t)from * src->stride, dst->stride);
+        return;
+    }
+    dst->span[to] = src->span[from];
+    if (dst->dims)
+        memcpy(dst->dims + (size_t)to * rank, src->dims + (size_t)from * rank, rank * sizeof *dst->dims);
+}
+
+/* ---- roles ---- */
+
+static struct call make_call(struct stk__eval *e, const struct stk__pnode *p, int n)
+{
+    const struct stk__node *node = p->node;
+    return (struct call){
+        .rows = { .params = node->params, .state = node->state, .n = n, .out_type = &node->type,
+                  .in_type = node->n_inputs ? &node->input[0]->type : NULL, .seed = p->seed },
+        .eval = e, .pnode = p };
+}
+
+static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                       struct frame *frame)
+{
+    const struct stk_type *type = &p->node->type;
+    if (!frame_new(e, type, n, true, frame))
+        return STK_MEMORY;
+    for (int f = 0; f < type->n_fields; f++)
+        if (!column_new(e, &type->field[f], p->dest[f], n, &frame->column[f]))
+            return STK_MEMORY;
+    if (e->program->has_keys) {
+        if (!(frame->key = stk__arena_take(e->scratch, frame_rows(n) * sizeof *frame->key)))
+            return STK_MEMORY;
+        for (int i = 0; i < n; i++)
+            frame->key[i] = stk__key_make(p->node->ordinal, at.path[i], at.position[i]);
+    }
+    struct call call = make_call(e, p, n);
+    call.rows.out = frame->column;
+    call.rows.mask = frame->mask;
+    return p->node->op->source.rows(&call.rows, at.position);
+}
+
+static int eval_cut(struct stk__eval *e, const struct stk__pnode *p, int n, struct frame *frame)
+{
+    const struct stk_chunk *in = e->in;
+    if (!frame_new(e, &p->node->type, n, true, frame))
+        return STK_MEMORY;
+    for (int f = 0; f < p->node->type.n_fields; f++)
+        frame->column[f] = column_slice(&in->column[f], e->in_from);
+    frame->key = in->key ? in->key + e->in_from : NULL;
+    for (int i = 0; in->n_bad && i < n; i++) {
+        int row = e->in_from + i;
+        if ((frame->mask[i] = in->mask[row]) != STK_BAD)
+            continue;
+        const struct stk_fault *fault = stk__chunk_find_fault(in, row);
+        if (fault)
+            stk__fault_add(&e->faults, i, fault->code, fault->op, fault->text);
+    }
+    return STK_OK;
+}
+
+static int open_thread(struct stk__eval *e, const struct stk__pnode *p, struct call *call)
+{
+    struct stk_error err;
+    if (p->thread_slot < 0)
+        return STK_OK;
+    if (!e->thread->is_open[p->thread_slot]) {
+        int rc = p->node->op->row.thread_open(p->node->params, p->node->state,
+                                              &e->thread->slot[p->thread_slot], &err);
+        if (rc)
+            return rc;
+        e->thread->is_open[p->thread_slot] = true;
+    }
+    call->rows.thread = e->thread->slot[p->thread_slot];
+    return STK_OK;
+}
+
+/* Columns of an op over one input: untouched ones shared, its own made. */
+static bool own_columns(struct stk__eval *e, const struct stk__pnode *p, int n, const struct frame *in,
+                        struct frame *frame)
+{
+    const struct stk__node *node = p->node;
+    if (!frame_new(e, &node->type, n, false, frame))
+        return false;
+    frame->mask = in->mask;
+    frame->key = in->key;
+    for (int f = 0; f < node->type.n_fields; f++) {
+        if (node->from[f] >= 0)
+            frame->column[f] = in->column[node->from[f]];
+        else if (!column_new(e, &node->type.field[f], p->dest[f], n, &frame->column[f]))
+            return false;
+    }
+    return true;
+}
+
+static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                    struct frame *frame)
+{
+    struct frame in;
+    int rc = eval_node(e, p->input[0], at, n, &in);
+    if (rc)
+        return rc;
+    if (!own_columns(e, p, n, &in, frame))
+        return STK_MEMORY;
+    struct call call = make_call(e, p, n);
+    if ((rc = open_thread(e, p, &call)))
+        return rc;
+    call.rows.in = in.column;
+    call.rows.out = frame->column;
+    call.rows.mask = in.mask;
+    call.rows.key = in.key;
+    return p->node->op->row.run(&call.rows);
+}
+
+static int eval_read(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                     struct frame *frame)
+{
+    struct frame in;
+    int rc = eval_node(e, p->input[0], at, n, &in);
+    if (rc)
+        return rc;
+    if (!own_columns(e, p, n, &in, frame))
+        return STK_MEMORY;
+    const struct stk__fetched *fetched = e->fetched[p->read_slot];
+    for (int f = 0; f < p->node->type.n_fields; f++) {
+        if (p->node->from[f] >= 0)
+            continue;
+        for (int i = 0; i < n; i++) {
+            struct stk_buffer *b = fetched[i].buffer;
+            if (b)
+                frame->column[f].span[i] = (struct stk_span){ b->data, b->bytes, b };
+            else if (frame->mask[i] == STK_LIVE) {
+                frame->mask[i] = STK_BAD;
+                stk__fault_add(&e->faults, i, fetched[i].code ? fetched[i].code : STK_MEMORY, "read",
+                               fetched[i].text ? fetched[i].text : "out of memory");
+            }
+        }
+    }
+    return STK_OK;
+}
+
+static bool places_copy(struct stk__eval *e, struct places at, int n, struct places *copy)
+{
+    size_t bytes = frame_rows(n) * sizeof *at.position;
+    copy->position = stk__arena_take(e->scratch, bytes);
+    copy->path = stk__arena_take(e->scratch, bytes);
+    if (!copy->position || !copy->path)
+        return false;
+    memcpy(copy->position, at.position, (size_t)n * sizeof *at.position);
+    memcpy(copy->path, at.path, (size_t)n * sizeof *at.path);
+    return true;
+}
+
+static int eval_zip(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                    struct frame *frame)
+{
+    const struct stk__node *node = p->node;
+    if (!frame_new(e, &node->type, n, false, frame))
+        return STK_MEMORY;
+    for (int k = 0, first = 0; k < node->n_inputs; first += node->input[k++]->type.n_fields) {
+        struct places copy;
+        struct frame in;
+        if (!places_copy(e, at, n, &copy))
+            return STK_MEMORY;
+        int rc = eval_node(e, p->input[k], copy, n, &in);
+        if (rc)
+            return rc;
+        int n_fields = node->input[k]->type.n_fields;
+        for (int f = 0; f < node->type.n_fields; f++)
+            if (node->from[f] >= first && node->from[f] < first + n_fields)
+                frame->column[f] = in.column[node->from[f] - first];
+        for (int i = 0; k && i < n; i++) {
+            frame->mask[i] = in.mask[i] > frame->mask[i] ? in.mask[i] : frame->mask[i];
+            if (frame->key)
+                frame->key[i] = stk__key_join(frame->key[i], in.key[i]);
+        }
+        if (k == 0) {
+            frame->mask = in.mask;
+            frame->key = in.key;
+        }
+    }
+    return STK_OK;
+}
+
+/* Rows of one input of a concatenation, put where they belong. */
+static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, const int *row, int n,
+                        struct places at, struct frame *frame)
+{
+    struct frame in;
+    struct stk_fault *outer = e->faults;
+    e->faults = NULL;
+    int rc = eval_node(e, p->input[k], at, n, &in);
+    struct stk_fault *last = NULL;
+    for (struct stk_fault *f = e->faults; f; f = f->next) {
+        f->row = row[f->row];
+        last = f;
+    }
+    if (last) {
+        last->next = outer;
+        outer = e->faults;
+    }
+    e->faults = outer;
+    if (rc)
+        return rc;
+    for (int i = 0; i < n; i++) {
+        for (int f = 0; f < p->node->type.n_fields; f++)
+            row_copy(&frame->column[f], row[i], &in.column[f], i);
+        frame->mask[row[i]] = in.mask[i];
+        if (frame->key)
+            frame->key[row[i]] = in.key[i];
+    }
+    return STK_OK;
+}
+
+static int eval_concat(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                       struct frame *frame)
+{
+    const struct stk__node *node = p->node;
+    size_t rows = frame_rows(n);
+    uint8_t *input = stk_arena_alloc(e->scratch, rows);
+    int *row = stk__arena_take(e->scratch, rows * sizeof *row);
+    struct places part;
+    if (!input || !row || !frame_new(e, &node->type, n, true, frame) || !places_copy(e, at, n, &part))
+        return STK_MEMORY;
+    for (int f = 0; f < node->type.n_fields; f++)
+        if (!column_new(e, &node->type.field[f], p->dest[f], n, &frame->column[f]))
+            return STK_MEMORY;
+    if (e->program->has_keys && !(frame->key = stk__arena_take(e->scratch, rows * sizeof *frame->key)))
+        return STK_MEMORY;
+    const struct stk_order_run run = { .params = node->params, .state = node->state, .seed = p->seed,
+                                       .in_count = p->in_count, .n_inputs = node->n_inputs,
+                                       .rank = e->program->rank, .world = e->program->world };
+    node->op->order.at(&run, n, at.position, at.path, input);
+    for (int k = 0; k < node->n_inputs; k++) {
+        int n_part = 0;
+        for (int i = 0; i < n; i++) {
+            if (input[i] != k)
+                continue;
+            part.position[n_part] = at.position[i];
+            part.path[n_part] = at.path[i];
+            row[n_part++] = i;
+        }
+        int rc = n_part ? concat_input(e, p, k, row, n_part, part, frame) : STK_OK;
+        if (rc)
+            return rc;
+    }
+    return STK_OK;
+}
+
+static int eval_order(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                      struct frame *frame)
+{
+    const struct stk__node *node = p->node;
+    const struct stk_order_run run = { .params = node->params, .state = node->state, .seed = p->seed,
+                                       .in_count = p->in_count, .n_inputs = 1,
+                                       .rank = e->program->rank, .world = e->program->world };
+    node->op->order.at(&run, n, at.position, at.path, NULL);
+    return eval_node(e, p->input[0], at, n, frame);
+}
+
+static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                     struct frame *frame)
+{
+    switch (p->role) {
+    case STK__ROLE_SOURCE: return eval_source(e, p, at, n, frame);
+    case STK__ROLE_CUT: return eval_cut(e, p, n, frame);
+    case STK__ROLE_PASS: return eval_node(e, p->input[0], at, n, frame);
+    case STK__ROLE_ORDER: return eval_order(e, p, at, n, frame);
+    case STK__ROLE_ROW: return eval_row(e, p, at, n, frame);
+    case STK__ROLE_READ: return eval_read(e, p, at, n, frame);
+    case STK__ROLE_ZIP: return eval_zip(e, p, at, n, frame);
+    case STK__ROLE_CONCAT: return eval_concat(e, p, at, n, frame);
+    }
+    return STK_STATE;
+}
+
+/* ---- entry points ---- */
+
+static int start(struct stk__eval *e, struct places *at)
+{
+    *at = (struct places){ 0 };
+    e->faults = NULL;
+    e->n_bad = e->n_dead = 0;
+    if (e->program->cut)
+        return STK_OK;
+    const struct places given = { (uint64_t *)(uintptr_t)e->position, (uint64_t *)(uintptr_t)e->path };
+    return places_copy(e, given, e->n, at) ? STK_OK : STK_MEMORY;
+}
+
+/* Brings what is not in its final place there, and takes references to what leaves the scratch. */
+static void write_out(struct stk__eval *e, const struct frame *frame)
+{
+    struct stk_chunk *out = e->out;
+    size_t rows = (size_t)e->n, first = (size_t)e->out_from;
+    for (int f = 0; f < out->type->n_fields; f++) {
+        struct stk_column dst = column_slice(&out->column[f], e->out_from);
+        const struct stk_column *src = &frame->column[f];
+        if (dst.data) {
+            if (dst.data != src->data)
+                memcpy(dst.data, src->data, rows * dst.stride);
+            continue;
+        }
+        for (int i = 0; i < e->n; i++) {
+            stk__buffer_unref(dst.span[i].owner);
+            bool is_set = frame->mask[i] == STK_LIVE;
+            dst.span[i] = is_set ? src->span[i] : (struct stk_span){ 0 };
+            if (dst.span[i].owner)
+                stk__buffer_ref(dst.span[i].owner);
+        }
+        if (dst.dims)
+            memcpy(dst.dims, src->dims, rows * (size_t)dst.rank * sizeof *dst.dims);
+    }
+    if (out->key && frame->key)
+        memcpy(out->key + first, frame->key, rows * sizeof *out->key);
+}
+
+int stk__eval_run(struct stk__eval *e)
+{
+    struct places at;
+    struct frame frame;
+    int rc = start(e, &at);
+    if (!rc)
+        rc = eval_node(e, e->program->root, at, e->n, &frame);
+    if (rc)
+        return rc;
+    for (int i = 0; i < e->n; i++) {
+        e->n_bad += frame.mask[i] == STK_BAD;
+        e->n_dead += frame.mask[i] == STK_DEAD;
+    }
+    write_out(e, &frame);
+    if (e->n_bad || e->n_dead)
+        memcpy(e->out->mask + e->out_from, frame.mask, (size_t)e->n);
+    return STK_OK;
+}
+
+int stk__eval_paths(struct stk__eval *e, int slot, const struct stk_span **spans)
+{
+    const struct stk__pnode *read = e->program->read[slot];
+    const struct stk__node *node = read->node;
+    struct places at;
+    struct frame frame;
+    struct stk_chunk *out = e->out;
+    e->out = NULL;
+    int rc = start(e, &at);
+    if (!rc)
+        rc = eval_node(e, read->input[0], at, e->n, &frame);
+    e->out = out;
+    stk__faults_free(e->faults); /* the run will find them again */
+    e->faults = NULL;
+    if (rc)
+        return rc;
+    int f = 0;
+    while (f < node->type.n_fields - 1 && node->from[f] >= 0)
+        f++;
+    struct stk_span *path = frame.column[f].span;
+    struct stk_span *wanted = stk_arena_alloc(e->scratch, frame_rows(e->n) * sizeof *wanted);
+    if (!wanted)
+        return STK_MEMORY;
+    for (int i = 0; i < e->n; i++)
+        if (frame.mask[i] == STK_LIVE)
+            wanted[i] = path[i];
+    *spans = wanted;
+    return STK_OK;
+}
+
+const struct stk__node *stk__eval_locate(const struct stk__program *program, uint64_t position,
+                                         uint64_t path, uint64_t *index)
+{
+    const struct stk__pnode *p = program->root;
+    while (p->role != STK__ROLE_SOURCE && p->role != STK__ROLE_CUT) {
+        uint8_t input = 0;
+        const struct stk_order_run run = { .params = p->node->params, .state = p->node->state,
+                                           .seed = p->seed, .in_count = p->in_count,
+                                           .n_inputs = p->node->n_inputs, .rank = program->rank,
+                                           .world = program->world };
+        if (p->role == STK__ROLE_ORDER || p->role == STK__ROLE_CONCAT)
+            p->node->op->order.at(&run, 1, &position, &path, &input);
+        p = p->input[input];
+    }
+    *index = position;
+    return p->node;
+}

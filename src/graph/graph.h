@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.h: a chain as a tree of typed, classified nodes. Immutable once built. */
+#pragma once
+#include "base/arena.h"
+#include "lang/value.h"
+#include "op/registry.h"
+
+#include <stdatomic.h>
+
+struct stk__node {
+    const struct stk_op *op;
+    void *params, *state;
+    int n_inputs;
+    struct stk__node *input[STK_MAX_INPUTS];
+    struct stk_type type;
+    int from[STK_MAX_FIELDS]; /* see stk_infer */
+    int64_t count;
+    enum stk_class class;
+    const char *why;     /* why it has this class, for `plan` */
+    bool is_order;       /* carried out by its order table: a pure function of positions */
+    bool is_inserted;    /* put in by us, not written by the user */
+    int id;              /* index into graph->node */
+    uint32_t ordinal;    /* of the call in the user's text, counted in reading order */
+    uint32_t at, len;    /* of the call's name in that text */
+    size_t scratch_bytes;
+};
+
+/* What a dataset is. */
+struct stk_dataset {
+    atomic_int refs;
+    struct stk_arena arena; /* holds everything below */
+    char *text;             /* as given */
+    const struct stk_value *value;
+    struct stk__node *root;
+    struct stk__node **node;
+    int n_nodes, cap_nodes;
+    uint32_t n_calls;
+    uint64_t hash; /* of the canonical text */
+};
+
+/* Parses, binds, infers and classifies. Returns new. */
+int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
+                   struct stk_error *err);
+void stk__graph_free(struct stk_dataset *graph);
+
+/* The source node that a row of this field comes from, following untouched fields; NULL when computed. */
+const struct stk__node *stk__graph_trace(const struct stk__node *node, int field);
+
+/* Elements of a node's output when shard() means this rank of this world. in_count, when not NULL, gets
+ * the inputs' counts. */
+int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count);

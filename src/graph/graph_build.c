@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_build.c: from parsed calls to nodes: parameters, types, counts, classes.
+ *
+ * The class of a node says what its output can do, and with that how it will be run:
+ *
+ *     indexed     any row by its position       → evaluated from positions; nothing is buffered
+ *     addressed   a serial order of such rows   → positions are buffered, never data
+ *     stream      next only                     → rows travel
+ *
+ * A source has the class its table allows; 1:1 ops keep their input's; an op that drops rows makes a stream;
+ * order ops over indexed inputs stay indexed, over others they run as serial stages.
+ */
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/type.h"
+#include "graph/graph.h"
+#include "graph/scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct builder {
+    struct stk_dataset *graph;
+    struct stk_error *err;
+};
+
+static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out);
+
+static struct stk__node *node_new(struct builder *b, const struct stk_op *op)
+{
+    struct stk_dataset *g = b->graph;
+    if (g->n_nodes == g->cap_nodes) {
+        int cap = g->cap_nodes ? 2 * g->cap_nodes : 16;
+        struct stk__node **grown = realloc(g->node, sizeof(*grown) * (size_t)cap);
+        if (!grown)
+            return NULL;
+        g->node = grown;
+        g->cap_nodes = cap;
+    }
+    struct stk__node *node = stk_arena_alloc(&g->arena, sizeof *node);
+    if (!node)
+        return NULL;
+    node->params = stk_arena_alloc(&g->arena, op->decl.params_size + 1);
+    if (!node->params)
+        return NULL;
+    node->op = op;
+    node->id = g->n_nodes;
+    g->node[g->n_nodes++] = node;
+    return node;
+}
+
+static int fail_node(struct builder *b, const struct stk__node *node, int code)
+{
+    if (b->err) {
+        stk__error_prefix(b->err, "%s: ", node->op->decl.name);
+        b->err->code = code;
+        b->err->at = node->at;
+        b->err->len = node->len;
+    }
+    return code;
+}
+
+static bool is_row_op(const struct stk_op *op) { return op->row.run || op->flags & STK_OP_FETCH; }
+static bool is_source(const struct stk_op *op) { return op->source.rows || op->source.next; }
+
+static void set_class(struct stk__node *node, enum stk_class class, const char *why)
+{
+    node->class = class;
+    node->why = why;
+}
+
+static int classify_order(struct builder *b, struct stk__node *node)
+{
+    const struct stk_op *op = node->op;
+    enum stk_mode mode = op->mode ? op->mode(node->params) : STK_MODE_EITHER;
+    enum stk_class weakest = STK_INDEXED;
+    for (int i = 0; i < node->n_inputs; i++)
+        weakest = node->input[i]->class > weakest ? node->input[i]->class : weakest;
+    node->is_order = weakest == STK_INDEXED && mode != STK_MODE_SERIAL;
+    if (node->is_order) {
+        set_class(node, STK_INDEXED, "a function of positions over indexed inputs");
+        return STK_OK;
+    }
+    if (mode == STK_MODE_ORDER) {
+        stk_fail(b->err, STK_TYPE,
+                 "a global order needs an indexed input, but %s makes a stream; put it before %s, or give "
+                 "buffer_size to shuffle within a buffer",
+                 node->input[0]->op->decl.name, node->input[0]->op->decl.name);
+        return fail_node(b, node, STK_TYPE);
+    }
+    if (weakest <= STK_ADDRESSED && node->n_inputs == 1 && op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
+        set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
+    else
+        set_class(node, STK_STREAM, node->n_inputs > 1 ? "an input is not indexed" : "its input is a stream");
+    return STK_OK;
+}
+
+static int classify(struct builder *b, struct stk__node *node)
+{
+    const struct stk_op *op = node->op;
+    if (is_source(op)) {
+        bool is_indexed = op->source.rows != NULL;
+        set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
+                  is_indexed ? "any element can be made from its position" : "can only be read in order");
+        return STK_OK;
+    }
+    if (op->flags & STK_OP_FILTER)
+        set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
+    else if (op->flags & STK_OP_BATCH)
+        set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
+    else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
+        set_class(node, node->input[0]->class, "keeps the class of its input");
+    else
+        return classify_order(b, node);
+    return STK_OK;
+}
+
+static void prepare_infer(struct builder *b, const struct stk__node *node, struct stk_infer *inf)
+{
+    *inf = (struct stk_infer){ .params = node->params, .n_inputs = node->n_inputs, .read_field = -1,
+                               .count = node->n_inputs ? node->input[0]->count : STK_UNKNOWN_COUNT,
+                               .state = node->state, .arena = &b->graph->arena, .world = 1 };
+    for (int i = 0; i < node->n_inputs; i++) {
+        inf->in[i] = &node->input[i]->type;
+        inf->in_count[i] = node->input[i]->count;
+    }
+    for (int f = 0; f < STK_MAX_FIELDS; f++)
+        inf->from[f] = -1;
+}
+
+static int infer_node(struct builder *b, struct stk__node *node);
+
+/* Puts `read` between a node and its input, on the field that holds paths. */
+static int insert_read(struct builder *b, struct stk__node *node, int field)
+{
+    const struct stk_op *op = stk__op_find("read");
+    struct stk__node *read = op ? node_new(b, op) : NULL;
+    if (!read)
+        return stk__out_of_memory(b->err);
+    const struct stk__arg arg = { .name = "field", .value = &(struct stk_value){
+        .kind = STK__STRING, .text = node->input[0]->type.field[field].name,
+        .text_len = strlen(node->input[0]->type.field[field].name) } };
+    const struct stk__call call = { .name = "read", .at = node->at, .len = node->len, .n_args = 1,
+                                    .arg = &arg };
+    int rc = stk__bind(&call, &op->decl, &b->graph->arena, read->params, b->err);
+    if (rc)
+        return rc;
+    read->at = node->at;
+    read->len = node->len;
+    read->ordinal = node->ordinal;
+    read->is_inserted = true;
+    read->n_inputs = 1;
+    read->input[0] = node->input[0];
+    node->input[0] = read;
+    return infer_node(b, read);
+}
+
+static int scan_field(struct builder *b, struct stk__node *node)
+{
+    const char *field = node->op->scan_field ? node->op->scan_field(node->params) : NULL;
+    if (!field)
+        return STK_OK;
+    int rc = stk__scan_node(b->graph, node, field, b->err);
+    return rc ? fail_node(b, node, rc) : STK_OK;
+}
+
+static int infer_node(struct builder *b, struct stk__node *node)
+{
+    struct stk_infer inf;
+    for (int attempt = 0;; attempt++) {
+        prepare_infer(b, node, &inf);
+        inf.out = &node->type;
+        int rc = node->op->infer ? node->op->infer(&inf, b->err) : (stk_infer_pass(&inf), STK_OK);
+        if (rc)
+            return fail_node(b, node, rc);
+        if (inf.read_field < 0)
+            break;
+        if (attempt)
+            return stk_fail(b->err, STK_STATE, "%s: asks for read twice", node->op->decl.name);
+        if ((rc = insert_read(b, node, inf.read_field)))
+            return rc;
+    }
+    memcpy(node->from, inf.from, sizeof node->from);
+    node->state = inf.state;
+    node->scratch_bytes = inf.scratch_bytes;
+    node->count = inf.count;
+    int rc = classify(b, node);
+    if (!rc)
+        rc = scan_field(b, node);
+    if (!rc && node->op->order.count) {
+        inf.state = node->state;
+        rc = node->op->order.count(&inf, &node->count, b->err);
+        if (rc)
+            fail_node(b, node, rc);
+    }
+    if (!rc && node->op->source.count)
+        node->count = node->op->source.count(node->state);
+    return rc;
+}
+
+/* Chains among the arguments become further inputs. */
+static int add_inputs(struct builder *b, struct stk__node *node)
+{
+    for (const struct stk_param *p = node->op->decl.params; p && p->name; p++) {
+        if (p->type != STK_ROW_CHAINS)
+            continue;
+        const struct stk_chains *chains =
+            (const void *)((const unsigned char *)node->params + p->offset);
+        for (int i = 0; i < chains->n; i++) {
+            if (node->n_inputs == STK_MAX_INPUTS)
+                return stk__fail_at(b->err, STK_VALUE, node->at, node->len, "%s: takes at most %d inputs",
+                                    node->op->decl.name, STK_MAX_INPUTS);
+            int rc = build_chain(b, chains->item[i], &node->input[node->n_inputs]);
+            if (rc)
+                return rc;
+            node->n_inputs++;
+        }
+    }
+    return STK_OK;
+}
+
+static int check_receiver(struct builder *b, const struct stk__node *node, bool has_receiver)
+{
+    const struct stk_op *op = node->op;
+    if (op->flags & STK_OP_ROOT && has_receiver)
+        return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
+                            "%s: begins a chain, so it cannot follow another call", op->decl.name);
+    if (!(op->flags & STK_OP_ROOT) && !node->n_inputs)
+        return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
+                            "%s: works on data, so a source such as files('*.jpg') must come before it",
+                            op->decl.name);
+    return STK_OK;
+}
+
+static int build_call(struct builder *b, const struct stk__call *call, struct stk__node *receiver,
+                      struct stk__node **out)
+{
+    const struct stk_decl *decl = stk__namespace_find(stk__ops_namespace(), call->name);
+    if (!decl)
+        return stk__unknown_call(stk__ops_namespace(), call, b->err);
+    struct stk__node *node = node_new(b, stk__op_of(decl));
+    if (!node)
+        return stk__out_of_memory(b->err);
+    node->at = call->at;
+    node->len = call->len;
+    node->ordinal = b->graph->n_calls++;
+    if (receiver)
+        node->input[node->n_inputs++] = receiver;
+    int rc = stk__bind(call, decl, &b->graph->arena, node->params, b->err);
+    if (!rc)
+        rc = add_inputs(b, node);
+    if (!rc)
+        rc = check_receiver(b, node, receiver != NULL);
+    if (rc)
+        return rc;
+    if (node->op->open && (rc = node->op->open(node->params, &b->graph->arena, &node->state, b->err)))
+        return fail_node(b, node, rc);
+    *out = node;
+    return infer_node(b, node);
+}
+
+static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out)
+{
+    struct stk__node *node = NULL;
+    for (int i = 0; i < value->n_calls; i++) {
+        int rc = build_call(b, &value->call[i], node, &node);
+        if (rc)
+            return rc;
+    }
+    *out = node;
+    return STK_OK;
+}
+
+static int hash_text(struct stk_dataset *g, struct stk_error *err)
+{
+    struct stk__text text = { 0 };
+    int rc = stk__print_value(g->value, stk__ops_namespace(), STK__CANONICAL, &text, err);
+    if (!rc && text.failed)
+        rc = stk__out_of_memory(err);
+    if (!rc)
+        g->hash = stk__hash_bytes(0, text.data, text.len);
+    stk__text_free(&text);
+    return rc;
+}
+
+int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
+                   struct stk_error *err)
+{
+    struct stk_dataset *g = calloc(1, sizeof *g);
+    if (!g)
+        return stk__out_of_memory(err);
+    atomic_init(&g->refs, 1);
+    stk__arena_init(&g->arena, 1 << 14);
+    struct builder b = { g, err };
+    int rc = STK_OK;
+    if (!(g->text = stk_arena_text(&g->arena, text)))
+        rc = stk__out_of_memory(err);
+    if (!rc)
+        rc = stk__parse(g->text, objects, &g->arena, &g->value, err);
+    if (!rc && g->value->kind != STK__CHAIN)
+        rc = stk__fail_at(err, STK_TYPE, g->value->at, g->value->len, "a chain of calls is wanted here");
+    if (!rc)
+        rc = build_chain(&b, g->value, &g->root);
+    if (!rc)
+        rc = hash_text(g, err);
+    if (rc)
+        stk__graph_free(g);
+    else
+        *out = g;
+    return rc;
+}
+
+void stk__graph_free(struct stk_dataset *g)
+{
+    for (int i = g->n_nodes; i-- > 0;)
+        if (g->node[i]->op->close && g->node[i]->state)
+            g->node[i]->op->close(g->node[i]->state);
+    free(g->node);
+    stk__arena_free(&g->arena);
+    free(g);
+}
+
+struct stk_dataset *stk_dataset_ref(struct stk_dataset *dataset)
+{
+    atomic_fetch_add_explicit(&dataset->refs, 1, memory_order_relaxed);
+    return dataset;
+}
+
+void stk_dataset_unref(struct stk_dataset *dataset)
+{
+    if (dataset && atomic_fetch_sub_explicit(&dataset->refs, 1, memory_order_acq_rel) == 1)
+        stk__graph_free(dataset);
+}
+
+const struct stk__node *stk__graph_trace(const struct stk__node *node, int field)
+{
+    while (node->n_inputs) {
+        int from = node->is_order && node->n_inputs == 1 ? field : node->from[field];
+        if (!is_row_op(node->op) && node->n_inputs == 1)
+            from = field;
+        if (from < 0)
+            return NULL;
+        int i = 0;
+        for (; i + 1 < node->n_inputs && from >= node->input[i]->type.n_fields; i++)
+            from -= node->input[i]->type.n_fields;
+        node = node->input[i];
+        field = from;
+    }
+    return node;
+}
+
+int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count)
+{
+    struct stk_infer inf = { .params = node->params, .state = node->state, .n_inputs = node->n_inputs,
+                             .count = node->count, .rank = rank, .world = world };
+    for (int i = 0; i < node->n_inputs; i++) {
+        inf.in[i] = &node->input[i]->type;
+        inf.in_count[i] = stk__node_count(node->input[i], rank, world, NULL);
+        if (in_count)
+            in_count[i] = inf.in_count[i];
+    }
+    int64_t count = node->n_inputs == 1 && is_row_op(node->op) && node->count != STK_UNKNOWN_COUNT
+                        ? inf.in_count[0] : node->count;
+    if (node->op->order.count)
+        node->op->order.count(&inf, &count, NULL);
+    return count;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c: compiling a subtree: roles, destinations, slots. */
+#include "graph/program.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct compiler {
+    struct stk__program *program;
+    struct stk_arena *arena;
+    struct stk_error *err;
+    int max_threads;
+};
+
+bool stk__subtree_is_random(const struct stk__node *node)
+{
+    if (node->op->flags & STK_OP_RANDOM)
+        return true;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (stk__subtree_is_random(node->input[i]))
+            return true;
+    return false;
+}
+
+static enum stk__role role_of(const struct stk__node *node, const struct stk__node *cut)
+{
+    const struct stk_op *op = node->op;
+    if (node == cut)
+        return STK__ROLE_CUT;
+    if (op->source.rows)
+        return STK__ROLE_SOURCE;
+    if (op->flags & STK_OP_FETCH)
+        return STK__ROLE_READ;
+    if (op->row.run)
+        return STK__ROLE_ROW;
+    if (node->is_order && node->n_inputs > 1)
+        return op->order.at ? STK__ROLE_CONCAT : STK__ROLE_ZIP;
+    return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;
+}
+
+static int add_slots(struct compiler *c, struct stk__pnode *p)
+{
+    struct stk__program *program = c->program;
+    const struct stk_op *op = p->node->op;
+    p->thread_slot = p->read_slot = -1;
+    if (p->role == STK__ROLE_ROW && op->row.thread_open) {
+        p->thread_slot = program->n_thread_slots++;
+        program->thread_node[p->thread_slot] = p;
+    }
+    if (p->role == STK__ROLE_READ) {
+        if (program->n_reads == STK__MAX_READS)
+            return stk_fail(c->err, STK_VALUE, "at most %d reads per element are possible", STK__MAX_READS);
+        p->read_slot = program->n_reads++;
+        program->read[p->read_slot] = p;
+    }
+    if (p->role == STK__ROLE_ROW || p->role == STK__ROLE_READ) {
+        program->has_filter |= (op->flags & STK_OP_FILTER) != 0;
+        program->is_heavy |= (op->flags & STK_OP_HEAVY) != 0;
+        program->exclusive = op->exclusive ? op->exclusive : program->exclusive;
+        program->scratch_bytes += p->node->scratch_bytes;
+    }
+    return STK_OK;
+}
+
+/* Which output field each field of input i ends up as. */
+static void input_dest(const struct stk__pnode *p, int i, int *dest)
+{
+    const struct stk__node *node = p->node;
+    int first = 0;
+    for (int k = 0; k < i; k++)
+        first += node->input[k]->type.n_fields;
+    for (int f = 0; f < STK_MAX_FIELDS; f++)
+        dest[f] = -1;
+    for (int f = 0; f < node->type.n_fields; f++) {
+        bool is_same = p->role == STK__ROLE_ORDER || p->role == STK__ROLE_PASS;
+        int from = is_same ? f : node->from[f] - first;
+        if (from >= 0 && from < node->input[i]->type.n_fields && dest[from] < 0)
+            dest[from] = p->dest[f];
+    }
+}
+
+static struct stk__pnode *compile(struct compiler *c, const struct stk__node *node, const int *dest)
+{
+    struct stk__pnode *p = stk_arena_alloc(c->arena, sizeof *p);
+    if (!p) {
+        stk__out_of_memory(c->err);
+        return NULL;
+    }
+    struct stk__program *program = c->program;
+    p->role = role_of(node, program->cut);
+    p->node = node;
+    p->seed = stk__mix(program->seed, node->ordinal);
+    memcpy(p->dest, dest, sizeof p->dest);
+    stk__node_count(node, program->rank, program->world, p->in_count);
+    if (add_slots(c, p))
+        return NULL;
+    if (p->role == STK__ROLE_CUT || p->role == STK__ROLE_SOURCE)
+        return p;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int below[STK_MAX_FIELDS];
+        input_dest(p, i, below);
+        if (p->role == STK__ROLE_CONCAT)
+            memset(below, -1, sizeof below);
+        if (!(p->input[i] = compile(c, node->input[i], below)))
+            return NULL;
+    }
+    return p;
+}
+
+static int count_nodes(const struct stk__node *node)
+{
+    int n = 1;
+    for (int i = 0; i < node->n_inputs; i++)
+        n += count_nodes(node->input[i]);
+    return n;
+}
+
+int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
+                     const struct stk__program_options *options, struct stk_arena *arena,
+                     struct stk__program **out, struct stk_error *err)
+{
+    struct stk__program *program = stk_arena_alloc(arena, sizeof *program);
+    if (!program)
+        return stk__out_of_memory(err);
+    program->thread_node = stk_arena_alloc(arena, sizeof(struct stk__pnode *) * (size_t)count_nodes(root));
+    if (!program->thread_node)
+        return stk__out_of_memory(err);
+    program->type = &root->type;
+    program->cut = cut;
+    program->seed = options->seed;
+    program->rank = options->rank;
+    program->world = options->world;
+    program->has_keys = options->has_keys;
+    int dest[STK_MAX_FIELDS];
+    for (int f = 0; f < STK_MAX_FIELDS; f++)
+        dest[f] = f;
+    struct compiler c = { .program = program, .arena = arena, .err = err };
+    if (!(program->root = compile(&c, root, dest)))
+        return err && err->code ? err->code : STK_MEMORY;
+    *out = program;
+    return STK_OK;
+}
+
+int stk__eval_thread_init(struct stk__eval_thread *thread, const struct stk__program *program)
+{
+    size_t n = (size_t)program->n_thread_slots + 1;
+    thread->slot = calloc(n, sizeof *thread->slot);
+    thread->is_open = calloc(n, sizeof *thread->is_open);
+    return thread->slot && thread->is_open ? STK_OK : STK_MEMORY;
+}
+
+void stk__eval_thread_free(struct stk__eval_thread *thread, const struct stk__program *program)
+{
+    for (int i = 0; thread->slot && thread->is_open && i < program->n_thread_slots; i++)
+        if (thread->is_open[i] && program->thread_node[i]->node->op->row.thread_close)
+            program->thread_node[i]->node->op->row.thread_close(thread->slot[i]);
+    free(thread->slot);
+    free(thread->is_open);
+    *thread = (struct stk__eval_thread){ 0 };
+}

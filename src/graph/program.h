@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h: evaluating rows of a subtree by their positions, or the ops above a cut on rows that arrived.
+ *
+ * A program is a subtree of the graph. Its leaves are sources, or the one place where it was cut and rows come
+ * in as a chunk. Evaluating n rows walks down with an array of positions, which order ops rewrite, and comes up
+ * with columns, which row ops replace:
+ *
+ *        positions  5 6 7 ──▶ shuffle ──▶ 81 3 40 ──▶ files       path
+ *        columns    image ◀── resize ◀── decode ◀── (read) ◀──────┘
+ *
+ * A column that ends up in the output unchanged after some op made it is written to its final place by that op
+ * (pnode->dest), so a batch slot may be the destination of a source. `read` is a gap: its results are asked for
+ * first (stk__eval_paths gives the paths) and handed in as `fetched` when the rest is run.
+ *
+ * Evaluation allocates from the worker's scratch only and is pure: the same positions give the same rows.
+ */
+#pragma once
+#include "base/chunk.h"
+#include "graph/graph.h"
+
+enum stk__role {
+    STK__ROLE_SOURCE,
+    STK__ROLE_CUT,    /* rows of the input chunk */
+    STK__ROLE_PASS,   /* nothing to do here: prefetch, and serial ops that already chose the positions */
+    STK__ROLE_ORDER,
+    STK__ROLE_ROW,
+    STK__ROLE_READ,
+    STK__ROLE_ZIP,
+    STK__ROLE_CONCAT,
+};
+
+struct stk__pnode {
+    enum stk__role role;
+    const struct stk__node *node;
+    struct stk__pnode *input[STK_MAX_INPUTS];
+    int64_t in_count[STK_MAX_INPUTS];
+    int dest[STK_MAX_FIELDS]; /* output field this node's field ends up as, untouched; -1: none */
+    int thread_slot;          /* row ops with thread state; else -1 */
+    int read_slot;            /* reads; else -1 */
+    uint64_t seed;            /* of the run, mixed with the op's ordinal */
+};
+
+enum { STK__MAX_READS = 8 };
+
+struct stk__program {
+    struct stk__pnode *root;
+    const struct stk_type *type; /* of the output */
+    const struct stk__node *cut; /* NULL: evaluated from positions */
+    struct stk__pnode **thread_node;
+    int n_thread_slots;
+    struct stk__pnode *read[STK__MAX_READS];
+    int n_reads;
+    bool has_keys, has_filter, is_heavy;
+    const char *exclusive;  /* lock group of an op in it, or NULL */
+    size_t scratch_bytes;   /* per row, estimated */
+    int rank, world;
+    uint64_t seed;
+};
+
+struct stk__program_options {
+    uint64_t seed;
+    int rank, world;
+    bool has_keys;
+};
+
+/* Compiles the subtree at root; `cut` (may be NULL) is where rows come in. Lives in the arena. */
+int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
+                     const struct stk__program_options *options, struct stk_arena *arena,
+                     struct stk__program **out, struct stk_error *err);
+
+/* True if something in the subtree draws random numbers. */
+bool stk__subtree_is_random(const struct stk__node *node);
+
+/* What one worker keeps for one program. */
+struct stk__eval_thread {
+    void **slot; /* [n_thread_slots]; opened at first use */
+    bool *is_open;
+};
+int stk__eval_thread_init(struct stk__eval_thread *thread, const struct stk__program *program);
+void stk__eval_thread_free(struct stk__eval_thread *thread, const struct stk__program *program);
+
+/* The bytes a read brought for one row, or why it failed. */
+struct stk__fetched {
+    struct stk_buffer *buffer; /* NULL: not asked for, or failed */
+    int code;
+    const char *text; /* owned by whoever holds this */
+};
+
+struct stk__eval {
+    const struct stk__program *program;
+    struct stk__eval_thread *thread;
+    struct stk_arena *scratch;
+    int n;
+    /* where rows come from: positions… */
+    const uint64_t *position; /* [n] */
+    const uint64_t *path;     /* [n] */
+    /* …or rows of a chunk, for cut programs */
+    struct stk_chunk *in;
+    int in_from;
+    const struct stk__fetched *fetched[STK__MAX_READS]; /* [n] per read */
+    /* where they go */
+    struct stk_chunk *out; /* columns and keys are written; the mask too when a row is not live */
+    int out_from;
+    /* results */
+    int n_bad, n_dead;
+    struct stk_fault *faults; /* rows counted from 0; the caller takes them */
+};
+
+/* Evaluates everything. 0 or STK_MEMORY. Addresses of `out` are the caller's business. */
+int stk__eval_run(struct stk__eval *eval);
+
+/* The paths that read number `slot` wants: spans[n], unset where a row is bad or dead. */
+int stk__eval_paths(struct stk__eval *eval, int slot, const struct stk_span **spans);
+
+/* The leaf source and index behind a position, following the first input of a zip. */
+const struct stk__node *stk__eval_locate(const struct stk__program *program, uint64_t position,
+                                         uint64_t path, uint64_t *index);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elementwise_avx2.c: the elementwise kernels compiled for AVX2. */
+#include "kernel/elementwise_body.h"
+
+void stk__elementwise_fill_avx2(struct stk__elementwise_kernels *kernels)
+{
+    stk__elementwise_fill_scalar(kernels);
+    fill_all(kernels);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c: runs of elements as one. The executor carries it out. */
+#include "op/order.h"
+
+#include <string.h>
+
+struct batch {
+    int64_t batch_size;
+    bool drop_remainder;
+};
+
+static const struct stk_param params[] = {
+    STK_INT_ROW(batch, batch_size, 0, 1, INT32_MAX, STK_REQUIRED, "elements in a batch"),
+    STK_BOOL_ROW(batch, drop_remainder, false, 0, "leave out a last batch that is not full"),
+    STK_ROWS_END,
+};
+
+static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
+{
+    const struct batch *p = inf->params;
+    int64_t in = inf->in_count[0];
+    (void)err;
+    if (in < 0)
+        *out = in;
+    else
+        *out = in / p->batch_size + (!p->drop_remainder && in % p->batch_size != 0);
+    return STK_OK;
+}
+
+/* The first dimension of every batch, or -1 when the last one may be shorter, if only because bad elements were
+ * left out. */
+static int64_t rows_of(const struct stk_infer *inf)
+{
+    const struct batch *p = inf->params;
+    bool is_full = p->drop_remainder || inf->in_count[0] == STK_INFINITE_COUNT;
+    return is_full ? p->batch_size : -1;
+}
+
+/* Bytes and ragged fields stay what they are: their splits gain an entry per row. */
+static int stack(struct stk_field *field, int64_t n_rows, struct stk_error *err)
+{
+    if (field->kind == STK_BYTES || field->kind == STK_RAGGED)
+        return STK_OK;
+    if (field->rank == STK_MAX_RANK)
+        return stk_fail(err, STK_TYPE, "the field '%s' has %d dimensions already, the most there are",
+                        field->name, STK_MAX_RANK);
+    memmove(field->shape + 1, field->shape, field->rank * sizeof *field->shape);
+    field->shape[0] = n_rows;
+    field->rank++;
+    if (n_rows < 0)
+        field->kind = STK_SHAPED;
+    return STK_OK;
+}
+
+static int infer(struct stk_infer *inf, struct stk_error *err)
+{
+    int code = STK_OK;
+    stk_infer_pass(inf);
+    for (int f = 0; f < inf->out->n_fields && !code; f++) {
+        code = stack(&inf->out->field[f], rows_of(inf), err);
+        inf->from[f] = -1;
+    }
+    return code ? code : count(inf, &inf->count, err);
+}
+
+const struct stk_op stk__op_batch = {
+    .decl = { "batch", 1, "Puts runs of elements together along a new first dimension.",
+              "Every field gets a first dimension of `batch_size`; the last batch may be shorter unless "
+              "drop_remainder is true. Elements of one batch must have equal shapes: resize or crop "
+              "images first. Fields of bytes and ragged fields become one block of data with offsets.\n"
+              "\n"
+              "    range(10).batch(4)\n"
+              "    image_folder('train').decode().resize(224, 224).batch(32, drop_remainder=true)\n"
+              "\n"
+              "Batches arrive in order and are the same for any number of workers. With on_error=skip "
+              "a batch is filled up with the elements that follow a bad one.",
+              params, sizeof(struct batch) },
+    .flags = STK_OP_BATCH,
+    .infer = infer,
+    .order = { .count = count },
+};

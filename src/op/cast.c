@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cast.c: converts the values of a field to another dtype. */
+#include "base/type.h"
+#include "op/expr_run.h"
+
+struct cast {
+    int dtype;
+    const char *field;
+};
+
+static const struct stk_param params[] = {
+    STK_CHOICE_ROW(cast, dtype, stk__dtype_names, 0, STK_REQUIRED, "the new dtype"),
+    STK_TEXT_ROW(cast, field, NULL, STK_TAKES_NONE, "the field; none: the only one with numbers"),
+    STK_ROWS_END,
+};
+
+static int infer(struct stk_infer *inf, struct stk_error *err)
+{
+    const struct cast *cast = inf->params;
+    const struct stk__expr_program *program;
+    int field = stk_infer_pick(inf, cast->field, stk__expr_is_numbers, "numbers", err);
+    if (field < 0)
+        return err ? err->code : STK_TYPE;
+    int rc = stk__expr_for_field(inf->in[0], field, cast->dtype, NULL, inf->arena, &program, err);
+    if (!rc)
+        stk__expr_infer(inf, program);
+    return rc;
+}
+
+static const char doc[] =
+    "Floats become integers by truncation towards zero; what is too large or too small becomes the\n"
+    "greatest or least integer, NaN becomes 0. Integers wrap around in narrower integers. Floats round\n"
+    "to nearest even; float16 and bfloat16 are reached through float32. Bools are 0 and 1, and every\n"
+    "value but 0 is true.\n"
+    "\n"
+    "    range(10).cast(float32)\n";
+
+const struct stk_op stk__op_cast = {
+    .decl = { "cast", 1, "Convert a field to another dtype.", doc, params, sizeof(struct cast) },
+    .infer = infer,
+    .row = { .run = stk__expr_run_state },
+};

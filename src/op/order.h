@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order.h: what the ops that choose and order rows have in common. */
+#pragma once
+#include "base/hash.h"
+
+#include <stoker/op.h>
+
+/* Positions are 56 bits wide: addresses hold the origin in the other eight. */
+#define STK__MAX_COUNT ((int64_t)1 << 56)
+
+/* Bounds of integer parameters that take any number; the two lowest are the words none and auto. */
+#define STK__INT_LO (INT64_MIN + 2)
+#define STK__INT_HI INT64_MAX
+
+/* A `seed` parameter as it enters the hash. */
+static inline uint64_t stk__user_seed(int64_t seed) { return seed == STK_NONE ? 0 : (uint64_t)seed; }
+
+static inline int64_t stk__min_count(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* infer of an op that keeps the type of its input: passes every field and asks `count`. */
+int stk__infer_order(struct stk_infer *inf,
+                     int (*count)(const struct stk_infer *, int64_t *, struct stk_error *),
+                     struct stk_error *err);
+
+/* Fails with STK_VALUE if there would be more elements than positions can name. */
+int stk__check_count(uint64_t count, struct stk_error *err);
+
+/* at() of an op whose first rows are its input's first rows. */
+void stk__order_same(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+                     uint8_t *input);
+
+/* run() of a row op that writes no field. */
+int stk__rows_untouched(struct stk_rows *rows);
+
+/* For serial ops: appends n rows of `in` to `out`, which has room for them. Bad rows count as rows. */
+void stk__chunk_append(struct stk_chunk *out, const struct stk_chunk *in, int from, int n);

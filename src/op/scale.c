@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scale.c: multiplies and adds. */
+#include "base/type.h"
+#include "op/expr_run.h"
+
+#include <float.h>
+
+struct scale {
+    double factor, offset;
+    const char *field;
+    int dtype;
+};
+
+static const struct stk_param params[] = {
+    STK_REAL_ROW(scale, factor, 1, -DBL_MAX, DBL_MAX, STK_REQUIRED, "multiplier"),
+    STK_REAL_ROW(scale, offset, 0, -DBL_MAX, DBL_MAX, 0, "added after multiplying"),
+    STK_TEXT_ROW(scale, field, NULL, STK_TAKES_NONE, "the field; none: the only one with numbers"),
+    STK_CHOICE_ROW(scale, dtype, stk__dtype_names, STK_F32, 0, "dtype of the result"),
+    STK_ROWS_END,
+};
+
+static int infer(struct stk_infer *inf, struct stk_error *err)
+{
+    const struct scale *scale = inf->params;
+    const double constants[2] = { scale->factor, scale->offset };
+    const struct stk__expr_program *program;
+    int field = stk_infer_pick(inf, scale->field, stk__expr_is_numbers, "numbers", err);
+    if (field < 0)
+        return err ? err->code : STK_TYPE;
+    int rc = stk__expr_for_field(inf->in[0], field, scale->dtype, constants, inf->arena, &program, err);
+    if (!rc)
+        stk__expr_infer(inf, program);
+    return rc;
+}
+
+static const char doc[] =
+    "y = x * factor + offset in float32, rounded after the multiplication and after the addition, then\n"
+    "converted to dtype as cast does.\n"
+    "\n"
+    "    range(10).scale(1/255)\n"
+    "    range(10).scale(2, -1)\n";
+
+const struct stk_op stk__op_scale = {
+    .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,
+              sizeof(struct scale) },
+    .infer = infer,
+    .row = { .run = stk__expr_run_state },
+};

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shuffle.c: a random order: of everything by a keyed permutation, or through a buffer as tf.data's.
+ *
+ * The buffer is kept full: a row that comes in when `cap` rows are held takes the place of the one that is
+ * drawn. Draw d of a pass is a pure function of the pass's key and d, so the order does not depend on how
+ * rows arrive in chunks.
+ */
+#include "base/chunk.h"
+#include "base/rng.h"
+#include "kernel/kernel.h"
+#include "op/order.h"
+
+#include <stdlib.h>
+
+struct shuffle {
+    int64_t buffer_size, seed;
+    bool reshuffle_each_iteration;
+};
+
+static const struct stk_param params[] = {
+    STK_INT_ROW(shuffle, buffer_size, STK_NONE, 1, INT32_MAX, STK_TAKES_NONE,
+                "elements held to draw from; none shuffles everything"),
+    STK_INT_ROW(shuffle, seed, STK_NONE, STK__INT_LO, STK__INT_HI, STK_TAKES_NONE,
+                "mixed with the run's seed; none is 0"),
+    STK_BOOL_ROW(shuffle, reshuffle_each_iteration, true, 0, "another order in every epoch"),
+    STK_ROWS_END,
+};
+
+static enum stk_mode mode(const void *given)
+{
+    const struct shuffle *p = given;
+    return p->buffer_size == STK_NONE ? STK_MODE_ORDER : STK_MODE_SERIAL;
+}
+
+static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
+{
+    const struct shuffle *p = inf->params;
+    *out = inf->in_count[0];
+    if (p->buffer_size != STK_NONE || *out >= 0)
+        return STK_OK;
+    return stk_fail(err, STK_VALUE,
+                    "a global shuffle needs an input of known length, and this one is %s; give a "
+                    "buffer size, as in shuffle(10000)",
+                    *out == STK_INFINITE_COUNT ? "endless" : "of unknown length");
+}
+
+/* State: rows to hold. Never more than the input has, whatever was asked for. */
+static int infer(struct stk_infer *inf, struct stk_error *err)
+{
+    const struct shuffle *p = inf->params;
+    int code = stk__infer_order(inf, count, err);
+    if (code || p->buffer_size == STK_NONE)
+        return code;
+    int64_t *cap = stk_arena_alloc(inf->arena, sizeof *cap);
+    if (!cap)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    *cap = inf->in_count[0] < 0 ? p->buffer_size : stk__min_count(inf->in_count[0], p->buffer_size);
+    if (*cap == 0)
+        *cap = 1;
+    inf->state = cap;
+    return STK_OK;
+}
+
+static uint64_t pass_key(const struct shuffle *p, uint64_t op_seed, uint64_t path)
+{
+    uint64_t seed = stk__mix(op_seed, stk__user_seed(p->seed));
+    return stk__mix(seed, p->reshuffle_each_iteration ? path : 0);
+}
+
+static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+               uint8_t *input)
+{
+    const struct shuffle *p = run->params;
+    stk__permute_fn permute = stk__kernels()->permute;
+    (void)input;
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && path[end] == path[i];)
+            end++;
+        uint64_t key = pass_key(p, run->seed, path[i]);
+        permute(position + i, end - i, (uint64_t)run->in_count[0], key);
+    }
+}
+
+struct buffer {
+    const struct shuffle *params;
+    struct stk_serial_begin host;
+    struct stk_chunk *held;
+    uint64_t key, draws;
+    int n, cap;
+};
+
+static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+{
+    struct buffer *s = calloc(1, sizeof *s);
+    if (!s)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    s->params = b->params;
+    s->host = *b;
+    s->cap = (int)*(const int64_t *)b->state;
+    s->held = b->chunk_new(b->ctx, s->cap);
+    if (!s->held) {
+        int cap = s->cap;
+        free(s);
+        return stk_fail(err, STK_MEMORY, "no memory for a buffer of %d elements", cap);
+    }
+    *run = s;
+    return STK_OK;
+}
+
+static void end(void *run)
+{
+    struct buffer *s = run;
+    s->host.chunk_free(s->host.ctx, s->held);
+    free(s);
+}
+
+static void next_epoch(void *run, uint64_t path)
+{
+    struct buffer *s = run;
+    stk__chunk_clear(s->held);
+    s->n = 0;
+    s->draws = 0;
+    s->key = pass_key(s->params, s->host.seed, path);
+}
+
+/* True when rows are nothing but their addresses: no columns, keys or faults to carry along. */
+static bool is_bare(const struct buffer *s, const struct stk_chunk *other)
+{
+    return other->type->n_fields == 0 && !other->key && !s->held->key && !other->n_bad &&
+           !s->held->n_bad;
+}
+
+static int draw(struct buffer *s) { return (int)stk__below(stk__mix(s->key, s->draws++), (uint64_t)s->n); }
+
+/* Moves a held row to `out`; its place is empty afterwards. */
+static void emit(struct buffer *s, int row, struct stk_chunk *out)
+{
+    stk__chunk_append(out, s->held, row, 1);
+    stk_chunk_drop(s->held, row, 1);
+}
+
+static void move_last(struct buffer *s, int row)
+{
+    stk_chunk_copy(s->held, row, s->held, s->n, 1);
+    stk_chunk_drop(s->held, s->n, 1);
+}
+
+/* The draws of a full buffer, on addresses alone. No draw depends on what another one loads, so the processor
+ * has many of them under way. */
+static void exchange_addresses(struct buffer *s, const struct stk_address *in, int n,
+                               struct stk_chunk *out)
+{
+    struct stk_address *held = s->held->address, *to = out->address + out->n;
+    uint64_t key = s->key, draws = s->draws, cap = (uint64_t)s->cap;
+    for (int i = 0; i < n; i++) {
+        uint64_t pick = stk__below(stk__mix(key, draws + (uint64_t)i), cap);
+        to[i] = held[pick];
+        held[pick] = in[i];
+    }
+    s->draws += (uint64_t)n;
+    out->n += n;
+}
+
+static int fill(struct buffer *s, const struct stk_chunk *in, int from, int n)
+{
+    int m = (int)stk__min_count(n, s->cap - s->n);
+    stk_chunk_copy(s->held, s->n, in, from, m);
+    s->n += m;
+    return m;
+}
+
+static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+{
+    struct buffer *s = run;
+    int used = s->n < s->cap ? fill(s, in, from, n) : 0;
+    int m = (int)stk__min_count(n - used, out->cap - out->n);
+    if (is_bare(s, in)) {
+        exchange_addresses(s, in->address + from + used, m, out);
+        return used + m;
+    }
+    for (int i = 0; i < m; i++) {
+        int pick = draw(s);
+        emit(s, pick, out);
+        stk_chunk_copy(s->held, pick, in, from + used + i, 1);
+    }
+    return used + m;
+}
+
+static bool flush(void *run, struct stk_chunk *out)
+{
+    struct buffer *s = run;
+    while (s->n && out->n < out->cap) {
+        int pick = draw(s), last = --s->n;
+        if (is_bare(s, out)) {
+            out->address[out->n++] = s->held->address[pick];
+            s->held->address[pick] = s->held->address[last];
+            continue;
+        }
+        emit(s, pick, out);
+        if (pick != last)
+            move_last(s, pick);
+    }
+    return s->n == 0;
+}
+
+static uint64_t held_rows(const void *given)
+{
+    const struct shuffle *p = given;
+    return p->buffer_size == STK_NONE ? 0 : (uint64_t)p->buffer_size;
+}
+
+const struct stk_op stk__op_shuffle = {
+    .decl = { "shuffle", 1, "A random order.",
+              "Without a buffer size all elements are permuted: any element can come anywhere, nothing is "
+              "held in memory and nothing is waited for. That needs an input that "
+              "can be read at random and has a known length.\n"
+              "\n"
+              "With a buffer size it works as in tf.data, on any input: that many elements are held, one "
+              "of them is drawn, and the next element takes its place. Where the input can be read at "
+              "random only places are held, not data.\n"
+              "\n"
+              "    image_folder('train').shuffle().decode()\n"
+              "    lines('words.txt').shuffle(10000, seed=7)\n"
+              "    range(100).shuffle(reshuffle_each_iteration=false).repeat(2)\n"
+              "\n"
+              "The order is a function of the run's seed, `seed`, the place of the call in the chain and, "
+              "unless reshuffle_each_iteration is false, the epoch. It does not depend on the number of "
+              "workers. Without any seed it is the same in every run.",
+              params, sizeof(struct shuffle) },
+    .flags = STK_OP_ADDRESSES,
+    .mode = mode,
+    .infer = infer,
+    .order = { .count = count, .at = at },
+    .serial = { .begin = begin, .end = end, .next_epoch = next_epoch, .step = step, .flush = flush,
+                .held_rows = held_rows },
+};

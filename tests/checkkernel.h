@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkkernel.h: what the parts of the kernel harness share. A job runs one kernel of a table on prepared input;
+ * the harness runs it with the scalar table and with another and wants equal bytes.
+ */
+#pragma once
+#include "kernel/kernel.h"
+#include "kernel/resize.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Operands of every job. Blocks end where their values end, so that a sanitizer sees a read too far. */
+struct input {
+    int n_in, n_out, channels, height; /* pixels of a source and an output row; source rows */
+    int n;                             /* values of a source row */
+    uint8_t *bytes;                    /* [n * height] */
+    float *floats;                     /* [n * height] */
+    float *more;                       /* [n] */
+    float weight;
+    struct stk__taps lerp, area, triangle, nearest;         /* n_in to n_out */
+    struct stk__taps lerp_y, area_y, triangle_y, nearest_y; /* height to n_out */
+    struct stk__lerp_row row;
+    struct stk__affine affine;
+    float *work[3];
+    uint64_t *position; /* [n] below count */
+    uint64_t count, key;
+    void *block[16];
+    int n_blocks;
+};
+
+struct job {
+    const char *name;
+    void (*run)(const struct stk__kernels *kernels, const struct input *in, void *out);
+    bool gives_floats; /* NaNs are equal whatever their bits */
+    bool is_image;     /* benchmarks count an image, not its values */
+};
+
+extern const struct job image_jobs[]; /* ends with a NULL name */
+
+/* Bytes that any job may write. */
+size_t output_bytes(const struct input *in);
+
+struct size {
+    int n_in, n_out, channels, height;
+};
+
+/* Random operands; extreme: any bits as floats. */
+void make_input(struct input *in, struct size size, bool extreme);
+void free_input(struct input *in);
+
+uint64_t random_word(void);
+
+/* Elementwise kernels, which share one signature: all of them at one level. Returns the number that differ. */
+int check_elementwise(int level, const char *filter);
+void bench_elementwise(int level, const char *filter);
+
+/* Nanoseconds of the fastest of many calls. */
+double time_call(void (*call)(void *ctx), void *ctx);
+void print_time(const char *name, const char *unit, double per_scalar, double per_level);
+bool is_wanted(const char *name, const char *filter);

@@ -1,0 +1,479 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The meaning of every op that needs no pixels, as generators over rows.
+
+A chain is a tree of nodes; rows(node, path) are the rows it yields in one pass. `path` says which
+pass: the iterator's epoch e gives mix(0, e), and each repeat on the way down to the source gives
+mix(path, r) for its r-th pass. Whatever depends on the pass (a shuffle, the keys that feed random
+numbers) depends on nothing but the path and the run's seed, so it does not matter who computes a row,
+or when.
+
+A row that cannot be made is bad: it carries a message instead of fields and travels like any other.
+It is judged once, in order, by the last batch of the chain, or by the consumer if there is none: see
+Judge.
+"""
+
+import dataclasses
+import itertools
+import pathlib
+import struct
+from dataclasses import dataclass, replace
+
+from . import expression, language
+from .bits import MASK64, below, hash_bytes, key_join, key_make, mix, permute
+from .expression import Value
+
+SPLIT_SALT = 0x73706C6974
+MAX_TRIES = 16
+MIN_JUDGED = 100
+WORDS = {"none": None, "true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One element. `origin` has a text for each source row in it: one, or those of a batch."""
+
+    fields: dict
+    key: tuple
+    origin: tuple
+    bad: str = None
+
+
+@dataclass
+class Node:
+    """One call of a chain with the nodes that feed it."""
+
+    name: str
+    ordinal: int
+    inputs: list
+    args: list
+    kwargs: dict
+    run: "Run"
+
+    @property
+    def seed(self):
+        return mix(self.run.seed, self.ordinal)
+
+
+class Failure(Exception):
+    """Ends the run: the message is what the consumer is told."""
+
+
+def rows(node, path):
+    return OPS[node.name](node, path, *node.args, **node.kwargs)
+
+
+def build(chain, run):
+    """A chain as nodes; chains among the arguments become further inputs."""
+    node = None
+    for call in chain.calls:
+        values = [build(a, run) if isinstance(a, language.Chain) else plain(a) for a in call.args]
+        inputs = ([node] if node else []) + [v for v in values if isinstance(v, Node)]
+        args = [v for v in values if not isinstance(v, Node)]
+        kwargs = {name: plain(value) for name, value in call.kwargs.items()}
+        node = Node(call.name, call.ordinal, inputs, args, kwargs, run)
+    return node
+
+
+def plain(value):
+    """Words as what they stand for."""
+    if isinstance(value, language.Word):
+        return WORDS.get(value, str(value))
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return value
+
+
+# ---- sources ----
+
+
+def source_row(node, path, index, fields, origin):
+    return Row(fields, key_make(node.ordinal, path, index), (origin,))
+
+
+def op_range(node, path, start, stop=None, step=1):
+    """range(5), range(2, 9), range(9, 2, -3): one int64 field x, as Python's range."""
+    first, end = (0, start) if stop is None else (start, stop)
+    for index, x in enumerate(range(first, end, step)):
+        yield source_row(node, path, index, {"x": Value("int64", x)}, f"range, element {index}")
+
+
+def op_values(node, path, fields):
+    """values({a: [1, 2], b: ['p', 'q']}): a row for each index. Ints are int64, strings bytes, and a
+    list with a real in it float32. Items may be lists: arrays, or ragged where lengths differ."""
+    for index in range(len(next(iter(fields.values())))):
+        row = {name: cell(column, index) for name, column in fields.items()}
+        yield source_row(node, path, index, row, f"values, element {index}")
+
+
+def cell(column, index):
+    """One value of a table; its type is that of the whole column."""
+    kinds = {type(leaf) for leaf in leaves(column)}
+    if kinds == {str}:
+        return Value("bytes", column[index].encode())
+    dtype = "bool" if kinds == {bool} else "int64" if kinds == {int} else "float32"
+    return expression.adapt(Value(None, column[index]), dtype)
+
+
+def leaves(item):
+    return [x for part in item for x in leaves(part)] if isinstance(item, list) else [item]
+
+
+def op_files(node, path, pattern, labels=None):
+    """files(['b.txt', 'a.txt'], labels=[1, 0]): each name once, sorted, with the label listed for it.
+    Whether a file exists is noticed by read. Patterns are not modelled."""
+    label_of = dict(zip(pattern, labels or [], strict=False))
+    for index, name in enumerate(sorted(set(pattern), key=str.encode)):
+        fields = {"path": Value("bytes", name.encode())}
+        if labels is not None:
+            fields["label"] = Value("int64", label_of[name])
+        yield source_row(node, path, index, fields, name)
+
+
+def op_lines(node, path, file):
+    """lines('words.txt'), lines(['a.txt', 'b.txt']): a row for each line, without the \\n or \\r\\n."""
+    index = 0
+    for name in [file] if isinstance(file, str) else file:
+        *ended, last = pathlib.Path(name).read_bytes().split(b"\n")
+        lines = [line.removesuffix(b"\r") for line in ended] + ([last] if last else [])
+        for number, line in enumerate(lines, start=1):
+            fields = {"text": Value("bytes", line)}
+            yield source_row(node, path, index, fields, f"{name}, line {number}")
+            index += 1
+
+
+# ---- one row in, one row out (or none) ----
+
+
+def each_good_row(node, path, change):
+    """Applies change(fields) → fields to good rows; bad rows pass untouched."""
+    for row in rows(node.inputs[0], path):
+        if row.bad:
+            yield row
+            continue
+        try:
+            yield replace(row, fields=change(row.fields))
+        except expression.RowError as error:
+            yield replace(row, fields={}, bad=str(error))
+
+
+def only_field(fields, wanted):
+    names = [name for name, value in fields.items() if wanted(value)]
+    if len(names) != 1:
+        raise TypeError(f"which field is meant: {', '.join(names)}?")
+    return names[0]
+
+
+def op_read(node, path, field=None):
+    """Replaces a path by the bytes of the file it names; the field path becomes the field bytes."""
+
+    def change(fields):
+        target = field or only_field(fields, lambda value: value.dtype == "bytes")
+        try:
+            data = pathlib.Path(fields[target].data.decode()).read_bytes()
+        except OSError as error:
+            raise expression.RowError(error.strerror) from None
+        renamed = {"path": "bytes"}.get(target, target)
+        changed = {**fields, target: Value("bytes", data)}
+        return {renamed if name == target else name: value for name, value in changed.items()}
+
+    return each_good_row(node, path, change)
+
+
+def op_map(node, path, text):
+    return each_good_row(node, path, lambda fields: expression.assign(text, fields))
+
+
+def op_filter(node, path, text):
+    """Keeps rows for which the condition holds, and bad rows: they are judged later."""
+    for row in rows(node.inputs[0], path):
+        try:
+            if row.bad or expression.predicate(text, row.fields):
+                yield row
+        except expression.RowError as error:
+            yield replace(row, fields={}, bad=str(error))
+
+
+def op_select(node, path, *names):
+    """select(b, a): these fields, in this order."""
+    return each_good_row(node, path, lambda fields: {name: fields[name] for name in names})
+
+
+def op_rename(node, path, names):
+    """rename({old: new}): the field stays in its place."""
+
+    def change(fields):
+        return {names.get(name, name): value for name, value in fields.items()}
+
+    return each_good_row(node, path, change)
+
+
+def op_cast(node, path, dtype, field=None):
+    def change(fields):
+        target = field or only_field(fields, lambda value: value.dtype != "bytes")
+        return {**fields, target: expression.convert(fields[target], dtype)}
+
+    return each_good_row(node, path, change)
+
+
+def op_scale(node, path, factor, offset=0.0, field=None):
+    """x * factor + offset in float32, each operation rounded."""
+    f32 = expression.round_float32
+
+    def change(fields):
+        target = field or only_field(fields, lambda value: value.dtype != "bytes")
+        data = expression.each(
+            lambda x: f32(f32(f32(x) * f32(factor)) + f32(offset)), fields[target].data
+        )
+        return {**fields, target: Value("float32", data)}
+
+    return each_good_row(node, path, change)
+
+
+# ---- order: which rows, and when; a bad row is a row ----
+
+
+def op_shuffle(node, path, buffer_size=None, seed=None, reshuffle_each_iteration=True):
+    """Without a buffer size a permutation of everything, else draws from a buffer kept full."""
+    key = mix(mix(node.seed, (seed or 0) & MASK64), path if reshuffle_each_iteration else 0)
+    if buffer_size is None:
+        everything = list(rows(node.inputs[0], path))
+        for position in range(len(everything)):
+            yield everything[permute(len(everything), key, position)]
+        return
+    held = []
+    draws = itertools.count()
+    for row in rows(node.inputs[0], path):
+        if len(held) < buffer_size:
+            held.append(row)
+            continue
+        pick = below(mix(key, next(draws)), len(held))
+        yield held[pick]
+        held[pick] = row
+    while held:
+        pick = below(mix(key, next(draws)), len(held))
+        yield held[pick]
+        held[pick] = held[-1]
+        held.pop()
+
+
+def op_repeat(node, path, count=None):
+    """count passes; without a count (or a negative one) for ever, unless a pass is empty."""
+    passes = itertools.count() if count is None or count < 0 else range(count)
+    for r in passes:
+        is_empty = True
+        for row in rows(node.inputs[0], mix(path, r)):
+            is_empty = False
+            yield row
+        if is_empty:
+            return
+
+
+def op_take(node, path, count):
+    """The first rows; a negative count means all. Asks for no row after the last one it yields."""
+    if count == 0:
+        return
+    for index, row in enumerate(rows(node.inputs[0], path)):
+        yield row
+        if index + 1 == count:
+            return
+
+
+def op_skip(node, path, count):
+    """All but the first rows; a negative count leaves none."""
+    for index, row in enumerate(rows(node.inputs[0], path)):
+        if 0 <= count <= index:
+            yield row
+
+
+def op_shard(node, path, num_shards=None, index=None):
+    """Every num_shards-th row; without numbers, those of the run's world and rank."""
+    if num_shards is None:
+        num_shards, index = node.run.world, node.run.rank
+    for position, row in enumerate(rows(node.inputs[0], path)):
+        if position % num_shards == index:
+            yield row
+
+
+def op_zip(node, path):
+    """Rows side by side until the shortest input ends; bad if one of them is."""
+    for parts in zip(*(rows(chain, path) for chain in node.inputs)):
+        row = parts[0]
+        for part in parts[1:]:
+            row = Row(
+                fields={**row.fields, **part.fields},
+                key=key_join(row.key, part.key),
+                origin=row.origin,
+                bad=row.bad or part.bad,
+            )
+        yield row
+
+
+def op_concatenate(node, path):
+    for chain in node.inputs:
+        yield from rows(chain, path)
+
+
+def op_split(node, path, fractions, part=0, seed=None, by=None):
+    """One part of the rows. Without `by` sizes are exact and a permutation deals rows out; with it,
+    the value of a field decides, so that equal values stay together, and order is kept."""
+    salt = mix(SPLIT_SALT, (seed or 0) & MASK64)
+    sums = [0.0, *itertools.accumulate(fractions)]
+    if by is not None:
+        for row in rows(node.inputs[0], path):
+            x = (mix(salt, hash_bytes(0, raw(row.fields[by]))) >> 11) * 2.0**-53
+            if sums[part] <= x < sums[part + 1]:
+                yield row
+        return
+    everything = list(rows(node.inputs[0], path))
+    n = len(everything)
+    first, end = (min(n, int(n * sums[p] + 0.5)) for p in (part, part + 1))
+    for position in range(first, end):
+        yield everything[permute(n, salt, position)]
+
+
+def raw(value):
+    """The bytes of a value as they lie in memory."""
+    if value.dtype == "bytes":
+        return value.data
+    code = {"int64": "<q", "int32": "<i", "uint8": "<B", "bool": "<?", "float32": "<f"}[value.dtype]
+    return b"".join(struct.pack(code, number) for number in leaves(value.data))
+
+
+# ---- batches, and what becomes of bad rows ----
+
+
+def op_batch(node, path, batch_size, drop_remainder=False):
+    """Runs of rows as one element with a new first dimension; the last run may be shorter. The last
+    batch op of the chain judges its rows; an earlier one passes a bad row on in its place."""
+    held = []
+    source = rows(node.inputs[0], path)
+    if node is node.run.judge_node:
+        source = node.run.judge.good_rows(node.inputs[0], path)
+    for row in source:
+        if row.bad:
+            yield row
+            continue
+        held.append(row)
+        if len(held) == batch_size:
+            yield stack(held)
+            held = []
+    if held and not drop_remainder:
+        yield stack(held)
+
+
+def stack(held):
+    fields = {
+        name: Value(value.dtype, [row.fields[name].data for row in held])
+        for name, value in held[0].fields.items()
+    }
+    return Row(fields, held[0].key, tuple(text for row in held for text in row.origin))
+
+
+def op_prefetch(node, path, buffer_size="auto"):
+    """Changes when rows are made, never which."""
+    return rows(node.inputs[0], path)
+
+
+OPS = {name[3:]: function for name, function in list(globals().items()) if name.startswith("op_")}
+
+
+@dataclass
+class Judge:
+    """Decides about bad rows, in order: fail ends the run, skip drops the row, replace redraws it.
+
+    max_errors: an integer n lets n errors pass and fails at the next. A fraction f fails at a bad row
+    once 100 rows were judged, or at the end of an epoch, if more than f of all rows so far were bad.
+    """
+
+    on_error: str = "fail"
+    max_errors: float = None
+    n_judged: int = 0
+    n_errors: int = 0
+
+    def good_rows(self, node, path):
+        source = rows(node, path)
+        if self.on_error == "replace":
+            source = list(source)
+        for row in source:
+            self.n_judged += 1
+            if row.bad:
+                self.n_errors += 1
+                self.check_limit(row)
+                row = self.redraw(row, source) if self.on_error == "replace" else None
+            if row:
+                yield row
+
+    def check_limit(self, row):
+        limit = self.max_errors
+        if self.on_error == "fail":
+            raise Failure(row.bad)
+        if isinstance(limit, int) and self.n_errors > limit:
+            raise Failure(row.bad)
+        if isinstance(limit, float) and self.n_judged >= MIN_JUDGED:
+            self.check_fraction()
+
+    def check_fraction(self):
+        if isinstance(self.max_errors, float) and self.n_errors > self.max_errors * self.n_judged:
+            raise Failure(f"{self.n_errors} of {self.n_judged} rows are bad")
+
+    def redraw(self, bad, everything):
+        """Another row of the same pass, chosen by the bad row's key: up to 16 tries."""
+        for attempt in range(1, MAX_TRIES + 1):
+            word = mix(mix(*bad.key), attempt)
+            row = everything[below(word, len(everything))]
+            if not row.bad:
+                return row
+        raise Failure(bad.bad)
+
+
+@dataclass
+class Run:
+    """One iterator: a chain and its options. `delivered` and `error` are what the consumer sees."""
+
+    text: str
+    seed: int = 0
+    epochs: int = 1
+    rank: int = 0
+    world: int = 1
+    judge: Judge = dataclasses.field(default_factory=Judge)
+    judge_node: Node = None
+    delivered: list = dataclasses.field(default_factory=list)
+    error: str = None
+
+    def go(self):
+        top = build(language.parse(self.text), self)
+        self.judge_node = last_batch(top)
+        try:
+            for epoch in range(self.epochs):
+                self.one_epoch(top, epoch)
+        except Failure as failure:
+            self.error = str(failure)
+        return self
+
+    def one_epoch(self, top, epoch):
+        path = mix(0, epoch)
+        elements = rows(top, path) if self.judge_node else self.judge.good_rows(top, path)
+        for ordinal, element in enumerate(elements):
+            fields = {name: value.data for name, value in element.fields.items()}
+            self.delivered.append(
+                {
+                    "epoch": epoch,
+                    "batch": ordinal,
+                    "rows": len(element.origin),
+                    "fields": fields,
+                    "origin": list(element.origin),
+                }
+            )
+        self.judge.check_fraction()
+
+
+def last_batch(node):
+    while node and node.name != "batch":
+        node = node.inputs[0] if node.inputs else None
+    return node
+
+
+def run(text, on_error="fail", max_errors=None, **options):
+    return Run(text, judge=Judge(on_error, max_errors), **options).go()

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random chains that are valid by construction, with the options to run them under.
+
+What is tracked while a chain grows: the kinds of its fields, whether it is still indexed (a global
+shuffle needs that), whether rows are already batches, and a bound on the number of rows.
+"""
+
+import random
+from dataclasses import dataclass, field
+
+from .language import Word, show
+
+SIZES = [0, 1, 2, 7, 7, 33, 33, 33, 100, 100, 100, 257, 257]
+BATCHES = [1, 2, 3, 4, 7, 16, 33, 300]
+MAX_ROWS = 800
+WORKERS = [0, 1, 2, 3, 8]
+
+
+@dataclass
+class Options:
+    seed: int = 0
+    epochs: int = 1
+    on_error: str = "fail"
+    max_errors: float = None
+    rank: int = 0
+    world: int = 1
+
+    def words(self):
+        words = ["--seed", self.seed, "--epochs", self.epochs, "--on-error", self.on_error]
+        words += ["--rank", self.rank, "--world", self.world]
+        return words + (["--max-errors", self.max_errors] if self.max_errors is not None else [])
+
+
+@dataclass
+class Draft:
+    """A chain that is being written."""
+
+    text: str
+    fields: dict = field(default_factory=dict)  # name → int, real, vector, bool, bytes, ragged
+    n: int = 0  # at most so many rows
+    is_indexed: bool = True
+    is_batched: bool = False
+    is_constant: bool = False  # rows are good, and the same in every epoch
+
+    def then(self, text):
+        self.text += "." + text
+
+    def of_kind(self, *kinds):
+        return [name for name, kind in self.fields.items() if kind in kinds]
+
+
+class Maker:
+    """Writes one chain. `folder` holds files: some named in chains exist, some do not."""
+
+    def __init__(self, seed, folder):
+        self.random = random.Random(seed)
+        self.folder = folder
+        self.n_names = 0
+        self.bad_one_in = self.random.choice([0, 0, 0, 3, 10, 40])
+
+    def make(self):
+        pick = self.random
+        draft = self.source()
+        for _ in range(pick.choice([0, 1, 1, 2, 2, 3, 4])):
+            self.grow(draft)
+        if self.bad_one_in and pick.random() < 0.8:
+            self.break_rows(draft)
+            if pick.random() < 0.5:
+                self.grow(draft)
+        options = self.options(draft)
+        if pick.random() < 0.8:
+            self.batch(draft)
+        if pick.random() < 0.2:
+            draft.then(pick.choice(["prefetch()", "prefetch(2)", "prefetch(auto)"]))
+        return draft.text, options
+
+    def options(self, draft):
+        pick = self.random
+        options = Options(
+            seed=pick.choice([0, 1, 12345, 2**40 + 1]), epochs=pick.choice([1, 1, 2, 3])
+        )
+        if pick.random() < 0.2:
+            options.rank, options.world = 1, 3
+        if self.bad_one_in:
+            policies = ["fail", "skip", "skip"] + ["replace"] * 2 * draft.is_indexed
+            options.on_error = pick.choice(policies)
+        if options.on_error != "fail":
+            options.max_errors = pick.choice([None, None, 0, 1, 5, 0.05, 0.2])
+        return options
+
+    def name(self):
+        self.n_names += 1
+        return f"f{self.n_names}"
+
+    # sources
+
+    def source(self):
+        kind = self.random.choice(
+            ["range"] * 6 + ["values"] * 3 + ["files", "lines", "zip", "concatenate"]
+        )
+        return getattr(self, kind)()
+
+    def range(self):
+        n = self.random.choice(SIZES)
+        step = self.random.choice([1, 1, 1, 2, -3])
+        start = self.random.choice([0, 0, -5, 1000])
+        text = f"range({start}, {start + n * step}, {step})"
+        text = f"range({n})" if (start, step) == (0, 1) else text
+        return Draft(text, {"x": "int"}, n, is_constant=True)
+
+    def values(self):
+        pick = self.random
+        n = pick.choice([1, 2, 7, 33])
+        columns = {
+            "i": ("int", [pick.randint(-100, 100) for _ in range(n)]),
+            "r": ("real", [pick.randint(-400, 400) / 8 + 0.5**9 for _ in range(n)]),
+            "s": ("bytes", [pick.choice("abcdef") * pick.randint(0, 40) for _ in range(n)]),
+            "b": ("bool", [pick.choice([Word("true"), Word("false")]) for _ in range(n)]),
+            "v": ("vector", [[pick.randint(0, 9) for _ in range(3)] for _ in range(n)]),
+            "g": ("ragged", [[i] * pick.randint(0, 4) for i in range(n)]),
+        }
+        names = pick.sample(list(columns), pick.randint(1, 3))
+        table = show({name: columns[name][1] for name in names})
+        fields = {name: columns[name][0] for name in names}
+        return Draft(f"values({table})", fields, n, is_constant=True)
+
+    def files(self):
+        """Some of the files do not exist where the chain may have bad rows."""
+        n = self.random.choice([1, 2, 7, 33])
+        names = []
+        for i in range(n):
+            is_missing = self.bad_one_in and self.random.randrange(self.bad_one_in) == 0
+            names.append(str(self.folder / (f"missing{i}" if is_missing else f"{i}.txt")))
+        self.random.shuffle(names)
+        if self.random.random() < 0.5:
+            return Draft(f"files({show(names)}).read()", {"bytes": "bytes"}, n)
+        labels = [self.random.randint(0, 9) for _ in names]
+        text = f"files({show(names)}, labels={show(labels)}).read()"
+        return Draft(text, {"bytes": "bytes", "label": "int"}, n)
+
+    def lines(self):
+        n = self.random.choice([0, 1, 7, 33])
+        return Draft(
+            f"lines('{self.folder / f'{n}.lines'}')", {"text": "bytes"}, n, is_indexed=False
+        )
+
+    def zip(self):
+        """Inputs get fields of their own names; one of them may be bad where the other is not."""
+        parts = [self.range() for _ in range(self.random.choice([2, 2, 3]))]
+        for part in parts:
+            new = self.name()
+            part.then(f"rename({{x: {new}}})")
+            part.fields = {new: "int"}
+            self.grow(part)
+            if self.bad_one_in and self.random.random() < 0.5:
+                self.break_rows(part)
+        return Draft(
+            f"zip({', '.join(part.text for part in parts)})",
+            {name: kind for part in parts for name, kind in part.fields.items()},
+            min(part.n for part in parts),
+            all(part.is_indexed for part in parts),
+        )
+
+    def concatenate(self):
+        parts = [self.range() for _ in range(self.random.choice([2, 2, 3]))]
+        for part in parts:
+            self.reorder(part)
+        first, *others = parts
+        return Draft(
+            f"{first.text}.concatenate({', '.join(part.text for part in others)})",
+            {"x": "int"},
+            sum(part.n for part in parts),
+            all(part.is_indexed for part in parts),
+        )
+
+    # ops
+
+    def grow(self, draft):
+        self.random.choice([self.compute, self.compute, self.keep, self.reorder, self.reorder])(
+            draft
+        )
+
+    def compute(self, draft):
+        """map, cast, scale, select or rename."""
+        pick = self.random
+        numbers = draft.of_kind("int", "real", "vector")
+        if not numbers or pick.random() < 0.2:
+            return self.reshape(draft)
+        name = pick.choice(numbers)
+        if draft.fields[name] == "vector":
+            new, kind, text = name, "vector", f"{name} * 3 - 1"
+        elif draft.fields[name] == "int":
+            new, kind, text = pick.choice(
+                [
+                    (name, "int", f"{name} * {pick.randint(-9, 9)} + 3"),
+                    (name, "int", f"{name} * 4611686018427387905 - {name} // 3"),
+                    (self.name(), "int", f"where({name} % 3 == 1, {name}, -{name} // 2)"),
+                    (self.name(), "int", f"min(abs({name}), 50) | max({name}, 3) & 7"),
+                    (self.name(), "bool", f"{name} > 3 and not {name} == 8 or {name} < -4"),
+                    (self.name(), "real", f"{name} / {pick.choice([2, 3, 255])}"),
+                    (self.name(), "real", f"float32({name}) * 0.1 - 1"),
+                ]
+            )
+        else:
+            new, kind, text = pick.choice(
+                [
+                    (name, "real", f"{name} * 0.3 + 1"),
+                    (name, "real", f"where({name} > 0.5, {name}, -{name}) / 3"),
+                    (self.name(), "int", f"int64(where({name} < 1000, {name}, 0) * 2)"),
+                ]
+            )
+        draft.fields[new] = kind
+        draft.then(f"map('{new} = {text}')")
+
+    def reshape(self, draft):
+        """Fields come, go and change their names or types."""
+        pick = self.random
+        names = list(draft.fields)
+        if pick.random() < 0.5:
+            old, new = pick.choice(names), self.name()
+            draft.then(f"rename({{{old}: {new}}})")
+            draft.fields = {new if n == old else n: kind for n, kind in draft.fields.items()}
+        else:
+            kept = pick.sample(names, pick.randint(1, len(names)))
+            draft.then(f"select({', '.join(repr(n) for n in kept)})")
+            draft.fields = {n: draft.fields[n] for n in kept}
+
+    def keep(self, draft):
+        """filter, take, skip, shard or split."""
+        pick = self.random
+        ints = draft.of_kind("int")
+        if ints and pick.random() < 0.4:
+            draft.then(f"filter('{pick.choice(ints)} % {pick.choice([2, 3, 10])} != 1')")
+            draft.is_indexed = False
+        elif pick.random() < 0.3:
+            n = pick.choice([1, 2, 3])
+            draft.then(pick.choice([f"shard({n}, {pick.randrange(n)})", "shard()"]))
+        elif draft.is_indexed and pick.random() < 0.3:
+            extra = pick.choice(["", ", seed=3"])
+            names = draft.of_kind("int", "bytes", "vector")
+            if names and draft.is_constant and pick.random() < 0.5:
+                extra += f", by={pick.choice(names)}"
+            draft.then(f"split([0.6, 0.3, 0.1], {pick.randrange(3)}{extra})")
+        else:
+            most = max(1, draft.n)
+            limit = pick.choice([-1, 0, 1, 300, *(pick.randrange(most) for _ in range(8))])
+            draft.then(f"{pick.choice(['take', 'skip'])}({limit})")
+
+    def reorder(self, draft):
+        """shuffle or repeat."""
+        pick = self.random
+        chance = pick.random()
+        draft.is_constant = False
+        extra = pick.choice(["", "", "seed=4", "reshuffle_each_iteration=false"])
+        if draft.is_indexed and not draft.is_batched and chance < 0.4:
+            draft.then(f"shuffle({extra})")
+        elif chance < 0.7:
+            size = pick.choice([1, 2, 10, 64, 500])
+            draft.then(f"shuffle({', '.join([str(size), extra] if extra else [str(size)])})")
+            draft.is_indexed = False
+        elif chance < 0.9:
+            count = pick.choice([0, 1, 1, 2, 2, 2, 3, 3])
+            if count * draft.n <= MAX_ROWS:
+                draft.then(f"repeat({count})")
+                draft.n *= count
+        elif draft.n:
+            limit = pick.choice([1, 40, 2 * draft.n])
+            draft.then(f"repeat().take({limit})")
+            draft.n = limit
+
+    def break_rows(self, draft):
+        """A division by zero now and then."""
+        ints = draft.of_kind("int")
+        if not ints:
+            return
+        name, new = self.random.choice(ints), self.name()
+        draft.is_constant = False
+        draft.then(f"map('{new} = 100 // ({name} % {self.bad_one_in})')")
+        draft.fields[new] = "int"
+
+    def batch(self, draft):
+        pick = self.random
+        rest = pick.choice(["", "", "", "", ", drop_remainder=true"])
+        size = pick.choice([n for n in BATCHES if n <= draft.n / 4] + [3, pick.choice(BATCHES)])
+        draft.then(f"batch({size}{rest})")
+        draft.is_batched, draft.is_indexed = True, False
+        for _ in range(pick.choice([0, 0, 0, 1, 2])):
+            kind = pick.choice(["limit", "shuffle", "repeat", "compute"])
+            if kind == "repeat" and 2 * draft.n <= MAX_ROWS:
+                draft.then("repeat(2)")
+                draft.n *= 2
+            elif kind == "shuffle":
+                draft.then(f"shuffle({pick.choice([1, 2, 5, 100])})")
+            elif kind == "compute":
+                self.compute(draft)
+            else:
+                draft.then(
+                    pick.choice(["take(0)", "take(1)", "take(3)", "take(5)", "skip(1)", "skip(1)"])
+                )
+
+
+def write_files(folder):
+    """The files that chains of Maker name."""
+    for i in range(33):
+        (folder / f"{i}.txt").write_text("content " * i)
+    for n in [0, 1, 7, 33]:
+        (folder / f"{n}.lines").write_text("".join(f"line {i} {'x' * i}\n" for i in range(n)))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what the command delivers with the installed TensorFlow and Pillow, on pictures made on the spot."""
+import json
+import os
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import numpy as np
+import PIL.Image
+import pytest
+import tensorflow as tf
+
+SIZES = [(333, 500), (500, 375), (64, 48)]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """JPEG files with smooth and rough parts, at two chroma resolutions."""
+    folder = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(5)
+    for i, (height, width) in enumerate(SIZES):
+        y, x = np.mgrid[0:height, 0:width]
+        smooth = np.stack([x * 255 / width, y * 255 / height, (x + y) % 256], axis=2)
+        rough = rng.normal(0, 12, smooth.shape)
+        image = PIL.Image.fromarray(np.clip(smooth + rough, 0, 255).astype(np.uint8))
+        image.save(folder / f"{i}.jpg", quality=80 + 5 * i, subsampling=2 * (i % 2))
+    return folder
+
+
+def delivered(stoker, chain, field):
+    """The field of every element a chain without batch delivers."""
+    done = stoker("run", chain, "--dump", "--quiet")
+    assert done.returncode == 0, done.stderr
+    return [np.array(json.loads(line)["fields"][field]) for line in done.stdout.splitlines()]
+
+
+def files(folder):
+    return sorted(folder.glob("*.jpg"))
+
+
+def test_fast_decode_is_tensorflow(stoker, pictures):
+    got = delivered(stoker, f"files('{pictures}/*.jpg').decode(dct=fast)", "image")
+    for path, image in zip(files(pictures), got, strict=True):
+        expected = tf.io.decode_jpeg(path.read_bytes(), channels=3).numpy()
+        np.testing.assert_array_equal(image, expected)
+
+
+def test_accurate_decode_is_pillow(stoker, pictures):
+    got = delivered(stoker, f"files('{pictures}/*.jpg').decode()", "image")
+    for path, image in zip(files(pictures), got, strict=True):
+        np.testing.assert_array_equal(image, np.asarray(PIL.Image.open(path)))
+
+
+@pytest.mark.parametrize(
+    "method, antialias", [("bilinear", False), ("bilinear", True), ("nearest", False), ("area", False)]
+)
+@pytest.mark.parametrize("size", [(224, 224), (61, 130), (600, 601)])
+def test_resize_is_tensorflow(stoker, pictures, method, antialias, size):
+    words = f"{size[0]}, {size[1]}, method={method}, antialias={str(antialias).lower()}"
+    got = delivered(stoker, f"files('{pictures}/*.jpg').decode(dct=fast).resize({words})", "image")
+    for path, image in zip(files(pictures), got, strict=True):
+        source = tf.io.decode_jpeg(path.read_bytes(), channels=3)
+        expected = tf.image.resize(source, size, method=method, antialias=antialias).numpy()
+        np.testing.assert_allclose(image, expected, rtol=0, atol=1e-3)
+
+
+NUMBERS = tf.data.Dataset.range(20)
+ORDER = [
+    ("range(20).take(7)", NUMBERS.take(7)),
+    ("range(20).take(-1)", NUMBERS.take(-1)),
+    ("range(20).skip(15)", NUMBERS.skip(15)),
+    ("range(20).skip(-1)", NUMBERS.skip(-1)),
+    ("range(20).shard(3, 1)", NUMBERS.shard(3, 1)),
+    ("range(3).repeat(2)", tf.data.Dataset.range(3).repeat(2)),
+    ("range(2, 20, 5)", tf.data.Dataset.range(2, 20, 5)),
+    ("range(10, 0, -3)", tf.data.Dataset.range(10, 0, -3)),
+    ("range(3).concatenate(range(5, 7))", tf.data.Dataset.range(3).concatenate(tf.data.Dataset.range(5, 7))),
+    ("range(20).filter('x > 11')", NUMBERS.filter(lambda x: x > 11)),
+    ("range(20).map('x * x - 3')", NUMBERS.map(lambda x: x * x - 3)),
+]
+
+
+@pytest.mark.parametrize("chain, data", ORDER, ids=[chain for chain, _ in ORDER])
+def test_order_is_tf_data(stoker, chain, data):
+    expected = [int(x) for x in data.as_numpy_iterator()]
+    assert [int(x) for x in delivered(stoker, chain, "x")] == expected
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_batch_is_tf_data(stoker, drop):
+    got = delivered(stoker, f"range(20).batch(6, drop_remainder={str(drop).lower()})", "x")
+    expected = list(NUMBERS.batch(6, drop_remainder=drop).as_numpy_iterator())
+    assert [x.tolist() for x in got] == [x.tolist() for x in expected]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random chains: the command must deliver exactly what the model says, for any number of workers.
+
+STOKER_CHAINS sets how many chains are tried; a failing one is found again by its number.
+"""
+
+import json
+import math
+import os
+import shlex
+
+import pytest
+from model import model
+from model.expression import round_float32
+from model.random_chain import WORKERS, Maker, write_files
+
+N_CHAINS = int(os.environ.get("STOKER_CHAINS", "300"))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("chains")
+    write_files(path)
+    return path
+
+
+def is_same(expected, got):
+    """Equal values; got may be a decimal that is exact only once rounded to float32."""
+    if isinstance(expected, list):
+        return (
+            isinstance(got, list)
+            and len(got) == len(expected)
+            and all(is_same(e, g) for e, g in zip(expected, got))
+        )
+    if isinstance(expected, bytes):
+        return got == expected.decode()
+    if isinstance(expected, float) and not math.isfinite(expected):
+        return got == str(expected)
+    if isinstance(expected, float):
+        return isinstance(got, (int, float)) and expected in (got, round_float32(got))
+    return isinstance(got, int) and got == expected
+
+
+def difference(expected, got):
+    """The first place where what was delivered differs, or None."""
+    for i, (e, g) in enumerate(zip(expected, got)):
+        for key in ("epoch", "batch", "rows", "origin"):
+            if e[key] != g[key]:
+                return f"element {i}: {key} should be {e[key]}, is {g[key]}"
+        if list(e["fields"]) != list(g["fields"]):
+            return f"element {i}: fields should be {list(e['fields'])}, are {list(g['fields'])}"
+        for name, value in e["fields"].items():
+            if not is_same(value, g["fields"][name]):
+                return f"element {i}: {name} should be {value}, is {g['fields'][name]}"
+    if len(expected) != len(got):
+        return f"{len(expected)} elements should be delivered, {len(got)} are"
+    return None
+
+
+@pytest.mark.parametrize("number", range(N_CHAINS))
+def test_chain(stoker, folder, number):
+    text, options = Maker(number, folder).make()
+    truth = model.run(text, **vars(options))
+    outputs = {}
+    for workers in WORKERS:
+        words = ["run", text, "--dump", "--quiet", "--workers", workers, *options.words()]
+        done = stoker(*words)
+        again = "stoker " + shlex.join(map(str, words))
+        got = [json.loads(line) for line in done.stdout.splitlines()]
+        assert difference(truth.delivered, got) is None, again
+        if truth.error is None:
+            assert done.returncode == 0, f"{again}\nshould succeed but says: {done.stderr}"
+        else:
+            assert done.returncode == 1, f"{again}\nshould fail: {truth.error}"
+            assert done.stderr.strip(), again
+        outputs[workers] = done.stdout, done.stderr
+    assert len(set(outputs.values())) == 1, f"{again}\ndiffers by number of workers"

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Checks that the generated files in the tree are what the declarations give today.
+#
+#   tools/check_generated.sh [BUILD]
+set -eu
+cd "$(dirname "$0")/.."
+build=${1:-build}
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+python3 tools/gen_docs.py "$build/stoker" "$fresh"
+status=0
+for file in docs/ops.md docs/options.md docs/stoker.1 tools/completion/stoker.bash; do
+    diff -u "$file" "$fresh/$file" || status=1
+done
+[ $status = 0 ] && echo "generated files are fresh" || echo "run 'make docs' and commit the result"
+exit $status

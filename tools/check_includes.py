@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that every #include goes in the allowed direction between rooms. Prints file:line for each that does not."""
+import re
+import sys
+from pathlib import Path
+
+# A room may include its own headers, those of the rooms named here, and include/stoker.
+ALLOWED = {
+    "base": [],
+    "lang": ["base"],
+    "kernel": ["base"],
+    "io": ["base", "lang", "kernel"],
+    "codec": ["base", "lang", "kernel"],
+    "op": ["base", "lang", "kernel", "io", "codec"],
+    "graph": ["base", "lang", "kernel", "io", "codec", "op"],
+    "exec": ["base", "lang", "kernel", "io", "codec", "op", "graph"],
+    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "exec"],
+}
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match[1], match[2]
+
+
+def resolve(path, target, source):
+    """The project file meant by an include, or None for a header of the system."""
+    for candidate in (path.parent / target, source / target, source.parent / "include" / target):
+        if candidate.exists():
+            return candidate.resolve()
+    return None
+
+
+def fault_in_room(path, bracket, target, source):
+    """Why a file of a room may not include this, or None."""
+    room = path.relative_to(source).parts[0]
+    found = resolve(path, target, source)
+    if found is None:
+        return f'"{target}" does not exist' if bracket == '"' else None
+    if not found.is_relative_to(source):
+        public = source.parent / "include" / "stoker"
+        return None if found.is_relative_to(public) else f"{target} is in no room"
+    other = found.relative_to(source).parts[0]
+    if other == room or other in ALLOWED.get(room, []):
+        return None
+    return f"{room} may not include {target} of {other}"
+
+
+def fault_in_command(path, bracket, target, source):
+    """The command is a client: its own headers and the public ones."""
+    found = resolve(path, target, source)
+    if found is None:
+        return f'"{target}" does not exist' if bracket == '"' else None
+    client, public = source.parent / "cli", source.parent / "include" / "stoker"
+    if found.is_relative_to(client) or found == public / "stoker.h":
+        return None
+    return f"the command may include stoker/stoker.h only, not {target}"
+
+
+def faults(top):
+    source = top / "src"
+    for folder, judge in ((source, fault_in_room), (top / "cli", fault_in_command)):
+        for path in sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h", ".def")):
+            if folder == source and path.relative_to(source).parts[0] not in ALLOWED:
+                yield f"{path.relative_to(top)}:1: this room is not in the list of tools/check_includes.py"
+                continue
+            for number, bracket, target in includes(path):
+                fault = judge(path, bracket, target, source)
+                if fault:
+                    yield f"{path.relative_to(top)}:{number}: {fault}"
+
+
+def main():
+    top = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
+    found = list(faults(top))
+    print("\n".join(found) if found else "every include goes the right way")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

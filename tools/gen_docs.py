@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what is derived from the declarations: docs/ops.md, docs/options.md, docs/stoker.1 and the completion.
+
+    tools/gen_docs.py STOKER [DIRECTORY]
+
+STOKER is the command. It is asked for its ops (`ops --json`) and for the help of each sub-command; nothing
+about them is written down here a second time. DIRECTORY is where the tree to write to begins (default: this one).
+"""
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+COMMANDS = ["run", "head", "plan", "ops", "devices", "version"]
+
+GROUPS = [
+    ("source", "Sources", "Where elements come from. A chain begins with one."),
+    ("row", "Row ops", "Work on each element by itself; they run on all workers."),
+    ("order", "Order ops", "Say which elements come, and when."),
+    ("other", "Batches and buffers", "Carried out by the executor."),
+]
+
+EXAMPLES = [
+    ("Read, decode and batch a folder of images twice, and show the rate.",
+     "stoker run \"image_folder('train').decode().resize(224, 224).shuffle().batch(32)\" --epochs 2"),
+    ("Look at the first three elements, and write their images.",
+     "stoker head \"files('train/*/*.jpg').decode()\" -n 3 --png looks"),
+    ("See how a chain will run, and why.",
+     "stoker plan \"range(1000000).shuffle().map('x + 1').batch(256)\""),
+    ("Show that two runs deliver the same bytes.",
+     "stoker run \"range(100000).shuffle().batch(64)\" --digest --workers 1"),
+]
+
+
+class Option:
+    """One option of a sub-command, as its help shows it."""
+
+    def __init__(self, words, text):
+        self.name, _, self.value = words.partition(" ")
+        self.text = text
+        listed = re.search(r": (\w+(?:, \w+)+)", text)
+        self.choices = listed[1].split(", ") if listed else []
+
+
+class Command:
+    """One sub-command, read from `stoker NAME --help`."""
+
+    def __init__(self, name, text):
+        self.name = name
+        blocks = text.strip().split("\n\n")
+        usage = re.match(r"Usage: stoker \S+ ?(.*?) ?\[options\]", blocks[0])
+        if not usage or len(blocks) < 2:
+            raise ValueError(f"the help of 'stoker {name}' does not begin as expected: {blocks[0]!r}")
+        self.operand, self.summary = usage[1], blocks[1]
+        self.text, self.sections = [], {}
+        for block in blocks[2:]:
+            title = re.fullmatch(r"([A-Z][\w ]*):", block.split("\n")[0])
+            if title:
+                self.sections[title[1]] = self.read_options(block)
+            else:
+                self.text.append(block)
+
+    @staticmethod
+    def read_options(block):
+        rows = re.findall(r"^  (-\S+(?: \S+)?)  +(\S.*)$", block, re.MULTILINE)
+        return [Option(words, text) for words, text in rows]
+
+    def options(self):
+        return [option for rows in self.sections.values() for option in rows]
+
+
+# ---- ops ----
+
+
+def group_of(op):
+    kind = {"serial": "order"}.get(op["class"], op["class"])
+    return kind if kind in [key for key, _, _ in GROUPS] else "other"
+
+
+def value_text(value, quoted=True):
+    """A default as it would stand in a chain."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"'{value}'" if quoted else value
+    if isinstance(value, list):
+        return "[" + ", ".join(value_text(item) for item in value) + "]"
+    return str(value)
+
+
+def has_default(param):
+    """Whether leaving the parameter out means the same as writing some value."""
+    is_given = param["default"] is not None or param["takes_none"]
+    return is_given and not param["required"] and not param["variadic"]
+
+
+def default_text(param):
+    is_word = bool(param["choices"]) or param["default"] in ("none", "auto")
+    return value_text(param["default"], quoted=param["type"] == "text" and not is_word)
+
+
+def signature(op):
+    parts = []
+    for param in op["params"]:
+        name = ("*" if param["variadic"] else "") + param["name"]
+        parts.append(f"{name}={default_text(param)}" if has_default(param) else name)
+    return f"{op['name']}({', '.join(parts)})"
+
+
+def takes_text(param):
+    """What a parameter accepts, in a few words."""
+    words = [] if param["type"] == "choice" else [param["type"] + bounds_text(param)]
+    if param["choices"]:
+        words.append(" or ".join(f"`{choice}`" for choice in param["choices"]))
+    words += [f"`{word}`" for word in ("none", "auto") if param[f"takes_{word}"]]
+    return ", ".join(words)
+
+
+def bounds_text(param):
+    low = param["min"]
+    high = param["max"] if param["max"] is not None and param["max"] < 2**31 - 1 else None
+    items = " items" if param["type"] in ("numbers", "texts") else ""
+    if low is not None and high is not None:
+        return f" {low} to {high}{items}" if low != high else f" {low}{items}"
+    if low is not None:
+        return f" of at least {low}{items}"
+    return f" of at most {high}{items}" if high is not None else ""
+
+
+def paragraphs(doc):
+    """The doc text as (is_code, lines) runs: code lines begin with four spaces."""
+    runs = []
+    for line in doc.strip("\n").split("\n"):
+        is_code = line.startswith("    ")
+        if not line.strip():
+            runs.append((False, []))
+        elif runs and runs[-1][0] == is_code and runs[-1][1]:
+            runs[-1][1].append(line)
+        else:
+            runs.append((is_code, [line]))
+    return [(is_code, lines) for is_code, lines in runs if lines]
+
+
+def op_markdown(op):
+    lines = [f"### {op['name']}", "", f"    {signature(op)}", "", op["summary"], ""]
+    for is_code, text in paragraphs(op["doc"]):
+        if is_code:
+            lines += ["```", *(line[4:] for line in text), "```", ""]
+        else:
+            lines += [*textwrap.wrap(" ".join(text), 110, break_on_hyphens=False), ""]
+    if op["params"]:
+        lines += ["| parameter | takes | default | meaning |", "|---|---|---|---|"]
+    for param in op["params"]:
+        default = "required" if param["required"] else f"`{default_text(param)}`" if has_default(param) else ""
+        help_text = param["help"] + (" (changes speed or memory only)" if param["tunable"] else "")
+        cells = [f"`{param['name']}`", takes_text(param), default, help_text]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def ops_markdown(ops):
+    parts = ["# Ops\n\nGenerated by `make docs` from the declarations in `src/op`; `stoker ops NAME` shows "
+             "the same.\nHow chains are written is in [language.md](language.md).\n"]
+    for key, title, text in GROUPS:
+        members = [op for op in ops if group_of(op) == key]
+        if members:
+            listed = "\n".join(f"- [{op['name']}](#{op['name']}): {op['summary']}" for op in members)
+            parts.append(f"## {title}\n\n{text}\n\n{listed}\n")
+            parts += [op_markdown(op) for op in members]
+    return "\n".join(parts)
+
+
+# ---- options ----
+
+
+def options_markdown(commands):
+    rows = next(c for c in commands if c.name == "run").sections.get("Run options", [])
+    lines = ["# Run options", "", "Generated by `make docs`. On the command line an option is `--name value`. In C it is",
+             "`stk_options_set(options, \"name\", \"value\", &err)`, with `_` for `-`; the instruction set is",
+             "`stk_cpu_limit`. None of them changes which bytes are delivered, except `epochs`, `seed`,",
+             "`on-error`, `max-errors`, `rank` and `world`.", "", "| option | value | meaning |", "|---|---|---|"]
+    lines += [f"| `{row.name}` | `{row.value}` | {row.text} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+# ---- the man page ----
+
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join("\\&" + line if line[:1] in (".", "'") else line for line in text.split("\n"))
+
+
+def roff_code(lines):
+    return [".PP", ".RS 4", ".nf", *(roff(line) for line in lines), ".fi", ".RE"]
+
+
+def roff_options(options):
+    lines = []
+    for option in options:
+        value = f" \\fI{roff(option.value)}\\fR" if option.value else ""
+        lines += [".TP", f"\\fB{roff(option.name)}\\fR{value}", roff(option.text)]
+    return lines
+
+
+def roff_text(block):
+    if block.startswith("    "):
+        return roff_code(textwrap.dedent(block).split("\n"))
+    return [".PP", roff(block)]
+
+
+def roff_command(command, skipped):
+    operand = f" {command.operand}" if command.operand else ""
+    lines = [f".SS stoker {command.name}{roff(operand)}", roff(command.summary)]
+    for block in command.text:
+        lines += roff_text(block)
+    for title, rows in command.sections.items():
+        if title not in skipped:
+            lines += roff_options(rows)
+    if "Run options" in command.sections:
+        lines += [".PP", "Takes the run options below."]
+    return lines
+
+
+def man_page(ops, commands, version):
+    run_options = next(c for c in commands if c.name == "run").sections.get("Run options", [])
+    lines = [f'.TH STOKER 1 "" "stoker {version}" "User Commands"', ".SH NAME",
+             "stoker \\- takes data from storage to batches at the speed of the hardware", ".SH SYNOPSIS"]
+    for command in commands:
+        operand = f" \\fI{roff(command.operand)}\\fR" if command.operand else ""
+        lines += [f".B stoker {command.name}{operand}", "[\\fIoptions\\fR]", ".br"]
+    lines += [".SH DESCRIPTION", "A pipeline is a chain of calls, written as one argument:"]
+    lines += roff_code(["files('train/*/*.jpg').decode().resize(224, 224).shuffle().batch(32)"])
+    lines += [".PP", "The argument may also be a recipe: assignments \\fIname = value\\fR, then a chain.", ".SH COMMANDS"]
+    for command in commands:
+        lines += roff_command(command, skipped=("Run options", "Everywhere"))
+    lines += [".SH RUN OPTIONS", *roff_options(run_options), ".SH OPS"]
+    for op in ops:
+        lines += [".TP", f"\\fB{roff(signature(op))}\\fR", roff(op["summary"])]
+    lines += [".SH EXIT STATUS", ".TP", "0", "All went well.", ".TP", "1", "Bad data, or input and output failed.",
+              ".TP", "2", "The command line or the chain is wrong.", ".SH EXAMPLES"]
+    for text, line in EXAMPLES:
+        lines += [".PP", roff(text), *roff_code([line])]
+    return "\n".join(lines) + "\n"
+
+
+# ---- completion ----
+
+COMPLETION = """\
+# bash completion for stoker. Generated by `make docs`.
+
+_stoker_ops="{ops}"
+
+# Completes the last call of a chain: what follows the last dot, or all of it at the beginning.
+_stoker_chain() {{
+    local word=${{1#[\\"\\']}} before= last
+    last=${{word##*.}}
+    [[ $word == *.* ]] && before=${{word%.*}}.
+    [[ $last == *[^a-z0-9_]* ]] && return
+    mapfile -t COMPREPLY < <(compgen -P "$before" -S "(" -W "$_stoker_ops" -- "$last")
+    # A second candidate keeps the shell from closing the quote.
+    ((${{#COMPREPLY[@]}} == 1)) && COMPREPLY+=("${{COMPREPLY[0]}} ")
+    compopt -o nospace
+}}
+
+_stoker() {{
+    local word=$2 previous=$3 options=
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "{commands}" -- "$word")
+        return
+    fi
+    case $previous in
+{values}
+    esac
+    case ${{COMP_WORDS[1]}} in
+{options}
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    elif [[ ${{COMP_WORDS[1]}} == ops ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$_stoker_ops" -- "$word")
+    else
+        _stoker_chain "$word"
+    fi
+}}
+
+complete -F _stoker stoker
+"""
+
+
+def completion(ops, commands):
+    choices, directories = {}, set()
+    for option in (option for command in commands for option in command.options()):
+        if option.choices:
+            choices[option.name] = option.choices
+        if option.value == "DIR":
+            directories.add(option.name)
+    values = [f'    {name}) mapfile -t COMPREPLY < <(compgen -W "{" ".join(words)}" -- "$word"); return ;;'
+              for name, words in choices.items()]
+    values += [f'    {name}) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;'
+               for name in sorted(directories)]
+    options = [f'    {c.name}) options="{" ".join(o.name for o in c.options())}" ;;' for c in commands]
+    return COMPLETION.format(ops=" ".join(op["name"] for op in ops), values="\n".join(values),
+                             commands=" ".join(c.name for c in commands), options="\n".join(options))
+
+
+# ---- ----
+
+
+def ask(stoker, *words):
+    done = subprocess.run([stoker, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"gen_docs: 'stoker {' '.join(words)}' failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    stoker = str(Path(sys.argv[1]).resolve())
+    top = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).resolve().parent.parent
+    ops = sorted(json.loads(ask(stoker, "ops", "--json")), key=lambda op: op["name"])
+    commands = [Command(name, ask(stoker, name, "--help")) for name in COMMANDS]
+    version = re.search(r"\d+\.\d+\.\d+", ask(stoker, "version"))[0]
+    made = {
+        "docs/ops.md": ops_markdown(ops),
+        "docs/options.md": options_markdown(commands),
+        "docs/stoker.1": man_page(ops, commands, version),
+        "tools/completion/stoker.bash": completion(ops, commands),
+    }
+    for name, text in made.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Everything that must hold, step by step. The last line is "N passed, N failed": tests of the suites, plus one
+# for each build and each check. BUILD is the build directory (default build).
+set -u
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+reports=$build/reports
+jobs=$(nproc)
+passed=0
+failed=0
+rm -rf "$reports"
+mkdir -p "$reports"
+
+heading() {
+    printf '\n== %s\n' "$1"
+    step_start=$SECONDS
+}
+
+# result STATUS: counts the step just done.
+result() {
+    local word=ok
+    [ "$1" = 0 ] || word=FAILED
+    echo "-- $word, $((SECONDS - step_start)) s"
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+# suite REPORT COMMAND…: runs tests that write a JUnit report, and adds up what it says.
+suite() {
+    local report=$1 counts
+    shift
+    "$@"
+    local status=$?
+    if counts=$(python3 tools/count_tests.py "$report"); then
+        passed=$((passed + ${counts% *}))
+        failed=$((failed + ${counts#* }))
+        echo "-- ${counts% *} passed, ${counts#* } failed, $((SECONDS - step_start)) s"
+        [ "$status" = 0 ] || [ "${counts#* }" != 0 ] || failed=$((failed + 1))
+    else
+        result 1
+    fi
+}
+
+# compile DIRECTORY OPTION…: configures and builds; the log is shown only when it fails.
+compile() {
+    local dir=$1 log=$reports/$(basename "$1").log
+    shift
+    { cmake -S . -B "$dir" "$@" && cmake --build "$dir" --parallel "$jobs"; } >"$log" 2>&1 ||
+        { tail -n 60 "$log" && return 1; }
+}
+
+# build_and_ctest TITLE DIRECTORY CTEST-OPTIONS CMAKE-OPTION…
+build_and_ctest() {
+    local title=$1 dir=$2 selection=$3
+    shift 3
+    heading "$title: build"
+    compile "$dir" "$@"
+    local status=$?
+    result $status
+    [ $status = 0 ] || return
+    heading "$title: ctest"
+    # shellcheck disable=SC2086  # one word per option
+    suite "$reports/ctest-$(basename "$dir").xml" ctest --test-dir "$dir" --parallel "$jobs" \
+        --output-on-failure --no-tests=error $selection \
+        --output-junit "$PWD/$reports/ctest-$(basename "$dir").xml"
+}
+
+check() {
+    heading "$1"
+    shift
+    "$@"
+    result $?
+}
+
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+export PYTHONDONTWRITEBYTECODE=1
+
+build_and_ctest "gcc, release" "$build" "" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release
+build_and_ctest "clang, address and undefined" "$build/asan" "" \
+    -DCMAKE_C_COMPILER=clang -DSTOKER_SANITIZE=address -DSTOKER_FUZZ=ON
+build_and_ctest "clang, thread" "$build/tsan" "--label-regex threads" \
+    -DCMAKE_C_COMPILER=clang -DSTOKER_SANITIZE=thread
+
+heading "pytest"
+STOKER=$build/stoker suite "$reports/pytest.xml" "$build/venv/bin/python" -m pytest -q tests \
+    --ignore tests/parity -p no:cacheprovider --junitxml "$reports/pytest.xml"
+
+check "includes go one way" tools/check_includes.py
+check "names" tools/check_symbols.sh "$build"
+check "public headers alone" tools/check_headers.sh
+check "generated files" tools/check_generated.sh "$build"
+check "installed package" tools/check_install.sh "$build"
+
+printf '\n%d min %d s\n' $((SECONDS / 60)) $((SECONDS % 60))
+echo "$passed passed, $failed failed" | tee "$reports/summary.txt"
+[ "$failed" = 0 ]
