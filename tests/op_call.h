@@ -20,9 +20,11 @@
 enum { MAX_ROWS = 400 };
 
 static const struct stk_type no_fields;
-static const struct stk_type numbers = { 1, { { .name = "x", .kind = STK_FIXED, .dtype = STK_I64 } } };
-static const struct stk_type pairs = { 2, { { .name = "x", .kind = STK_FIXED, .dtype = STK_I64 },
-                                           { .name = "name", .kind = STK_BYTES, .dtype = STK_U8 } } };
+static const struct stk_type numbers = { 1,
+                                         { { .name = "x", .kind = STK_FIXED, .dtype = STK_I64 } } };
+static const struct stk_type pairs = { 2,
+                                       { { .name = "x", .kind = STK_FIXED, .dtype = STK_I64 },
+                                         { .name = "name", .kind = STK_BYTES, .dtype = STK_U8 } } };
 
 static uint64_t random_state = 1;
 static inline uint64_t random_below(uint64_t n)
@@ -40,7 +42,8 @@ struct op_call {
 };
 
 /* Parses, binds and opens one call; returns the code of whichever failed. */
-static inline int op_call_open(struct op_call *c, const char *text, const struct stk_objects *objects)
+static inline int op_call_open(struct op_call *c, const char *text,
+                               const struct stk_objects *objects)
 {
     const struct stk_value *value;
     memset(c, 0, sizeof *c);
@@ -64,8 +67,12 @@ static inline int op_call_open(struct op_call *c, const char *text, const struct
 static inline int op_call_infer(struct op_call *c, int n_inputs, const struct stk_type *const *in,
                                 const int64_t *in_count)
 {
-    c->inf = (struct stk_infer){ .params = c->params, .n_inputs = n_inputs, .out = &c->out,
-                                 .read_field = -1, .state = c->state, .arena = &c->arena };
+    c->inf = (struct stk_infer){ .params = c->params,
+                                 .n_inputs = n_inputs,
+                                 .out = &c->out,
+                                 .read_field = -1,
+                                 .state = c->state,
+                                 .arena = &c->arena };
     for (int i = 0; i < n_inputs; i++) {
         c->inf.in[i] = in[i];
         c->inf.in_count[i] = in_count[i];
@@ -104,7 +111,7 @@ static inline struct op_call open_over(const char *text, const struct stk_type *
 
 /* Runs at() over all positions; returns how many there are. */
 static inline int64_t order_of(const char *text, int64_t in_count, uint64_t seed, uint64_t path,
-                        uint64_t *position, uint64_t *paths)
+                               uint64_t *position, uint64_t *paths)
 {
     struct op_call c = open_over(text, &numbers, in_count);
     int64_t n;
@@ -115,8 +122,9 @@ static inline int64_t order_of(const char *text, int64_t in_count, uint64_t seed
         position[i] = (uint64_t)i;
         paths[i] = path;
     }
-    struct stk_order_run run = { .params = c.params, .state = c.state, .in_count = &in_count,
-                                 .n_inputs = 1, .seed = seed };
+    struct stk_order_run run = {
+        .params = c.params, .state = c.state, .in_count = &in_count, .n_inputs = 1, .seed = seed
+    };
     c.op->order.at(&run, (int)n, position, paths, NULL);
     op_call_close(&c);
     return n;

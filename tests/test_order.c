@@ -65,8 +65,9 @@ static void shard_of_the_run(void **state)
     c.inf.world = 3;
     assert_int_equal(c.op->order.count(&c.inf, &n, &c.err), STK_OK);
     assert_int_equal(n, 3);
-    struct stk_order_run run = { .params = c.params, .in_count = &in_count, .n_inputs = 1, .rank = 1,
-                                 .world = 3 };
+    struct stk_order_run run = {
+        .params = c.params, .in_count = &in_count, .n_inputs = 1, .rank = 1, .world = 3
+    };
     c.op->order.at(&run, 3, position, path, NULL);
     assert_int_equal(position[0], 1);
     assert_int_equal(position[2], 7);
@@ -125,7 +126,8 @@ static void concatenate(void **state)
         struct op_call c;
         uint64_t position[12], path[12] = { 0 };
         uint8_t input[12];
-        assert_int_equal(op_call_open(&c, "concatenate(range(1), range(1), range(1))", NULL), STK_OK);
+        assert_int_equal(op_call_open(&c, "concatenate(range(1), range(1), range(1))", NULL),
+                         STK_OK);
         assert_int_equal(op_call_infer(&c, 3, in, counts[k]), STK_OK);
         assert_int_equal(c.inf.count, counts[k][0] + counts[k][1] + counts[k][2]);
         for (int i = 0; i < c.inf.count; i++)
@@ -185,12 +187,14 @@ static void shuffle_of_large_inputs_is_a_bijection(void **state)
     for (int trial = 0; trial < 6; trial++) {
         int64_t n = 1000 + (int64_t)random_below(200000);
         struct op_call c = open_over("shuffle()", &numbers, n);
-        uint64_t *position = malloc((size_t)n * sizeof *position), *path = calloc((size_t)n, sizeof *path);
+        uint64_t *position = malloc((size_t)n * sizeof *position),
+                 *path = calloc((size_t)n, sizeof *path);
         bool *is_seen = calloc((size_t)n, sizeof *is_seen);
         for (int64_t i = 0; i < n; i++)
             position[i] = (uint64_t)i;
-        struct stk_order_run run = { .params = c.params, .in_count = &n, .n_inputs = 1,
-                                     .seed = random_below(1u << 30) };
+        struct stk_order_run run = {
+            .params = c.params, .in_count = &n, .n_inputs = 1, .seed = random_below(1u << 30)
+        };
         c.op->order.at(&run, (int)n, position, path, NULL);
         for (int64_t i = 0; i < n; i++) {
             assert_true(position[i] < (uint64_t)n && !is_seen[position[i]]);
@@ -273,8 +277,9 @@ static void split_by_a_field(void **state)
         uint64_t position[N], path[N] = { 0 };
         for (int i = 0; i < n_in_part[part]; i++)
             position[i] = (uint64_t)i;
-        struct stk_order_run run = { .params = c.params, .state = c.inf.state, .in_count = &in_count,
-                                     .n_inputs = 1 };
+        struct stk_order_run run = {
+            .params = c.params, .state = c.inf.state, .in_count = &in_count, .n_inputs = 1
+        };
         c.op->order.at(&run, (int)n_in_part[part], position, path, NULL);
         int expected = 0;
         for (int i = 0; i < N; i++) {
@@ -455,9 +460,12 @@ static void select_and_rename(void **state)
 
 static void read_replaces_the_path(void **state)
 {
-    struct stk_type type = { 2, { { .name = "label", .kind = STK_FIXED, .dtype = STK_I64 },
-                                  { .name = "path", .kind = STK_BYTES, .dtype = STK_U8,
-                                    .flags = STK_FIELD_PATH | STK_FIELD_TEXT } } };
+    struct stk_type type = { 2,
+                             { { .name = "label", .kind = STK_FIXED, .dtype = STK_I64 },
+                               { .name = "path",
+                                 .kind = STK_BYTES,
+                                 .dtype = STK_U8,
+                                 .flags = STK_FIELD_PATH | STK_FIELD_TEXT } } };
     struct op_call c = open_over("read()", &type, 3);
     (void)state;
     assert_string_equal(c.out.field[1].name, "bytes");
@@ -476,16 +484,20 @@ static void read_replaces_the_path(void **state)
 
 static void batch_adds_a_dimension(void **state)
 {
-    struct stk_type type = { 3, { { .name = "a", .kind = STK_FIXED, .dtype = STK_F32, .rank = 2,
-                                    .shape = { 4, 5 } },
-                                  { .name = "b", .kind = STK_SHAPED, .dtype = STK_U8, .rank = 1,
-                                    .shape = { -1 } },
-                                  { .name = "c", .kind = STK_BYTES, .dtype = STK_U8 } } };
+    struct stk_type type = {
+        3,
+        { { .name = "a", .kind = STK_FIXED, .dtype = STK_F32, .rank = 2, .shape = { 4, 5 } },
+          { .name = "b", .kind = STK_SHAPED, .dtype = STK_U8, .rank = 1, .shape = { -1 } },
+          { .name = "c", .kind = STK_BYTES, .dtype = STK_U8 } }
+    };
     const struct {
         const char *text;
         int64_t count, dim;
-    } cases[] = { { "batch(8)", 16, 8 }, { "batch(8)", 17, -1 }, { "batch(8, true)", 17, 8 },
-                  { "batch(8)", STK_INFINITE_COUNT, 8 }, { "batch(8)", STK_UNKNOWN_COUNT, -1 } };
+    } cases[] = { { "batch(8)", 16, -1 },
+                  { "batch(8)", 17, -1 },
+                  { "batch(8, true)", 17, 8 },
+                  { "batch(8)", STK_INFINITE_COUNT, 8 },
+                  { "batch(8)", STK_UNKNOWN_COUNT, -1 } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct op_call c = open_over(cases[i].text, &type, cases[i].count);

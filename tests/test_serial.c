@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_serial.c: the same ops as pumps: rows in pieces of any size give what the order tables say. */
+/* test_serial.c: the same ops as pumps: rows in pieces of any size give what the order tables
+ * say. */
 #include "op_call.h"
 
 struct host {
@@ -28,8 +29,8 @@ struct feed {
 };
 
 static const struct feed feeds[] = {
-    { &no_fields, false, 0, 7, 3 },  { &no_fields, false, 0, 64, 1 }, { &no_fields, true, 0, 5, 9 },
-    { &no_fields, false, 6, 9, 4 },  { &pairs, false, 0, 6, 2 },      { &pairs, true, 5, 4, 5 },
+    { &no_fields, false, 0, 7, 3 }, { &no_fields, false, 0, 64, 1 }, { &no_fields, true, 0, 5, 9 },
+    { &no_fields, false, 6, 9, 4 }, { &pairs, false, 0, 6, 2 },      { &pairs, true, 5, 4, 5 },
     { &numbers, false, 0, 50, 50 },
 };
 enum { N_FEEDS = sizeof feeds / sizeof *feeds };
@@ -39,7 +40,8 @@ static bool is_bad(const struct feed *feed, uint64_t row)
     return feed->bad_every && row % (uint64_t)feed->bad_every == 1;
 }
 
-static struct stk_chunk *make_rows(const struct feed *feed, struct stk__pool *pool, uint64_t first, int n)
+static struct stk_chunk *make_rows(const struct feed *feed, struct stk__pool *pool, uint64_t first,
+                                   int n)
 {
     struct stk_chunk *chunk = stk__chunk_new(feed->type, n, feed->has_keys);
     assert_non_null(chunk);
@@ -106,10 +108,16 @@ struct pump {
 static void pump_begin(struct pump *p, const char *text, const struct feed *feed, int64_t in_count,
                        uint64_t seed)
 {
-    *p = (struct pump){ .feed = feed, .host = { feed->type, feed->has_keys }, .pool = stk__pool_new() };
+    *p = (struct pump){ .feed = feed,
+                        .host = { feed->type, feed->has_keys },
+                        .pool = stk__pool_new() };
     p->call = open_over(text, feed->type, in_count);
-    struct stk_serial_begin begin = { .params = p->call.params, .state = p->call.state, .seed = seed,
-                                      .chunk_new = host_chunk, .chunk_free = host_free, .ctx = &p->host };
+    struct stk_serial_begin begin = { .params = p->call.params,
+                                      .state = p->call.state,
+                                      .seed = seed,
+                                      .chunk_new = host_chunk,
+                                      .chunk_free = host_free,
+                                      .ctx = &p->host };
     assert_int_equal(p->call.op->serial.begin(&begin, &p->run, &p->call.err), STK_OK);
 }
 
@@ -120,8 +128,8 @@ static void pump_end(struct pump *p)
     op_call_close(&p->call);
 }
 
-/* Sends n_rows through one epoch in pieces of random size; returns how many came out. With `give_up` the
- * epoch is left before the flush. */
+/* Sends n_rows through one epoch in pieces of random size; returns how many came out. With
+ * `give_up` the epoch is left before the flush. */
 static int pump_epoch(struct pump *p, int n_rows, uint64_t path, bool give_up, uint64_t *rows)
 {
     const struct stk_serial_table *serial = &p->call.op->serial;
@@ -155,9 +163,10 @@ static int pump_epoch(struct pump *p, int n_rows, uint64_t path, bool give_up, u
 
 static void serial_equals_order(void **state)
 {
-    const char *const texts[] = { "take(0)", "take(1)", "take(7)", "take(1000)", "take(-1)", "skip(0)",
-                                  "skip(1)", "skip(9)", "skip(1000)", "skip(-1)", "shard(1, 0)",
-                                  "shard(3, 0)", "shard(3, 2)", "shard(50, 49)" };
+    const char *const texts[] = { "take(0)",     "take(1)",      "take(7)",     "take(1000)",
+                                  "take(-1)",    "skip(0)",      "skip(1)",     "skip(9)",
+                                  "skip(1000)",  "skip(-1)",     "shard(1, 0)", "shard(3, 0)",
+                                  "shard(3, 2)", "shard(50, 49)" };
     const int sizes[] = { 0, 1, 2, 9, 60 };
     (void)state;
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)

@@ -404,6 +404,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "make_shapes: cannot write below %s: %s\n", job.dir, strerror(job.failure));
         return 1;
     }
-    printf("%d images in %d classes below %s\n", job.count, N_CLASSES, job.dir);
+    printf("%d images in %d classes\n", job.count, N_CLASSES);
     return 0;
 }

@@ -131,6 +131,8 @@ struct stk_decl {
 enum stk_field_flags {
     STK_FIELD_PATH = 1 << 0, /* bytes that name a file: `read` is put in where content is wanted */
     STK_FIELD_TEXT = 1 << 1, /* bytes that are text */
+    STK_FIELD_255 = 1 << 2,  /* floats that run from 0 to 255 since they were uint8; ops that write other
+                                values clear it */
 };
 
 struct stk_field {
@@ -193,6 +195,7 @@ struct stk_chunk {
     struct stk_address *address; /* [cap] */
     struct stk_key *key;         /* [cap], or NULL where nothing downstream draws random numbers */
     uint8_t *mask;               /* [cap] */
+    struct stk_span *trace;      /* [cap], or NULL where no row is a batch: the addresses of its rows */
     struct stk_column *column;   /* [type->n_fields] */
     struct stk_fault *faults;    /* of bad rows */
 };

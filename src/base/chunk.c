@@ -25,12 +25,14 @@ static size_t head_bytes(const struct stk_type *type)
     return aligned(sizeof(struct stk_chunk)) + aligned(sizeof(struct stk_column) * (size_t)type->n_fields);
 }
 
-size_t stk__chunk_bytes(const struct stk_type *type, int cap, bool has_keys)
+size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts)
 {
     size_t rows = (size_t)cap;
     size_t bytes = head_bytes(type) + aligned(sizeof(struct stk_address) * rows) + aligned(rows);
-    if (has_keys)
+    if (parts & STK__KEYS)
         bytes += aligned(sizeof(struct stk_key) * rows);
+    if (parts & STK__TRACE)
+        bytes += aligned(sizeof(struct stk_span) * rows);
     for (int f = 0; f < type->n_fields; f++)
         bytes += column_bytes(&type->field[f], rows);
     return bytes;
@@ -50,10 +52,10 @@ static void place_column(struct stk_column *c, const struct stk_field *field, si
         c->dims = (int32_t *)(void *)(at + aligned(sizeof *c->span * cap));
 }
 
-struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, bool has_keys)
+struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts)
 {
     size_t rows = (size_t)cap;
-    uint8_t *at = aligned_alloc(ALIGN, aligned(stk__chunk_bytes(type, cap, has_keys)));
+    uint8_t *at = aligned_alloc(ALIGN, aligned(stk__chunk_bytes(type, cap, parts)));
     if (!at)
         return NULL;
     struct stk_chunk *chunk = (struct stk_chunk *)(void *)at;
@@ -65,9 +67,14 @@ struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, bool has_
     chunk->mask = at;
     memset(chunk->mask, STK_LIVE, rows);
     at += aligned(rows);
-    if (has_keys) {
+    if (parts & STK__KEYS) {
         chunk->key = (struct stk_key *)(void *)at;
         at += aligned(sizeof *chunk->key * rows);
+    }
+    if (parts & STK__TRACE) {
+        chunk->trace = (struct stk_span *)(void *)at;
+        memset(chunk->trace, 0, sizeof *chunk->trace * rows);
+        at += aligned(sizeof *chunk->trace * rows);
     }
     for (int f = 0; f < type->n_fields; f++) {
         place_column(&chunk->column[f], &type->field[f], rows, at);
@@ -102,15 +109,21 @@ void stk__chunk_free(struct stk_chunk *chunk)
     free(chunk);
 }
 
+void stk__spans_drop(struct stk_span *span, int n)
+{
+    for (int i = 0; i < n; i++) {
+        stk__buffer_unref(span[i].owner);
+        span[i] = (struct stk_span){ 0 };
+    }
+}
+
 void stk_chunk_drop(struct stk_chunk *chunk, int from, int n)
 {
-    for (int f = 0; f < chunk->type->n_fields; f++) {
-        struct stk_span *span = chunk->column[f].span;
-        for (int i = from; span && i < from + n; i++) {
-            stk__buffer_unref(span[i].owner);
-            span[i] = (struct stk_span){ 0 };
-        }
-    }
+    for (int f = 0; f < chunk->type->n_fields; f++)
+        if (chunk->column[f].span)
+            stk__spans_drop(chunk->column[f].span + from, n);
+    if (chunk->trace)
+        stk__spans_drop(chunk->trace + from, n);
 }
 
 void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text)
@@ -160,23 +173,23 @@ static void forget_fault(struct stk_chunk *chunk, int row)
     }
 }
 
-static void move_spans(struct stk_column *c, int at, int from, int n)
+static void move_spans(struct stk_span *span, int at, int from, int n)
 {
     for (int i = 0; i < n; i++) {
-        stk__buffer_unref(c->span[at + i].owner);
-        c->span[at + i] = c->span[from + i];
-        c->span[from + i] = (struct stk_span){ 0 };
+        stk__buffer_unref(span[at + i].owner);
+        span[at + i] = span[from + i];
+        span[from + i] = (struct stk_span){ 0 };
     }
 }
 
-static void copy_spans(struct stk_column *dst, int at, const struct stk_column *src, int from, int n)
+void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n)
 {
     for (int i = 0; i < n; i++) {
-        struct stk_span span = src->span[from + i];
+        struct stk_span span = src[i];
         if (span.owner)
             stk__buffer_ref(span.owner);
-        stk__buffer_unref(dst->span[at + i].owner);
-        dst->span[at + i] = span;
+        stk__buffer_unref(dst[i].owner);
+        dst[i] = span;
     }
 }
 
@@ -188,9 +201,9 @@ static void copy_column(struct stk_column *d, int at, const struct stk_column *s
         return;
     }
     if (d == s)
-        move_spans(d, at, from, n);
+        move_spans(d->span, at, from, n);
     else
-        copy_spans(d, at, s, from, n);
+        stk__spans_copy(d->span + at, s->span + from, n);
     if (d->dims)
         memmove(d->dims + to * rank, s->dims + begin * rank, rows * rank * sizeof *d->dims);
 }
@@ -220,6 +233,12 @@ void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk 
         memmove(dst->key + at, src->key + from, rows * sizeof *dst->key);
     for (int f = 0; f < dst->type->n_fields; f++)
         copy_column(&dst->column[f], at, &src->column[f], from, n);
+    if (dst->trace && src->trace) {
+        if (dst == src)
+            move_spans(dst->trace, at, from, n);
+        else
+            stk__spans_copy(dst->trace + at, src->trace + from, n);
+    }
 }
 
 void stk_chunk_copy(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n)
@@ -289,6 +308,8 @@ void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_
 {
     for (int f = 0; f < src->type->n_fields; f++)
         copy_column(&dst->column[field + f], at, &src->column[f], from, n);
+    if (!field && dst->trace && src->trace)
+        stk__spans_copy(dst->trace + at, src->trace + from, n);
     for (int i = 0; i < n; i++) {
         if (!field)
             dst->address[at + i] = src->address[from + i];

@@ -11,11 +11,14 @@ struct stk_fault {
     char text[STK_ERROR_TEXT];
 };
 
+/* What a chunk has beside its columns. */
+enum stk__chunk_parts { STK__KEYS = 1, STK__TRACE = 2 };
+
 /* The bytes stk__chunk_new takes, for the budget; rows' own bytes (spans) not counted. */
-size_t stk__chunk_bytes(const struct stk_type *type, int cap, bool has_keys);
+size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts);
 
 /* Returns new, empty; NULL when out of memory. Borrows type. */
-struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, bool has_keys);
+struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts);
 void stk__chunk_free(struct stk_chunk *chunk);
 
 /* Drops rows, faults and counts, keeps the memory. */
@@ -45,3 +48,7 @@ bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *po
 /* Copies n rows of `src` as the fields of `dst` from `field` on: zip. The rows of field 0 set address, key and
  * mask, further ones are joined to them. */
 void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src, int from, int n);
+
+/* Copies n spans, taking references; what was there is dropped. */
+void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n);
+void stk__spans_drop(struct stk_span *span, int n);

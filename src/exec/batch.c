@@ -58,7 +58,8 @@ static struct stk_batch *batch_alloc(struct stk__depot *depot)
     struct stk_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         return NULL;
-    batch->chunk = stk__chunk_new(plan->stage[plan->last].type, (int)plan->batch_rows, plan->has_keys);
+    batch->chunk = stk__chunk_new(plan->stage[plan->last].type, (int)plan->batch_rows,
+                                  stk__stage_parts(plan, &plan->stage[plan->last]));
     if (!batch->chunk) {
         free(batch);
         return NULL;
@@ -190,6 +191,7 @@ static int pack_field(struct stk_batch *batch, int f, struct stk_error *err)
         packed->splits[batch->n] = packed->n_values;
     else if (batch->n)
         memcpy(packed->dims, c->dims, (size_t)c->rank * sizeof *c->dims);
+    stk__spans_drop(c->span, batch->n); /* packed: the rows' own bytes may go */
     return STK_OK;
 }
 
@@ -202,13 +204,22 @@ int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
         if (rc)
             return rc;
     }
-    stk_chunk_drop(batch->chunk, 0, batch->n); /* packed: the rows' own bytes may go */
     return STK_OK;
 }
 
 /* ---- what the consumer sees ---- */
 
-int64_t stk_batch_n_rows(const struct stk_batch *batch) { return batch->n; }
+/* An element that was batched before another op has the rows of that batch. */
+static const struct stk_span *trace_of(const struct stk_batch *batch)
+{
+    return !is_batched(batch) && batch->chunk->trace && batch->n ? batch->chunk->trace : NULL;
+}
+
+int64_t stk_batch_n_rows(const struct stk_batch *batch)
+{
+    const struct stk_span *trace = trace_of(batch);
+    return trace ? (int64_t)(trace->bytes / sizeof(struct stk_address)) : batch->n;
+}
 
 int stk_batch_n_fields(const struct stk_batch *batch) { return batch->chunk->type->n_fields; }
 
@@ -278,10 +289,13 @@ int stk_batch_view(const struct stk_batch *batch, const char *field, struct stk_
 char *stk_batch_origin(const struct stk_batch *batch, int64_t row)
 {
     enum { SIZE = 4096 };
-    if (row < 0 || row >= batch->n)
+    if (row < 0 || row >= stk_batch_n_rows(batch))
         return NULL;
+    const struct stk_span *trace = trace_of(batch);
+    const struct stk_address *address =
+        trace ? (const struct stk_address *)(const void *)trace->data : batch->chunk->address;
     char *text = malloc(SIZE);
     if (text)
-        stk__plan_describe(batch->depot->plan, batch->chunk->address[row], text, SIZE);
+        stk__plan_describe(batch->depot->plan, address[row], text, SIZE);
     return text;
 }

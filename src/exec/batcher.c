@@ -40,10 +40,117 @@ static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_
         pthread_cond_signal(&x->delivered);
 }
 
+/* ---- gates: take, skip and shard of batches ---- */
+
+int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
+{
+    static const struct stk_type no_fields;
+    x->closed_level = -1;
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        const struct stk__node *node = x->plan->gate[i].node;
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_begin begin = {
+            .params = node->params, .state = node->state,
+            .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
+            .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
+        gate->in = stk__chunk_new(&no_fields, 1, false);
+        gate->out = stk__chunk_new(&no_fields, 1, false);
+        gate->begins_pass = true;
+        if (!gate->in || !gate->out)
+            return stk__out_of_memory(err);
+        int rc = node->op->serial.begin(&begin, &gate->run, err);
+        if (rc)
+            return rc;
+    }
+    return STK_OK;
+}
+
+void stk__gates_end(struct stk__exec *x)
+{
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        if (x->gate[i].run && x->plan->gate[i].node->op->serial.end)
+            x->plan->gate[i].node->op->serial.end(x->gate[i].run);
+        stk__chunk_free(x->gate[i].in);
+        stk__chunk_free(x->gate[i].out);
+    }
+}
+
+static uint64_t pass_path(const struct stk__exec *x, int depth)
+{
+    uint64_t path = 0;
+    for (int level = 0; level <= depth; level++)
+        path = stk__mix(path, x->counter[level]);
+    return path;
+}
+
+/* A gate that is done: nobody needs the rest of its pass, and what still comes is thrown away unjudged. */
+static void close_gate(struct stk__exec *x, int depth)
+{
+    if (x->closed_level < 0 || depth < x->closed_level)
+        x->closed_level = depth;
+    stk__close_pass(x, stk__last_stage(x), depth, x->pass_no[depth] + 1);
+}
+
+static bool passes_gates(struct stk__exec *x)
+{
+    bool passes = true;
+    for (int i = 0; i < x->plan->n_gates && passes; i++) {
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        int depth = x->plan->gate[i].depth;
+        if (gate->begins_pass && op->next_epoch)
+            op->next_epoch(gate->run, pass_path(x, depth));
+        gate->begins_pass = false;
+        gate->out->n = 0;
+        op->step(gate->run, gate->in, 0, 1, gate->out);
+        passes = gate->out->n > 0;
+        if (op->is_closed && op->is_closed(gate->run))
+            close_gate(x, depth);
+    }
+    return passes;
+}
+
+/* A gate may be closed before the first row: take(0). */
+static void check_gates(struct stk__exec *x)
+{
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        if (gate->begins_pass && op->next_epoch)
+            op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
+        if (gate->begins_pass && op->is_closed && op->is_closed(gate->run))
+            close_gate(x, x->plan->gate[i].depth);
+        gate->begins_pass = false;
+    }
+}
+
+static void end_gates(struct stk__exec *x, int level)
+{
+    x->counter[level]++;
+    for (int l = level + 1; l <= x->plan->depth; l++)
+        x->counter[l] = 0;
+    for (int l = level; l <= x->plan->depth; l++)
+        x->pass_no[l]++;
+    for (int i = 0; i < x->plan->n_gates; i++)
+        x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;
+    if (level <= x->closed_level)
+        x->closed_level = -1;
+}
+
 static void deliver_current(struct stk__exec *x)
 {
-    uint64_t slot = x->current_no++ % (uint64_t)x->plan->window;
+    uint64_t slot = x->current_no % (uint64_t)x->plan->window;
     struct stk_batch *batch = x->batch[slot];
+    if (!passes_gates(x)) { /* its place is taken by the next one */
+        x->batch[slot] = NULL;
+        x->current_no++;
+        x->fill = 0;
+        x->n_open--;
+        stk__credit(x, &x->batch_account, x->plan->batch_bytes);
+        stk_batch_unref(batch);
+        return;
+    }
+    x->current_no++;
     x->batch[slot] = NULL;
     batch->n = x->fill;
     batch->position = x->position;
@@ -78,15 +185,17 @@ static bool has_too_many_errors(const struct stk__exec *x, uint64_t n_errors, ui
     return (at_end || n_rows >= enough) && (double)n_errors > most * (double)n_rows;
 }
 
+/* ---- ends ---- */
+
 /* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch. */
 static void judge_end(struct stk__exec *x, struct stk__ticket *t)
 {
     struct stk_error err = { .code = STK_END };
-    if (t->end == STK__END_BROKEN) {
+    if (t->end == STK__END_BROKEN && x->closed_level < 0) {
         stk__end_run(x, t->broken);
         return;
     }
-    if (x->fill && !x->plan->drops_remainder)
+    if (x->fill && !x->plan->drops_remainder && x->closed_level < 0)
         deliver_current(x);
     x->fill = 0;
     uint64_t window = (uint64_t)x->plan->window;
@@ -96,8 +205,8 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
         stk__credit(x, &x->batch_account, x->plan->batch_bytes);
     }
     bool is_epoch = t->level == 0;
+    end_gates(x, t->level);
     stk__retire(x, stk__last_stage(x));
-    x->n_judged++;
     x->n_batcher_rows = 0;
     if (!is_epoch)
         return;
@@ -116,8 +225,14 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
     struct stk__stage *last = stk__last_stage(x);
     struct stk__ticket *t;
     while (!x->is_stopped && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
+        check_gates(x);
         if (t->end) {
             judge_end(x, t);
+            continue;
+        }
+        if (x->closed_level >= 0) {
+            t->n_used = t->n;
+            stk__retire(x, last);
             continue;
         }
         if (!stk__open_batches(x, x->current_no + 1))

@@ -103,10 +103,25 @@ static bool emit_field(struct batching *b, int f, struct stk_chunk *out, int row
     return true;
 }
 
+/* Where each row of the new one came from. */
+static bool set_trace(const struct batching *b, struct stk_chunk *out, int row)
+{
+    size_t bytes = (size_t)b->n * sizeof *b->held->address;
+    struct stk_buffer *buffer = stk__buffer_new(b->pool, bytes);
+    if (!buffer)
+        return false;
+    memcpy(buffer->data, b->held->address, bytes);
+    stk__buffer_unref(out->trace[row].owner);
+    out->trace[row] = (struct stk_span){ buffer->data, bytes, buffer };
+    return true;
+}
+
 static void emit(struct batching *b, struct stk_chunk *out)
 {
     int row = out->n++;
     out->address[row] = b->held->address[0];
+    if (!set_trace(b, out, row))
+        stk__chunk_fault(out, row, STK_MEMORY, "batch", "out of memory");
     if (out->key)
         out->key[row] = stk__key_make(b->held->key[0].hi, b->held->key[0].lo, b->node->ordinal);
     char text[128] = "";

@@ -250,7 +250,8 @@ static int init(struct stk__exec *x, struct stk_error *err)
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);
     if (plan->options.on_error == STK__REPLACE) {
-        x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1, true);
+        x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
+                                      stk__stage_parts(plan, &plan->stage[plan->last]));
         if (!x->spare_row)
             return stk__out_of_memory(err);
     }
@@ -263,7 +264,9 @@ static int init(struct stk__exec *x, struct stk_error *err)
             return rc;
     }
     x->stats.workers = x->n_workers;
-    int rc = init_workers(x, err);
+    int rc = stk__gates_begin(x, err);
+    if (!rc)
+        rc = init_workers(x, err);
     if (!rc)
         rc = stk__io_start(x, err);
     return rc ? rc : start_workers(x, err);
@@ -351,6 +354,7 @@ void stk__exec_free(struct stk__exec *x)
         stk__chunk_free(lot->chunk);
         free(lot);
     }
+    stk__gates_end(x);
     free_batches(x);
     stk__chunk_free(x->spare_row);
     if (x->depot)

@@ -92,6 +92,13 @@ struct stk__stage {
     struct stk_error broken;
 };
 
+/* A gate above the batcher at work, on chunks of one row without columns. */
+struct stk__gate {
+    void *run;
+    struct stk_chunk *in, *out;
+    bool begins_pass;
+};
+
 struct stk__worker {
     struct stk__exec *exec;
     pthread_t thread;
@@ -133,8 +140,10 @@ struct stk__exec {
     uint64_t opened_no, current_no;
     int n_open, fill; /* n_open: opened and not yet delivered */
     bool is_batcher_busy;
+    struct stk__gate gate[STK__MAX_GATES];
+    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS]; /* as of a source, at the batcher */
+    int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
-    uint64_t n_judged;       /* passes of its own depth that the batcher ended */
     uint64_t n_batcher_rows; /* rows since the last mark it swallowed */
     uint64_t n_total_rows;   /* rows judged since the beginning */
     struct stk_error error; /* how the run ended */
@@ -233,6 +242,8 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w);
 int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
 void stk__serial_end(struct stk__exec *x, struct stk__stage *s);
 
+int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
+void stk__gates_end(struct stk__exec *x);
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no);
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x);
 void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);

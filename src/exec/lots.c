@@ -44,7 +44,7 @@ static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
     struct stk__lot *lot = calloc(1, sizeof *lot);
     if (!lot)
         return NULL;
-    lot->chunk = stk__chunk_new(s->plan->type, s->plan->ticket_rows, x->plan->has_keys);
+    lot->chunk = stk__chunk_new(s->plan->type, s->plan->ticket_rows, stk__stage_parts(x->plan, s->plan));
     if (!lot->chunk) {
         free(lot);
         return NULL;
@@ -119,7 +119,7 @@ static bool is_endless(const struct stk__exec *x, const struct stk__stage *s, in
 static void swallow(struct stk__exec *x, struct stk__stage *s, struct stk__stage *reader, int depth, int level)
 {
     uint64_t *n_rows = reader ? &reader->n_rows_in_pass : &x->n_batcher_rows;
-    uint64_t pass = reader ? reader->serial_pass : x->n_judged;
+    uint64_t pass = reader ? reader->serial_pass : x->pass_no[depth];
     if (*n_rows == 0 && is_endless(x, s, level))
         stk__close_pass(x, s, depth, pass + 1);
     *n_rows = 0;

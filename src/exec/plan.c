@@ -211,13 +211,29 @@ static int build_stage(struct planner *p, const struct stk__node *node)
     return s;
 }
 
-/* ---- the trunk: prefetch and repeat above the last batch belong to the batcher ---- */
+/* ---- the trunk: what only lets batches pass above the last batch belongs to the batcher ---- */
+
+static bool is_gate(const struct stk__node *node)
+{
+    return node->op->flags & STK_OP_ADDRESSES && !node->is_order && !node->op->serial.held_rows;
+}
 
 static const struct stk__node *final_batch(const struct stk__node *root)
 {
-    while (is_prefetch(root) || root->op->flags & STK_OP_REPEAT)
+    while (is_prefetch(root) || is_passes(root) || is_gate(root))
         root = root->input[0];
     return root->op->flags & STK_OP_BATCH ? root : NULL;
+}
+
+static int add_gate(struct planner *p, const struct stk__node *node)
+{
+    struct stk__plan *plan = p->plan;
+    if (plan->n_gates == STK__MAX_GATES)
+        return stk__fail_at(p->err, STK_VALUE, node->at, node->len, "%s: at most %d such ops after batch",
+                            node->op->decl.name, STK__MAX_GATES);
+    memmove(plan->gate + 1, plan->gate, sizeof *plan->gate * (size_t)plan->n_gates++);
+    plan->gate[0] = (struct stk__gate_plan){ node, p->n_levels - 1 };
+    return STK_OK;
 }
 
 static int build_trunk(struct planner *p)
@@ -226,9 +242,11 @@ static int build_trunk(struct planner *p)
     const struct stk__node *node = plan->graph->root;
     plan->batch = final_batch(node);
     plan->batch_rows = 1;
-    for (; plan->batch && node != plan->batch; node = node->input[0])
-        if (!is_prefetch(node) && push_passes(p, node))
-            return STK_VALUE;
+    for (; plan->batch && node != plan->batch; node = node->input[0]) {
+        int rc = is_passes(node) ? push_passes(p, node) : is_gate(node) ? add_gate(p, node) : STK_OK;
+        if (rc)
+            return rc;
+    }
     plan->depth = p->n_levels - 1;
     if (plan->batch) {
         plan->batch_rows = int_param(plan->batch, "batch_size");
@@ -255,6 +273,20 @@ static void decide_direct(struct stk__plan *plan)
 
 /* ---- sizes ---- */
 
+int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan *stage)
+{
+    return (plan->has_keys ? STK__KEYS : 0) | (stage->has_trace ? STK__TRACE : 0);
+}
+
+/* Stages come after their inputs. */
+static void set_trace(struct stk__plan *plan)
+{
+    for (int i = 0; i < plan->n_stages; i++) {
+        struct stk__stage_plan *s = &plan->stage[i];
+        s->has_trace = s->kind == STK__BATCHING || (s->n_inputs && plan->stage[s->input[0]].has_trace);
+    }
+}
+
 static size_t row_bytes(const struct stk_type *type)
 {
     const size_t variable = 1 << 16; /* a guess at rows whose size shows only when they are there */
@@ -278,9 +310,9 @@ static void size_stages(struct stk__plan *plan)
         if (is_last && !is_heavy && (uint64_t)s->ticket_rows > (uint64_t)plan->batch_rows && plan->is_direct)
             s->ticket_rows = (int)plan->batch_rows;
         size_t variable = row_bytes(s->type) * (size_t)s->ticket_rows;
-        s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, plan->has_keys) + variable;
+        s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
         if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
-            s->held_bytes = stk__chunk_bytes(s->type, 1, plan->has_keys) +
+            s->held_bytes = stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
                             (row_bytes(s->type) + sizeof(struct stk_address) + 1) *
                                 s->node->op->serial.held_rows(s->node->params);
     }
@@ -291,7 +323,7 @@ static void size_stages(struct stk__plan *plan)
 
 static int64_t prefetch_window(const struct stk__node *node)
 {
-    for (; is_prefetch(node) || node->op->flags & STK_OP_REPEAT; node = node->input[0])
+    for (; is_prefetch(node) || is_passes(node) || is_gate(node); node = node->input[0])
         if (is_prefetch(node) && int_param(node, "buffer_size") > 0)
             return int_param(node, "buffer_size");
     return STK_AUTO;
@@ -349,6 +381,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     int rc = build_trunk(&p);
     if (!rc) {
         decide_direct(plan);
+        set_trace(plan);
         size_stages(plan);
         size_window(plan);
         rc = check_budget(plan, &local);

@@ -29,6 +29,7 @@ struct stk__stage_plan {
     int n_inputs, input[STK_MAX_INPUTS];
     struct stk__program *program; /* segments */
     const struct stk_type *type;  /* of the output; no fields when only addresses travel */
+    bool has_trace;               /* its rows are batches */
     bool is_source;               /* makes rows or positions itself */
     bool takes_positions;         /* segment: positions arrive from its input */
     uint64_t count;               /* positions of one pass: indexed sources; UINT64_MAX: no end */
@@ -45,6 +46,14 @@ struct stk__origin {
     const struct stk__node *source;     /* stream */
 };
 
+/* An op above the last batch that lets batches pass or not: take, skip, shard. */
+struct stk__gate_plan {
+    const struct stk__node *node;
+    int depth;
+};
+
+enum { STK__MAX_GATES = 16 };
+
 struct stk__plan {
     atomic_int refs;
     struct stk_arena arena;
@@ -60,6 +69,8 @@ struct stk__plan {
     int64_t batch_rows;
     bool drops_remainder;
     int depth;
+    struct stk__gate_plan gate[STK__MAX_GATES]; /* from the batch up */
+    int n_gates;
     bool is_direct;
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
@@ -70,6 +81,9 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
                   struct stk_error *err);
 struct stk__plan *stk__plan_ref(struct stk__plan *plan);
 void stk__plan_unref(struct stk__plan *plan);
+
+/* enum stk__chunk_parts of a stage's output chunks. */
+int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan *stage);
 
 /* "train/cat/7.jpg": the source element behind an address. */
 void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text, size_t size);

@@ -324,22 +324,22 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
 
 /* ---- birth and death ---- */
 
+struct holder {
+    const struct stk__exec *exec;
+    const struct stk__stage *stage;
+};
+
 static struct stk_chunk *new_held(void *ctx, int cap)
 {
-    const struct stk__stage *s = ctx;
-    return stk__chunk_new(s->plan->type, cap, false);
+    const struct holder *holder = ctx;
+    return stk__chunk_new(holder->stage->plan->type, cap,
+                          stk__stage_parts(holder->exec->plan, holder->stage->plan));
 }
 
 static void free_held(void *ctx, struct stk_chunk *chunk)
 {
     (void)ctx;
     stk__chunk_free(chunk);
-}
-
-static struct stk_chunk *new_held_keys(void *ctx, int cap)
-{
-    const struct stk__stage *s = ctx;
-    return stk__chunk_new(s->plan->type, cap, true);
 }
 
 int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
@@ -355,7 +355,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
         const struct stk_serial_begin begin = {
             .params = node->params, .state = node->state,
             .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
-            .chunk_new = x->plan->has_keys ? new_held_keys : new_held, .chunk_free = free_held, .ctx = s,
+            .chunk_new = new_held, .chunk_free = free_held, .ctx = &(struct holder){ x, s },
             .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
         rc = node->op->serial.begin(&begin, &s->run, err);
     }

@@ -99,8 +99,8 @@ static int visit(struct walk *walk, const char *name, const struct stk__ancestor
         return stk_fail(walk->err, STK_IO, "a path below '%s' is too long", walk->path);
     memcpy(walk->path + before, name, len + 1);
     walk->len += len;
-    int code = is_directory ? walk_into(walk, self)
-                            : stk__paths_add(walk->out, walk->path, walk->len);
+    int code =
+        is_directory ? walk_into(walk, self) : stk__paths_add(walk->out, walk->path, walk->len);
     if (code && !is_directory)
         stk__out_of_memory(walk->err);
     walk->len = before;

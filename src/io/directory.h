@@ -5,9 +5,9 @@
 
 enum { STK__PATH_BYTES = 4096 }; /* longest path handled, with its NUL */
 
-/* Appends the names in a directory, in no order, without "." and ".."; those of directories (and of links to
- * them) end with '/'. A failure names the directory; with `is_missing` given, a directory that does not exist
- * or is a file is no failure but sets it. */
+/* Appends the names in a directory, in no order, without "." and ".."; those of directories (and
+ * of links to them) end with '/'. A failure names the directory; with `is_missing` given, a
+ * directory that does not exist or is a file is no failure but sets it. */
 int stk__directory_list(const char *path, struct stk__paths *names, bool *is_missing,
                         struct stk_error *err);
 
@@ -19,10 +19,11 @@ struct stk__ancestor {
     const struct stk__ancestor *up;
 };
 
-/* Fills in `self` for a directory below `up`; true if it is one of those above it, or cannot be read. */
+/* Fills in `self` for a directory below `up`; true if it is one of those above it, or cannot be
+ * read. */
 bool stk__is_loop(const char *path, const struct stk__ancestor *up, struct stk__ancestor *self);
 
-/* Appends every file below a directory, at any depth, that `accepts` likes (it sees the name alone). Names
- * that begin with a dot are left out. */
+/* Appends every file below a directory, at any depth, that `accepts` likes (it sees the name
+ * alone). Names that begin with a dot are left out. */
 int stk__directory_walk(const char *path, bool (*accepts)(const char *name), struct stk__paths *out,
                         struct stk_error *err);

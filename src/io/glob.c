@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glob.c: walks directories along the parts of a pattern.
  *
- * The parts are matched one directory level at a time. `**` looks at each entry twice: as what the next part
- * names, and, if it is a directory, as one more level to go down, with the same listing for both.
+ * The parts are matched one directory level at a time. `**` looks at each entry twice: as what the
+ * next part names, and, if it is a directory, as one more level to go down, with the same listing
+ * for both.
  */
 #define _GNU_SOURCE
 #include "io/glob.h"
@@ -28,11 +29,20 @@ struct walk {
 
 static int walk_part(struct walk *walk, int part, const struct stk__ancestor *up);
 
-bool stk__glob_is_plain(const char *pattern) { return !strpbrk(pattern, "*?[{"); }
+bool stk__glob_is_plain(const char *pattern)
+{
+    return !strpbrk(pattern, "*?[{");
+}
 
-static bool is_literal(const char *part) { return !strpbrk(part, "*?[\\"); }
+static bool is_literal(const char *part)
+{
+    return !strpbrk(part, "*?[\\");
+}
 
-static bool is_deep(const char *part) { return !strcmp(part, "**"); }
+static bool is_deep(const char *part)
+{
+    return !strcmp(part, "**");
+}
 
 /* Puts a name (and '/' for a directory) behind the path. */
 static int push(struct walk *walk, const char *name, bool is_directory)
@@ -96,7 +106,8 @@ static int try_entry(struct walk *walk, int part, const char *name, bool is_dire
     return code;
 }
 
-static int go_deeper(struct walk *walk, int part, const char *name, const struct stk__ancestor *self)
+static int go_deeper(struct walk *walk, int part, const char *name,
+                     const struct stk__ancestor *self)
 {
     size_t before = walk->len;
     int code = push(walk, name, true);
@@ -179,8 +190,9 @@ static int add_plain(const char *path, struct stk__paths *out, struct stk_error 
     if (!*path)
         return stk_fail(err, STK_VALUE, "a file name is empty");
     if (stk__is_directory(path))
-        return stk_fail(err, STK_VALUE, "'%s' is a directory; write '%s%s**' for the files below it",
-                        path, path, path[strlen(path) - 1] == '/' ? "" : "/");
+        return stk_fail(err, STK_VALUE,
+                        "'%s' is a directory; write '%s%s**' for the files below it", path, path,
+                        path[strlen(path) - 1] == '/' ? "" : "/");
     if (stk__paths_add(out, path, strlen(path)))
         return stk__out_of_memory(err);
     return STK_OK;
@@ -215,7 +227,8 @@ int stk__glob(const char *pattern, struct stk__paths *out, struct stk_error *err
         code = glob_readings(&readings, out, err);
     stk__paths_free(&readings);
     if (!code && out->n == before)
-        code = stk_fail(err, STK_IO, "no file matches '%s' (the nearest existing directory is '%s')",
-                        pattern, nearest_directory(pattern, near));
+        code =
+            stk_fail(err, STK_IO, "no file matches '%s' (the nearest existing directory is '%s')",
+                     pattern, nearest_directory(pattern, near));
     return code;
 }

@@ -14,7 +14,8 @@ static int sequence_len(unsigned char lead)
     return lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 1;
 }
 
-/* The character at *text, which is moved behind it. A byte that is no UTF-8 is a character of its own. */
+/* The character at *text, which is moved behind it. A byte that is no UTF-8 is a character of
+ * its own. */
 static uint32_t next_char(const char **text)
 {
     const unsigned char *s = (const unsigned char *)*text;
@@ -94,7 +95,8 @@ static bool match_char(const char **pattern, const char **name)
 bool stk__glob_match(const char *pattern, const char *name)
 {
     const char *after_star = NULL, *retry = NULL;
-    if (*name == '.' && *pattern != '.')
+    bool asks_for_dot = *pattern == '.' || (*pattern == '\\' && pattern[1] == '.');
+    if (*name == '.' && !asks_for_dot)
         return false;
     while (*name) {
         if (*pattern == '*') {
@@ -114,7 +116,10 @@ bool stk__glob_match(const char *pattern, const char *name)
 }
 
 /* One step through a pattern: over an escaped character or a plain one. */
-static const char *step(const char *s) { return s + (*s == '\\' && s[1] ? 2 : 1); }
+static const char *step(const char *s)
+{
+    return s + (*s == '\\' && s[1] ? 2 : 1);
+}
 
 /* The end of the alternative that begins at s: its ',' or '}', or NULL when there is none. */
 static const char *alternative_end(const char *s)
@@ -173,8 +178,8 @@ static int expand_all(struct stk__paths *work, struct stk__paths *out, struct st
         if (work->n > MAX_READINGS)
             return stk_fail(err, STK_VALUE, "the braces of '%s' stand for more than %d patterns",
                             stk__paths_at(work, 0), MAX_READINGS);
-        int code = open ? expand(pattern, open, work)
-                        : stk__paths_add(out, pattern, strlen(pattern));
+        int code =
+            open ? expand(pattern, open, work) : stk__paths_add(out, pattern, strlen(pattern));
         if (code)
             return stk__out_of_memory(err);
     }

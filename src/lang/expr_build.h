@@ -47,7 +47,7 @@ struct stk__expr_builder {
     struct stk__expr_check check[STK__EXPR_LIMIT];
     struct stk__expr_loop loop[STK__EXPR_LIMIT];
     struct stk__expr_name name[STK_MAX_FIELDS + 1]; /* the input's fields first */
-    uint8_t loop_of[STK__EXPR_LIMIT]; /* by instruction */
+    uint8_t loop_of[STK__EXPR_LIMIT];               /* by instruction */
     int n_slots;
 };
 
@@ -62,7 +62,8 @@ const struct stk__expr_program *stk__expr_finish(struct stk__expr_builder *b);
 
 /* The first error wins: "at column 5: …". Returns a value that is nothing. */
 struct stk__expr_value stk__expr_fail(struct stk__expr_builder *b, int code, uint32_t at,
-                                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+                                      const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The value of an input field: its column, or BYTES. */
 struct stk__expr_value stk__expr_field(struct stk__expr_builder *b, int field);
@@ -74,7 +75,8 @@ int16_t stk__expr_domain(struct stk__expr_builder *b, const struct stk__expr_dom
 int16_t stk__expr_constant(struct stk__expr_builder *b, int dtype, int64_t integer, double real);
 
 /* Appends the instruction, or finds an equal one; its result has the dtype and domain asked for. */
-int16_t stk__expr_emit(struct stk__expr_builder *b, struct stk__expr_instr instr, int dtype, int domain);
+int16_t stk__expr_emit(struct stk__expr_builder *b, struct stk__expr_instr instr, int dtype,
+                       int domain);
 
 /* Register `reg` converted, in two steps where the kernels need them. */
 int16_t stk__expr_convert(struct stk__expr_builder *b, int16_t reg, int dtype);
@@ -82,7 +84,8 @@ int16_t stk__expr_convert(struct stk__expr_builder *b, int16_t reg, int dtype);
 /* ---- expr_type.c: what operators and functions accept and yield ---- */
 
 struct stk__expr_value stk__expr_array(struct stk__expr_builder *b, int16_t reg);
-struct stk__expr_value stk__expr_cast(struct stk__expr_builder *b, struct stk__expr_value x, int dtype);
+struct stk__expr_value stk__expr_cast(struct stk__expr_builder *b, struct stk__expr_value x,
+                                      int dtype);
 
 /* Elementwise codes on numbers; greater is LT and LE with swapped operands. */
 struct stk__expr_value stk__expr_binary(struct stk__expr_builder *b, enum stk__expr_code code,
@@ -91,7 +94,8 @@ struct stk__expr_value stk__expr_logic(struct stk__expr_builder *b, enum stk__ex
                                        struct stk__expr_value x, struct stk__expr_value y);
 struct stk__expr_value stk__expr_unary(struct stk__expr_builder *b, enum stk__expr_code code,
                                        struct stk__expr_value x);
-struct stk__expr_value stk__expr_where(struct stk__expr_builder *b, const struct stk__expr_value arg[3]);
+struct stk__expr_value stk__expr_where(struct stk__expr_builder *b,
+                                       const struct stk__expr_value arg[3]);
 struct stk__expr_value stk__expr_reduce(struct stk__expr_builder *b, enum stk__expr_code code,
                                         struct stk__expr_value x);
 struct stk__expr_value stk__expr_len(struct stk__expr_builder *b, struct stk__expr_value x);

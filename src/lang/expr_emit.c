@@ -46,7 +46,8 @@ struct stk__expr_builder *stk__expr_begin(const char *text, const struct stk_typ
 static bool has_room(struct stk__expr_builder *b, int n)
 {
     if (n == STK__EXPR_LIMIT)
-        stk__expr_fail(b, STK_VALUE, 0, "the expression is too long; split it into several calls of map");
+        stk__expr_fail(b, STK_VALUE, 0,
+                       "the expression is too long; split it into several calls of map");
     return !b->rc;
 }
 
@@ -87,7 +88,8 @@ struct stk__expr_value stk__expr_field(struct stk__expr_builder *b, int field)
     const struct stk_field *f = &b->type->field[field];
     if (f->kind == STK_BYTES || f->kind == STK_RAGGED)
         return (struct stk__expr_value){ .form = STK__EXPR_BYTES, .reg = (int16_t)field };
-    struct stk__expr_domain domain = { .field = f->kind == STK_SHAPED ? field : -1, .rank = f->rank };
+    struct stk__expr_domain domain = { .field = f->kind == STK_SHAPED ? field : -1,
+                                       .rank = f->rank };
     memcpy(domain.shape, f->shape, sizeof domain.shape);
     struct stk__expr_reg reg = { .source = STK__EXPR_COLUMN, .dtype = f->dtype };
     reg.domain = stk__expr_domain(b, &domain);
@@ -110,7 +112,8 @@ int16_t stk__expr_constant(struct stk__expr_builder *b, int dtype, int64_t integ
     return new_reg(b, reg);
 }
 
-static int16_t append(struct stk__expr_builder *b, struct stk__expr_instr instr, int dtype, int domain)
+static int16_t append(struct stk__expr_builder *b, struct stk__expr_instr instr, int dtype,
+                      int domain)
 {
     if (b->rc || !has_room(b, b->n_instrs))
         return 0;
@@ -122,7 +125,8 @@ static int16_t append(struct stk__expr_builder *b, struct stk__expr_instr instr,
     return instr.dst;
 }
 
-int16_t stk__expr_emit(struct stk__expr_builder *b, struct stk__expr_instr instr, int dtype, int domain)
+int16_t stk__expr_emit(struct stk__expr_builder *b, struct stk__expr_instr instr, int dtype,
+                       int domain)
 {
     for (int i = 0; i < b->n_instrs; i++) {
         const struct stk__expr_instr *old = &b->instr[i];
@@ -165,8 +169,9 @@ static int16_t place_output(struct stk__expr_builder *b, const struct stk__expr_
         return 0;
     if (b->reg[reg].source != STK__EXPR_LOCAL) {
         uint8_t dtype = b->reg[reg].dtype;
-        struct stk__expr_instr copy = { .code = STK__EXPR_CONVERT, .dtype = dtype, .to = dtype,
-                                        .a = reg, .b = -1, .c = -1 };
+        struct stk__expr_instr copy = {
+            .code = STK__EXPR_CONVERT, .dtype = dtype, .to = dtype, .a = reg, .b = -1, .c = -1
+        };
         reg = append(b, copy, dtype, b->reg[reg].domain);
     }
     b->reg[reg].source = STK__EXPR_OUT;
@@ -203,7 +208,8 @@ static void make_loops(struct stk__expr_builder *b)
         if (last && !is_by_row && !last->is_by_row && last->domain == instr->domain)
             last->n++;
         else
-            b->loop[b->n_loops++] = (struct stk__expr_loop){ (int16_t)i, 1, instr->domain, is_by_row };
+            b->loop[b->n_loops++] =
+                (struct stk__expr_loop){ (int16_t)i, 1, instr->domain, is_by_row };
         b->loop_of[i] = (uint8_t)(b->n_loops - 1);
     }
 }
@@ -251,7 +257,8 @@ static void place_locals(struct stk__expr_builder *b)
     }
 }
 
-static const uint8_t *constant_block(struct stk__expr_builder *b, const struct stk__expr_reg *reg, int n)
+static const uint8_t *constant_block(struct stk__expr_builder *b, const struct stk__expr_reg *reg,
+                                     int n)
 {
     size_t bytes = stk_dtype_bytes(reg->dtype);
     uint8_t *block = stk_arena_alloc(b->arena, bytes * (size_t)n);

@@ -6,7 +6,8 @@
 
 static struct stk__expr_value weak_int(int64_t value)
 {
-    return (struct stk__expr_value){ .form = STK__EXPR_INT, .integer = value, .real = (double)value };
+    return (
+        struct stk__expr_value){ .form = STK__EXPR_INT, .integer = value, .real = (double)value };
 }
 
 static struct stk__expr_value weak_real(double value)
@@ -36,7 +37,10 @@ static struct stk__expr_value power(struct stk__expr_builder *b, const struct st
     return weak_int(result);
 }
 
-static int64_t floor_div(int64_t x, int64_t y) { return x / y - (x % y && (x ^ y) < 0); }
+static int64_t floor_div(int64_t x, int64_t y)
+{
+    return x / y - (x % y && (x ^ y) < 0);
+}
 
 static struct stk__expr_value fold_int(struct stk__expr_builder *b, enum stk__expr_code code,
                                        struct stk__expr_value x, struct stk__expr_value y)
@@ -177,8 +181,9 @@ struct stk__expr_value stk__expr_fold_unary(struct stk__expr_builder *b, enum st
     case STK__EXPR_ROUND:
         return weak_real(rint(x.real));
     default:
-        return stk__expr_fail(b, STK_TYPE, x.at, "%s", code == STK__EXPR_NOT
-                              ? "not takes a bool; compare the number with something"
-                              : "~ takes an integer");
+        return stk__expr_fail(b, STK_TYPE, x.at, "%s",
+                              code == STK__EXPR_NOT
+                                  ? "not takes a bool; compare the number with something"
+                                  : "~ takes an integer");
     }
 }

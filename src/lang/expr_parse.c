@@ -32,13 +32,21 @@ static struct stk__expr_value parse_expr(struct parser *p, int min_level);
 
 /* ---- tokens ---- */
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 static int digit_of(char c, int base)
 {
-    int digit = is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : 99;
+    int digit = is_digit(c)                          ? c - '0'
+                : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                     : 99;
     return digit < base ? digit : -1;
 }
 
@@ -69,7 +77,8 @@ static void read_number(struct parser *p, const char *s)
         p->len = (uint32_t)(stk__parse_real(s, &p->real) - s);
     }
     if (!p->b->rc && is_letter(s[p->len]))
-        stk__expr_fail(p->b, STK_SYNTAX, p->at, "a number runs into a name; put an operator between");
+        stk__expr_fail(p->b, STK_SYNTAX, p->at,
+                       "a number runs into a name; put an operator between");
 }
 
 static void read_text(struct parser *p, const char *s)
@@ -134,7 +143,8 @@ static bool is_word(const struct parser *p, const char *word)
 static struct stk__expr_value fail_expected(struct parser *p, const char *what)
 {
     if (p->kind == TOKEN_END)
-        return stk__expr_fail(p->b, STK_SYNTAX, p->at, "expected %s, but the expression ends", what);
+        return stk__expr_fail(p->b, STK_SYNTAX, p->at, "expected %s, but the expression ends",
+                              what);
     if (p->kind == TOKEN_BREAK)
         return stk__expr_fail(p->b, STK_SYNTAX, p->at, "expected %s, but the statement ends", what);
     return stk__expr_fail(p->b, STK_SYNTAX, p->at, "expected %s, not '%.*s'", what, (int)p->len,
@@ -315,7 +325,9 @@ static struct stk__expr_value parse_name(struct parser *p)
 static struct stk__expr_value parse_literal(struct parser *p)
 {
     struct stk__expr_value x = { .integer = p->integer, .real = p->real };
-    x.form = p->kind == TOKEN_INT ? STK__EXPR_INT : p->kind == TOKEN_REAL ? STK__EXPR_REAL : STK__EXPR_TEXT;
+    x.form = p->kind == TOKEN_INT    ? STK__EXPR_INT
+             : p->kind == TOKEN_REAL ? STK__EXPR_REAL
+                                     : STK__EXPR_TEXT;
     x.at = p->at;
     x.len = p->len;
     if (x.form == STK__EXPR_INT)
@@ -407,7 +419,9 @@ static struct stk__expr_value parse_unary(struct parser *p)
         return parse_primary(p);
     advance(p);
     struct stk__expr_value x = parse_expr(p, is_not ? LEVEL_NOT : LEVEL_UNARY);
-    enum stk__expr_code code = is_not ? STK__EXPR_NOT : kind == '~' ? STK__EXPR_INVERT : STK__EXPR_NEG;
+    enum stk__expr_code code = is_not        ? STK__EXPR_NOT
+                               : kind == '~' ? STK__EXPR_INVERT
+                                             : STK__EXPR_NEG;
     return kind == '+' ? x : stk__expr_unary(p->b, code, x);
 }
 
@@ -515,9 +529,10 @@ static void parse_statements(struct parser *p)
             continue;
         }
         if (!is_assignment(p)) {
-            stk__expr_fail(p->b, STK_SYNTAX, p->at,
-                           "expected 'name = …': an expression alone must be the only statement, on "
-                           "elements of one field");
+            stk__expr_fail(
+                p->b, STK_SYNTAX, p->at,
+                "expected 'name = …': an expression alone must be the only statement, on "
+                "elements of one field");
             return;
         }
         parse_statement(p);
@@ -546,9 +561,11 @@ static void parse_filter(struct parser *p)
     if (!b->rc && (x.form != STK__EXPR_ARRAY || x.dtype != STK_BOOL))
         stk__expr_fail(b, STK_TYPE, x.at, "the condition is not a bool; compare it with something");
     if (!b->rc && b->domain[b->reg[x.reg].domain].rank)
-        stk__expr_fail(b, STK_TYPE, x.at,
-                       "the condition is one bool per value, not per element; put it in any(…) or all(…)");
-    b->name[b->n_names++] = (struct stk__expr_name){ .name = "keep", .value = x, .is_assigned = true };
+        stk__expr_fail(
+            b, STK_TYPE, x.at,
+            "the condition is one bool per value, not per element; put it in any(…) or all(…)");
+    b->name[b->n_names++] =
+        (struct stk__expr_name){ .name = "keep", .value = x, .is_assigned = true };
 }
 
 int stk__expr_compile(const char *text, const struct stk_type *type, enum stk__expr_mode mode,

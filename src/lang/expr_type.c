@@ -39,11 +39,15 @@ static bool is_integer(const struct stk__expr_value *x)
     return kind == 'u' || kind == 'i' || kind == 'I';
 }
 
-static bool is_half(int dtype) { return dtype == STK_F16 || dtype == STK_BF16; }
+static bool is_half(int dtype)
+{
+    return dtype == STK_F16 || dtype == STK_BF16;
+}
 
 struct stk__expr_value stk__expr_array(struct stk__expr_builder *b, int16_t reg)
 {
-    return (struct stk__expr_value){ .form = STK__EXPR_ARRAY, .dtype = b->reg[reg].dtype, .reg = reg };
+    return (
+        struct stk__expr_value){ .form = STK__EXPR_ARRAY, .dtype = b->reg[reg].dtype, .reg = reg };
 }
 
 /* ---- messages ---- */
@@ -72,14 +76,15 @@ static const char *type_text(const struct stk__expr_value *x)
                                         : stk_dtype_name(x->dtype);
 }
 
-static struct stk__expr_value fail_cast(struct stk__expr_builder *b, const struct stk__expr_value *x,
-                                        const char *why, int dtype)
+static struct stk__expr_value fail_cast(struct stk__expr_builder *b,
+                                        const struct stk__expr_value *x, const char *why, int dtype)
 {
     return stk__expr_fail(b, STK_TYPE, x->at, "%s; write cast(%s, %s)", why, quote_of(b, x).text,
                           stk_dtype_name(dtype));
 }
 
-static struct stk__expr_value fail_number(struct stk__expr_builder *b, const struct stk__expr_value *x)
+static struct stk__expr_value fail_number(struct stk__expr_builder *b,
+                                          const struct stk__expr_value *x)
 {
     return stk__expr_fail(b, STK_TYPE, x->at, "%s is %s, and only len(), == and != take that",
                           quote_of(b, x).text, type_text(x));
@@ -195,8 +200,8 @@ static bool may_be_equal(const struct stk__expr_domain *x, const struct stk__exp
 /* Whether x is repeated along the leading dimensions of y. */
 static bool repeats_in(const struct stk__expr_domain *x, const struct stk__expr_domain *y)
 {
-    return x->rank == 0 || (x->rank == 1 && x->field < 0 && y->rank > 1 &&
-                            x->shape[0] == y->shape[y->rank - 1]);
+    return x->rank == 0 ||
+           (x->rank == 1 && x->field < 0 && y->rank > 1 && x->shape[0] == y->shape[y->rank - 1]);
 }
 
 static void add_check(struct stk__expr_builder *b, int16_t x, int16_t y)
@@ -236,8 +241,9 @@ static int16_t spread(struct stk__expr_builder *b, int16_t reg, int16_t domain)
     if (r->source == STK__EXPR_CONST || r->domain == domain || b->rc ||
         b->domain[r->domain].rank == b->domain[domain].rank)
         return reg;
-    struct stk__expr_instr expand = { .code = STK__EXPR_EXPAND, .dtype = r->dtype, .to = r->dtype,
-                                      .a = reg, .b = -1, .c = -1 };
+    struct stk__expr_instr expand = {
+        .code = STK__EXPR_EXPAND, .dtype = r->dtype, .to = r->dtype, .a = reg, .b = -1, .c = -1
+    };
     return stk__expr_emit(b, expand, r->dtype, domain);
 }
 
@@ -252,14 +258,17 @@ static struct stk__expr_value emit_binary(struct stk__expr_builder *b, enum stk_
     instr.to = (uint8_t)to;
     instr.a = spread(b, x, domain);
     instr.b = spread(b, y, domain);
-    return b->rc ? (struct stk__expr_value){ 0 } : stk__expr_array(b, stk__expr_emit(b, instr, to, domain));
+    return b->rc ? (struct stk__expr_value){ 0 }
+                 : stk__expr_array(b, stk__expr_emit(b, instr, to, domain));
 }
 
-static struct stk__expr_value emit_unary(struct stk__expr_builder *b, enum stk__expr_code code, int16_t x)
+static struct stk__expr_value emit_unary(struct stk__expr_builder *b, enum stk__expr_code code,
+                                         int16_t x)
 {
     uint8_t dtype = b->reg[x].dtype;
-    struct stk__expr_instr instr = { .code = (uint8_t)code, .dtype = dtype, .to = dtype, .a = x,
-                                     .b = -1, .c = -1 };
+    struct stk__expr_instr instr = {
+        .code = (uint8_t)code, .dtype = dtype, .to = dtype, .a = x, .b = -1, .c = -1
+    };
     return stk__expr_array(b, stk__expr_emit(b, instr, dtype, b->reg[x].domain));
 }
 
@@ -287,9 +296,10 @@ static struct stk__expr_value compare_bytes(struct stk__expr_builder *b, enum st
                    (y.form == STK__EXPR_TEXT ||
                     (y.form == STK__EXPR_BYTES && b->type->field[y.reg].kind == STK_BYTES));
     if ((code != STK__EXPR_EQ && code != STK__EXPR_NE) || !is_pair)
-        return stk__expr_fail(b, STK_TYPE, x.at,
-                              "bytes fields only take len(), and == and != with a string or another "
-                              "bytes field");
+        return stk__expr_fail(
+            b, STK_TYPE, x.at,
+            "bytes fields only take len(), and == and != with a string or another "
+            "bytes field");
     struct stk__expr_instr same = { .code = STK__EXPR_SAME, .a = x.reg, .b = y.reg, .c = -1 };
     if (y.form == STK__EXPR_TEXT) {
         same.b = -1;
@@ -303,12 +313,14 @@ static struct stk__expr_value compare_bytes(struct stk__expr_builder *b, enum st
         same.text = text;
     }
     int16_t reg = stk__expr_emit(b, same, STK_BOOL, 0);
-    return code == STK__EXPR_EQ || b->rc ? stk__expr_array(b, reg) : emit_unary(b, STK__EXPR_NOT, reg);
+    return code == STK__EXPR_EQ || b->rc ? stk__expr_array(b, reg)
+                                         : emit_unary(b, STK__EXPR_NOT, reg);
 }
 
 /* x // y and x % y of integers: zeros make bad rows, powers of two need no division. */
 static struct stk__expr_value divide_integers(struct stk__expr_builder *b, enum stk__expr_code code,
-                                              int16_t x, int16_t y, const struct stk__expr_value *divisor)
+                                              int16_t x, int16_t y,
+                                              const struct stk__expr_value *divisor)
 {
     int dtype = b->reg[x].dtype;
     bool is_weak_int = divisor->form == STK__EXPR_INT;
@@ -321,8 +333,9 @@ static struct stk__expr_value divide_integers(struct stk__expr_builder *b, enum 
         return emit_binary(b, is_mod ? STK__EXPR_AND : STK__EXPR_SHR, x,
                            stk__expr_constant(b, dtype, operand, 0), dtype);
     }
-    struct stk__expr_instr check = { .code = STK__EXPR_NONZERO, .dtype = (uint8_t)dtype, .a = y,
-                                     .b = -1, .c = -1 };
+    struct stk__expr_instr check = {
+        .code = STK__EXPR_NONZERO, .dtype = (uint8_t)dtype, .a = y, .b = -1, .c = -1
+    };
     if (!is_weak_int)
         stk__expr_emit(b, check, dtype, b->reg[y].domain);
     return emit_binary(b, code, x, y, dtype);
@@ -334,8 +347,9 @@ static struct stk__expr_value power(struct stk__expr_builder *b, int16_t x, int6
     int16_t result = -1, square = x;
     for (int64_t left = exponent; left && !b->rc; left >>= 1) {
         if (left & 1)
-            result = result < 0 ? square
-                                : emit_binary(b, STK__EXPR_MUL, result, square, b->reg[x].dtype).reg;
+            result = result < 0
+                         ? square
+                         : emit_binary(b, STK__EXPR_MUL, result, square, b->reg[x].dtype).reg;
         if (left > 1)
             square = emit_binary(b, STK__EXPR_MUL, square, square, b->reg[x].dtype).reg;
     }
@@ -358,9 +372,10 @@ static struct stk__expr_value raise(struct stk__expr_builder *b, const struct st
     if (is_small)
         return power(b, base, y->integer);
     if (stk__dtype_kind(dtype) != 'f')
-        return stk__expr_fail(b, STK_TYPE, y->at,
-                              "an integer takes constant powers from 0 to 16; write cast(%s, float32)",
-                              quote_of(b, x).text);
+        return stk__expr_fail(
+            b, STK_TYPE, y->at,
+            "an integer takes constant powers from 0 to 16; write cast(%s, float32)",
+            quote_of(b, x).text);
     return emit_binary(b, STK__EXPR_POW, base, as_dtype(b, y, dtype), dtype);
 }
 
@@ -371,10 +386,13 @@ static int operator_dtype(struct stk__expr_builder *b, enum stk__expr_code code,
     bool has_bool = kind_of(x) == 'b' || kind_of(y) == 'b';
     const struct stk__expr_value *odd = !is_integer(x) ? x : y;
     if (is_on_bits(code) && has_bool)
-        return stk__expr_fail(b, STK_TYPE, odd->at, "bools take and, or, not and != in place of bit operators"), -1;
+        return stk__expr_fail(b, STK_TYPE, odd->at,
+                              "bools take and, or, not and != in place of bit operators"),
+               -1;
     if (is_on_bits(code) && !is_integer(odd))
         return stk__expr_fail(b, STK_TYPE, odd->at, "bit operators take integers, and %s is %s",
-                              quote_of(b, odd).text, type_text(odd)), -1;
+                              quote_of(b, odd).text, type_text(odd)),
+               -1;
     if (code == STK__EXPR_DIV && is_integer(x) && is_integer(y))
         return STK_F32;
     if (has_bool && code != STK__EXPR_EQ && code != STK__EXPR_NE)
@@ -405,8 +423,8 @@ struct stk__expr_value stk__expr_binary(struct stk__expr_builder *b, enum stk__e
         result = raise(b, &x, &y, inner);
     } else {
         int16_t left = as_dtype(b, &x, inner), right = as_dtype(b, &y, inner);
-        bool is_integer_division = (code == STK__EXPR_FLOORDIV || code == STK__EXPR_MOD) &&
-                                   stk__dtype_kind(inner) != 'f';
+        bool is_integer_division =
+            (code == STK__EXPR_FLOORDIV || code == STK__EXPR_MOD) && stk__dtype_kind(inner) != 'f';
         if (b->rc)
             return x;
         result = is_integer_division
@@ -460,15 +478,16 @@ struct stk__expr_value stk__expr_unary(struct stk__expr_builder *b, enum stk__ex
     return b->rc ? x : stk__expr_array(b, stk__expr_convert(b, result.reg, x.dtype));
 }
 
-struct stk__expr_value stk__expr_cast(struct stk__expr_builder *b, struct stk__expr_value x, int dtype)
+struct stk__expr_value stk__expr_cast(struct stk__expr_builder *b, struct stk__expr_value x,
+                                      int dtype)
 {
     if (b->rc)
         return x;
     if (!kind_of(&x))
         return fail_number(b, &x);
     bool is_float = stk__dtype_kind(dtype) == 'f';
-    if (x.form == STK__EXPR_INT && !is_float && (dtype == STK_BOOL ? (x.integer = x.integer != 0), 0
-                                                                   : !holds(dtype, x.integer)))
+    if (x.form == STK__EXPR_INT && !is_float &&
+        (dtype == STK_BOOL ? (x.integer = x.integer != 0), 0 : !holds(dtype, x.integer)))
         return stk__expr_fail(b, STK_VALUE, x.at, "%lld does not fit %s", (long long)x.integer,
                               stk_dtype_name(dtype));
     if (x.form == STK__EXPR_REAL && !is_float) {
@@ -479,7 +498,8 @@ struct stk__expr_value stk__expr_cast(struct stk__expr_builder *b, struct stk__e
     return b->rc ? x : stk__expr_array(b, reg);
 }
 
-struct stk__expr_value stk__expr_where(struct stk__expr_builder *b, const struct stk__expr_value arg[3])
+struct stk__expr_value stk__expr_where(struct stk__expr_builder *b,
+                                       const struct stk__expr_value arg[3])
 {
     const struct stk__expr_value *condition = &arg[0], *x = &arg[1], *y = &arg[2];
     if (b->rc)
@@ -516,7 +536,8 @@ static int reduced_dtype(struct stk__expr_builder *b, enum stk__expr_code code,
     if (is_logic)
         return STK_BOOL;
     if (kind == 'b')
-        return fail_cast(b, x, "a bool is no number", code == STK__EXPR_MEAN ? STK_F32 : STK_I32), -1;
+        return fail_cast(b, x, "a bool is no number", code == STK__EXPR_MEAN ? STK_F32 : STK_I32),
+               -1;
     if (code == STK__EXPR_MEAN && kind != 'f')
         return STK_F32;
     if (code == STK__EXPR_SUM && kind != 'f')
@@ -543,8 +564,12 @@ struct stk__expr_value stk__expr_reduce(struct stk__expr_builder *b, enum stk__e
     if ((code == STK__EXPR_AMIN || code == STK__EXPR_AMAX) && domain->field < 0 && !domain->width)
         return stk__expr_fail(b, STK_TYPE, x.at, "%s has no values", quote_of(b, &x).text);
     int inner = is_half(dtype) ? STK_F32 : dtype;
-    struct stk__expr_instr reduce = { .code = (uint8_t)code, .dtype = b->reg[reg].dtype,
-                                      .to = (uint8_t)inner, .a = reg, .b = -1, .c = -1 };
+    struct stk__expr_instr reduce = { .code = (uint8_t)code,
+                                      .dtype = b->reg[reg].dtype,
+                                      .to = (uint8_t)inner,
+                                      .a = reg,
+                                      .b = -1,
+                                      .c = -1 };
     reg = stk__expr_emit(b, reduce, inner, 0);
     return b->rc ? x : stk__expr_array(b, stk__expr_convert(b, reg, dtype));
 }
@@ -582,9 +607,11 @@ struct stk__expr_value stk__expr_index(struct stk__expr_builder *b, struct stk__
                               (long long)index, (long long)from->shape[0], quote_of(b, &x).text);
     struct stk__expr_domain domain = { .field = -1, .rank = from->rank - 1 };
     memcpy(domain.shape, from->shape + 1, (size_t)domain.rank * sizeof *domain.shape);
-    struct stk__expr_instr slice = { .code = STK__EXPR_SLICE, .dtype = x.dtype, .to = x.dtype,
-                                     .a = x.reg, .b = -1, .c = -1 };
+    struct stk__expr_instr slice = {
+        .code = STK__EXPR_SLICE, .dtype = x.dtype, .to = x.dtype, .a = x.reg, .b = -1, .c = -1
+    };
     slice.imm = index < 0 ? index + from->shape[0] : index;
-    int16_t to = stk__expr_domain(b, &domain), reg = b->rc ? 0 : stk__expr_emit(b, slice, x.dtype, to);
+    int16_t to = stk__expr_domain(b, &domain),
+            reg = b->rc ? 0 : stk__expr_emit(b, slice, x.dtype, to);
     return b->rc ? x : stk__expr_array(b, reg);
 }

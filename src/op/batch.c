@@ -27,8 +27,8 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     return STK_OK;
 }
 
-/* The first dimension of every batch, or -1 when the last one may be shorter, if only because bad elements were
- * left out. */
+/* The first dimension of every batch, or -1 when the last one may be shorter, if only because
+ * bad elements were left out. */
 static int64_t rows_of(const struct stk_infer *inf)
 {
     const struct batch *p = inf->params;
@@ -42,8 +42,9 @@ static int stack(struct stk_field *field, int64_t n_rows, struct stk_error *err)
     if (field->kind == STK_BYTES || field->kind == STK_RAGGED)
         return STK_OK;
     if (field->rank == STK_MAX_RANK)
-        return stk_fail(err, STK_TYPE, "the field '%s' has %d dimensions already, the most there are",
-                        field->name, STK_MAX_RANK);
+        return stk_fail(err, STK_TYPE,
+                        "the field '%s' has %d dimensions already, the most there are", field->name,
+                        STK_MAX_RANK);
     memmove(field->shape + 1, field->shape, field->rank * sizeof *field->shape);
     field->shape[0] = n_rows;
     field->rank++;
@@ -65,15 +66,16 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_batch = {
     .decl = { "batch", 1, "Puts runs of elements together along a new first dimension.",
-              "Every field gets a first dimension of `batch_size`; the last batch may be shorter unless "
-              "drop_remainder is true. Elements of one batch must have equal shapes: resize or crop "
-              "images first. Fields of bytes and ragged fields become one block of data with offsets.\n"
+              "Every field gets a first dimension of `batch_size`; the last batch may be shorter "
+              "unless drop_remainder is true. Elements of one batch must have equal shapes: "
+              "resize or crop images first. Fields of bytes and ragged fields become one block "
+              "of data with offsets.\n"
               "\n"
               "    range(10).batch(4)\n"
               "    image_folder('train').decode().resize(224, 224).batch(32, drop_remainder=true)\n"
               "\n"
-              "Batches arrive in order and are the same for any number of workers. With on_error=skip "
-              "a batch is filled up with the elements that follow a bad one.",
+              "Batches arrive in order and are the same for any number of workers. With "
+              "on_error=skip a batch is filled up with the elements that follow a bad one.",
               params, sizeof(struct batch) },
     .flags = STK_OP_BATCH,
     .infer = infer,

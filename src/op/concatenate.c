@@ -45,9 +45,10 @@ static int fail_types(const struct stk_infer *inf, int i, struct stk_error *err)
     struct stk__text first = { 0 }, other = { 0 };
     stk__type_text(inf->in[0], &first);
     stk__type_text(inf->in[i], &other);
-    int code = stk_fail(err, STK_TYPE, "input %d has %s, but the first has %s; select, rename or cast "
-                                       "to make them the same", i + 1,
-                        other.data ? other.data : "?", first.data ? first.data : "?");
+    int code = stk_fail(err, STK_TYPE,
+                        "input %d has %s, but the first has %s; select, rename or cast "
+                        "to make them the same",
+                        i + 1, other.data ? other.data : "?", first.data ? first.data : "?");
     stk__text_free(&first);
     stk__text_free(&other);
     return code;
@@ -56,8 +57,9 @@ static int fail_types(const struct stk_infer *inf, int i, struct stk_error *err)
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     if (inf->n_inputs == 0)
-        return stk_fail(err, STK_VALUE, "nothing to concatenate; give chains, as in "
-                                        "concatenate(range(3), range(5))");
+        return stk_fail(err, STK_VALUE,
+                        "nothing to concatenate; give chains, as in "
+                        "concatenate(range(3), range(5))");
     stk_infer_pass(inf);
     for (int i = 1; i < inf->n_inputs; i++) {
         if (!is_same_type(inf->in[0], inf->in[i]))
@@ -83,9 +85,9 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
 
 const struct stk_op stk__op_concatenate = {
     .decl = { "concatenate", 1, "Inputs one after the other.",
-              "Yields all elements of the first input, then all of the second, and so on. The inputs "
-              "must have the same fields, in the same order, of the same types and shapes; nothing is "
-              "converted.\n"
+              "Yields all elements of the first input, then all of the second, and so on. The "
+              "inputs must have the same fields, in the same order, of the same types and "
+              "shapes; nothing is converted.\n"
               "\n"
               "    range(3).concatenate(range(10, 13))\n"
               "    concatenate(files('a/*.jpg'), files('b/*.jpg')).shuffle().decode()",

@@ -21,7 +21,7 @@ struct run {
     struct stk_rows *rows;
     struct stk_column *out;
     const struct stk__elementwise_kernels *kernels;
-    int row, n; /* the group at hand */
+    int row, n;                     /* the group at hand */
     size_t width[STK__EXPR_LIMIT];  /* by domain: values per row */
     uint8_t *base[STK__EXPR_LIMIT]; /* by register: its first value in this group */
     size_t step[STK__EXPR_LIMIT];   /* by register: bytes per value; 0: the same block every time */
@@ -49,7 +49,10 @@ static uint8_t *value_at(const struct run *run, int16_t reg, size_t at)
     return reg < 0 ? NULL : run->base[reg] + at * run->step[reg];
 }
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 /* Fills len bytes with a period of bytes, from `phase` on. */
 static void repeat_bytes(uint8_t *dst, const uint8_t *src, size_t period, size_t phase, size_t len)
@@ -147,7 +150,8 @@ static void reduce_rows(struct run *run, const struct stk__expr_instr *instr)
         if (wants_values && !width)
             fail_row(run, run->row + i, "an element without values has no least or greatest");
         else
-            reduce(value_at(run, instr->dst, (size_t)i), value_at(run, instr->a, (size_t)i * width), width);
+            reduce(value_at(run, instr->dst, (size_t)i), value_at(run, instr->a, (size_t)i * width),
+                   width);
     }
 }
 
@@ -325,10 +329,10 @@ static bool is_dense(const struct run *run)
     for (int i = 0; i < run->program->n_regs; i++) {
         const struct stk__expr_reg *reg = &run->program->reg[i];
         const struct stk__expr_domain *domain = &run->program->domain[reg->domain];
-        const struct stk_column *column = reg->source == STK__EXPR_COLUMN ? &run->rows->in[reg->index]
-                                          : reg->source == STK__EXPR_OUT
-                                              ? &run->out[run->program->output[reg->index].to]
-                                              : NULL;
+        const struct stk_column *column =
+            reg->source == STK__EXPR_COLUMN ? &run->rows->in[reg->index]
+            : reg->source == STK__EXPR_OUT  ? &run->out[run->program->output[reg->index].to]
+                                            : NULL;
         if (column && domain->field < 0 && column->stride != run->step[i] * (size_t)domain->width)
             return false;
     }
@@ -352,7 +356,8 @@ static int run_group(struct run *run)
     return rc;
 }
 
-int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows, struct stk_column *out)
+int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows,
+                  struct stk_column *out)
 {
     struct run run;
     run.program = program;
@@ -375,7 +380,10 @@ int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows
 
 /* ---- for the ops ---- */
 
-int stk__expr_run_state(struct stk_rows *rows) { return stk__expr_run(rows->state, rows, rows->out); }
+int stk__expr_run_state(struct stk_rows *rows)
+{
+    return stk__expr_run(rows->state, rows, rows->out);
+}
 
 void stk__expr_infer(struct stk_infer *inf, const struct stk__expr_program *program)
 {

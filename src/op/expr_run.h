@@ -5,7 +5,8 @@
 
 /* Writes the program's outputs to out[output.to]. Rows that are not live are left alone; rows that cannot be
  * computed are marked bad. 0 or STK_MEMORY. */
-int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows, struct stk_column *out);
+int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows,
+                  struct stk_column *out);
 
 /* The row function of ops whose state is a program over their own fields. */
 int stk__expr_run_state(struct stk_rows *rows);

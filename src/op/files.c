@@ -16,7 +16,8 @@ enum { LABELS_PARENT = 0 };
 static const char *const label_words[] = { "parent", NULL };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(files, pattern, 1, INT32_MAX, STK_REQUIRED, "a pattern or a path, or a list of them"),
+    STK_TEXTS_ROW(files, pattern, 1, INT32_MAX, STK_REQUIRED,
+                  "a pattern or a path, or a list of them"),
     STK_NUMBERS_ROW(files, labels, label_words, 1, INT32_MAX, STK_TAKES_NONE,
                     "a whole number for each file, or parent: from the name of its directory"),
     STK_ROWS_END,
@@ -44,8 +45,8 @@ static int label_by_parent(struct stk__path_source *source, struct stk_error *er
     for (size_t i = 0; i < source->paths.n; i++) {
         const char *path = stk__paths_at(&source->paths, i);
         if (!parent_name(path, name))
-            return stk_fail(err, STK_VALUE, "'%s' has no directory in its path to take a label from",
-                            path);
+            return stk_fail(err, STK_VALUE,
+                            "'%s' has no directory in its path to take a label from", path);
         if (stk__paths_add(&source->classes, name, strlen(name)))
             return stk__out_of_memory(err);
     }
@@ -65,13 +66,15 @@ static int check_labels(const struct files *p, size_t n_files, struct stk_error 
     for (int i = 0; i < p->labels.n; i++) {
         double label = p->labels.item[i];
         if (!(label >= -0x1p53 && label <= 0x1p53) || label != (double)(int64_t)label)
-            return stk_fail(err, STK_VALUE, "label %d is %g; labels are whole numbers", i + 1, label);
+            return stk_fail(err, STK_VALUE, "label %d is %g; labels are whole numbers", i + 1,
+                            label);
     }
     return STK_OK;
 }
 
 /* Every item of the list is a path, not a pattern: labels belong to the list as it was written. */
-static int label_listed(const struct files *p, struct stk__path_source *source, struct stk_error *err)
+static int label_listed(const struct files *p, struct stk__path_source *source,
+                        struct stk_error *err)
 {
     for (size_t i = 0; i < source->paths.n; i++)
         source->label[i] = INT64_MIN;
@@ -94,7 +97,8 @@ static bool is_list_of_paths(const struct files *p, const struct stk__path_sourc
     return true;
 }
 
-static int label_files(const struct files *p, struct stk__path_source *source, struct stk_error *err)
+static int label_files(const struct files *p, struct stk__path_source *source,
+                       struct stk_error *err)
 {
     if (p->labels.n == 0 && p->labels.choice < 0)
         return STK_OK;
@@ -111,7 +115,8 @@ static int label_files(const struct files *p, struct stk__path_source *source, s
     return code;
 }
 
-static int open_files(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
+static int open_files(const void *given, struct stk_arena *arena, void **state,
+                      struct stk_error *err)
 {
     const struct files *p = given;
     struct stk__path_source *source = stk__path_source_new();
@@ -134,33 +139,36 @@ static int open_files(const void *given, struct stk_arena *arena, void **state, 
 
 const struct stk_op stk__op_files = {
     .decl = { "files", 1, "Files by pattern or by name.",
-              "A field `path` for each file, sorted by bytes over all patterns; a file that is matched "
-              "twice appears once. The list is made when the dataset is. In a pattern `*` is any text "
-              "within a name, `?` one character, `[a-z]` one of a set, `[!a-z]` one not of a set, `{a,b}` "
-              "one of several texts, and `**` any number of directories; a backslash takes the meaning "
-              "from the character behind it. Names that begin with a dot must be asked for (`.*`), "
-              "directories are left out, links are followed. A pattern that is the exact name of a file "
-              "means that file.\n"
+              "A field `path` for each file, sorted by bytes over all patterns; a file that is "
+              "matched twice appears once. The list is made when the dataset is. In a pattern "
+              "`*` is any text within a name, `?` one character, `[a-z]` one of a set, `[!a-z]` "
+              "one not of a set, `{a,b}` one of several texts, and `**` any number of "
+              "directories; a backslash takes the meaning from the character behind it. Names "
+              "that begin with a dot must be asked for (`.*`), directories are left out, links "
+              "are followed. A pattern that is the exact name of a file means that file.\n"
               "\n"
               "    files('train/*/*.jpg').decode()\n"
               "    files('data/**/*.{jpg,jpeg,png}', labels=parent)\n"
               "    files(['a.png', 'b.png'], labels=[0, 1])\n"
               "\n"
-              "A pattern that matches nothing and a directory that cannot be read are errors. A path "
-              "without pattern characters is taken as it is: if there is no such file, its element is bad "
-              "when it is read.\n"
+              "A pattern that matches nothing and a directory that cannot be read are errors. A "
+              "path without pattern characters is taken as it is: if there is no such file, its "
+              "element is bad when it is read.\n"
               "\n"
-              "With labels there is a field `label` (int64). `parent` numbers the sorted names of the "
-              "directories the files are in, and the names are the class names. A list of numbers belongs to "
-              "the paths as they are listed, or, where there are patterns, to the sorted files.\n"
+              "With labels there is a field `label` (int64). `parent` numbers the sorted names "
+              "of the directories the files are in, and the names are the class names. A list of "
+              "numbers belongs to the paths as they are listed, or, where there are patterns, to "
+              "the sorted files.\n"
               "\n"
-              "tf.data's list_files differs: it shuffles by default, `*` matches dotfiles, and a file that is "
-              "matched twice appears twice.",
+              "tf.data's list_files differs: it shuffles by default, `*` matches dotfiles, and a "
+              "file that is matched twice appears twice.",
               params, sizeof(struct files) },
     .flags = STK_OP_ROOT,
     .open = open_files,
     .close = stk__path_source_free,
     .infer = stk__path_source_infer,
-    .source = { .count = stk__path_source_count, .rows = stk__path_source_rows,
-                .describe = stk__path_source_describe, .class_name = stk__path_source_class_name },
+    .source = { .count = stk__path_source_count,
+                .rows = stk__path_source_rows,
+                .describe = stk__path_source_describe,
+                .class_name = stk__path_source_class_name },
 };

@@ -15,7 +15,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct filter *filter = inf->params;
     const struct stk__expr_program *program;
-    int rc = stk__expr_compile(filter->expression, inf->in[0], STK__EXPR_FILTER, inf->arena, &program, err);
+    int rc = stk__expr_compile(filter->expression, inf->in[0], STK__EXPR_FILTER, inf->arena,
+                               &program, err);
     if (rc)
         return rc;
     stk_infer_pass(inf);
@@ -35,12 +36,12 @@ static int run(struct stk_rows *rows)
     return rc;
 }
 
-static const char doc[] =
-    "The condition is one bool per element, in the language of map. Conditions on every value of a\n"
-    "field are put into any() or all().\n"
-    "\n"
-    "    range(10).filter('x % 2 == 0')\n"
-    "    range(10).filter('x > 2 and not (x == 5)')\n";
+static const char doc[] = "The condition is one bool per element, in the language of map. "
+                          "Conditions on every value of a\n"
+                          "field are put into any() or all().\n"
+                          "\n"
+                          "    range(10).filter('x % 2 == 0')\n"
+                          "    range(10).filter('x > 2 and not (x == 5)')\n";
 
 const struct stk_op stk__op_filter = {
     .decl = { "filter", 1, "Keep the elements for which a condition is true.", doc, params,

@@ -27,7 +27,8 @@ static bool is_image(const char *name)
     return false;
 }
 
-/* Classes are the subdirectories, with or without images; names with a dot in front are left out. */
+/* Classes are the subdirectories, with or without images; names with a dot in front are left
+ * out. */
 static int find_classes(const char *dir, struct stk__paths *classes, struct stk_error *err)
 {
     struct stk__paths names = { 0 };
@@ -42,8 +43,10 @@ static int find_classes(const char *dir, struct stk__paths *classes, struct stk_
     if (!code && stk__paths_sort(classes))
         code = stk__out_of_memory(err);
     if (!code && classes->n == 0)
-        code = stk_fail(err, STK_VALUE, "'%s' has no subdirectories; each class is a directory with "
-                                        "its images (files() reads a flat one)", dir);
+        code = stk_fail(err, STK_VALUE,
+                        "'%s' has no subdirectories; each class is a directory with "
+                        "its images (files() reads a flat one)",
+                        dir);
     return code;
 }
 
@@ -53,7 +56,8 @@ static int find_images(const char *dir, struct stk__path_source *source, struct 
     const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
     int code = STK_OK;
     for (size_t i = 0; i < source->classes.n && !code; i++) {
-        int len = snprintf(path, sizeof path, "%s%s%s", dir, slash, stk__paths_at(&source->classes, i));
+        int len =
+            snprintf(path, sizeof path, "%s%s%s", dir, slash, stk__paths_at(&source->classes, i));
         if (len >= STK__PATH_BYTES)
             return stk_fail(err, STK_IO, "the path '%.60s...' is too long", path);
         code = stk__directory_walk(path, is_image, &source->paths, err);
@@ -61,8 +65,10 @@ static int find_images(const char *dir, struct stk__path_source *source, struct 
     if (!code && stk__paths_sort(&source->paths))
         code = stk__out_of_memory(err);
     if (!code && source->paths.n == 0)
-        code = stk_fail(err, STK_VALUE, "no images (.jpg, .jpeg, .png) below the %zu subdirectories of "
-                                        "'%s'", source->classes.n, dir);
+        code = stk_fail(err, STK_VALUE,
+                        "no images (.jpg, .jpeg, .png) below the %zu subdirectories of "
+                        "'%s'",
+                        source->classes.n, dir);
     return code;
 }
 
@@ -81,7 +87,8 @@ static int label_images(const char *dir, struct stk__path_source *source, struct
     return STK_OK;
 }
 
-static int open_folder(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
+static int open_folder(const void *given, struct stk_arena *arena, void **state,
+                       struct stk_error *err)
 {
     const struct image_folder *p = given;
     struct stk__path_source *source = stk__path_source_new();
@@ -104,19 +111,23 @@ static int open_folder(const void *given, struct stk_arena *arena, void **state,
 
 const struct stk_op stk__op_image_folder = {
     .decl = { "image_folder", 1, "Images in one directory per class.",
-              "Fields `path` and `label` (int64) for every .jpg, .jpeg and .png file (in capitals too) at "
-              "any depth below `dir`/<class>/. Classes are the sorted names of the directories in `dir`, "
-              "empty ones included, and are numbered from 0; the names are the class names of `label`. "
-              "Files are sorted by bytes. Names that begin with a dot are left out.\n"
+              "Fields `path` and `label` (int64) for every .jpg, .jpeg and .png file (in "
+              "capitals too) at any depth below `dir`/<class>/. Classes are the sorted names of "
+              "the directories in `dir`, empty ones included, and are numbered from 0; the names "
+              "are the class names of `label`. Files are sorted by bytes. Names that begin with "
+              "a dot are left out.\n"
               "\n"
               "    image_folder('train').shuffle().decode().resize(224, 224).batch(32)\n"
               "\n"
-              "A directory that is missing, has no subdirectories, or holds no images is an error.",
+              "A directory that is missing, has no subdirectories, or holds no images is an "
+              "error.",
               params, sizeof(struct image_folder) },
     .flags = STK_OP_ROOT,
     .open = open_folder,
     .close = stk__path_source_free,
     .infer = stk__path_source_infer,
-    .source = { .count = stk__path_source_count, .rows = stk__path_source_rows,
-                .describe = stk__path_source_describe, .class_name = stk__path_source_class_name },
+    .source = { .count = stk__path_source_count,
+                .rows = stk__path_source_rows,
+                .describe = stk__path_source_describe,
+                .class_name = stk__path_source_class_name },
 };

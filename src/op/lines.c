@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c: the lines of text files, as a stream.
  *
- * Files are read in blocks; rows are spans that hold a reference to their block. What a block ends in is
- * copied to the front of the next one:
+ * Files are read in blocks; rows are spans that hold a reference to their block. What a block ends
+ * in is copied to the front of the next one:
  *
  *     block  |one\ntwo\nthr|           next  |three\nfour\n…
  *                      ^row ^filled          ^row  (copied)
@@ -26,14 +26,16 @@ struct lines {
     struct stk_texts file;
 };
 
-/* first: the ordinal of each file's first line once a run has come so far, else -1; only for messages. */
+/* first: the ordinal of each file's first line once a run has come so far, else -1; only for
+ * messages. */
 struct text_files {
     struct stk__paths paths;
     atomic_llong *first; /* pairs with itself: relaxed, a memo */
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(lines, file, 1, INT32_MAX, STK_REQUIRED, "a path or a pattern, or a list of them"),
+    STK_TEXTS_ROW(lines, file, 1, INT32_MAX, STK_REQUIRED,
+                  "a path or a pattern, or a list of them"),
     STK_ROWS_END,
 };
 
@@ -72,7 +74,8 @@ static void close_lines(void *state)
     free(files);
 }
 
-static int open_lines(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
+static int open_lines(const void *given, struct stk_arena *arena, void **state,
+                      struct stk_error *err)
 {
     const struct lines *p = given;
     struct text_files *files = calloc(1, sizeof *files);
@@ -98,8 +101,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     (void)err;
     inf->out->n_fields = 1;
-    inf->out->field[0] = (struct stk_field){ .name = "text", .kind = STK_BYTES, .dtype = STK_U8,
-                                             .flags = STK_FIELD_TEXT };
+    inf->out->field[0] = (struct stk_field){
+        .name = "text", .kind = STK_BYTES, .dtype = STK_U8, .flags = STK_FIELD_TEXT
+    };
     inf->from[0] = -1;
     inf->count = STK_UNKNOWN_COUNT;
     return STK_OK;
@@ -109,12 +113,13 @@ struct reader {
     const struct text_files *files;
     struct stk__pool *pool;
     struct stk_buffer *block;
-    size_t row, scanned, filled; /* in the block: start of the next row, no newline before, end of data */
-    size_t file;                 /* number of the file that is open or comes next */
-    int fd;                      /* -1: none is open */
-    uint64_t offset;             /* in the file, of the end of the data */
-    uint64_t total;              /* bytes read since begin or rewind */
-    int64_t line, ordinal;       /* lines before the next row: in the file, in all */
+    /* In the block: start of the next row, no newline before, end of data. */
+    size_t row, scanned, filled;
+    size_t file;           /* number of the file that is open or comes next */
+    int fd;                /* -1: none is open */
+    uint64_t offset;       /* in the file, of the end of the data */
+    uint64_t total;        /* bytes read since begin or rewind */
+    int64_t line, ordinal; /* lines before the next row: in the file, in all */
 };
 
 static int rewind_lines(void *run, struct stk_error *err)
@@ -153,7 +158,10 @@ static void end(void *run)
     free(r);
 }
 
-static const char *file_name(const struct reader *r) { return stk__paths_at(&r->files->paths, r->file); }
+static const char *file_name(const struct reader *r)
+{
+    return stk__paths_at(&r->files->paths, r->file);
+}
 
 static int open_next(struct reader *r, struct stk_error *err)
 {
@@ -172,12 +180,13 @@ static int check_length(const struct reader *r, size_t len, struct stk_error *er
 {
     if (len <= MAX_LINE)
         return STK_OK;
-    return stk_fail(err, STK_DATA, "'%s', line %lld (at byte %llu) is longer than %d MiB", file_name(r),
-                    (long long)r->line + 1, (unsigned long long)(r->offset - (r->filled - r->row)),
-                    MAX_LINE >> 20);
+    return stk_fail(err, STK_DATA, "'%s', line %lld (at byte %llu) is longer than %d MiB",
+                    file_name(r), (long long)r->line + 1,
+                    (unsigned long long)(r->offset - (r->filled - r->row)), MAX_LINE >> 20);
 }
 
-/* Makes room to read into: a new block with the unfinished row in front, twice the row's size if need be. */
+/* Makes room to read into: a new block with the unfinished row in front, twice the row's size if
+ * need be. */
 static int make_room(struct reader *r, struct stk_error *err)
 {
     size_t kept = r->filled - r->row;
@@ -186,7 +195,8 @@ static int make_room(struct reader *r, struct stk_error *err)
     int code = check_length(r, kept, err);
     if (code)
         return code;
-    struct stk_buffer *block = stk__buffer_new(r->pool, kept * 2 > BLOCK_BYTES ? kept * 2 : BLOCK_BYTES);
+    struct stk_buffer *block =
+        stk__buffer_new(r->pool, kept * 2 > BLOCK_BYTES ? kept * 2 : BLOCK_BYTES);
     if (!block)
         return stk__out_of_memory(err);
     if (kept)
@@ -281,8 +291,8 @@ static int advance(struct reader *r, struct stk_chunk *out, struct stk_error *er
     return !code && is_end ? finish_file(r, out, err) : code;
 }
 
-/* Stops after about one block, so that long lines do not pile up in a chunk. What goes wrong behind rows that
- * were appended goes wrong again in the next call, which reports it. */
+/* Stops after about one block, so that long lines do not pile up in a chunk. What goes wrong
+ * behind rows that were appended goes wrong again in the next call, which reports it. */
 static int next(void *run, struct stk_chunk *out, struct stk_error *err)
 {
     struct reader *r = run;
@@ -309,22 +319,27 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 
 const struct stk_op stk__op_lines = {
     .decl = { "lines", 1, "The lines of text files.",
-              "One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line without an "
-              "end counts; an empty line is an empty text. Files are read one after the other in the "
-              "order given, those of a pattern in sorted order. Lines are a stream: they come in order "
-              "and have to be read from the start, so shuffle needs a buffer size here.\n"
+              "One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line "
+              "without an end counts; an empty line is an empty text. Files are read one after "
+              "the other in the order given, those of a pattern in sorted order. Lines are a "
+              "stream: they come in order and have to be read from the start, so shuffle needs a "
+              "buffer size here.\n"
               "\n"
               "    lines('words.txt')\n"
               "    lines(['a.txt', 'b.txt']).shuffle(1000).batch(32)\n"
               "\n"
-              "A missing file is an error when the dataset is made. A line above 16 MiB and a failing read "
-              "end the stream with an error that names file, line and byte. tf.data's TextLineDataset "
-              "differs: it removes every `\\r`, not only the one before `\\n`.",
+              "A missing file is an error when the dataset is made. A line above 16 MiB and a "
+              "failing read end the stream with an error that names file, line and byte. "
+              "tf.data's TextLineDataset differs: it removes every `\\r`, not only the one "
+              "before `\\n`.",
               params, sizeof(struct lines) },
     .flags = STK_OP_ROOT,
     .open = open_lines,
     .close = close_lines,
     .infer = infer,
-    .source = { .begin = begin, .rewind = rewind_lines, .next = next, .end = end,
+    .source = { .begin = begin,
+                .rewind = rewind_lines,
+                .next = next,
+                .end = end,
                 .describe = describe },
 };

@@ -15,30 +15,39 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct map *map = inf->params;
     const struct stk__expr_program *program;
-    int rc = stk__expr_compile(map->expression, inf->in[0], STK__EXPR_MAP, inf->arena, &program, err);
+    int rc =
+        stk__expr_compile(map->expression, inf->in[0], STK__EXPR_MAP, inf->arena, &program, err);
     if (!rc)
         stk__expr_infer(inf, program);
     return rc;
 }
 
 static const char doc[] =
-    "Statements are separated by ';' or newlines and see the results of those before. Assigning to a\n"
-    "field replaces it, a new name is appended. Where elements have one field, an expression alone\n"
+    "Statements are separated by ';' or newlines and see the results of those before. Assigning to "
+    "a\n"
+    "field replaces it, a new name is appended. Where elements have one field, an expression "
+    "alone\n"
     "replaces it.\n"
     "\n"
     "    range(10).map('x + 1')\n"
     "    range(10).map('y = x / 255; z = where(y > 0.02, y, 0)')\n"
     "\n"
     "Operators, as in Python: + - * / // % **, comparisons, and or not on bools, & | ^ ~ << >> on\n"
-    "integers. Functions: where(c, x, y), abs, min(x, y), max(x, y), clip(x, lo, hi), sqrt, exp, log,\n"
-    "sin, cos, tanh, floor, ceil, round (half to even), cast(x, float32) or float32(x). Over the whole\n"
+    "integers. Functions: where(c, x, y), abs, min(x, y), max(x, y), clip(x, lo, hi), sqrt, exp, "
+    "log,\n"
+    "sin, cos, tanh, floor, ceil, round (half to even), cast(x, float32) or float32(x). Over the "
+    "whole\n"
     "element: sum (integers to 64 bits), mean, any, all, amin, amax. x[2] takes from the first\n"
-    "dimension. len(f) is the length of a bytes or ragged field; == and != compare bytes with 'text'.\n"
+    "dimension. len(f) is the length of a bytes or ragged field; == and != compare bytes with "
+    "'text'.\n"
     "\n"
     "Literals take the type of what they meet. Integer / integer is float32. Types widen within\n"
-    "unsigned, signed and float; anything else wants a cast, and the message says which. Integers wrap;\n"
-    "// and % by zero make the element bad; shifts count modulo the width; casts from float truncate\n"
-    "and saturate; float16 and bfloat16 compute in float32. Shapes must be equal, or one side a single\n"
+    "unsigned, signed and float; anything else wants a cast, and the message says which. Integers "
+    "wrap;\n"
+    "// and % by zero make the element bad; shifts count modulo the width; casts from float "
+    "truncate\n"
+    "and saturate; float16 and bfloat16 compute in float32. Shapes must be equal, or one side a "
+    "single\n"
     "value or a vector along the last dimension.\n";
 
 const struct stk_op stk__op_map = {

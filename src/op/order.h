@@ -13,9 +13,15 @@
 #define STK__INT_HI INT64_MAX
 
 /* A `seed` parameter as it enters the hash. */
-static inline uint64_t stk__user_seed(int64_t seed) { return seed == STK_NONE ? 0 : (uint64_t)seed; }
+static inline uint64_t stk__user_seed(int64_t seed)
+{
+    return seed == STK_NONE ? 0 : (uint64_t)seed;
+}
 
-static inline int64_t stk__min_count(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t stk__min_count(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* infer of an op that keeps the type of its input: passes every field and asks `count`. */
 int stk__infer_order(struct stk_infer *inf,
@@ -32,5 +38,6 @@ void stk__order_same(const struct stk_order_run *run, int n, uint64_t *position,
 /* run() of a row op that writes no field. */
 int stk__rows_untouched(struct stk_rows *rows);
 
-/* For serial ops: appends n rows of `in` to `out`, which has room for them. Bad rows count as rows. */
+/* For serial ops: appends n rows of `in` to `out`, which has room for them. Bad rows count as
+ * rows. */
 void stk__chunk_append(struct stk_chunk *out, const struct stk_chunk *in, int from, int n);

@@ -33,8 +33,9 @@ int stk__path_source_infer(struct stk_infer *inf, struct stk_error *err)
     const struct stk__path_source *source = inf->state;
     (void)err;
     inf->out->n_fields = source->label ? 2 : 1;
-    inf->out->field[0] = (struct stk_field){ .name = "path", .kind = STK_BYTES, .dtype = STK_U8,
-                                             .flags = STK_FIELD_PATH | STK_FIELD_TEXT };
+    inf->out->field[0] = (struct stk_field){
+        .name = "path", .kind = STK_BYTES, .dtype = STK_U8, .flags = STK_FIELD_PATH | STK_FIELD_TEXT
+    };
     inf->out->field[1] = (struct stk_field){ .name = "label", .kind = STK_FIXED, .dtype = STK_I64 };
     inf->from[0] = inf->from[1] = -1;
     inf->count = (int64_t)source->paths.n;
@@ -64,7 +65,8 @@ int stk__path_source_rows(const struct stk_rows *rows, const uint64_t *index)
 void stk__path_source_describe(const void *state, uint64_t index, char *text, size_t size)
 {
     const struct stk__path_source *source = state;
-    snprintf(text, size, "%s", index < source->paths.n ? stk__paths_at(&source->paths, index) : "?");
+    snprintf(text, size, "%s",
+             index < source->paths.n ? stk__paths_at(&source->paths, index) : "?");
 }
 
 const char *stk__path_source_class_name(const void *state, const char *field, int64_t value)

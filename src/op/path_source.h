@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path_source.h: what sources that list files have in common: fields `path` and, if known, `label`. */
+/* path_source.h: what sources that list files have in common: fields `path` and, if known,
+ * `label`. */
 #pragma once
 #include "io/paths.h"
 

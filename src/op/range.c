@@ -26,12 +26,14 @@ static uint64_t count_numbers(int64_t start, int64_t stop, int64_t step)
 {
     if (step > 0 ? start >= stop : start <= stop)
         return 0;
-    uint64_t distance = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
+    uint64_t distance =
+        step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
     uint64_t stride = step > 0 ? (uint64_t)step : -(uint64_t)step;
     return (distance - 1) / stride + 1;
 }
 
-static int open_range(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
+static int open_range(const void *given, struct stk_arena *arena, void **state,
+                      struct stk_error *err)
 {
     const struct range *p = given;
     bool is_stop_alone = p->stop == STK_NONE;
@@ -60,7 +62,10 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int64_t count(const void *state) { return ((const struct numbers *)state)->count; }
+static int64_t count(const void *state)
+{
+    return ((const struct numbers *)state)->count;
+}
 
 static int fill(const struct stk_rows *rows, const uint64_t *index)
 {
@@ -87,9 +92,9 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 
 const struct stk_op stk__op_range = {
     .decl = { "range", 1, "The numbers from start up to stop, in steps.",
-              "One field `x` (int64), as Python's range and tf.data's: stop is not reached, a negative "
-              "step counts down, and a range that leads away from stop is empty. With one argument that "
-              "argument is stop.\n"
+              "One field `x` (int64), as Python's range and tf.data's: stop is not reached, a "
+              "negative step counts down, and a range that leads away from stop is empty. With "
+              "one argument that argument is stop.\n"
               "\n"
               "    range(5)\n"
               "    range(2, 10, 3)\n"

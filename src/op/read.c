@@ -19,7 +19,10 @@ static bool is_path(const struct stk_field *field)
     return field->kind == STK_BYTES && field->flags & STK_FIELD_PATH;
 }
 
-static bool is_bytes(const struct stk_field *field) { return field->kind == STK_BYTES; }
+static bool is_bytes(const struct stk_field *field)
+{
+    return field->kind == STK_BYTES;
+}
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
@@ -31,8 +34,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     struct stk_field *field = &inf->out->field[f];
     if (!strcmp(field->name, "path")) {
         if (stk_type_find(inf->in[0], "bytes") >= 0)
-            return stk_fail(err, STK_NAME, "the content of 'path' would be called 'bytes', which "
-                                           "exists already; rename one of them before");
+            return stk_fail(err, STK_NAME,
+                            "the content of 'path' would be called 'bytes', which "
+                            "exists already; rename one of them before");
         field->name = "bytes";
     }
     field->flags = 0;
@@ -42,15 +46,17 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_read = {
     .decl = { "read", 1, "Reads the files whose paths a field holds.",
-              "The path is replaced by the file's content. A field called `path` becomes `bytes`; any "
-              "other keeps its name. Files are read ahead, many at a time. read is put in by itself where "
-              "an op wants content and finds a path, so `files('*.jpg').decode()` needs none. Where a row "
-              "came from stays known: errors and provenance name the file.\n"
+              "The path is replaced by the file's content. A field called `path` becomes "
+              "`bytes`; any other keeps its name. Files are read ahead, many at a time. read is "
+              "put in by itself where an op wants content and finds a path, so "
+              "`files('*.jpg').decode()` needs none. Where a row came from stays known: errors "
+              "and provenance name the file.\n"
               "\n"
               "    files('texts/*.txt').read().batch(16)\n"
               "    lines('list.txt').read(text)\n"
               "\n"
-              "A file that cannot be read makes its element bad; on_error says what becomes of it.",
+              "A file that cannot be read makes its element bad; on_error says what becomes of "
+              "it.",
               params, sizeof(struct read) },
     .flags = STK_OP_FETCH | STK_OP_HEAVY,
     .infer = infer,

@@ -23,9 +23,10 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     else if (in < 0)
         *out = in;
     else if (p->count > STK__MAX_COUNT / in)
-        return stk_fail(err, STK_VALUE,
-                        "%lld passes over %lld elements are too many to number; repeat() is endless",
-                        (long long)p->count, (long long)in);
+        return stk_fail(
+            err, STK_VALUE,
+            "%lld passes over %lld elements are too many to number; repeat() is endless",
+            (long long)p->count, (long long)in);
     else
         *out = in * p->count;
     return STK_OK;
@@ -54,15 +55,17 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
 
 const struct stk_op stk__op_repeat = {
     .decl = { "repeat", 1, "The input several times over.",
-              "Yields the input `count` times, or for ever without a count (or with a negative one). "
-              "Every pass is an epoch of its own for what lies before it: a shuffle there gives each pass "
-              "another order, a random op other numbers. Repeating an empty input gives an empty one.\n"
+              "Yields the input `count` times, or for ever without a count (or with a negative "
+              "one). Every pass is an epoch of its own for what lies before it: a shuffle there "
+              "gives each pass another order, a random op other numbers. Repeating an empty "
+              "input gives an empty one.\n"
               "\n"
               "    range(3).repeat(2)\n"
               "    image_folder('train').shuffle().repeat().decode().resize(224, 224).batch(32)\n"
               "\n"
-              "`shuffle().repeat()` keeps the passes apart; `repeat(2).shuffle()` mixes both passes. "
-              "A batch behind repeat may hold the end of one pass and the start of the next.",
+              "`shuffle().repeat()` keeps the passes apart; `repeat(2).shuffle()` mixes both "
+              "passes. A batch behind repeat may hold the end of one pass and the start of the "
+              "next.",
               params, sizeof(struct repeat) },
     .flags = STK_OP_REPEAT,
     .infer = infer,

@@ -27,18 +27,19 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     int field = stk_infer_pick(inf, scale->field, stk__expr_is_numbers, "numbers", err);
     if (field < 0)
         return err ? err->code : STK_TYPE;
-    int rc = stk__expr_for_field(inf->in[0], field, scale->dtype, constants, inf->arena, &program, err);
+    int rc =
+        stk__expr_for_field(inf->in[0], field, scale->dtype, constants, inf->arena, &program, err);
     if (!rc)
         stk__expr_infer(inf, program);
     return rc;
 }
 
-static const char doc[] =
-    "y = x * factor + offset in float32, rounded after the multiplication and after the addition, then\n"
-    "converted to dtype as cast does.\n"
-    "\n"
-    "    range(10).scale(1/255)\n"
-    "    range(10).scale(2, -1)\n";
+static const char doc[] = "y = x * factor + offset in float32, rounded after the multiplication "
+                          "and after the addition, then\n"
+                          "converted to dtype as cast does.\n"
+                          "\n"
+                          "    range(10).scale(1/255)\n"
+                          "    range(10).scale(2, -1)\n";
 
 const struct stk_op stk__op_scale = {
     .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,

@@ -37,8 +37,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_select = {
     .decl = { "select", 1, "Keeps the fields that are named.",
-              "The other fields are dropped, and are not computed if nothing else wants them. The order "
-              "of the names is the new order of the fields.\n"
+              "The other fields are dropped, and are not computed if nothing else wants them. "
+              "The order of the names is the new order of the fields.\n"
               "\n"
               "    image_folder('train').select(path)\n"
               "    values({a: [1, 2], b: [3, 4], c: [5, 6]}).select(c, a)",

@@ -23,7 +23,8 @@ static const struct stk_param params[] = {
 static struct sharding resolve(const struct shard *p, int rank, int world)
 {
     if (p->num_shards != STK_NONE)
-        return (struct sharding){ .num_shards = (uint64_t)p->num_shards, .index = (uint64_t)p->index };
+        return (struct sharding){ .num_shards = (uint64_t)p->num_shards,
+                                  .index = (uint64_t)p->index };
     if (world < 1)
         return (struct sharding){ .num_shards = 1 };
     return (struct sharding){ .num_shards = (uint64_t)world, .index = (uint64_t)rank };
@@ -32,14 +33,16 @@ static struct sharding resolve(const struct shard *p, int rank, int world)
 static int check(const struct shard *p, int rank, int world, struct stk_error *err)
 {
     if ((p->num_shards == STK_NONE) != (p->index == STK_NONE))
-        return stk_fail(err, STK_VALUE, "give num_shards and index, or neither of them to take the "
-                                        "run's world and rank");
+        return stk_fail(err, STK_VALUE,
+                        "give num_shards and index, or neither of them to take the "
+                        "run's world and rank");
     if (p->num_shards == STK_NONE && world > 0 && (rank < 0 || rank >= world))
-        return stk_fail(err, STK_VALUE, "rank is %d, but with world=%d it must be 0 to %d", rank, world,
-                        world - 1);
+        return stk_fail(err, STK_VALUE, "rank is %d, but with world=%d it must be 0 to %d", rank,
+                        world, world - 1);
     if (p->index >= p->num_shards && p->index != STK_NONE)
         return stk_fail(err, STK_VALUE, "index is %lld, but %lld shards are numbered 0 to %lld",
-                        (long long)p->index, (long long)p->num_shards, (long long)p->num_shards - 1);
+                        (long long)p->index, (long long)p->num_shards,
+                        (long long)p->num_shards - 1);
     return STK_OK;
 }
 
@@ -110,20 +113,24 @@ static bool flush(void *run, struct stk_chunk *out)
 
 const struct stk_op stk__op_shard = {
     .decl = { "shard", 1, "Every num_shards-th element, for one of several workers.",
-              "Yields the elements whose position modulo `num_shards` is `index`, so that num_shards "
-              "runs with index 0, 1, … together see each element once. Without arguments the numbers "
-              "come from the run's options rank and world (one shard if they are not set).\n"
+              "Yields the elements whose position modulo `num_shards` is `index`, so that "
+              "num_shards runs with index 0, 1, … together see each element once. Without "
+              "arguments the numbers come from the run's options rank and world (one shard if "
+              "they are not set).\n"
               "\n"
               "    files('train/*/*.jpg').shard(4, 0).shuffle().decode()\n"
               "    image_folder('train').shuffle().shard().decode()\n"
               "\n"
-              "Bad elements keep their place: the shards do not shift, whatever on_error says. Put a "
-              "shard before a shuffle to give each worker a fixed part of the data, or behind a global "
-              "shuffle with the same seed to deal each epoch out anew.",
+              "Bad elements keep their place: the shards do not shift, whatever on_error says. "
+              "Put a shard before a shuffle to give each worker a fixed part of the data, or "
+              "behind a global shuffle with the same seed to deal each epoch out anew.",
               params, sizeof(struct shard) },
     .flags = STK_OP_ADDRESSES,
     .infer = infer,
     .order = { .count = count, .at = at },
-    .serial = { .begin = begin, .end = free, .next_epoch = next_epoch, .step = step,
+    .serial = { .begin = begin,
+                .end = free,
+                .next_epoch = next_epoch,
+                .step = step,
                 .flush = flush },
 };

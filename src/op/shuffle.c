@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shuffle.c: a random order: of everything by a keyed permutation, or through a buffer as tf.data's.
+/* shuffle.c: a random order: of everything by a keyed permutation, or through a buffer as
+ * tf.data's.
  *
- * The buffer is kept full: a row that comes in when `cap` rows are held takes the place of the one that is
- * drawn. Draw d of a pass is a pure function of the pass's key and d, so the order does not depend on how
- * rows arrive in chunks.
+ * The buffer is kept full: a row that comes in when `cap` rows are held takes the place of the one
+ * that is drawn. Draw d of a pass is a pure function of the pass's key and d, so the order does not
+ * depend on how rows arrive in chunks.
  */
 #include "base/chunk.h"
 #include "base/rng.h"
@@ -130,7 +131,10 @@ static bool is_bare(const struct buffer *s, const struct stk_chunk *other)
            !s->held->n_bad;
 }
 
-static int draw(struct buffer *s) { return (int)stk__below(stk__mix(s->key, s->draws++), (uint64_t)s->n); }
+static int draw(struct buffer *s)
+{
+    return (int)stk__below(stk__mix(s->key, s->draws++), (uint64_t)s->n);
+}
 
 /* Moves a held row to `out`; its place is empty afterwards. */
 static void emit(struct buffer *s, int row, struct stk_chunk *out)
@@ -145,8 +149,8 @@ static void move_last(struct buffer *s, int row)
     stk_chunk_drop(s->held, s->n, 1);
 }
 
-/* The draws of a full buffer, on addresses alone. No draw depends on what another one loads, so the processor
- * has many of them under way. */
+/* The draws of a full buffer, on addresses alone. No draw depends on what another one loads, so
+ * the processor has many of them under way. */
 static void exchange_addresses(struct buffer *s, const struct stk_address *in, int n,
                                struct stk_chunk *out)
 {
@@ -211,26 +215,30 @@ static uint64_t held_rows(const void *given)
 
 const struct stk_op stk__op_shuffle = {
     .decl = { "shuffle", 1, "A random order.",
-              "Without a buffer size all elements are permuted: any element can come anywhere, nothing is "
-              "held in memory and nothing is waited for. That needs an input that "
-              "can be read at random and has a known length.\n"
+              "Without a buffer size all elements are permuted: any element can come anywhere, "
+              "nothing is held in memory and nothing is waited for. That needs an input that can "
+              "be read at random and has a known length.\n"
               "\n"
-              "With a buffer size it works as in tf.data, on any input: that many elements are held, one "
-              "of them is drawn, and the next element takes its place. Where the input can be read at "
-              "random only places are held, not data.\n"
+              "With a buffer size it works as in tf.data, on any input: that many elements are "
+              "held, one of them is drawn, and the next element takes its place. Where the input "
+              "can be read at random only places are held, not data.\n"
               "\n"
               "    image_folder('train').shuffle().decode()\n"
               "    lines('words.txt').shuffle(10000, seed=7)\n"
               "    range(100).shuffle(reshuffle_each_iteration=false).repeat(2)\n"
               "\n"
-              "The order is a function of the run's seed, `seed`, the place of the call in the chain and, "
-              "unless reshuffle_each_iteration is false, the epoch. It does not depend on the number of "
-              "workers. Without any seed it is the same in every run.",
+              "The order is a function of the run's seed, `seed`, the place of the call in the "
+              "chain and, unless reshuffle_each_iteration is false, the epoch. It does not "
+              "depend on the number of workers. Without any seed it is the same in every run.",
               params, sizeof(struct shuffle) },
     .flags = STK_OP_ADDRESSES,
     .mode = mode,
     .infer = infer,
     .order = { .count = count, .at = at },
-    .serial = { .begin = begin, .end = end, .next_epoch = next_epoch, .step = step, .flush = flush,
+    .serial = { .begin = begin,
+                .end = end,
+                .next_epoch = next_epoch,
+                .step = step,
+                .flush = flush,
                 .held_rows = held_rows },
 };

@@ -82,12 +82,15 @@ static bool flush(void *run, struct stk_chunk *out)
     return true;
 }
 
-static bool is_closed(const void *run) { return ((const struct skipping *)run)->wanted < 0; }
+static bool is_closed(const void *run)
+{
+    return ((const struct skipping *)run)->wanted < 0;
+}
 
 const struct stk_op stk__op_skip = {
     .decl = { "skip", 1, "All but the first elements of the input.",
-              "Leaves out the first `count` elements; a negative count leaves nothing, as in tf.data. "
-              "Where the input can be read at random, what is skipped is never read.\n"
+              "Leaves out the first `count` elements; a negative count leaves nothing, as in "
+              "tf.data. Where the input can be read at random, what is skipped is never read.\n"
               "\n"
               "    range(100).skip(90)\n"
               "    lines('table.csv').skip(1)",
@@ -95,6 +98,10 @@ const struct stk_op stk__op_skip = {
     .flags = STK_OP_ADDRESSES,
     .infer = infer,
     .order = { .count = count, .at = at },
-    .serial = { .begin = begin, .end = free, .next_epoch = next_epoch, .step = step,
-                .flush = flush, .is_closed = is_closed },
+    .serial = { .begin = begin,
+                .end = free,
+                .next_epoch = next_epoch,
+                .step = step,
+                .flush = flush,
+                .is_closed = is_closed },
 };

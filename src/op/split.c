@@ -47,7 +47,8 @@ static int check(const struct split *p, struct stk_error *err)
                             p->fractions.item[i]);
     double sum = sum_of(p, p->fractions.n);
     if (sum > 1 + 1e-9)
-        return stk_fail(err, STK_VALUE, "the fractions add up to %g; at most 1 can be given away", sum);
+        return stk_fail(err, STK_VALUE, "the fractions add up to %g; at most 1 can be given away",
+                        sum);
     if (p->part >= p->fractions.n)
         return stk_fail(err, STK_VALUE, "part is %lld, but the %d parts are numbered from 0",
                         (long long)p->part, p->fractions.n);
@@ -67,7 +68,8 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     const struct chosen *chosen = inf->state;
     int64_t n = inf->in_count[0];
     if (n < 0)
-        return stk_fail(err, STK_VALUE, "the input is %s; only an input of known length can be split",
+        return stk_fail(err, STK_VALUE,
+                        "the input is %s; only an input of known length can be split",
                         n == STK_INFINITE_COUNT ? "endless" : "of unknown length");
     if (p->by)
         *out = chosen ? chosen->n : STK_UNKNOWN_COUNT;
@@ -93,9 +95,15 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return stk__infer_order(inf, count, err);
 }
 
-static const char *scan_field(const void *given) { return ((const struct split *)given)->by; }
+static const char *scan_field(const void *given)
+{
+    return ((const struct split *)given)->by;
+}
 
-static uint64_t key_of(const struct split *p) { return stk__mix(SALT, stk__user_seed(p->seed)); }
+static uint64_t key_of(const struct split *p)
+{
+    return stk__mix(SALT, stk__user_seed(p->seed));
+}
 
 static int scan(const void *given, struct stk_arena *arena, const uint64_t *hash, int64_t n,
                 void **state, struct stk_error *err)
@@ -106,7 +114,8 @@ static int scan(const void *given, struct stk_arena *arena, const uint64_t *hash
     struct chosen *chosen = NULL;
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1)
-            chosen = stk_arena_alloc(arena, sizeof *chosen + (size_t)n_chosen * sizeof *chosen->position);
+            chosen = stk_arena_alloc(arena,
+                                     sizeof *chosen + (size_t)n_chosen * sizeof *chosen->position);
         if (pass == 1 && !chosen)
             return stk_fail(err, STK_MEMORY, "out of memory");
         n_chosen = 0;
@@ -143,19 +152,20 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
 
 const struct stk_op stk__op_split = {
     .decl = { "split", 1, "One of several disjoint parts of the input, such as train and test.",
-              "Every element belongs to one part (or to none, if the fractions do not add up to 1). The "
-              "division depends on `seed` alone: it is the same in every epoch, on every machine and under "
-              "every seed of the run, so two chains that differ in `part` never share an element.\n"
+              "Every element belongs to one part (or to none, if the fractions do not add up to "
+              "1). The division depends on `seed` alone: it is the same in every epoch, on every "
+              "machine and under every seed of the run, so two chains that differ in `part` "
+              "never share an element.\n"
               "\n"
               "    image_folder('photos').split([0.8, 0.2], 0).shuffle().decode()\n"
               "    image_folder('photos').split([0.8, 0.2], 1).decode()\n"
               "    values({id: [1, 1, 2, 2, 3], x: [1, 2, 3, 4, 5]}).split([0.5, 0.5], 0, by=id)\n"
               "\n"
-              "Without `by` the parts have exactly the sizes asked for, rounded, and a part is in random "
-              "order. With `by`, elements that agree in that field stay together (all pictures of one "
-              "person), input order is kept, and an element stays in its part when others are added or "
-              "removed; sizes are then only about right. The field is read for all elements when the "
-              "dataset is made.",
+              "Without `by` the parts have exactly the sizes asked for, rounded, and a part is "
+              "in random order. With `by`, elements that agree in that field stay together (all "
+              "pictures of one person), input order is kept, and an element stays in its part "
+              "when others are added or removed; sizes are then only about right. The field is "
+              "read for all elements when the dataset is made.",
               params, sizeof(struct split) },
     .scan_field = scan_field,
     .scan = scan,

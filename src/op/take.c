@@ -79,9 +79,9 @@ static bool flush(void *run, struct stk_chunk *out)
 
 const struct stk_op stk__op_take = {
     .decl = { "take", 1, "The first elements of the input.",
-              "Yields at most `count` elements and asks for no more than it needs. A negative count means "
-              "everything, as in tf.data. Elements that turn out to be bad count too: with "
-              "on_error=skip fewer may arrive.\n"
+              "Yields at most `count` elements and asks for no more than it needs. A negative "
+              "count means everything, as in tf.data. Elements that turn out to be bad count "
+              "too: with on_error=skip fewer may arrive.\n"
               "\n"
               "    range(100).shuffle().take(10)\n"
               "    files('train/*/*.jpg').take(1000).decode()",
@@ -89,6 +89,10 @@ const struct stk_op stk__op_take = {
     .flags = STK_OP_ADDRESSES,
     .infer = infer,
     .order = { .count = count, .at = stk__order_same },
-    .serial = { .begin = begin, .end = free, .next_epoch = next_epoch, .step = step,
-                .flush = flush, .is_closed = is_closed },
+    .serial = { .begin = begin,
+                .end = free,
+                .next_epoch = next_epoch,
+                .step = step,
+                .flush = flush,
+                .is_closed = is_closed },
 };

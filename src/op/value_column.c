@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value_column.c: finds type and shape of a nested list in one pass, packs its numbers in a second. */
+/* value_column.c: finds type and shape of a nested list in one pass, packs its numbers in a
+ * second. */
 #include "op/value_column.h"
 
 #include "base/error.h"
@@ -44,7 +45,8 @@ static unsigned leaf_kind(const struct stk_value *value)
 
 static int fail_value(const struct survey *s, const struct stk_value *value, const char *problem)
 {
-    return stk__fail_at(s->err, STK_VALUE, value->at, value->len, "the field '%s' %s", s->name, problem);
+    return stk__fail_at(s->err, STK_VALUE, value->at, value->len, "the field '%s' %s", s->name,
+                        problem);
 }
 
 static int see_level(struct survey *s, const struct stk_value *value, int depth, enum level level)
@@ -64,12 +66,15 @@ static int survey_value(struct survey *s, const struct stk_value *value, int dep
         return survey_list(s, value, depth);
     unsigned kind = leaf_kind(value);
     if (!kind)
-        return fail_value(s, value, "holds something that is no number, string, true, false or list "
-                                    "(strings need quotes)");
+        return fail_value(s, value,
+                          "holds something that is no number, string, true, false or list "
+                          "(strings need quotes)");
     int code = see_level(s, value, depth, LEVEL_LEAF);
-    s->level[depth <= MAX_DEPTH ? depth : 0] = LEVEL_LEAF;
+    if (code)
+        return code;
+    s->level[depth] = LEVEL_LEAF;
     s->has |= kind;
-    return code;
+    return STK_OK;
 }
 
 static int survey_list(struct survey *s, const struct stk_value *list, int depth)
@@ -80,8 +85,9 @@ static int survey_list(struct survey *s, const struct stk_value *list, int depth
     if (s->level[depth] == LEVEL_UNSEEN)
         s->len[depth] = list->n_items;
     else if (s->len[depth] != list->n_items && depth > 1)
-        return fail_value(s, list, "has lists of different lengths inside its elements; only the "
-                                   "elements themselves may differ in length");
+        return fail_value(s, list,
+                          "has lists of different lengths inside its elements; only the "
+                          "elements themselves may differ in length");
     else if (s->len[depth] != list->n_items)
         s->is_ragged = true;
     s->level[depth] = LEVEL_LIST;
@@ -110,8 +116,10 @@ static int pick_dtype(const struct survey *s, const struct stk_value *list, stru
         field->dtype = STK_U8;
         field->kind = STK_BYTES;
         field->flags = STK_FIELD_TEXT;
-        return s->depth == 1 ? STK_OK : fail_value(s, list, "has strings in nested lists; each "
-                                                            "element holds one string");
+        return s->depth == 1 ? STK_OK
+                             : fail_value(s, list,
+                                          "has strings in nested lists; each "
+                                          "element holds one string");
     default:
         return fail_value(s, list, "mixes numbers, strings and truth values");
     }
@@ -161,8 +169,8 @@ static int64_t count_leaves(const struct stk_value *value)
     return n;
 }
 
-static int pack_column(const struct survey *s, const struct stk_value *list, struct stk_arena *arena,
-                       struct stk__value_column *column)
+static int pack_column(const struct survey *s, const struct stk_value *list,
+                       struct stk_arena *arena, struct stk__value_column *column)
 {
     size_t bytes = (size_t)count_leaves(list) * stk_dtype_bytes(column->field.dtype);
     struct packer p = { stk_arena_alloc(arena, bytes), column->field.dtype, s };
@@ -210,7 +218,8 @@ static int borrow_array(const struct stk_value *value, struct stk__value_column 
     if (!array)
         return fail_value(&s, value, "names an object that is not an array");
     if (array->rank < 1)
-        return fail_value(&s, value, "is an array without dimensions; the first one counts elements");
+        return fail_value(&s, value,
+                          "is an array without dimensions; the first one counts elements");
     column->field.dtype = (uint8_t)array->dtype;
     column->field.rank = (uint8_t)(array->rank - 1);
     for (int d = 1; d < array->rank; d++) {

@@ -6,13 +6,13 @@
 struct stk__value_column {
     struct stk_field field;
     int64_t n_rows;
-    const uint8_t *data;                  /* fixed and ragged */
-    const size_t *start;                  /* ragged: [n_rows + 1] offsets into data */
-    const struct stk_value *const *text;  /* bytes: [n_rows] strings */
+    const uint8_t *data;                 /* fixed and ragged */
+    const size_t *start;                 /* ragged: [n_rows + 1] offsets into data */
+    const struct stk_value *const *text; /* bytes: [n_rows] strings */
 };
 
-/* Reads a list, or borrows an array. field.name is set before. What it keeps is in the arena or part of the
- * value. */
+/* Reads a list, or borrows an array. field.name is set before. What it keeps is in the arena or
+ * part of the value. */
 int stk__value_column_read(const struct stk_value *value, struct stk_arena *arena,
                            struct stk__value_column *column, struct stk_error *err);
 

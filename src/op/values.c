@@ -22,12 +22,13 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
-static int read_column(struct table *table, const struct stk_value *key, const struct stk_value *list,
-                       struct stk_arena *arena, struct stk_error *err)
+static int read_column(struct table *table, const struct stk_value *key,
+                       const struct stk_value *list, struct stk_arena *arena, struct stk_error *err)
 {
     struct stk__value_column *column = &table->column[table->n_columns];
     if (!key->text_len || strlen(key->text) != key->text_len)
-        return stk__fail_at(err, STK_VALUE, key->at, key->len, "a field needs a name without NUL bytes");
+        return stk__fail_at(err, STK_VALUE, key->at, key->len,
+                            "a field needs a name without NUL bytes");
     for (int i = 0; i < table->n_columns; i++)
         if (!strcmp(table->column[i].field.name, key->text))
             return stk__fail_at(err, STK_NAME, key->at, key->len, "the field '%s' is given twice",
@@ -46,15 +47,16 @@ static int read_column(struct table *table, const struct stk_value *key, const s
     return STK_OK;
 }
 
-static int open_values(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
+static int open_values(const void *given, struct stk_arena *arena, void **state,
+                       struct stk_error *err)
 {
     const struct stk_value *map = ((const struct values *)given)->fields;
     if (map->kind != STK__MAP || map->n_items == 0)
         return stk__fail_at(err, STK_VALUE, map->at, map->len,
                             "wants a map of fields, as in values({x: [1, 2, 3]})");
     if (map->n_items > STK_MAX_FIELDS)
-        return stk__fail_at(err, STK_VALUE, map->at, map->len, "has %d fields; at most %d are possible",
-                            map->n_items, STK_MAX_FIELDS);
+        return stk__fail_at(err, STK_VALUE, map->at, map->len,
+                            "has %d fields; at most %d are possible", map->n_items, STK_MAX_FIELDS);
     struct table *table = stk_arena_alloc(arena, sizeof *table);
     if (!table)
         return stk__out_of_memory(err);
@@ -78,7 +80,10 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int64_t count(const void *state) { return ((const struct table *)state)->n_rows; }
+static int64_t count(const void *state)
+{
+    return ((const struct table *)state)->n_rows;
+}
 
 static int fill(const struct stk_rows *rows, const uint64_t *index)
 {
@@ -96,11 +101,12 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 
 const struct stk_op stk__op_values = {
     .decl = { "values", 1, "Elements written out in the chain.",
-              "A map from field names to lists, one item per element; all lists have the same length. Whole "
-              "numbers are int64; if one number of a list is real (`1.5`, `2.0`, `1e3`) all are float32; "
-              "strings are bytes; true and false are bool. Lists in a list are arrays if they have equal "
-              "lengths, else a ragged field (at one level). `@name` stands for an array of the calling "
-              "program: its first dimension counts the elements, and it is not copied.\n"
+              "A map from field names to lists, one item per element; all lists have the same "
+              "length. Whole numbers are int64; if one number of a list is real (`1.5`, `2.0`, "
+              "`1e3`) all are float32; strings are bytes; true and false are bool. Lists in a "
+              "list are arrays if they have equal lengths, else a ragged field (at one level). "
+              "`@name` stands for an array of the calling program: its first dimension counts "
+              "the elements, and it is not copied.\n"
               "\n"
               "    values({x: [1, 2, 3], name: ['a', 'b', 'c']})\n"
               "    values({point: [[0.5, 1.0], [2.0, 3.5]], ok: [true, false]})\n"

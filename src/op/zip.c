@@ -32,8 +32,10 @@ static int add_field(struct stk_infer *inf, const struct stk_field *field, int n
 {
     struct stk_type *out = inf->out;
     if (stk_type_find(out, field->name) >= 0)
-        return stk_fail(err, STK_NAME, "two inputs have a field '%s'; rename one of them, as in "
-                                       "rename({%s: %s_2})", field->name, field->name, field->name);
+        return stk_fail(err, STK_NAME,
+                        "two inputs have a field '%s'; rename one of them, as in "
+                        "rename({%s: %s_2})",
+                        field->name, field->name, field->name);
     if (out->n_fields == STK_MAX_FIELDS)
         return stk_fail(err, STK_VALUE, "more than %d fields; leave some out with select",
                         STK_MAX_FIELDS);
@@ -46,7 +48,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     int number = 0, code = STK_OK;
     if (inf->n_inputs == 0)
-        return stk_fail(err, STK_VALUE, "nothing to zip; give chains, as in zip(range(3), range(3))");
+        return stk_fail(err, STK_VALUE,
+                        "nothing to zip; give chains, as in zip(range(3), range(3))");
     inf->out->n_fields = 0;
     for (int i = 0; i < inf->n_inputs; i++)
         for (int f = 0; f < inf->in[i]->n_fields && !code; f++)
@@ -56,12 +59,13 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_zip = {
     .decl = { "zip", 1, "Inputs side by side, element by element.",
-              "The n-th element has all fields of the n-th element of every input. It ends with the "
-              "shortest input. Fields keep their names, so a name may occur only once. An element is bad "
-              "if one of its parts is.\n"
+              "The n-th element has all fields of the n-th element of every input. It ends with "
+              "the shortest input. Fields keep their names, so a name may occur only once. An "
+              "element is bad if one of its parts is.\n"
               "\n"
               "    zip(range(3), values({y: [10, 20, 30]}))\n"
-              "    files('images/*.png').decode().zip(files('masks/*.png').decode().rename({image: mask}))",
+              "    files('images/*.png').decode().zip(files('masks/*.png').decode().rename({image: "
+              "mask}))",
               params, sizeof(struct zip) },
     .flags = STK_OP_MULTI,
     .infer = infer,
