@@ -4,7 +4,8 @@
  *     checkkernel [NAME]             compares on random and extreme data; fails when a bit differs
  *     checkkernel --bench [NAME]     prints the times, scalar and the level's
  *
- * NAME keeps the kernels whose name contains it. Levels this machine does not have are named and skipped.
+ * NAME keeps the kernels whose name contains it. Levels this machine does not have are named and
+ * skipped.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checkkernel.h"
@@ -47,7 +48,10 @@ void print_time(const char *name, const char *unit, double per_scalar, double pe
            per_scalar / per_level);
 }
 
-bool is_wanted(const char *name, const char *filter) { return !filter || strstr(name, filter); }
+bool is_wanted(const char *name, const char *filter)
+{
+    return !filter || strstr(name, filter);
+}
 
 /* ---- comparing ---- */
 
@@ -65,7 +69,7 @@ static bool same(const struct job *job, uint8_t *a, uint8_t *b, size_t bytes)
 
 static int check_job(const struct job *job, const struct input *in, int level)
 {
-    size_t bytes = output_bytes(in), offset = random_word() % 16 * 4;
+    size_t bytes = output_bytes(in), offset = random_word() % 16 * 8;
     uint8_t *a = malloc(bytes + offset), *b = malloc(bytes + offset);
     if (!a || !b)
         exit(2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkkernel.h: what the parts of the kernel harness share. A job runs one kernel of a table on prepared input;
- * the harness runs it with the scalar table and with another and wants equal bytes.
+/* checkkernel.h: what the parts of the kernel harness share. A job runs one kernel of a table on
+ * prepared input; the harness runs it with the scalar table and with another and wants equal
+ * bytes.
  */
 #pragma once
 #include "kernel/kernel.h"
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Operands of every job. Blocks end where their values end, so that a sanitizer sees a read too far. */
+/* Operands of every job. Blocks end where their values end, so that a sanitizer sees a read too
+ * far. */
 struct input {
     int n_in, n_out, channels, height; /* pixels of a source and an output row; source rows */
     int n;                             /* values of a source row */
@@ -50,7 +52,8 @@ void free_input(struct input *in);
 
 uint64_t random_word(void);
 
-/* Elementwise kernels, which share one signature: all of them at one level. Returns the number that differ. */
+/* Elementwise kernels, which share one signature: all of them at one level. Returns the number
+ * that differ. */
 int check_elementwise(int level, const char *filter);
 void bench_elementwise(int level, const char *filter);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkkernel_elementwise.c: every elementwise, convert and reduce kernel of a table against scalar. */
+/* checkkernel_elementwise.c: every elementwise, convert and reduce kernel of a table against
+ * scalar. */
 #include "checkkernel.h"
 
 #include <math.h>
@@ -93,7 +94,8 @@ static int check_pair(const struct pair *pair)
         size_t offset = random_word() % 8 * stk_dtype_bytes(pair->dtype);
         for (int i = 0; i < 3; i++)
             fill(memory[i] + offset, n, pair->is_select && i == 0 ? STK_BOOL : pair->dtype);
-        struct call scalar = { pair, 0, offset, n, expected }, other = { pair, 1, offset, n, result };
+        struct call scalar = { pair, 0, offset, n, expected },
+                    other = { pair, 1, offset, n, result };
         memset(expected, 0xa5, sizeof expected);
         memset(result, 0xa5, sizeof result);
         run_call(&scalar);
@@ -132,7 +134,8 @@ static int visit_op(int level, int op, int dtype, bool bench, const char *filter
     const struct stk__elementwise_kernels *other = &stk__kernels_at(level)->elementwise;
     bool is_test = (op >= STK__EW_EQ && op <= STK__EW_LE) || op == STK__EW_NOT;
     struct pair pair = { .run = { scalar->op[op][dtype], other->op[op][dtype] },
-                         .dtype = dtype, .out_dtype = is_test ? STK_BOOL : dtype,
+                         .dtype = dtype,
+                         .out_dtype = is_test ? STK_BOOL : dtype,
                          .is_select = op == STK__EW_SELECT };
     snprintf(pair.name, sizeof pair.name, "%s %s", op_names[op], stk_dtype_name(dtype));
     return pair.run[0] ? visit(&pair, bench, filter) : 0;
@@ -143,7 +146,8 @@ static int visit_convert(int level, int from, int to, bool bench, const char *fi
     const struct stk__elementwise_kernels *scalar = &stk__kernels_at(0)->elementwise;
     const struct stk__elementwise_kernels *other = &stk__kernels_at(level)->elementwise;
     struct pair pair = { .run = { scalar->convert[from][to], other->convert[from][to] },
-                         .dtype = from, .out_dtype = to };
+                         .dtype = from,
+                         .out_dtype = to };
     snprintf(pair.name, sizeof pair.name, "convert %s to %s", stk_dtype_name(from),
              stk_dtype_name(to));
     return pair.run[0] ? visit(&pair, bench, filter) : 0;
@@ -155,7 +159,8 @@ static int visit_reduce(int level, int op, int dtype, bool bench, const char *fi
     const struct stk__elementwise_kernels *other = &stk__kernels_at(level)->elementwise;
     int out = op == STK__REDUCE_MEAN && dtype != STK_F64 ? STK_F32 : dtype;
     struct pair pair = { .reduce = { scalar->reduce[op][dtype], other->reduce[op][dtype] },
-                         .dtype = dtype, .out_dtype = out };
+                         .dtype = dtype,
+                         .out_dtype = out };
     snprintf(pair.name, sizeof pair.name, "%s %s", reduce_names[op], stk_dtype_name(dtype));
     return pair.reduce[0] ? visit(&pair, bench, filter) : 0;
 }
@@ -174,6 +179,12 @@ static int visit_all(int level, bool bench, const char *filter)
     return n_bad;
 }
 
-int check_elementwise(int level, const char *filter) { return visit_all(level, false, filter); }
+int check_elementwise(int level, const char *filter)
+{
+    return visit_all(level, false, filter);
+}
 
-void bench_elementwise(int level, const char *filter) { visit_all(level, true, filter); }
+void bench_elementwise(int level, const char *filter)
+{
+    visit_all(level, true, filter);
+}

@@ -72,12 +72,15 @@ static void make_tables(struct input *in)
 
 void make_input(struct input *in, struct size size, bool extreme)
 {
-    *in = (struct input){ .n_in = size.n_in, .n_out = size.n_out, .channels = size.channels,
-                          .height = size.height, .n = size.n_in * size.channels };
+    *in = (struct input){ .n_in = size.n_in,
+                          .n_out = size.n_out,
+                          .channels = size.channels,
+                          .height = size.height,
+                          .n = size.n_in * size.channels };
     size_t all = (size_t)in->n * (size_t)in->height;
     in->bytes = take(in, all, random_word() % 64);
     for (size_t i = 0; i < all; i++)
-        in->bytes[i] = extreme ? (uint8_t)-(random_word() & 1) : (uint8_t)random_word();
+        in->bytes[i] = extreme ? (uint8_t) - (random_word() & 1) : (uint8_t)random_word();
     in->floats = random_floats(in, all, extreme);
     in->more = random_floats(in, (size_t)in->n, extreme);
     in->weight = random_float(extreme);
@@ -199,9 +202,14 @@ static void permute(const struct stk__kernels *k, const struct input *in, void *
 static struct stk__resize resizer(const struct input *in, enum stk__taps_kind kind,
                                   const struct stk__taps *x, const struct stk__taps *y)
 {
-    return (struct stk__resize){ .kind = kind, .channels = in->channels, .src_is_u8 = true, .x = x,
-                                 .y = y, .lerp_x = &in->row,
-                                 .row = { in->work[0], in->work[1] }, .sum = in->work[2] };
+    return (struct stk__resize){ .kind = kind,
+                                 .channels = in->channels,
+                                 .src_is_u8 = true,
+                                 .x = x,
+                                 .y = y,
+                                 .lerp_x = &in->row,
+                                 .row = { in->work[0], in->work[1] },
+                                 .sum = in->work[2] };
 }
 
 static void bilinear_u8(const struct stk__kernels *k, const struct input *in, void *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr_rows.h: for the tests of expressions: rows without an executor. Stands in for the functions that row ops
- * call, so no test that includes this may link the evaluator. */
+/* expr_rows.h: for the tests of expressions: rows without an executor. Stands in for the functions
+ * that row ops call, so no test that includes this may link the evaluator. */
 #pragma once
 #include "base/arena.h"
 #include "op/expr_run.h"
@@ -44,7 +44,7 @@ static inline void make_columns(const struct stk_type *type, int n, struct stk_c
             continue;
         }
         column[f].span = stk_arena_alloc(&scratch, (size_t)n * sizeof *column[f].span);
-        column[f].dims =
-            stk_arena_alloc(&scratch, (size_t)n * (size_t)(field->rank + 1) * sizeof *column[f].dims);
+        column[f].dims = stk_arena_alloc(&scratch, (size_t)n * (size_t)(field->rank + 1) *
+                                                       sizeof *column[f].dims);
     }
 }

@@ -32,7 +32,8 @@ void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, u
 {
     struct stk_key key = rows->key[row];
     uint64_t k = stk__mix(rows->seed, user_seed);
-    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi, index };
+    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
+                                  index };
     const uint32_t both[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
     stk__philox(counter, both, words);
 }
@@ -43,9 +44,11 @@ enum { N_ROWS = 4 };
 
 static struct stk_type image_type(int kind, int dtype, const int64_t shape[3])
 {
-    struct stk_type type = { 2, { { .name = "label", .kind = STK_FIXED, .dtype = STK_I64 },
-                                  { .name = "image", .kind = (uint8_t)kind, .dtype = (uint8_t)dtype,
-                                    .rank = 3 } } };
+    struct stk_type type = {
+        2,
+        { { .name = "label", .kind = STK_FIXED, .dtype = STK_I64 },
+          { .name = "image", .kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .rank = 3 } }
+    };
     memcpy(type.field[1].shape, shape, 3 * sizeof *shape);
     return type;
 }
@@ -84,37 +87,46 @@ static void fill_images(struct batch *b, const struct stk_field *field, const in
     if (field->kind == STK_FIXED)
         b->in[1] = (struct stk_column){ .rank = 3, .data = b->data, .stride = b->image_bytes };
     for (int i = 0; i < N_ROWS; i++) {
-        b->in_span[i] = (struct stk_span){ b->data + (size_t)i * b->image_bytes, b->image_bytes, NULL };
+        b->in_span[i] =
+            (struct stk_span){ b->data + (size_t)i * b->image_bytes, b->image_bytes, NULL };
         memcpy(b->in_dims + 3 * i, dims, 3 * sizeof *dims);
         b->key[i] = stk__key_make(0, 0, (uint64_t)i);
     }
 }
 
 /* Runs a call over such images. Row 2 is dead and must stay untouched. */
-static struct batch run_call(struct op_call *c, const struct stk_type *type, const int32_t dims[3])
+static void run_call(struct batch *b, struct op_call *c, const struct stk_type *type,
+                     const int32_t dims[3])
 {
-    struct batch b = { .mask = { [2] = STK_DEAD } };
+    *b = (struct batch){ .mask = { [2] = STK_DEAD } };
     const struct stk_field *out = &c->out.field[1];
-    fill_images(&b, &type->field[1], dims);
-    b.out[1] = (struct stk_column){ .rank = 3, .span = b.out_span, .dims = b.out_dims };
+    fill_images(b, &type->field[1], dims);
+    b->out[1] = (struct stk_column){ .rank = 3, .span = b->out_span, .dims = b->out_dims };
     if (out->kind == STK_FIXED) {
         size_t bytes = stk_field_bytes(out);
-        b.result = malloc(bytes * N_ROWS);
-        assert_non_null(b.result);
-        memset(b.result, 0x5a, bytes * N_ROWS);
-        b.out[1] = (struct stk_column){ .rank = 3, .data = b.result, .stride = bytes };
+        b->result = malloc(bytes * N_ROWS);
+        assert_non_null(b->result);
+        memset(b->result, 0x5a, bytes * N_ROWS);
+        b->out[1] = (struct stk_column){ .rank = 3, .data = b->result, .stride = bytes };
     }
     void *thread = NULL;
     if (c->op->row.thread_open)
         assert_int_equal(c->op->row.thread_open(c->params, c->state, &thread, &c->err), STK_OK);
-    struct stk_rows rows = { .params = c->params, .state = c->state, .thread = thread,
-                             .in_type = type, .out_type = &c->out, .n = N_ROWS, .in = b.in,
-                             .out = b.out, .mask = b.mask, .key = b.key, .seed = 5 };
+    struct stk_rows rows = { .params = c->params,
+                             .state = c->state,
+                             .thread = thread,
+                             .in_type = type,
+                             .out_type = &c->out,
+                             .n = N_ROWS,
+                             .in = b->in,
+                             .out = b->out,
+                             .mask = b->mask,
+                             .key = b->key,
+                             .seed = 5 };
     *failure = 0;
     assert_int_equal(c->op->row.run(&rows), STK_OK);
     if (c->op->row.thread_close)
         c->op->row.thread_close(thread);
-    return b;
 }
 
 static const void *row_data(const struct batch *b, int row)
@@ -178,7 +190,8 @@ static void test_resize_values(void **state)
     (void)state;
     struct stk_type type = shaped(STK_U8, 1);
     struct op_call c = open_over("resize(2, 2)", &type, N_ROWS);
-    struct batch b = run_call(&c, &type, (const int32_t[3]){ 4, 4, 1 });
+    struct batch b;
+    run_call(&b, &c, &type, (const int32_t[3]){ 4, 4, 1 });
     const float *first = row_data(&b, 0);
     const float expected[] = { 17.5f, 31.5f, 73.5f, 87.5f };
     assert_memory_equal(first, expected, sizeof expected);
@@ -193,17 +206,18 @@ static void test_resize_nearest_and_keep(void **state)
     (void)state;
     struct stk_type type = shaped(STK_U8, 1);
     struct op_call c = open_over("resize(2, 2, nearest)", &type, N_ROWS);
-    struct batch b = run_call(&c, &type, (const int32_t[3]){ 4, 4, 1 });
+    struct batch b;
+    run_call(&b, &c, &type, (const int32_t[3]){ 4, 4, 1 });
     assert_memory_equal(row_data(&b, 0), ((const uint8_t[]){ 35, 49, 91, 105 }), 4);
     free_batch(&b);
     op_call_close(&c);
     c = open_over("resize(2, 2, nearest, dtype=float32)", &type, N_ROWS);
-    b = run_call(&c, &type, (const int32_t[3]){ 4, 4, 1 });
+    run_call(&b, &c, &type, (const int32_t[3]){ 4, 4, 1 });
     assert_memory_equal(row_data(&b, 0), ((const float[]){ 35, 49, 91, 105 }), 16);
     free_batch(&b);
     op_call_close(&c);
     c = open_over("resize(2, 2, dtype=keep)", &type, N_ROWS);
-    b = run_call(&c, &type, (const int32_t[3]){ 4, 4, 1 });
+    run_call(&b, &c, &type, (const int32_t[3]){ 4, 4, 1 });
     assert_memory_equal(row_data(&b, 0), ((const uint8_t[]){ 18, 32, 74, 88 }), 4);
     free_batch(&b);
     op_call_close(&c);
@@ -225,8 +239,10 @@ static void test_resize_layouts(void **state)
             if (stk_cpu_limit(level, NULL))
                 continue;
             struct op_call c = open_over(methods[m], &types[run % 3], N_ROWS);
-            struct batch b = run_call(&c, &types[run % 3], dims);
-            size_t bytes = (size_t)(m == 1 ? 60 * 70 : 11 * 19) * 3 * stk_dtype_bytes(c.out.field[1].dtype);
+            struct batch b;
+            run_call(&b, &c, &types[run % 3], dims);
+            size_t bytes =
+                (size_t)(m == 1 ? 60 * 70 : 11 * 19) * 3 * stk_dtype_bytes(c.out.field[1].dtype);
             if (run == 0)
                 memcpy(expected, row_data(&b, 3), bytes);
             assert_memory_equal(row_data(&b, 3), expected, bytes);
@@ -247,12 +263,21 @@ static void test_resize_many_sizes(void **state)
     assert_int_equal(c.op->row.thread_open(c.params, c.state, &thread, &c.err), STK_OK);
     for (int i = 0; i < 60; i++) {
         const int32_t dims[3] = { 5 + i % 30, 41 - i % 30, 3 };
-        struct batch b = run_call(&c, &type, dims);
+        struct batch b;
+        run_call(&b, &c, &type, dims);
         float *again = malloc(b.out[1].stride * N_ROWS);
-        struct stk_column out[2] = { { 0 }, { .rank = 3, .data = (uint8_t *)again, .stride = b.out[1].stride } };
-        struct stk_rows rows = { .params = c.params, .state = c.state, .thread = thread,
-                                 .in_type = &type, .out_type = &c.out, .n = N_ROWS, .in = b.in,
-                                 .out = out, .mask = b.mask };
+        struct stk_column out[2] = {
+            { 0 }, { .rank = 3, .data = (uint8_t *)again, .stride = b.out[1].stride }
+        };
+        struct stk_rows rows = { .params = c.params,
+                                 .state = c.state,
+                                 .thread = thread,
+                                 .in_type = &type,
+                                 .out_type = &c.out,
+                                 .n = N_ROWS,
+                                 .in = b.in,
+                                 .out = out,
+                                 .mask = b.mask };
         assert_int_equal(c.op->row.run(&rows), STK_OK);
         assert_memory_equal(again, b.result, b.out[1].stride * 2);
         free(again);
@@ -267,7 +292,8 @@ static void test_resize_empty_image(void **state)
     (void)state;
     struct stk_type type = shaped(STK_U8, 3);
     struct op_call c = open_over("resize(7, 9)", &type, N_ROWS);
-    struct batch b = run_call(&c, &type, (const int32_t[3]){ 0, 5, 3 });
+    struct batch b;
+    run_call(&b, &c, &type, (const int32_t[3]){ 0, 5, 3 });
     assert_int_equal(b.mask[0], STK_BAD);
     assert_int_equal(b.mask[2], STK_DEAD);
     assert_non_null(strstr(failure, "0 x 5"));
@@ -284,7 +310,8 @@ static void test_crop(void **state)
                                 image_type(STK_FIXED, STK_F64, (const int64_t[3]){ 5, 4, 1 }) };
     for (int t = 0; t < 4; t++) {
         struct op_call c = open_over("center_crop(2, 3)", &types[t], N_ROWS);
-        struct batch b = run_call(&c, &types[t], (const int32_t[3]){ 5, 4, 1 });
+        struct batch b;
+        run_call(&b, &c, &types[t], (const int32_t[3]){ 5, 4, 1 });
         size_t bytes = stk_dtype_bytes(types[t].field[1].dtype);
         const uint8_t *out = row_data(&b, 0), first[] = { 4, 5, 6, 8, 9, 10 };
         assert_int_equal(c.out.field[1].kind, t == 2 ? STK_SHAPED : STK_FIXED);
@@ -301,7 +328,8 @@ static void test_crop_too_small(void **state)
     struct stk_type type = shaped(STK_U8, 3);
     struct stk_type fixed = image_type(STK_FIXED, STK_U8, (const int64_t[3]){ 5, 4, 3 });
     struct op_call c = open_over("center_crop(6, 3)", &type, N_ROWS);
-    struct batch b = run_call(&c, &type, (const int32_t[3]){ 5, 4, 3 });
+    struct batch b;
+    run_call(&b, &c, &type, (const int32_t[3]){ 5, 4, 3 });
     assert_int_equal(b.mask[0], STK_BAD);
     assert_non_null(strstr(failure, "5 x 4"));
     assert_non_null(strstr(failure, "6 x 3"));
@@ -312,10 +340,12 @@ static void test_crop_too_small(void **state)
 
 /* ---- flip ---- */
 
-static void check_flip(const char *text, const struct stk_type *type, int channels, const int *order)
+static void check_flip(const char *text, const struct stk_type *type, int channels,
+                       const int *order)
 {
     struct op_call c = open_over(text, type, N_ROWS);
-    struct batch b = run_call(&c, type, (const int32_t[3]){ 2, 3, channels });
+    struct batch b;
+    run_call(&b, &c, type, (const int32_t[3]){ 2, 3, channels });
     size_t pixel = (size_t)channels * stk_dtype_bytes(type->field[1].dtype);
     for (int row = 0; row < 2; row++) {
         const uint8_t *out = row_data(&b, row), *in = b.data + (size_t)row * b.image_bytes;
@@ -353,7 +383,8 @@ static void test_flip_by_chance(void **state)
         char text[64];
         snprintf(text, sizeof text, "flip(probability=0.3, seed=%d)", seed);
         struct op_call c = open_over(text, &type, N_ROWS);
-        struct batch b = run_call(&c, &type, (const int32_t[3]){ 1, 2, 1 });
+        struct batch b;
+        run_call(&b, &c, &type, (const int32_t[3]){ 1, 2, 1 });
         for (int row = 0; row < 2; row++) {
             struct stk_rows rows = { .key = b.key, .seed = 5 };
             uint32_t words[4];
@@ -375,7 +406,8 @@ static void check_normalize(const char *text, const struct stk_type *type, const
 {
     struct op_call c = open_over(text, type, N_ROWS);
     assert_int_equal(c.out.field[1].dtype, STK_F32);
-    struct batch b = run_call(&c, type, (const int32_t[3]){ 3, 7, 3 });
+    struct batch b;
+    run_call(&b, &c, type, (const int32_t[3]){ 3, 7, 3 });
     const float *out = row_data(&b, 1);
     for (int i = 0; i < 3 * 7 * 3; i++) {
         double value = (uint8_t)((i + 63) * 7);

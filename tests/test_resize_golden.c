@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_resize_golden.c: resizing, at every level of the machine, against tests/golden/resize.bin, which
- * tf.image.resize wrote. golden/make_resize.py has the format. */
+/* test_resize_golden.c: resizing, at every level of the machine, against tests/golden/resize.bin,
+ * which tf.image.resize wrote. golden/make_resize.py has the format. */
 #include "base/cpu.h"
 #include "kernel/kernel.h"
 #include "kernel/resize.h"
@@ -56,8 +56,12 @@ static void resize(const struct sample *s, int level, const void *src, void *dst
     struct stk__lerp_row row;
     stk__taps_init(&x, kind, (int)s->src_width, (int)s->width, mem_x);
     stk__taps_init(&y, kind, (int)s->src_height, (int)s->height, mem_y);
-    struct stk__resize resize = { .kind = kind, .channels = channels, .x = &x, .y = &y,
-                                  .src_is_u8 = !s->src_dtype, .dst_is_u8 = !s->dtype };
+    struct stk__resize resize = { .kind = kind,
+                                  .channels = channels,
+                                  .x = &x,
+                                  .y = &y,
+                                  .src_is_u8 = !s->src_dtype,
+                                  .dst_is_u8 = !s->dtype };
     if (kind == STK__LERP) {
         stk__lerp_row_init(&row, &x, channels, mem_row);
         resize.lerp_x = &row;

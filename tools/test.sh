@@ -82,9 +82,19 @@ build_and_ctest "clang, address and undefined" "$build/asan" "" \
 build_and_ctest "clang, thread" "$build/tsan" "--label-regex threads" \
     -DCMAKE_C_COMPILER=clang -DSTOKER_SANITIZE=thread
 
-heading "pytest"
-STOKER=$build/stoker suite "$reports/pytest.xml" "$build/venv/bin/python" -m pytest -q tests \
-    --ignore tests/parity -p no:cacheprovider --junitxml "$reports/pytest.xml"
+# run_pytest TITLE COMMAND PYTEST-ARGUMENT…: the Python tests on one build of the command.
+run_pytest() {
+    local title=$1 report=$reports/pytest-${1//[^a-z]/-}.xml
+    heading "pytest, $title"
+    export STOKER=$2
+    shift 2
+    suite "$report" "$build/venv/bin/python" -m pytest -q --tb=short -p no:cacheprovider \
+        --junitxml "$report" "$@"
+}
+
+run_pytest "release" "$build/stoker" tests --ignore tests/parity
+run_pytest "the model under address" "$build/asan/stoker" tests/test_model.py
+run_pytest "the model under thread" "$build/tsan/stoker" tests/test_model.py
 
 check "includes go one way" tools/check_includes.py
 check "names" tools/check_symbols.sh "$build"

@@ -31,9 +31,7 @@ void stk__arena_free(struct stk_arena *arena)
 
 static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
 {
-    size_t size = arena->block_bytes;
-    while (size < bytes)
-        size *= 2;
+    size_t size = arena->block_bytes > bytes ? arena->block_bytes : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
     struct stk__arena_block *b = NULL;
     if (size > SIZE_MAX - sizeof *b - TAIL)
         return NULL;
@@ -110,6 +108,21 @@ char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     vsnprintf(text, (size_t)len + 1, format, args);
     va_end(args);
     return text;
+}
+
+void stk__arena_reset(struct stk_arena *arena)
+{
+    const size_t most_kept = (size_t)4 << 20;
+    size_t bytes = 0;
+    for (const struct stk__arena_block *b = arena->first; b; b = b->next)
+        bytes += b->bytes;
+    if (arena->first && (arena->first->next || bytes > most_kept)) {
+        stk__arena_free(arena);
+        if (bytes <= most_kept)
+            arena->block_bytes = bytes;
+    }
+    arena->current = arena->first;
+    arena->used = 0;
 }
 
 struct stk__arena_mark stk__arena_mark(const struct stk_arena *arena)

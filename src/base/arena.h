@@ -23,10 +23,15 @@ char *stk__arena_text_n(struct stk_arena *arena, const char *text, size_t len);
 char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Everything is free again. What was spread over several blocks will find one that holds it all, so a worker's
+ * scratch settles on a single block of the size its elements take; more than 4 MiB are given back. */
+void stk__arena_reset(struct stk_arena *arena);
+
 /* A place to go back to; everything taken since is free again, blocks are kept. */
 struct stk__arena_mark {
     struct stk__arena_block *block;
     size_t used;
 };
+
 struct stk__arena_mark stk__arena_mark(const struct stk_arena *arena);
 void stk__arena_rewind(struct stk_arena *arena, struct stk__arena_mark mark);

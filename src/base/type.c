@@ -50,6 +50,8 @@ int stk_type_find(const struct stk_type *type, const char *name)
 
 void stk__field_text(const struct stk_field *field, struct stk__text *out)
 {
+    if (field->flags & STK_FIELD_PACKED)
+        stk__text_add(out, "batch of ");
     if (field->kind == STK_BYTES) {
         stk__text_add(out, field->flags & STK_FIELD_PATH ? "path"
                            : field->flags & STK_FIELD_TEXT ? "text" : "bytes");

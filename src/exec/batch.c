@@ -2,6 +2,7 @@
 /* batch.c: batches: reuse, packing, views. */
 #include "exec/batch.h"
 
+#include "base/blob.h"
 #include "base/error.h"
 
 #include <stdio.h>
@@ -153,45 +154,53 @@ static int check_shapes(const struct stk_batch *batch, int field, struct stk_err
     return STK_OK;
 }
 
-static size_t value_bytes(const struct stk_field *field)
+/* Rows of equal shape, one behind the other. */
+static int stack_field(struct stk_batch *batch, int f, struct stk_error *err)
 {
-    size_t bytes = stk_dtype_bytes(field->dtype);
-    for (int d = 1; d < field->rank; d++)
-        bytes *= (size_t)field->shape[d];
-    return field->kind == STK_BYTES ? 1 : bytes;
+    const struct stk_column *c = &batch->chunk->column[f];
+    struct stk__packed *packed = &batch->packed[f];
+    size_t bytes = 0, used = 0;
+    int rc = check_shapes(batch, f, err);
+    if (rc)
+        return rc;
+    if (batch->n)
+        memcpy(packed->dims, c->dims, (size_t)c->rank * sizeof *c->dims);
+    if (batch->n == 1) { /* nothing to bring together */
+        packed->data = c->span[0].data;
+        return STK_OK;
+    }
+    for (int i = 0; i < batch->n; i++)
+        bytes += c->span[i].bytes;
+    if (!(packed->buffer = stk__buffer_new(batch->depot->pool, bytes)))
+        return stk__out_of_memory(err);
+    packed->data = packed->buffer->data;
+    for (int i = 0; i < batch->n; i++) {
+        memcpy(packed->data + used, c->span[i].data, c->span[i].bytes);
+        used += c->span[i].bytes;
+    }
+    stk__spans_drop(c->span, batch->n); /* the rows' own bytes may go */
+    return STK_OK;
 }
 
-/* Copies the rows of a field one behind the other, after their splits if it has any. */
+/* Rows of different lengths; those of an inner batch are packed already. */
 static int pack_field(struct stk_batch *batch, int f, struct stk_error *err)
 {
     const struct stk_field *field = &batch->chunk->type->field[f];
     const struct stk_column *c = &batch->chunk->column[f];
     struct stk__packed *packed = &batch->packed[f];
-    bool has_splits = field->kind != STK_SHAPED;
-    size_t head = has_splits ? ((size_t)batch->n + 1) * sizeof(int64_t) : 0, bytes = 0;
-    head = (head + 63) / 64 * 64;
-    if (!has_splits && check_shapes(batch, f, err))
-        return STK_DATA;
-    for (int i = 0; i < batch->n; i++)
-        bytes += c->span[i].bytes;
-    if (!(packed->buffer = stk__buffer_new(batch->depot->pool, head + bytes)))
-        return stk__out_of_memory(err);
-    packed->data = packed->buffer->data + head;
-    packed->splits = has_splits ? (int64_t *)(void *)packed->buffer->data : NULL;
-    size_t used = 0, unit = value_bytes(field);
-    for (int i = 0; i < batch->n; i++) {
-        if (has_splits)
-            packed->splits[i] = (int64_t)(used / unit);
-        if (c->span[i].bytes)
-            memcpy(packed->data + used, c->span[i].data, c->span[i].bytes);
-        used += c->span[i].bytes;
+    uint8_t *data = batch->n && field->flags & STK_FIELD_PACKED ? c->span[0].data : NULL;
+    if (!data) {
+        packed->buffer = stk__blob_new(batch->depot->pool, c->span, batch->n, stk__blob_unit(field));
+        if (!packed->buffer)
+            return stk__out_of_memory(err);
+        data = packed->buffer->data;
+        stk__spans_drop(c->span, batch->n);
     }
-    packed->n_values = (int64_t)(used / unit);
-    if (has_splits)
-        packed->splits[batch->n] = packed->n_values;
-    else if (batch->n)
-        memcpy(packed->dims, c->dims, (size_t)c->rank * sizeof *c->dims);
-    stk__spans_drop(c->span, batch->n); /* packed: the rows' own bytes may go */
+    struct stk__blob blob = stk__blob_open(data);
+    packed->data = blob.data;
+    packed->splits = blob.splits;
+    packed->n_splits = blob.n + 1;
+    packed->n_values = blob.splits[blob.n];
     return STK_OK;
 }
 
@@ -200,7 +209,8 @@ int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
     for (int f = 0; f < batch->chunk->type->n_fields; f++) {
         if (batch->chunk->type->field[f].kind == STK_FIXED)
             continue;
-        int rc = pack_field(batch, f, err);
+        bool is_shaped = batch->chunk->type->field[f].kind == STK_SHAPED;
+        int rc = is_shaped ? stack_field(batch, f, err) : pack_field(batch, f, err);
         if (rc)
             return rc;
     }
@@ -238,15 +248,16 @@ static void set_values(const struct stk_batch *batch, int f, struct stk_view *vi
 {
     const struct stk_field *field = &batch->chunk->type->field[f];
     const struct stk__packed *packed = &batch->packed[f];
+    bool is_one = !is_batched(batch) && !(field->flags & STK_FIELD_PACKED);
     view->data = packed->data;
     view->splits = packed->splits;
-    view->n_splits = batch->n + 1;
-    view->rank = field->kind == STK_BYTES ? is_batched(batch) : field->rank;
+    view->n_splits = packed->n_splits;
+    view->rank = field->kind == STK_BYTES ? !is_one : field->rank;
     for (int d = 1; d < view->rank; d++)
         view->shape[d] = field->shape[d];
     if (view->rank)
         view->shape[0] = packed->n_values;
-    if (field->kind == STK_RAGGED && !is_batched(batch)) {
+    if (field->kind == STK_RAGGED && is_one) {
         view->kind = STK_FIXED;
         view->splits = NULL;
         view->n_splits = 0;

@@ -305,7 +305,7 @@ static bool try_replacement(struct stk__exec *x, struct stk__worker *worker, str
         stk__buffer_unref(fetched[k].buffer);
         free((char *)(uintptr_t)fetched[k].text);
     }
-    stk__arena_rewind(&worker->scratch, (struct stk__arena_mark){ 0 });
+    stk__arena_reset(&worker->scratch);
     return is_good;
 }
 

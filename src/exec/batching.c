@@ -2,6 +2,7 @@
 /* batching.c: gathers rows and emits them as one. A bad row passes in front of the batch it would have been in. */
 #include "exec/batching.h"
 
+#include "base/blob.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -90,16 +91,20 @@ static bool emit_field(struct batching *b, int f, struct stk_chunk *out, int row
         gather(src, b->n, dst->data + (size_t)row * dst->stride);
         return true;
     }
-    struct stk_buffer *buffer = stk__buffer_new(b->pool, bytes);
+    const struct stk_field *field = &b->held->type->field[f];
+    struct stk_buffer *buffer = dst->dims ? stk__buffer_new(b->pool, bytes)
+                                          : stk__blob_new(b->pool, src->span, b->n, stk__blob_unit(field));
     if (!buffer)
         return false;
-    gather(src, b->n, buffer->data);
     stk__buffer_unref(dst->span[row].owner);
-    dst->span[row] = (struct stk_span){ buffer->data, bytes, buffer };
+    dst->span[row] = (struct stk_span){ buffer->data, buffer->bytes, buffer };
+    if (!dst->dims)
+        return true;
+    gather(src, b->n, buffer->data);
     int32_t *dims = dst->dims + (size_t)row * (size_t)dst->rank;
     dims[0] = b->n;
     for (int d = 1; d < dst->rank; d++)
-        dims[d] = src->dims ? src->dims[d - 1] : (int32_t)b->held->type->field[f].shape[d - 1];
+        dims[d] = src->dims ? src->dims[d - 1] : (int32_t)field->shape[d - 1];
     return true;
 }
 

@@ -86,8 +86,9 @@ struct stk__stage {
     bool begins_pass;        /* next_epoch is due */
     uint64_t serial_pass;    /* passes of its own depth that ended */
     int current;             /* chaining: the input being read */
-    bool is_ended[STK_MAX_INPUTS];
-    enum stk__end_mark end;  /* zipping: how the pass ended */
+    int seen_level[STK_MAX_INPUTS]; /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
+    int end_level;           /* the outermost of those */
+    enum stk__end_mark end;  /* how the pass ended, once it has */
     uint64_t n_rows_in_pass; /* since the last mark it swallowed: an empty endless repeat must end */
     struct stk_error broken;
 };

@@ -204,7 +204,7 @@ void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk_
         wake_io(x, n);
         pthread_mutex_unlock(&x->io_lock);
     }
-    stk__arena_rewind(&worker->scratch, (struct stk__arena_mark){ 0 });
+    stk__arena_reset(&worker->scratch);
     if (!n)
         fetched_ticket(x, w->stage, t); /* nothing to read: bad rows, or no memory, which the run will find */
 }

@@ -19,7 +19,7 @@ static const struct stk_param rows[] = {
     STK_INT_ROW(stk__options, window, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
                 "batches in flight; auto: what the last prefetch says, else as many as fit in 48 MB, 2 to 16"),
     STK_INT_ROW(stk__options, io_depth, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
-                "reads in flight; auto: 64"),
+                "reads in flight; auto: 32"),
     STK_INT_ROW(stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
                 "budget in bytes for everything between storage and the consumer; auto: a quarter of what "
                 "is free, at most 2 GiB"),
@@ -124,7 +124,7 @@ void stk__options_resolve(struct stk__options *o)
     if (o->workers == STK_AUTO)
         o->workers = stk__cpu_cores(NULL);
     if (o->io_depth == STK_AUTO)
-        o->io_depth = 64;
+        o->io_depth = 32;
     if (o->memory == STK_AUTO) {
         o->memory = free_bytes() / 4;
         o->memory = o->memory > most ? most : o->memory < least ? least : o->memory;

@@ -175,12 +175,6 @@ static int build_serial(struct planner *p, const struct stk__node *node)
     enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH ? STK__BATCHING
                                 : !(node->op->flags & STK_OP_MULTI) ? STK__SERIAL
                                 : node->op->order.at ? STK__CHAINING : STK__ZIPPING;
-    for (int f = 0; kind == STK__BATCHING && f < node->type.n_fields; f++)
-        if (node->type.field[f].kind == STK_BYTES || node->type.field[f].kind == STK_RAGGED)
-            return stk__fail_at(p->err, STK_TYPE, node->at, node->len,
-                                "batch: field '%s' has rows of different lengths, so batch must be the last op; "
-                                "leave the field out with select, or move what follows before batch",
-                                node->type.field[f].name), -1;
     int s = add_stage(p, kind, node, &node->type);
     if (s >= 0) {
         p->plan->stage[s].n_inputs = node->n_inputs;

@@ -310,7 +310,7 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
         fail_rows(t, rc);
     if (!t->is_direct)
         settle_staged(x, t, !rc && e.n_dead > 0);
-    stk__arena_rewind(&worker->scratch, (struct stk__arena_mark){ 0 });
+    stk__arena_reset(&worker->scratch);
     for (int k = 0; k < w->stage->plan->program->n_reads; k++) {
         for (int i = 0; i < t->n_in; i++) {
             stk__buffer_unref(t->fetched[k][i].buffer);

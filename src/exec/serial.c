@@ -6,6 +6,7 @@
 #include "exec/batching.h"
 #include "exec/exec.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,46 +66,73 @@ static bool make_way(struct stk__exec *x, struct stk__stage *s)
     return stk__has_room(&s->ring);
 }
 
+static void forget_marks(struct stk__stage *s)
+{
+    for (int i = 0; i < STK_MAX_INPUTS; i++)
+        s->seen_level[i] = INT_MAX;
+    s->end_level = INT_MAX;
+    s->end = STK__NO_END;
+    s->current = 0;
+}
+
+static void see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
+{
+    int level = t->level < s->plan->depth ? t->level : s->plan->depth;
+    s->seen_level[i] = level;
+    s->end_level = level < s->end_level ? level : s->end_level;
+    if (!s->end && t->broken)
+        s->broken = *t->broken;
+    stk__retire(x, input_of(x, s, i));
+}
+
+/* Throws away what the inputs still have of a pass that is over. Inputs run ahead, so one of them may have begun
+ * further passes inside the one that ended: each must come to a mark of the outermost level seen. */
+static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
+{
+    bool is_done = true;
+    for (int i = 0; i < s->plan->n_inputs; i++) {
+        struct stk__ticket *t;
+        while (s->seen_level[i] > s->end_level && (t = stk__peek(x, input_of(x, s, i), s))) {
+            int before = s->end_level;
+            if (t->end)
+                see_mark(x, s, i, t);
+            else
+                t->n_used = t->n;
+            if (s->end_level < before)
+                return drain_inputs(x, s);
+        }
+        is_done &= s->seen_level[i] <= s->end_level;
+    }
+    return is_done;
+}
+
+/* Ends the pass of a stage with several inputs as soon as all have come to its end. */
+static void end_joined(struct stk__exec *x, struct stk__stage *s)
+{
+    if (!drain_inputs(x, s) || !make_way(x, s))
+        return;
+    publish_end(s, s->end, s->end_level);
+    forget_marks(s);
+    x->has_changed = true;
+}
+
 static bool chain_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    for (;;) {
-        struct stk__stage *input = input_of(x, s, s->current);
-        struct stk__ticket *t = stk__peek(x, input, s);
+    while (!s->end) {
+        struct stk__ticket *t = stk__peek(x, input_of(x, s, s->current), s);
         if (!t)
             return false;
         if (!t->end) {
             w->ticket = t;
             return true;
         }
-        bool is_last = s->current + 1 == s->plan->n_inputs || t->end == STK__END_BROKEN;
-        if (is_last) {
-            if (!make_way(x, s))
-                return false;
-            if (t->broken)
-                s->broken = *t->broken;
-            publish_end(s, t->end, t->level < s->plan->depth ? t->level : s->plan->depth);
-        }
-        s->current = is_last ? 0 : s->current + 1;
-        stk__retire(x, input);
-        if (is_last)
-            return false;
+        enum stk__end_mark end = t->end;
+        see_mark(x, s, s->current, t);
+        if (++s->current == s->plan->n_inputs || end == STK__END_BROKEN)
+            s->end = end;
     }
-}
-
-/* Throws away what the inputs still have of a pass that is over; true when all have ended. */
-static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
-{
-    bool is_done = true;
-    for (int i = 0; i < s->plan->n_inputs; i++) {
-        struct stk__ticket *t;
-        while (!s->is_ended[i] && (t = stk__peek(x, input_of(x, s, i), s))) {
-            s->is_ended[i] = t->end != STK__NO_END;
-            t->n_used = t->n;
-            stk__retire(x, input_of(x, s, i));
-        }
-        is_done &= s->is_ended[i];
-    }
-    return is_done;
+    end_joined(x, s);
+    return false;
 }
 
 /* The first input, in order, that has ended ends the pass. */
@@ -120,10 +148,9 @@ static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work
         w->ticket_of[i] = t;
         if (!t->end)
             continue;
-        s->end = t->end;
-        s->current = t->level < s->plan->depth ? t->level : s->plan->depth; /* the level that ends */
-        if (t->broken)
-            s->broken = *t->broken;
+        enum stk__end_mark end = t->end;
+        see_mark(x, s, i, t);
+        s->end = end;
         stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
         return true;
     }
@@ -135,13 +162,7 @@ static bool zip_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
     bool is_starved = false;
     if (!s->end && !zip_ends(x, s, w, &is_starved))
         return !is_starved;
-    if (!drain_inputs(x, s) || !make_way(x, s))
-        return false;
-    publish_end(s, s->end, s->current);
-    s->end = STK__NO_END;
-    s->current = 0;
-    memset(s->is_ended, 0, sizeof s->is_ended);
-    x->has_changed = true;
+    end_joined(x, s);
     return false;
 }
 
@@ -346,6 +367,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
 {
     const struct stk__node *node = s->plan->node;
     s->begins_pass = true;
+    forget_marks(s);
     int rc = STK_OK;
     if (s->plan->kind == STK__STREAMING)
         rc = node->op->source.begin(node->params, node->state, &s->run, err);

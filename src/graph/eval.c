@@ -268,6 +268,17 @@ static bool places_copy(struct stk__eval *e, struct places at, int n, struct pla
     return true;
 }
 
+/* Rewrites output positions of an order op to positions of its input. */
+static void map_places(const struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                       uint8_t *input)
+{
+    const struct stk__node *node = p->node;
+    const struct stk_order_run run = { .params = node->params, .state = node->state, .seed = p->seed,
+                                       .in_count = p->in_count, .n_inputs = node->n_inputs,
+                                       .rank = e->program->rank, .world = e->program->world };
+    node->op->order.at(&run, n, at.position, at.path, input);
+}
+
 static int eval_zip(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                     struct frame *frame)
 {
@@ -344,10 +355,7 @@ static int eval_concat(struct stk__eval *e, const struct stk__pnode *p, struct p
             return STK_MEMORY;
     if (e->program->has_keys && !(frame->key = stk__arena_take(e->scratch, rows * sizeof *frame->key)))
         return STK_MEMORY;
-    const struct stk_order_run run = { .params = node->params, .state = node->state, .seed = p->seed,
-                                       .in_count = p->in_count, .n_inputs = node->n_inputs,
-                                       .rank = e->program->rank, .world = e->program->world };
-    node->op->order.at(&run, n, at.position, at.path, input);
+    map_places(e, p, at, n, input);
     for (int k = 0; k < node->n_inputs; k++) {
         int n_part = 0;
         for (int i = 0; i < n; i++) {
@@ -367,11 +375,7 @@ static int eval_concat(struct stk__eval *e, const struct stk__pnode *p, struct p
 static int eval_order(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                       struct frame *frame)
 {
-    const struct stk__node *node = p->node;
-    const struct stk_order_run run = { .params = node->params, .state = node->state, .seed = p->seed,
-                                       .in_count = p->in_count, .n_inputs = 1,
-                                       .rank = e->program->rank, .world = e->program->world };
-    node->op->order.at(&run, n, at.position, at.path, NULL);
+    map_places(e, p, at, n, NULL);
     return eval_node(e, p->input[0], at, n, frame);
 }
 
@@ -450,34 +454,93 @@ int stk__eval_run(struct stk__eval *e)
     return STK_OK;
 }
 
-int stk__eval_paths(struct stk__eval *e, int slot, const struct stk_span **spans)
+/* ---- paths: down to one read, through the order ops above it ---- */
+
+struct search {
+    const struct stk__pnode *read;
+    struct stk_span *wanted;
+};
+
+/* The rows have arrived at the read: what is below it yields their paths. */
+static int evaluate_paths(struct stk__eval *e, const struct search *search, struct places at, const int *row,
+                          int n)
 {
-    const struct stk__pnode *read = e->program->read[slot];
-    const struct stk__node *node = read->node;
-    struct places at;
+    const struct stk__node *node = search->read->node;
     struct frame frame;
-    struct stk_chunk *out = e->out;
-    e->out = NULL;
-    int rc = start(e, &at);
-    if (!rc)
-        rc = eval_node(e, read->input[0], at, e->n, &frame);
-    e->out = out;
-    stk__faults_free(e->faults); /* the run will find them again */
-    e->faults = NULL;
+    int rc = eval_node(e, search->read->input[0], at, n, &frame);
     if (rc)
         return rc;
     int f = 0;
     while (f < node->type.n_fields - 1 && node->from[f] >= 0)
         f++;
-    struct stk_span *path = frame.column[f].span;
-    struct stk_span *wanted = stk_arena_alloc(e->scratch, frame_rows(e->n) * sizeof *wanted);
-    if (!wanted)
-        return STK_MEMORY;
-    for (int i = 0; i < e->n; i++)
+    for (int i = 0; i < n; i++)
         if (frame.mask[i] == STK_LIVE)
-            wanted[i] = path[i];
-    *spans = wanted;
+            search->wanted[row[i]] = frame.column[f].span[i];
     return STK_OK;
+}
+
+static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const struct search *search,
+                      struct places at, const int *row, int n);
+
+/* Input k gets the rows that come from it; `input` is NULL when all do (zip). */
+static int find_paths_in(struct stk__eval *e, const struct stk__pnode *p, int k, const uint8_t *input,
+                         const struct search *search, struct places at, const int *row, int n)
+{
+    struct places part;
+    int *part_row = stk__arena_take(e->scratch, frame_rows(n) * sizeof *part_row), n_part = 0;
+    if (!part_row || !places_copy(e, at, n, &part))
+        return STK_MEMORY;
+    for (int i = 0; i < n; i++) {
+        if (input && input[i] != k)
+            continue;
+        part.position[n_part] = at.position[i];
+        part.path[n_part] = at.path[i];
+        part_row[n_part++] = row[i];
+    }
+    return find_paths(e, p->input[k], search, part, part_row, n_part);
+}
+
+static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const struct search *search,
+                      struct places at, const int *row, int n)
+{
+    if (p == search->read)
+        return n ? evaluate_paths(e, search, at, row, n) : STK_OK;
+    if (p->role == STK__ROLE_SOURCE || p->role == STK__ROLE_CUT)
+        return STK_OK;
+    uint8_t *input = NULL;
+    if (p->role == STK__ROLE_CONCAT && !(input = stk_arena_alloc(e->scratch, frame_rows(n))))
+        return STK_MEMORY;
+    if (p->role == STK__ROLE_CONCAT || p->role == STK__ROLE_ORDER)
+        map_places(e, p, at, n, input);
+    if (p->node->n_inputs == 1)
+        return find_paths(e, p->input[0], search, at, row, n);
+    for (int k = 0; k < p->node->n_inputs; k++) {
+        int rc = find_paths_in(e, p, k, input, search, at, row, n);
+        if (rc)
+            return rc;
+    }
+    return STK_OK;
+}
+
+int stk__eval_paths(struct stk__eval *e, int slot, const struct stk_span **spans)
+{
+    size_t rows = frame_rows(e->n);
+    struct places at;
+    struct search search = { .read = e->program->read[slot],
+                             .wanted = stk_arena_alloc(e->scratch, rows * sizeof *search.wanted) };
+    int *row = stk__arena_take(e->scratch, rows * sizeof *row);
+    struct stk_chunk *out = e->out;
+    e->out = NULL;
+    int rc = search.wanted && row ? start(e, &at) : STK_MEMORY;
+    for (int i = 0; !rc && i < e->n; i++)
+        row[i] = i;
+    if (!rc)
+        rc = find_paths(e, e->program->root, &search, at, row, e->n);
+    e->out = out;
+    stk__faults_free(e->faults); /* the run will find them again */
+    e->faults = NULL;
+    *spans = search.wanted;
+    return rc;
 }
 
 const struct stk__node *stk__eval_locate(const struct stk__program *program, uint64_t position,

@@ -59,7 +59,7 @@ static int scan_all(struct stk__program *program, int field, int64_t n, uint64_t
         if (!rc)
             hash_rows(chunk, field, chunk->n, hash + at);
         stk_chunk_drop(chunk, 0, chunk->n);
-        stk__arena_rewind(&scratch, (struct stk__arena_mark){ 0 });
+        stk__arena_reset(&scratch);
     }
     stk__eval_thread_free(&thread, program);
     stk__chunk_free(chunk);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.h: loops over contiguous values, for expressions, cast and scale.
  *
- * One signature for all of them, so that a program can call them through a table. A constant operand is a block
- * of equal values that stays in cache; there are no forms with scalars. Destinations never overlap sources.
- * Every version gives the same bits; only where two NaNs meet is it open which payload the result carries.
+ * One signature for all of them, so that a program can call them through a table. A constant
+ * operand is a block of equal values that stays in cache; there are no forms with scalars.
+ * Destinations never overlap sources. Every version gives the same bits; only where two NaNs meet
+ * is it open which payload the result carries.
  */
 #pragma once
 #include <stoker/stoker.h>
 
-/* Operations by operand type. Integers wrap, shift counts count modulo the width, // and % round down, and
- * give 0 for a divisor of 0. MIN and MAX yield NaN if either side is. Comparisons yield 0 or 1 bytes.
- * float16 and bfloat16 only convert. */
+/* Operations by operand type. Integers wrap, shift counts count modulo the width, // and % round
+ * down, and give 0 for a divisor of 0. MIN and MAX yield NaN if either side is. Comparisons yield
+ * 0 or 1 bytes. float16 and bfloat16 only convert. */
 #define STK__ELEMENTWISE_LIST(X)                                                                   \
     X(ADD) X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX)                            \
     X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE)                                      \
@@ -24,8 +25,9 @@ enum stk__elementwise_op {
     STK__EW_N_OPS
 };
 
-/* Many values to one. SUM: int64/uint64 of integers, float32 and float64 of themselves, added as doubles in
- * eight lanes. MEAN: float32, or float64 of itself. AMIN and AMAX want at least one value. */
+/* Many values to one. SUM: int64/uint64 of integers, float32 and float64 of themselves, added as
+ * doubles in eight lanes. MEAN: float32, or float64 of itself. AMIN and AMAX want at least one
+ * value. ALL also takes integers: none is zero. */
 enum stk__reduce_op {
     STK__REDUCE_SUM,
     STK__REDUCE_MEAN,
@@ -37,7 +39,8 @@ enum stk__reduce_op {
 };
 
 /* a, b, c: operands; unary ones ignore b and c. SELECT: a is the condition. */
-typedef void (*stk__elementwise_fn)(void *dst, const void *a, const void *b, const void *c, size_t n);
+typedef void (*stk__elementwise_fn)(void *dst, const void *a, const void *b, const void *c,
+                                    size_t n);
 typedef void (*stk__reduce_fn)(void *dst, const void *src, size_t n);
 
 struct stk__elementwise_kernels {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_body.h: the loops of elementwise.h, compiled once per instruction set by the file that includes
- * this one and vectorised by the compiler. Kernels are named <operation>_<type>: add_u8, floordiv_i32, sqrt_f64,
- * convert_f32_i8. Nothing here depends on the width of a vector: sums have their lanes spelled out.
+/* elementwise_body.h: the loops of elementwise.h, compiled once per instruction set by the file
+ * that includes this one and vectorised by the compiler. Kernels are named <operation>_<type>:
+ * add_u8, floordiv_i32, sqrt_f64, convert_f32_i8. Nothing here depends on the width of a vector: sums
+ * have their lanes spelled out.
  */
 #include "kernel/elementwise.h"
 
@@ -180,7 +181,7 @@ static inline uint16_t half_of_bits(uint32_t bits)
         float value;
         uint32_t bits;
     } tiny = { .bits = rest < 0x38800000 ? rest : 0 };
-    tiny.value += 0.5f; /* the sum's last bit is worth 2^-24, half's smallest: the addition rounds */
+    tiny.value += 0.5f; /* its last bit is worth 2^-24, half's smallest: the addition rounds */
     uint32_t subnormal = tiny.bits - 0x3f000000;
     uint32_t normal = (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13;
     uint32_t nan = 0x7e00 | (rest >> 13 & 0x3ff);
@@ -200,16 +201,25 @@ UNARY(convert_f32_f16, uint16_t, uint32_t, half_of_bits(x))
 UNARY(convert_bf16_f32, uint32_t, uint16_t, (uint32_t)x << 16)
 UNARY(convert_f32_bf16, uint16_t, uint32_t, bfloat_of_bits(x))
 
-/* Reductions. Integer sums wrap, so their order is free; float sums have eight lanes. */
-#define REDUCE_INTEGER(s, T, Wide)                                                                 \
+/* Reductions. Integer sums wrap, so their order is free: 4096 values at a time in a type that holds
+ * the sum of as many. Float sums have eight lanes. */
+#define REDUCE_INTEGER(s, T, Part, Wide)                                                           \
     static uint64_t total_##s(const T *in, size_t n)                                               \
     {                                                                                              \
         uint64_t total = 0;                                                                        \
-        for (size_t i = 0; i < n; i++)                                                             \
-            total += (uint64_t)in[i];                                                              \
+        for (size_t i = 0; i < n;) {                                                               \
+            size_t end = n - i > 4096 ? i + 4096 : n;                                              \
+            Part part = 0;                                                                         \
+            for (; i < end; i++)                                                                   \
+                part += (Part)in[i];                                                               \
+            total += (uint64_t)part;                                                               \
+        }                                                                                          \
         return total;                                                                              \
     }                                                                                              \
-    static void sum_##s(void *dst, const void *src, size_t n) { *(uint64_t *)dst = total_##s(src, n); }\
+    static void sum_##s(void *dst, const void *src, size_t n)                                      \
+    {                                                                                              \
+        *(uint64_t *)dst = total_##s(src, n);                                                      \
+    }                                                                                              \
     static void mean_##s(void *dst, const void *src, size_t n)                                     \
     {                                                                                              \
         *(float *)dst = (float)((double)(Wide)total_##s(src, n) / (double)n);                      \
@@ -231,14 +241,14 @@ UNARY(convert_f32_bf16, uint16_t, uint32_t, bfloat_of_bits(x))
         *(T *)dst = best;                                                                          \
     }
 
-REDUCE_INTEGER(u8, uint8_t, uint64_t)
-REDUCE_INTEGER(i8, int8_t, int64_t)
-REDUCE_INTEGER(u16, uint16_t, uint64_t)
-REDUCE_INTEGER(i16, int16_t, int64_t)
-REDUCE_INTEGER(u32, uint32_t, uint64_t)
-REDUCE_INTEGER(i32, int32_t, int64_t)
-REDUCE_INTEGER(u64, uint64_t, uint64_t)
-REDUCE_INTEGER(i64, int64_t, int64_t)
+REDUCE_INTEGER(u8, uint8_t, uint32_t, uint64_t)
+REDUCE_INTEGER(i8, int8_t, int32_t, int64_t)
+REDUCE_INTEGER(u16, uint16_t, uint32_t, uint64_t)
+REDUCE_INTEGER(i16, int16_t, int32_t, int64_t)
+REDUCE_INTEGER(u32, uint32_t, uint64_t, uint64_t)
+REDUCE_INTEGER(i32, int32_t, int64_t, int64_t)
+REDUCE_INTEGER(u64, uint64_t, uint64_t, uint64_t)
+REDUCE_INTEGER(i64, int64_t, uint64_t, int64_t)
 
 enum { LANES = 8 };
 

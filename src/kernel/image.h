@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image.h: kernels on rows of an image. A row is width * channels values, interleaved.
  *
- * Nothing is read outside the rows given. dst and src do not overlap unless a kernel says so. Sums are taken
- * in the order of the taps, and a multiplication is rounded before its product is added, in every version.
+ * Nothing is read outside the rows given. dst and src do not overlap unless a kernel says so. Sums
+ * are taken in the order of the taps, and a multiplication is rounded before its product is added,
+ * in every version.
  */
 #pragma once
 #include <stdint.h>
 
-/* Where each value of an output row lies between two values of a source row; made by stk__lerp_row_init.
+/* Where each value of an output row lies between two values of a source row; made by
+ * stk__lerp_row_init.
  *
- * For uint8 sources the values of four outputs at a time are found in one window of 16 source bytes, or in two
- * of 8, and put in their lanes by a byte shuffle: lane = left | right << 16. Rows too short or too far
- * apart for that have window_bytes 0. */
+ * For uint8 sources the values of four outputs at a time are found in one window of 16 source
+ * bytes, or in two of 8, and put in their lanes by a byte shuffle: lane = left | right << 16. Rows
+ * too short or too far apart for that have window_bytes 0. */
 struct stk__lerp_row {
     int n, n_src, channels;      /* values; channels of them a pixel */
     const int32_t *left, *right; /* [n] */
@@ -70,7 +72,10 @@ void stk__image_fill_avx512(struct stk__image_kernels *kernels);
 void stk__reverse_pixels_scalar(uint8_t *dst, const uint8_t *src, int n, int pixel_bytes);
 
 /* One value, for every version's last few. */
-static inline float stk__lerp(float a, float b, float weight) { return a + (b - a) * weight; }
+static inline float stk__lerp(float a, float b, float weight)
+{
+    return a + (b - a) * weight;
+}
 
 static inline uint8_t stk__round_u8(float value)
 {
@@ -86,7 +91,8 @@ static inline int stk__taps_count(const struct stk__taps *taps, int i)
 }
 
 /* The sum of the taps of output pixel i for the channel src begins with; 0 without taps. */
-static inline float stk__sum_u8(const uint8_t *src, const struct stk__taps *taps, int i, int channels)
+static inline float stk__sum_u8(const uint8_t *src, const struct stk__taps *taps, int i,
+                                int channels)
 {
     const int32_t *index = taps->index + (int64_t)i * taps->span;
     const float *weight = taps->weight + (int64_t)i * taps->span;
@@ -97,7 +103,8 @@ static inline float stk__sum_u8(const uint8_t *src, const struct stk__taps *taps
     return sum;
 }
 
-static inline float stk__sum_f32(const float *src, const struct stk__taps *taps, int i, int channels)
+static inline float stk__sum_f32(const float *src, const struct stk__taps *taps, int i,
+                                 int channels)
 {
     const int32_t *index = taps->index + (int64_t)i * taps->span;
     const float *weight = taps->weight + (int64_t)i * taps->span;

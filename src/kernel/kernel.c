@@ -32,7 +32,8 @@ static void fill_avx512(struct stk__kernels *table)
 }
 #endif
 
-/* Even the functions that fill a table are compiled for its level: none above the machine's may be called. */
+/* Even the functions that fill a table are compiled for its level: none above the machine's may be
+ * called. */
 static void fill_all(void)
 {
     for (int level = 0; level <= (int)stk__cpu_best(); level++) {
@@ -52,4 +53,7 @@ const struct stk__kernels *stk__kernels_at(int cpu_level)
     return &tables[cpu_level];
 }
 
-const struct stk__kernels *stk__kernels(void) { return stk__kernels_at((int)stk__cpu_level()); }
+const struct stk__kernels *stk__kernels(void)
+{
+    return stk__kernels_at((int)stk__cpu_level());
+}

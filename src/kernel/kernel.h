@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.h: the table of inner loops for the instruction set in force.
  *
- * Kernels work on raw pointers, allocate nothing and cannot fail. Every version of one gives the same bits
- * (files are compiled without contraction and keep one order of operations), so which one ran never shows.
+ * Kernels work on raw pointers, allocate nothing and cannot fail. Every version of one gives the
+ * same bits (files are compiled without contraction and keep one order of operations), so which
+ * one ran never shows.
  */
 #pragma once
 #include "kernel/elementwise.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* permute.h: a keyed permutation of [0, count), one position at a time, in no memory.
  *
- * An alternating Feistel network of six rounds on the smallest number of bits b >= 2 that holds count values
- * (2^b >= count), walked until the result is inside. The high b/2 bits are L, the low b - b/2 bits are R,
- * both uint32_t:
+ * An alternating Feistel network of six rounds on the smallest number of bits b >= 2 that holds
+ * count values (2^b >= count), walked until the result is inside. The high b/2 bits are L, the low
+ * b - b/2 bits are R, both uint32_t:
  *
  *     k[i] = (uint32_t)stk__mix(key, i)
  *     even round:  L ^= F(R + k[i]) & maskL        odd round:  R ^= F(L + k[i]) & maskR

@@ -6,9 +6,9 @@
  *     area      source row ─sum_x──▶ row[r & 1] ─add_y─▶ output row (─mul─▶)
  *     triangle  source row ─add_y──▶ sum ─sum_x─▶ output row
  *
- * The order of passes is TensorFlow's, and with it every rounding. Taps of neighbouring output rows are
- * neighbouring source rows, so the two rows kept, one even and one odd, are all that is ever used again: a
- * source row goes through lerp_x or sum_x once.
+ * The order of passes is TensorFlow's, and with it every rounding. Taps of neighbouring output
+ * rows are neighbouring source rows, so the two rows kept, one even and one odd, are all that is
+ * ever used again: a source row goes through lerp_x or sum_x once.
  */
 #include "kernel/resize.h"
 
@@ -28,7 +28,10 @@ size_t stk__resize_row_values(const struct stk__resize *resize)
     return (size_t)width * (size_t)resize->channels;
 }
 
-static int out_values(const struct stk__resize *resize) { return resize->x->n_out * resize->channels; }
+static int out_values(const struct stk__resize *resize)
+{
+    return resize->x->n_out * resize->channels;
+}
 
 /* Source row r after its horizontal pass. */
 static const float *across(struct pass *pass, int r)
@@ -123,8 +126,9 @@ void stk__resize_image(const struct stk__resize *resize, const struct stk__image
                        const void *src, void *dst)
 {
     size_t src_row_values = (size_t)resize->x->n_in * (size_t)resize->channels;
-    struct pass pass = { resize, kernels, src, src_row_values * (resize->src_is_u8 ? 1 : 4),
-                         { -1, -1 } };
+    struct pass pass = {
+        resize, kernels, src, src_row_values * (resize->src_is_u8 ? 1 : 4), { -1, -1 }
+    };
     if (resize->kind == STK__NEAREST) {
         resize_nearest(&pass, dst);
         return;

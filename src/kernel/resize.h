@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All that one image needs; the taps belong to its size, the rows are work space. Values are uint8 or float32.
- * Nearest moves pixels as they are and uses neither rows nor affine; it needs equal dtypes. */
+/* All that one image needs; the taps belong to its size, the rows are work space. Values are uint8
+ * or float32. Nearest moves pixels as they are and uses neither rows nor affine; it needs equal
+ * dtypes. */
 struct stk__resize {
     enum stk__taps_kind kind;
     int channels;

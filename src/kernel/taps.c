@@ -6,9 +6,15 @@
 #include <math.h>
 #include <stdbool.h>
 
-static int clamp_index(int64_t index, int n) { return index < 0 ? 0 : index >= n ? n - 1 : (int)index; }
+static int clamp_index(int64_t index, int n)
+{
+    return index < 0 ? 0 : index >= n ? n - 1 : (int)index;
+}
 
-static float axis_scale(int n_in, int n_out) { return (float)n_in / (float)n_out; }
+static float axis_scale(int n_in, int n_out)
+{
+    return (float)n_in / (float)n_out;
+}
 
 static float triangle_radius(int n_in, int n_out)
 {
@@ -121,8 +127,14 @@ void stk__taps_init(struct stk__taps *taps, enum stk__taps_kind kind, int n_in, 
 
 enum { GROUP = 4 };
 
-static int min_int(int a, int b) { return a < b ? a : b; }
-static int max_int(int a, int b) { return a > b ? a : b; }
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
 
 static void set_lane(uint8_t *shuffle, int left, int right)
 {
@@ -207,9 +219,16 @@ void stk__lerp_row_init(struct stk__lerp_row *row, const struct stk__taps *taps,
             weight[at] = taps->weight[i];
         }
     }
-    *row = (struct stk__lerp_row){ .n = n, .n_src = taps->n_in * channels, .channels = channels,
-                                   .left = left, .right = right, .weight = weight,
-                                   .window = window, .shuffle = shuffle };
+    *row = (struct stk__lerp_row){
+        .n = n,
+        .n_src = taps->n_in * channels,
+        .channels = channels,
+        .left = left,
+        .right = right,
+        .weight = weight,
+        .window = window,
+        .shuffle = shuffle,
+    };
     if (wide_windows(row, window, shuffle))
         row->window_bytes = 16;
     else if (narrow_windows(row, window, shuffle))
@@ -226,7 +245,10 @@ static int affine_period(int channels)
     return period;
 }
 
-size_t stk__affine_bytes(int channels) { return (size_t)affine_period(channels) * 2 * sizeof(float); }
+size_t stk__affine_bytes(int channels)
+{
+    return (size_t)affine_period(channels) * 2 * sizeof(float);
+}
 
 void stk__affine_init(struct stk__affine *affine, const float *mul, const float *add, int channels,
                       void *memory)

@@ -3,7 +3,8 @@
  *
  * In float32, with scale = n_in / n_out:
  *     nearest   pixel min(floor((i + 0.5) * scale), n_in - 1)
- *     lerp      at = (i + 0.5) * scale - 0.5; pixels floor(at) and ceil(at) clamped, weight at - floor(at)
+ *     lerp      at = (i + 0.5) * scale - 0.5: pixels floor(at) and ceil(at), clamped to the image;
+ *               the second has the weight at - floor(at)
  *     area      the pixels that [i * scale, (i + 1) * scale) covers, weighted by how much of each
  *     triangle  pixels within max(scale, 1) of (i + 0.5) * scale, weights falling linearly, sum 1
  * Memory comes from the caller, aligned for float; everything points into it.

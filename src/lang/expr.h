@@ -3,13 +3,16 @@
  *
  *     map('y = x / 255; z = where(y > 0.5, y, 0)')        filter('label < 5')
  *
- * A register holds one value per element of a *domain*: a fixed shape, or the shape a shaped field has in the
- * row at hand. Instructions of one domain that follow each other form a loop, which runs over blocks of
- * block_values values that stay in L1; what only lives inside one loop is a LOCAL of that size. Reductions,
- * slices and the like work on whole rows, alone in a loop of their own.
+ * A register holds one value per element of a *domain*: a fixed shape, or the shape a shaped field
+ * has in the row at hand. Instructions of one domain that follow each other form a loop, which runs
+ * over blocks of block_values values that stay in L1; what only lives inside one loop is a LOCAL of
+ * that size. Reductions, slices and the like work on whole rows, alone in a loop of their own.
  *
- *     x ─COLUMN─┐                              loop 0, domain [224, 224, 3]:  r1 = convert x; r2 = div r1, r0
- *     255 ─CONST┴▶ r1 LOCAL ─▶ r2 OUT (y)      loop 1, rows:                  r3 = mean r2
+ *     y = cast(x, float32) / 255; m = mean(y)
+ *
+ *     loop 0, domain [224, 224, 3], by blocks:  LOCAL = convert COLUMN x
+ *                                               OUT y = div LOCAL, CONST 255
+ *     loop 1, by rows:                          OUT m = mean OUT y
  *
  * Programs are immutable and live in the arena they were compiled into; op/expr_run.h runs them.
  */
@@ -96,8 +99,8 @@ struct stk__expr_program {
     const struct stk__expr_loop *loop;
     const struct stk__expr_output *output;
     int block_values, n_slots;
-    int64_t block_rows;    /* rows at a time, so that FULL registers stay small; 1 with shaped fields */
-    size_t scratch_bytes;  /* per row: registers that are FULL, and shaped outputs by a rough guess */
+    int64_t block_rows;   /* at a time, so that FULL registers stay small; 1 with shaped fields */
+    size_t scratch_bytes; /* per row: FULL registers, and shaped outputs by a rough guess */
 };
 
 enum stk__expr_mode {
@@ -110,8 +113,8 @@ int stk__expr_compile(const char *text, const struct stk_type *type, enum stk__e
                       struct stk_arena *arena, const struct stk__expr_program **out,
                       struct stk_error *err);
 
-/* The program for one field: converted to dtype, if `scale` is not NULL after x * scale[0] + scale[1] in
- * float32. */
+/* The program for one field: converted to dtype, if `scale` is not NULL after
+ * x * scale[0] + scale[1] in float32. */
 int stk__expr_for_field(const struct stk_type *type, int field, int dtype, const double *scale,
                         struct stk_arena *arena, const struct stk__expr_program **out,
                         struct stk_error *err);

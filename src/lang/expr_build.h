@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_build.h: between the parser, the typing rules and the emitter of expressions.
  *
- * The parser calls a typing rule for every operator and function it has read; the rule checks its operands and
- * emits. After the first error (rc) everything returns at once and the values mean nothing.
+ * The parser calls a typing rule for every operator and function it has read; the rule checks its
+ * operands and emits. After the first error (rc) everything returns at once and the values mean
+ * nothing.
  */
 #pragma once
 #include "lang/expr.h"

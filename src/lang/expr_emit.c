@@ -157,7 +157,8 @@ int16_t stk__expr_convert(struct stk__expr_builder *b, int16_t reg, int dtype)
 
 /* ---- the program ---- */
 
-/* The register of an output: computed in place, unless it is an input, a constant or an output already. */
+/* The register of an output: computed in place, unless it is an input, a constant or an output
+ * already. */
 static int16_t place_output(struct stk__expr_builder *b, const struct stk__expr_value *x, int index)
 {
     int16_t reg = x->reg;

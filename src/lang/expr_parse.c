@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr_parse.c: the grammar of expressions. One pass: every rule is typed and emitted when it is read.
+/* expr_parse.c: the grammar of expressions. One pass: every rule is typed and emitted when read.
  *
  *     program := [statement] ((';' | newline) [statement])*      statement := [name '='] expr
- *     expr    := operators by precedence, as Python's: or, and, not, comparisons (which do not chain),
- *                |, ^, &, << >>, + -, * / // %, unary - ~, **
- *     primary := number | string | name | name '(' expr, … ')' | '(' expr ')' | primary '[' index ']'
+ *     expr    := operators by precedence, as Python's: or, and, not, comparisons (which do not
+ *                chain), |, ^, &, << >>, + -, * / // %, unary - ~, **
+ *     primary := number | string | name | name '(' expr, … ')' | '(' expr ')'
+ *              | primary '[' index ']'
  */
 #include "base/type.h"
 #include "lang/expr_build.h"

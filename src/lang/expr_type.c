@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr_type.c: what operators and functions accept, what they yield, and the cast to write where they do not.
+/* expr_type.c: what operators and functions accept, what they yield, and the cast to write where
+ * they do not.
  *
- *   literals      are weak: they take the other side's dtype (an integer any it fits, a real any float)
- *   widening      within unsigned, signed, float is implicit; float16 and bfloat16 meet only in float32
- *   int / int     is float32; everything else between kinds wants a cast
+ *   literals   are weak: they take the other side's dtype (integers any they fit, reals any float)
+ *   widening   within unsigned, signed, float is implicit; float16 and bfloat16 meet in float32
+ *   int / int  is float32; everything else between kinds wants a cast
  *   float16, bfloat16   compute in float32 and round after every operator
- *   shapes        are equal, or one is [], or one is [n] and the other ends in n
+ *   shapes     are equal, or one is [], or one is [n] and the other ends in n
  */
 #include "base/type.h"
 #include "lang/expr_build.h"

@@ -36,11 +36,16 @@ static int64_t rows_of(const struct stk_infer *inf)
     return is_full ? p->batch_size : -1;
 }
 
-/* Bytes and ragged fields stay what they are: their splits gain an entry per row. */
+/* Bytes and ragged fields stay what they are, with one row's values for each row of the batch. */
 static int stack(struct stk_field *field, int64_t n_rows, struct stk_error *err)
 {
-    if (field->kind == STK_BYTES || field->kind == STK_RAGGED)
+    if (field->flags & STK_FIELD_PACKED)
+        return stk_fail(err, STK_TYPE, "rows of the field '%s' differ in length, so it can be batched once; leave it "
+                        "out with select", field->name);
+    if (field->kind == STK_BYTES || field->kind == STK_RAGGED) {
+        field->flags |= STK_FIELD_PACKED;
         return STK_OK;
+    }
     if (field->rank == STK_MAX_RANK)
         return stk_fail(err, STK_TYPE,
                         "the field '%s' has %d dimensions already, the most there are", field->name,

@@ -12,7 +12,7 @@ struct center_crop {
 static const struct stk_param params[] = {
     STK_INT_ROW(center_crop, height, 0, 1, 1 << 20, STK_REQUIRED, "rows that are kept"),
     STK_INT_ROW(center_crop, width, 0, 1, 1 << 20, STK_REQUIRED, "columns that are kept"),
-    STK_TEXT_ROW(center_crop, field, NULL, STK_TAKES_NONE, "the image; none: the only one there is"),
+    STK_TEXT_ROW(center_crop, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),
     STK_ROWS_END,
 };
 
@@ -34,8 +34,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if ((field->shape[0] >= 0 && field->shape[0] < crop->height) ||
         (field->shape[1] >= 0 && field->shape[1] < crop->width))
         return stk_fail(err, STK_VALUE,
-                        "images of %lld x %lld pixels (height x width; -1: any) are smaller than the "
-                        "crop of %lld x %lld",
+                        "images of %lld x %lld (height x width; -1: any) are smaller than "
+                        "the crop of %lld x %lld",
                         (long long)field->shape[0], (long long)field->shape[1],
                         (long long)crop->height, (long long)crop->width);
     state->value_bytes = stk_dtype_bytes(field->dtype);
@@ -48,8 +48,10 @@ static void copy_middle(struct stk__picture from, struct stk__picture size, size
                         uint8_t *dst)
 {
     size_t pixel_bytes = (size_t)from.channels * value_bytes;
-    size_t row_bytes = (size_t)from.width * pixel_bytes, kept_bytes = (size_t)size.width * pixel_bytes;
-    size_t top = (size_t)(from.height - size.height) / 2, left = (size_t)(from.width - size.width) / 2;
+    size_t row_bytes = (size_t)from.width * pixel_bytes,
+           kept_bytes = (size_t)size.width * pixel_bytes;
+    size_t top = (size_t)(from.height - size.height) / 2,
+           left = (size_t)(from.width - size.width) / 2;
     const uint8_t *src = from.data + top * row_bytes + left * pixel_bytes;
     for (int32_t y = 0; y < size.height; y++, src += row_bytes, dst += kept_bytes)
         memcpy(dst, src, kept_bytes);
@@ -81,10 +83,11 @@ static int run(struct stk_rows *rows)
 }
 
 static const char doc[] =
-    "Keeps height x width pixels around the middle of an image of any dtype. What is cut off is halved\n"
-    "rounding down, so of an odd number the larger part goes at the bottom and on the right: the first row\n"
-    "kept is (image height - height) // 2, as in Keras; torchvision's CenterCrop starts one later where half\n"
-    "the difference is 1.5, 3.5 and so on. An image smaller than the crop is a bad row.\n"
+    "Keeps height x width pixels around the middle of an image of any dtype. What is cut off is\n"
+    "halved rounding down, so of an odd number the larger part goes at the bottom and on the\n"
+    "right: the first row kept is (image height - height) // 2, as in Keras; torchvision's\n"
+    "CenterCrop starts one later where half the difference is 1.5, 3.5 and so on. An image\n"
+    "smaller than the crop is a bad row.\n"
     "\n"
     "    files('*.jpg').decode().resize(256, 256).center_crop(224, 224)\n";
 

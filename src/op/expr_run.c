@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_run.c: runs a compiled expression over rows.
  *
- * Live rows are taken in runs, each in groups of block_rows; a group goes through the program's loops one
- * after the other, and a loop goes through its values in blocks, all its instructions on one block before the
- * next:
+ * Live rows are taken in runs, each in groups of block_rows; a group goes through the program's
+ * loops one after the other, and a loop goes through its values in blocks, all its instructions on
+ * one block before the next:
  *
  *     rows of the run   [ group 0 | group 1 | … ]
- *     loop over group   [ block | block | … ]  ×  instructions      fixed rows lie one behind the other
+ *     loop over group   [ block | block | … ]  ×  instructions
  */
 #include "op/expr_run.h"
 
@@ -28,7 +28,7 @@ struct run {
     size_t room[STK__EXPR_LIMIT];   /* by register: bytes at base, of FULL ones */
 };
 
-static uint8_t nothing[64]; /* stands for the values of empty rows; never written */
+static const uint8_t nothing[64]; /* stands for the values of empty rows */
 
 /* ---- elementwise ---- */
 
@@ -250,7 +250,7 @@ static void measure_domains(struct run *run)
 static uint8_t *span_values(struct run *run, const struct stk_span *span, size_t bytes)
 {
     if (!span->bytes || !span->data)
-        return nothing;
+        return (uint8_t *)nothing;
     if ((uintptr_t)span->data % bytes == 0)
         return span->data;
     uint8_t *copy = stk_rows_alloc(run->rows, span->bytes);
@@ -304,7 +304,7 @@ static int bind(struct run *run)
 static int prepare(struct run *run)
 {
     const struct stk__expr_program *program = run->program;
-    uint8_t *slots = nothing;
+    uint8_t *slots = (uint8_t *)nothing;
     if (program->n_slots)
         slots = stk_rows_alloc(run->rows, (size_t)program->n_slots * STK__EXPR_BLOCK_BYTES);
     if (!slots)
@@ -356,6 +356,21 @@ static int run_group(struct run *run)
     return rc;
 }
 
+/* How many of the first n rows are live before one that is not. */
+static int count_live(const uint8_t *mask, int n)
+{
+    int live = 0;
+    uint64_t eight;
+    for (; live + 8 <= n; live += 8) {
+        memcpy(&eight, mask + live, sizeof eight);
+        if (eight) /* STK_LIVE is 0 */
+            break;
+    }
+    while (live < n && mask[live] == STK_LIVE)
+        live++;
+    return live;
+}
+
 int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows,
                   struct stk_column *out)
 {
@@ -367,13 +382,13 @@ int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows
     int rc = prepare(&run);
     int64_t block_rows = is_dense(&run) ? program->block_rows : 1;
     for (int row = 0; row < rows->n && !rc; row += run.n) {
-        run.n = 1;
-        if (rows->mask[row] != STK_LIVE)
-            continue;
-        while (row + run.n < rows->n && run.n < block_rows && rows->mask[row + run.n] == STK_LIVE)
-            run.n++;
+        int64_t left = rows->n - row;
+        run.n = count_live(rows->mask + row, (int)(left < block_rows ? left : block_rows));
         run.row = row;
-        rc = run_group(&run);
+        if (run.n)
+            rc = run_group(&run);
+        else
+            run.n = 1; /* a row to step over */
     }
     return rc;
 }

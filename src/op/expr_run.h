@@ -3,8 +3,8 @@
 #pragma once
 #include "lang/expr.h"
 
-/* Writes the program's outputs to out[output.to]. Rows that are not live are left alone; rows that cannot be
- * computed are marked bad. 0 or STK_MEMORY. */
+/* Writes the program's outputs to out[output.to]. Rows that are not live are left alone; rows that
+ * cannot be computed are marked bad. 0 or STK_MEMORY. */
 int stk__expr_run(const struct stk__expr_program *program, struct stk_rows *rows,
                   struct stk_column *out);
 

@@ -23,7 +23,7 @@ static const struct stk_param params[] = {
     STK_REAL_ROW(flip, probability, 1, 0, 1, 0, "share of the images that are flipped"),
     STK_INT_ROW(flip, seed, STK_NONE, STK__INT_LO, STK__INT_HI, STK_TAKES_NONE,
                 "mixed with the run's seed; none is 0"),
-    STK_TEXT_ROW(flip, field, NULL, STK_TAKES_NONE, "the image; none: the only one there is"),
+    STK_TEXT_ROW(flip, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),
     STK_ROWS_END,
 };
 
@@ -106,15 +106,17 @@ static int run(struct stk_rows *rows)
 }
 
 static const char doc[] =
-    "Mirrors images of any dtype. With a probability below 1 each image is flipped or left as it is by\n"
-    "chance; which ones depends on the seeds, the epoch and the image alone, not on workers or batches.\n"
-    "With axis=both an image is turned by half a circle or not at all; for independent flips write two.\n"
+    "Mirrors images of any dtype. With a probability below 1 each image is flipped or left as\n"
+    "it is by chance; which ones depends on the seeds, the epoch and the image alone, not on\n"
+    "workers or batches. With axis=both an image is turned by half a circle or not at all; for\n"
+    "independent flips write two.\n"
     "\n"
     "    files('*.jpg').decode().flip()\n"
     "    files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)\n";
 
 const struct stk_op stk__op_flip = {
-    .decl = { "flip", 1, "Mirror images, all or some by chance.", doc, params, sizeof(struct flip) },
+    .decl = { "flip", 1, "Mirror images, all or some by chance.", doc, params,
+              sizeof(struct flip) },
     .flags = STK_OP_RANDOM,
     .infer = infer,
     .row = { .run = run },

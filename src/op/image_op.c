@@ -16,8 +16,9 @@ int stk__image_infer(struct stk_infer *inf, const char *name,
                      bool (*fits)(const struct stk_field *), int *field, struct stk_error *err)
 {
     struct stk_error local;
-    const char *what = fits == stk__is_image ? "an image [height, width, channels]"
-                                             : "an image [height, width, channels] of uint8 or float32";
+    const char *what = "an image [height, width, channels]";
+    if (fits == stk__is_image_u8_f32)
+        what = "an image [height, width, channels] of uint8 or float32";
     *field = stk_infer_pick(inf, name, fits, what, err ? err : &local);
     if (*field < 0)
         return err ? err->code : local.code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_op.h: what ops on images [height, width, channels] share: the field they work on, and a row of it.
- * The field has the same place in input and output. */
+/* image_op.h: what ops on images [height, width, channels] share: the field they work on, and a
+ * row of it. The field has the same place in input and output. */
 #pragma once
 #include <stoker/op.h>
 

@@ -33,7 +33,7 @@ static const struct stk_param params[] = {
     STK_NUMBERS_ROW(normalize, std, NULL, 1, 4096, STK_TAKES_NONE,
                     "standard deviation of each channel, or one number; none: 1, or the preset's"),
     STK_CHOICE_ROW(normalize, scale, scale_names, SCALE_AUTO, 0,
-                   "byte: values are divided by 255 first; raw: they are not; auto: if they were uint8"),
+                   "byte: divide by 255 first; raw: do not; auto: if the values were uint8"),
     STK_TEXT_ROW(normalize, field, NULL, STK_TAKES_NONE, "the field; none: the only one that fits"),
     STK_ROWS_END,
 };
@@ -74,18 +74,19 @@ static int check(const struct normalize *normalize, const struct constants *all,
                  struct stk_error *err)
 {
     if (normalize->mean.choice >= 0 && normalize->std.n)
-        return stk_fail(err, STK_VALUE, "'%s' brings its own std; leave std out, or give mean as numbers",
+        return stk_fail(err, STK_VALUE,
+                        "'%s' brings its own std; leave std out or give mean as numbers",
                         preset_names[normalize->mean.choice]);
     if (channels < 1)
         return stk_fail(err, STK_TYPE,
                         "the number of channels must be known: the last dimension differs between "
                         "elements; say how many, e.g. decode(channels=3)");
     if (all->n_mean != 1 && all->n_mean != channels)
-        return stk_fail(err, STK_VALUE, "mean has %d numbers, but there are %lld channels", all->n_mean,
-                        (long long)channels);
+        return stk_fail(err, STK_VALUE, "mean has %d numbers, but there are %lld channels",
+                        all->n_mean, (long long)channels);
     if (all->n_std != 1 && all->n_std != channels)
-        return stk_fail(err, STK_VALUE, "std has %d numbers, but there are %lld channels", all->n_std,
-                        (long long)channels);
+        return stk_fail(err, STK_VALUE, "std has %d numbers, but there are %lld channels",
+                        all->n_std, (long long)channels);
     for (int i = 0; i < all->n_std; i++) {
         if (!(fabs(all->std[i]) >= FLT_MIN))
             return stk_fail(err, STK_VALUE, "std must not be 0");
@@ -100,7 +101,8 @@ static bool is_byte_scaled(const struct normalize *normalize, const struct stk_f
     return field->dtype == STK_U8 || field->flags & STK_FIELD_255;
 }
 
-/* (x / divisor - mean) / std = x * (1 / (divisor * std)) + (-mean / std), each rounded to float32 once. */
+/* (x / divisor - mean) / std = x * (1 / (divisor * std)) + (-mean / std), each rounded to float32
+ * once. */
 static int make_affine(struct stk_infer *inf, struct state *state, const struct constants *all,
                        double divisor)
 {
@@ -170,7 +172,8 @@ static struct cell shaped_cell(struct stk_rows *rows, int field, int row)
         n *= (size_t)in->dims[at + d];
     }
     float *dst = stk_rows_alloc(rows, n * sizeof *dst);
-    out->span[row] = (struct stk_span){ .data = (uint8_t *)dst, .bytes = dst ? n * sizeof *dst : 0 };
+    out->span[row] =
+        (struct stk_span){ .data = (uint8_t *)dst, .bytes = dst ? n * sizeof *dst : 0 };
     return (struct cell){ in->span[row].data, dst, (int64_t)n };
 }
 
@@ -195,21 +198,23 @@ static int run(struct stk_rows *rows)
 }
 
 static const char doc[] =
-    "Gives float32 (value - mean) / std for each channel, which is the last dimension. Means and deviations\n"
-    "are for values from 0 to 1, so with scale=auto what was uint8 is divided by 255 first: uint8 itself,\n"
-    "and the floats that resize makes of it, also after center_crop and flip. Other floats are taken as\n"
-    "they are; so are all values with scale=raw, and with scale=byte all are divided.\n"
+    "Gives float32 (value - mean) / std for each channel, which is the last dimension. Means\n"
+    "and deviations are for values from 0 to 1, so with scale=auto what was uint8 is divided by\n"
+    "255 first: uint8 itself, and the floats that resize makes of it, also after center_crop\n"
+    "and flip. Other floats are taken as they are; so are all values with scale=raw, and with\n"
+    "scale=byte all are divided.\n"
     "\n"
-    "imagenet is mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] and needs three channels; unit only\n"
-    "divides, to 0..1; symmetric is mean 0.5, std 0.5: -1..1. A value costs one multiplication and one\n"
-    "addition in float32: x * (1 / (255 * std)) + (-mean / std), the constants rounded once.\n"
+    "imagenet is mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] and needs three\n"
+    "channels; unit only divides, to 0..1; symmetric is mean 0.5, std 0.5: -1..1. A value costs\n"
+    "one multiplication and one addition in float32: x * (1 / (255 * std)) + (-mean / std), the\n"
+    "constants rounded once.\n"
     "\n"
     "    files('*.jpg').decode().resize(224, 224).normalize('imagenet')\n"
     "    files('*.jpg').decode().normalize([123.7, 116.8, 103.9], [58.4, 57.1, 57.4], scale=raw)\n";
 
 const struct stk_op stk__op_normalize = {
-    .decl = { "normalize", 1, "Subtract a mean and divide by a deviation, per channel.", doc, params,
-              sizeof(struct normalize) },
+    .decl = { "normalize", 1, "Subtract a mean and divide by a deviation, per channel.", doc,
+              params, sizeof(struct normalize) },
     .infer = infer,
     .row = { .run = run },
 };

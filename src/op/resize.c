@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c: images to one size, bit for bit as tf.image.resize of TensorFlow 2.
  *
- * What depends on an image's size alone (its taps) is kept per worker for the sizes seen last, so that a run
- * over images of a few sizes prepares each once.
+ * What depends on an image's size alone (its taps) is kept per worker for the sizes seen last, so
+ * that a run over images of a few sizes prepares each once.
  */
 #include "kernel/resize.h"
 
@@ -33,10 +33,10 @@ static const struct stk_param params[] = {
     STK_INT_ROW(resize, width, 0, 1, MAX_SIDE, STK_REQUIRED, "columns of the result"),
     STK_CHOICE_ROW(resize, method, method_names, BILINEAR, 0,
                    "bilinear, nearest, or area: the mean of the pixels covered"),
-    STK_BOOL_ROW(resize, antialias, false, 0, "bilinear: average over all source pixels when shrinking"),
+    STK_BOOL_ROW(resize, antialias, false, 0, "bilinear: average over all pixels when shrinking"),
     STK_CHOICE_ROW(resize, dtype, dtype_names, DTYPE_AUTO, 0,
                    "float32, keep (rounded to uint8), or auto: keep for nearest, else float32"),
-    STK_TEXT_ROW(resize, field, NULL, STK_TAKES_NONE, "the image; none: the only one there is"),
+    STK_TEXT_ROW(resize, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),
     STK_ROWS_END,
 };
 
@@ -195,8 +195,8 @@ static bool is_possible(struct stk_rows *rows, int row, struct stk__picture from
         stk_rows_fail(rows, row, STK_DATA, "the image is empty: %d x %d pixels of %d channels",
                       from.height, from.width, from.channels);
     else if (width * from.channels > MAX_ROW_VALUES)
-        stk_rows_fail(rows, row, STK_DATA, "rows of %lld x %d values are too long", (long long)width,
-                      from.channels);
+        stk_rows_fail(rows, row, STK_DATA, "rows of %lld x %d values are too long",
+                      (long long)width, from.channels);
     else
         return true;
     return false;
@@ -222,15 +222,20 @@ static int resize_row(struct stk_rows *rows, int row, struct stk__picture from)
     const struct state *state = rows->state;
     struct worker *worker = rows->thread;
     struct stk__picture size = { NULL, (int32_t)call->height, (int32_t)call->width, from.channels };
-    struct axis across = { from.width, size.width, from.channels }, down = { from.height, size.height, 0 };
+    struct axis across = { from.width, size.width, from.channels };
+    struct axis down = { from.height, size.height, 0 };
     struct slot *x = get_slot(worker, worker->x, state->kind, across);
     struct slot *y = get_slot(worker, worker->y, state->kind, down);
     void *dst = stk__picture_put(rows, state->field, row, size);
     if (!x || !y || !dst)
         return STK_MEMORY;
-    struct stk__resize resize = { .kind = state->kind, .channels = from.channels,
-                                  .src_is_u8 = state->src_is_u8, .dst_is_u8 = state->dst_is_u8,
-                                  .x = &x->taps, .y = &y->taps, .lerp_x = &x->row };
+    struct stk__resize resize = { .kind = state->kind,
+                                  .channels = from.channels,
+                                  .src_is_u8 = state->src_is_u8,
+                                  .dst_is_u8 = state->dst_is_u8,
+                                  .x = &x->taps,
+                                  .y = &y->taps,
+                                  .lerp_x = &x->row };
     if (state->kind == STK__NEAREST && state->src_is_u8 && !state->dst_is_u8)
         return nearest_to_floats(rows, &resize, from.data, dst);
     if (!get_rows(worker, &resize))
@@ -257,10 +262,11 @@ static int run(struct stk_rows *rows)
 
 static const char doc[] =
     "Resizes uint8 or float32 images to height x width with the results of tf.image.resize in\n"
-    "TensorFlow 2, bit for bit on the CPU: pixel centres at halves, no antialiasing unless asked for, and\n"
-    "float32 that is not rounded, from 0 to 255 for uint8. As there, nearest keeps the dtype and ignores\n"
-    "antialias, and area always averages. dtype=keep gives uint8 for uint8: the value plus 0.5 in float32,\n"
-    "cut off and limited to 0..255. The result is the same on every processor.\n"
+    "TensorFlow 2, bit for bit on the CPU: pixel centres at halves, no antialiasing unless\n"
+    "asked for, and float32 that is not rounded, from 0 to 255 for uint8. As there, nearest\n"
+    "keeps the dtype and ignores antialias, and area always averages. dtype=keep gives uint8\n"
+    "for uint8: the value plus 0.5 in float32, cut off and limited to 0..255. The result is the\n"
+    "same on every processor.\n"
     "\n"
     "    files('*.jpg').decode().resize(224, 224).scale(1/255)\n"
     "    files('*.jpg').decode().resize(224, 224, antialias=true, dtype=keep)\n";

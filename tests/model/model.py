@@ -217,8 +217,8 @@ def op_cast(node, path, dtype, field=None):
     return each_good_row(node, path, change)
 
 
-def op_scale(node, path, factor, offset=0.0, field=None):
-    """x * factor + offset in float32, each operation rounded."""
+def op_scale(node, path, factor, offset=0, field=None, dtype="float32"):
+    """x * factor + offset in float32, each operation rounded; then a cast."""
     f32 = expression.round_float32
 
     def change(fields):
@@ -226,7 +226,7 @@ def op_scale(node, path, factor, offset=0.0, field=None):
         data = expression.each(
             lambda x: f32(f32(f32(x) * f32(factor)) + f32(offset)), fields[target].data
         )
-        return {**fields, target: Value("float32", data)}
+        return {**fields, target: expression.convert(Value("float32", data), dtype)}
 
     return each_good_row(node, path, change)
 

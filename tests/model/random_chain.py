@@ -36,7 +36,9 @@ class Draft:
     """A chain that is being written."""
 
     text: str
-    fields: dict = field(default_factory=dict)  # name → int, real, vector, bool, bytes, ragged
+    fields: dict = field(
+        default_factory=dict
+    )  # name → int, real, vector, narrow, bool, bytes, ragged
     n: int = 0  # at most so many rows
     is_indexed: bool = True
     is_batched: bool = False
@@ -187,6 +189,8 @@ class Maker:
         if not numbers or pick.random() < 0.2:
             return self.reshape(draft)
         name = pick.choice(numbers)
+        if pick.random() < 0.3:
+            return self.convert(draft, name)
         if draft.fields[name] == "vector":
             new, kind, text = name, "vector", f"{name} * 3 - 1"
         elif draft.fields[name] == "int":
@@ -211,6 +215,23 @@ class Maker:
             )
         draft.fields[new] = kind
         draft.then(f"map('{new} = {text}')")
+
+    def convert(self, draft, name):
+        """cast or scale; what becomes narrow is not computed with any more."""
+        kind = draft.fields[name]
+        to, text = self.random.choice(
+            [
+                ("real", f"cast(float32, {name})"),
+                ("int", f"cast(int64, {name})"),
+                ("narrow", f"cast(uint8, {name})"),
+                ("narrow", f"cast(int16, field={name})"),
+                ("narrow", f"cast(float64, {name})"),
+                ("real", f"scale(1/255, field={name})"),
+                ("narrow", f"scale(0.5, -3, {name}, dtype=int8)"),
+            ]
+        )
+        draft.then(text)
+        draft.fields[name] = "narrow" if kind == "vector" else to
 
     def reshape(self, draft):
         """Fields come, go and change their names or types."""

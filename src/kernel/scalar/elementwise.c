@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.c: the portable elementwise kernels, and those that go through the C library, which every
- * instruction set shares so that their bits cannot differ.
+/* elementwise.c: the portable elementwise kernels, and those that go through the C library, which
+ * every instruction set shares so that their bits cannot differ.
  */
 #include "kernel/elementwise_body.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.c: the kernels on image rows in plain C; what every other version must equal bit for bit. */
+/* image.c: the kernels on image rows in plain C. Every other version equals it bit for bit. */
 #include "kernel/image.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ static void lerp_x_f32_scalar(float *dst, const float *src, const struct stk__le
         dst[i] = stk__lerp(src[row->left[i]], src[row->right[i]], row->weight[i]);
 }
 
-static void lerp_y_f32_scalar(float *dst, const float *top, const float *bottom, float weight, int n)
+static void lerp_y_f32_scalar(float *dst, const float *top, const float *bottom, float weight,
+                              int n)
 {
     for (int i = 0; i < n; i++)
         dst[i] = stk__lerp(top[i], bottom[i], weight);
@@ -31,7 +32,8 @@ static void sum_x_u8_scalar(float *dst, const uint8_t *src, const struct stk__ta
     }
 }
 
-static void sum_x_f32_scalar(float *dst, const float *src, const struct stk__taps *taps, int channels)
+static void sum_x_f32_scalar(float *dst, const float *src, const struct stk__taps *taps,
+                             int channels)
 {
     for (int i = 0; i < taps->n_out; i++) {
         for (int c = 0; c < channels; c++)
@@ -90,25 +92,30 @@ static inline void pick(uint8_t *dst, const uint8_t *src, const int32_t *index, 
         memcpy(dst + (size_t)i * bytes, src + (size_t)index[i] * bytes, bytes);
 }
 
-/* The usual pixel sizes as constants, so that memcpy becomes moves. */
-#define BY_PIXEL_BYTES(pixel_bytes, call, ...)                                                     \
-    switch (pixel_bytes) {                                                                         \
-    case 1: call(__VA_ARGS__, 1); break;                                                           \
-    case 3: call(__VA_ARGS__, 3); break;                                                           \
-    case 4: call(__VA_ARGS__, 4); break;                                                           \
-    case 12: call(__VA_ARGS__, 12); break;                                                         \
-    default: call(__VA_ARGS__, (size_t)pixel_bytes);                                               \
-    }
-
+/* The usual pixel sizes are constants, so that memcpy becomes moves. */
 void stk__reverse_pixels_scalar(uint8_t *dst, const uint8_t *src, int n, int pixel_bytes)
 {
-    BY_PIXEL_BYTES(pixel_bytes, reverse, dst, src, n)
+    if (pixel_bytes == 1)
+        reverse(dst, src, n, 1);
+    else if (pixel_bytes == 3)
+        reverse(dst, src, n, 3);
+    else if (pixel_bytes == 12)
+        reverse(dst, src, n, 12);
+    else
+        reverse(dst, src, n, (size_t)pixel_bytes);
 }
 
 static void pick_pixels_scalar(uint8_t *dst, const uint8_t *src, const int32_t *index, int n,
                                int pixel_bytes)
 {
-    BY_PIXEL_BYTES(pixel_bytes, pick, dst, src, index, n)
+    if (pixel_bytes == 1)
+        pick(dst, src, index, n, 1);
+    else if (pixel_bytes == 3)
+        pick(dst, src, index, n, 3);
+    else if (pixel_bytes == 12)
+        pick(dst, src, index, n, 12);
+    else
+        pick(dst, src, index, n, (size_t)pixel_bytes);
 }
 
 void stk__image_fill_scalar(struct stk__image_kernels *kernels)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_avx2.c: the kernels on image rows for AVX2. No fused multiply-add: its bits would differ. What a loop
- * needs of a struct is copied out first, since a vector store may alias anything. */
+/* image_avx2.c: the kernels on image rows for AVX2. No fused multiply-add: its bits would differ.
+ * What a loop needs of a struct is copied out first, since a vector store may alias anything. */
 #include "kernel/image.h"
 
 #include <immintrin.h>
@@ -8,7 +8,8 @@
 
 /* ---- lerp ---- */
 
-/* Eight values whose lanes hold left | right << 16. The difference is exact in integers and in floats. */
+/* Eight values whose lanes hold left | right << 16. The difference is exact in integers and in
+ * floats. */
 static inline void lerp_lanes(float *dst, __m256i lanes, const float *weight)
 {
     const __m256i right_minus_left = _mm256_set1_epi32(0x0001ffff);
@@ -70,8 +71,8 @@ static void lerp_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__ler
         dst[i] = stk__lerp(src[row->left[i]], src[row->right[i]], row->weight[i]);
 }
 
-/* Pixels of three or four channels as vectors of four. Three channels read and write one value too many, so
- * the last pixels are left to plain code. */
+/* Pixels of three or four channels as vectors of four. Three channels read and write one value too
+ * many, so the last pixels are left to plain code. */
 static int lerp_x_pixels(float *dst, const float *src, const struct stk__lerp_row *row)
 {
     const int32_t *left = row->left, *right = row->right;
@@ -127,7 +128,8 @@ static int n_vector_pixels(const struct stk__taps *taps, int channels)
     return n;
 }
 
-static void sum_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__taps *taps, int channels)
+static void sum_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__taps *taps,
+                          int channels)
 {
     const int32_t *index = taps->index, *count = taps->count;
     const float *weight = taps->weight;
@@ -225,7 +227,8 @@ static void affine_u8_avx2(float *dst, const uint8_t *src, int64_t n,
     for (; n >= period; n -= period, src += period, dst += period) {
         for (int k = 0; k < period; k += 16) {
             _mm256_storeu_ps(dst + k, affine_8(load_8_u8(src + k), mul + k, add + k));
-            _mm256_storeu_ps(dst + k + 8, affine_8(load_8_u8(src + k + 8), mul + k + 8, add + k + 8));
+            _mm256_storeu_ps(dst + k + 8,
+                             affine_8(load_8_u8(src + k + 8), mul + k + 8, add + k + 8));
         }
     }
     for (int k = 0; k < n; k++)
@@ -270,8 +273,9 @@ static void round_u8_avx2(uint8_t *dst, const float *src, int n)
 
 /* ---- pixels ---- */
 
-/* As many whole pixels as 16 bytes hold are turned at a time; the bytes written behind them are overwritten
- * by the next step. Pixels of which there are not two in 16 bytes, and the last ones, go one by one. */
+/* As many whole pixels as 16 bytes hold are turned at a time; the bytes written behind them are
+ * overwritten by the next step. Pixels of which there are not two in 16 bytes, and the last ones,
+ * go one by one. */
 static void reverse_pixels_avx2(uint8_t *dst, const uint8_t *src, int n, int pixel_bytes)
 {
     int n_step = pixel_bytes <= 8 ? 16 / pixel_bytes : 0, step_bytes = n_step * pixel_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_avx512.c: the kernels on image rows where sixteen lanes pay. Mirrors image_avx2.c; the last values of
- * a row go through the same code under a mask. */
+/* image_avx512.c: the kernels on image rows where sixteen lanes pay. Mirrors image_avx2.c; the
+ * last values of a row go through the same code under a mask. */
 #include "kernel/image.h"
 
 #include <immintrin.h>
@@ -11,7 +11,8 @@ static inline __mmask16 lanes_left(int64_t n, int64_t i)
     return n - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (n - i)) - 1);
 }
 
-static void lerp_y_f32_avx512(float *dst, const float *top, const float *bottom, float weight, int n)
+static void lerp_y_f32_avx512(float *dst, const float *top, const float *bottom, float weight,
+                              int n)
 {
     const __m512 w = _mm512_set1_ps(weight);
     for (int i = 0; i < n; i += 16) {

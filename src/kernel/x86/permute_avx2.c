@@ -19,7 +19,8 @@ static inline __m256i feistel(__m256i half, __m256i other, uint32_t key, __m256i
     return _mm256_xor_si256(half, _mm256_and_si256(f, mask));
 }
 
-/* The low halves of eight words: the first four words' in the even lanes, the others' in the odd lanes. */
+/* The low halves of eight words: the first four words' in the even lanes, the others' in the odd
+ * lanes. */
 static inline __m256i pack(__m256i a, __m256i b)
 {
     return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* permute_avx512.c: the keyed permutation, sixteen 32-bit halves at a time. Mirrors permute_avx2.c. */
+/* permute_avx512.c: the keyed permutation, sixteen 32-bit halves at a time. Mirrors
+ * permute_avx2.c. */
 #include "kernel/x86/permute_walk.h"
 
 #include <immintrin.h>
@@ -19,7 +20,8 @@ static inline __m512i feistel(__m512i half, __m512i other, uint32_t key, __m512i
     return _mm512_xor_si512(half, _mm512_and_si512(f, mask));
 }
 
-/* The low halves of sixteen words: the first eight words' in the even lanes, the others' in the odd. */
+/* The low halves of sixteen words: the first eight words' in the even lanes, the others' in the
+ * odd. */
 static inline __m512i pack(__m512i a, __m512i b)
 {
     return _mm512_mask_blend_epi32(0xaaaa, a, _mm512_slli_epi64(b, 32));

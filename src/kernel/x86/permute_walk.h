@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* permute_walk.h: cycle walking for vector versions of permute.
  *
- * A vector that waits for its slowest lane would redo all of them. So a block is encrypted once from end to
- * end; the positions that came out above count are gathered, encrypted again as a dense array, and put
- * back, until none is left. Each pass shrinks the rest by at least about a half.
+ * A vector that waits for its slowest lane would redo all of them. So a block is encrypted once
+ * from end to end; the positions that came out above count are gathered, encrypted again as a
+ * dense array, and put back, until none is left. Each pass shrinks the rest by at least about a
+ * half.
  */
 #pragma once
 #include "kernel/permute.h"

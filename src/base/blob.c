@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blob.c: packing rows of different lengths. */
+#include "base/blob.h"
+
+#include <string.h>
+
+static size_t head_bytes(int64_t n) { return (((size_t)n + 2) * sizeof(int64_t) + 63) / 64 * 64; }
+
+size_t stk__blob_unit(const struct stk_field *field)
+{
+    size_t bytes = stk_dtype_bytes(field->dtype);
+    for (int d = 1; d < field->rank; d++)
+        bytes *= (size_t)field->shape[d];
+    return field->kind == STK_BYTES ? 1 : bytes;
+}
+
+struct stk__blob stk__blob_open(uint8_t *packed)
+{
+    int64_t *head = (int64_t *)(void *)packed;
+    return (struct stk__blob){ head[0], head + 1, packed + head_bytes(head[0]) };
+}
+
+struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n, size_t unit)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += span[i].bytes;
+    struct stk_buffer *buffer = stk__buffer_new(pool, head_bytes(n) + bytes);
+    if (!buffer)
+        return NULL;
+    *(int64_t *)(void *)buffer->data = n;
+    struct stk__blob blob = stk__blob_open(buffer->data);
+    size_t used = 0;
+    for (int i = 0; i < n; i++) {
+        blob.splits[i] = (int64_t)(used / unit);
+        if (span[i].bytes)
+            memcpy(blob.data + used, span[i].data, span[i].bytes);
+        used += span[i].bytes;
+    }
+    blob.splits[n] = (int64_t)(used / unit);
+    return buffer;
+}
