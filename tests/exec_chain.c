@@ -277,14 +277,14 @@ static struct call *add_batch(struct chain *chain, struct call *c)
         bool fits = c->most * count <= CHAIN_ROWS;
         c = add(chain, c, fits ? CALL_REPEAT : CALL_PREFETCH, fits ? count : between(-1, 4), 0);
     }
-    if (has_bytes(c) || one_in(2))
+    if (one_in(2))
         return c;
     for (int i = (int)random_below(3); i > 0; i--) {
         enum { NO_MORE = MAX_CALLS - 12 };
         if (chain->n_calls < NO_MORE)
             c = one_in(3) ? add_row_call(chain, c) : add_order_call(chain, c);
     }
-    if (one_in(6))
+    if (one_in(6) && !has_bytes(c))
         c = add(chain, c, CALL_BATCH, one_in(3) ? between(1, 3) : 1, 0);
     return c;
 }
@@ -344,12 +344,35 @@ static struct call *make_any(struct chain *chain)
     return one_in(40) ? add(chain, c, CALL_REPEAT, -1, 0) : c;
 }
 
+const struct call *chain_final_batch(const struct chain *chain)
+{
+    const struct call *c = chain->root;
+    while (c->kind == CALL_PREFETCH || c->kind == CALL_REPEAT || c->kind == CALL_TAKE || c->kind == CALL_SKIP ||
+           c->kind == CALL_SHARD)
+        c = c->input[0];
+    return c->kind == CALL_BATCH ? c : NULL;
+}
+
+const struct call *chain_inner_judge(const struct chain *chain)
+{
+    const struct call *c = chain_final_batch(chain) ? NULL : chain->root;
+    while (c && c->kind != CALL_BATCH)
+        c = c->n_inputs == 1 ? c->input[0] : NULL;
+    return c;
+}
+
+bool chain_is_cut_short(const struct chain *chain)
+{
+    const struct call *judge = chain_inner_judge(chain);
+    bool found = false;
+    for (const struct call *c = chain->root; judge && c != judge; c = c->input[0])
+        found |= (c->kind == CALL_TAKE && c->a >= 0) || (c->kind == CALL_SKIP && c->a < 0);
+    return found;
+}
+
 static void set_options(struct chain *chain)
 {
-    const struct call *judged = chain->root;
-    while (judged->kind == CALL_PREFETCH || judged->kind == CALL_REPEAT)
-        judged = judged->input[0];
-    judged = judged->kind == CALL_BATCH ? judged->input[0] : chain->root;
+    const struct call *batch = chain_final_batch(chain), *judged = batch ? batch->input[0] : chain->root;
     chain->seed = between(0, 3);
     chain->epochs = between(1, 4);
     chain->world = between(1, 3);
@@ -357,6 +380,8 @@ static void set_options(struct chain *chain)
     bool may_replace = judged->class == STK_INDEXED && judged->most < ENDLESS;
     chain->on_error = one_in(5) ? STK__FAIL : may_replace && one_in(3) ? STK__REPLACE : STK__SKIP;
     chain->max_errors = one_in(3) ? (double)between(0, 20) : one_in(4) ? (double)between(1, 9) / 20 : DBL_MAX;
+    if (chain_is_cut_short(chain))
+        chain->max_errors = DBL_MAX;
 }
 
 /* ---- text ---- */

@@ -48,3 +48,10 @@ uint64_t random_below(uint64_t n);
 bool one_in(uint64_t n);
 
 void chain_make(struct chain *chain);
+
+/* The batch whose rows the batcher makes, and the one that judges rows before other ops; NULL for none. */
+const struct call *chain_final_batch(const struct chain *chain);
+const struct call *chain_inner_judge(const struct chain *chain);
+
+/* True if something above the inner judge may need less than it yields: how far the judge gets is then chance. */
+bool chain_is_cut_short(const struct chain *chain);

@@ -38,6 +38,8 @@ struct row {
     struct stk_key key;
     const struct call *source;
     uint64_t index; /* of the source's row */
+    const struct call *last_source; /* of the last row, if it is a batch */
+    uint64_t last_index;
     uint64_t where; /* position in the indexed part of the chain */
     const struct fault *fault; /* NULL: a good row */
 };
@@ -46,7 +48,8 @@ struct rows {
     struct row *row;
     int64_t n, cap;
     bool is_all, has_broken;
-    const char *broken; /* message */
+    int code; /* why it broke */
+    const char *broken;
 };
 
 struct block {
@@ -56,12 +59,21 @@ struct block {
 
 struct model {
     const struct chain *chain;
+    const struct call *batch, *judge; /* the final one; the one that judges before other ops */
     struct expected *out;
-    uint64_t epoch, batch, n_rows, n_total; /* of the judge */
+    uint64_t epoch, n_batches, n_rows; /* batches and rows of this epoch */
     bool has_ended;
 };
 
+/* take, skip and shard of batches; the next one towards the consumer is `above`. */
+struct gate {
+    const struct call *call;
+    int64_t n_seen;
+    struct gate *above;
+};
+
 static struct rows pass(struct model *m, const struct call *c, uint64_t path, int64_t limit);
+static bool judge(struct model *m, struct verdicts *v, const struct row *row, const char **text);
 
 /* ---- memory ---- */
 
@@ -98,6 +110,13 @@ static void push(struct model *m, struct rows *r, const struct row *row)
     r->row[r->n++] = *row;
 }
 
+/* No rows yet, and the same end. */
+static struct rows ended_as(const struct rows *in)
+{
+    return (struct rows){ .is_all = in->is_all, .has_broken = in->has_broken, .code = in->code,
+                          .broken = in->broken };
+}
+
 static void set_number(struct model *m, struct cell *cell, int64_t number)
 {
     int64_t *item = take(m, sizeof *item);
@@ -109,7 +128,7 @@ static void set_number(struct model *m, struct cell *cell, int64_t number)
 
 static void source_row(struct model *m, const struct call *c, uint64_t path, uint64_t i, struct row *row)
 {
-    *row = (struct row){ .key = stk__key_make(c->ordinal, path, i), .source = c, .index = i };
+    *row = (struct row){ .key = stk__key_make(c->ordinal, path, i), .source = c, .index = i, .where = i };
     set_number(m, &row->cell[0], (int64_t)i);
     if (c->kind == CALL_NAMES)
         set_number(m, &row->cell[1], test_file_of((int64_t)i));
@@ -122,6 +141,7 @@ static struct rows source_pass(struct model *m, const struct call *c, uint64_t p
     if (c->kind == CALL_STREAM && c->b >= 0 && c->b <= n) {
         n = c->b;
         out.has_broken = true;
+        out.code = STK_IO;
         out.broken = text_of(m, "test_stream: breaks before row %lld", (long long)n);
     }
     for (int64_t i = 0; i < n; i++) {
@@ -217,7 +237,7 @@ static struct rows row_pass(struct model *m, const struct call *c, uint64_t path
     struct rows out = { 0 };
     for (int64_t wanted = limit; !out.is_all && out.n < limit; wanted *= 2) {
         struct rows in = pass(m, c->input[0], path, wanted);
-        out = (struct rows){ .is_all = in.is_all, .has_broken = in.has_broken, .broken = in.broken };
+        out = ended_as(&in);
         for (int64_t i = 0; i < in.n; i++) {
             struct row row = in.row[i];
             if (row.fault || change_row(m, c, &row))
@@ -254,7 +274,7 @@ static struct rows shuffle_pass(struct model *m, const struct call *c, const str
 
 static struct rows buffer_pass(struct model *m, const struct call *c, const struct rows *in, uint64_t path)
 {
-    struct rows out = { .is_all = in->is_all, .has_broken = in->has_broken, .broken = in->broken };
+    struct rows out = ended_as(in);
     struct row *held = take(m, sizeof *held * (size_t)c->a);
     uint64_t key = shuffle_key(m, c, c->b, path), draws = 0, n = 0;
     for (int64_t i = 0; i < in->n; i++) {
@@ -293,7 +313,7 @@ static struct rows take_pass(struct model *m, const struct call *c, uint64_t pat
 {
     int64_t wanted = c->a < 0 || c->a > limit ? limit : c->a;
     struct rows r = pass(m, c->input[0], path, wanted);
-    r.n = r.n > wanted && c->a >= 0 ? wanted : r.n;
+    r.n = c->a >= 0 && r.n > c->a ? c->a : r.n;
     if (r.n == c->a) { /* whatever lies behind is nobody's */
         r.is_all = true;
         r.has_broken = false;
@@ -317,7 +337,7 @@ static struct rows shard_pass(struct model *m, const struct call *c, uint64_t pa
 {
     int64_t n = c->a ? c->a : m->chain->world, index = c->a ? c->b : m->chain->rank;
     struct rows in = pass(m, c->input[0], path, limit * n);
-    struct rows out = { .is_all = in.is_all, .has_broken = in.has_broken, .broken = in.broken };
+    struct rows out = ended_as(&in);
     for (int64_t i = index; i < in.n; i += n)
         push(m, &out, &in.row[i]);
     return out;
@@ -337,6 +357,7 @@ static struct rows repeat_pass(struct model *m, const struct call *c, uint64_t p
         if (!in.is_all)
             return out;
         out.has_broken = in.has_broken;
+        out.code = in.code;
         out.broken = in.broken;
         if (c->a < 0 && in.n == 0) {
             out.is_all = true;
@@ -354,6 +375,7 @@ static struct rows concatenate_pass(struct model *m, const struct call *c, uint6
             push(m, &out, &in.row[i]);
         out.is_all = in.is_all;
         out.has_broken = in.has_broken;
+        out.code = in.code;
         out.broken = in.broken;
         if (out.n >= limit && k == 0 && out.is_all && !out.has_broken) {
             out.is_all = false; /* the second was not looked at */
@@ -367,7 +389,8 @@ static struct rows concatenate_pass(struct model *m, const struct call *c, uint6
 static struct rows zip_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
 {
     struct rows a = pass(m, c->input[0], path, limit), b = pass(m, c->input[1], path, limit);
-    struct rows out = { 0 };
+    const struct rows *ends = a.n <= b.n ? &a : &b;
+    struct rows out = ended_as(ends);
     for (int64_t i = 0; i < a.n && i < b.n; i++) {
         struct row row = a.row[i];
         row.cell[c->n_fields - 1] = b.row[i].cell[0];
@@ -376,10 +399,6 @@ static struct rows zip_pass(struct model *m, const struct call *c, uint64_t path
             row.fault = b.row[i].fault;
         push(m, &out, &row);
     }
-    const struct rows *ends = out.n == a.n && a.is_all ? &a : &b;
-    out.is_all = ends->is_all && out.n == ends->n;
-    out.has_broken = out.is_all && ends->has_broken;
-    out.broken = ends->broken;
     return out;
 }
 
@@ -394,6 +413,8 @@ static void emit_batch(struct model *m, const struct call *c, const struct row *
 {
     struct row row = held[0];
     row.key = stk__key_make(held[0].key.hi, held[0].key.lo, c->ordinal);
+    row.last_source = held[n - 1].source;
+    row.last_index = held[n - 1].index;
     for (int f = 0; f < c->n_fields && !row.fault; f++) {
         struct cell *cell = &row.cell[f];
         int64_t *item = take(m, sizeof *item * (size_t)(n * held[0].cell[f].n + 1));
@@ -410,19 +431,26 @@ static void emit_batch(struct model *m, const struct call *c, const struct row *
     push(m, out, &row);
 }
 
-/* A bad row passes in front of the batch it would have been in; what is left at a break is not handed on. */
+/* The last batch judges rows: one that ends the run breaks the stream. An earlier one lets a bad row pass in front
+ * of the batch it would have been in. What is left at a break is not handed on. */
 static struct rows batch_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
 {
     struct rows in = pass(m, c->input[0], path, limit * c->a);
-    struct rows out = { .is_all = in.is_all, .has_broken = in.has_broken, .broken = in.broken };
+    struct rows out = ended_as(&in);
     struct row *held = take(m, sizeof *held * (size_t)c->a);
     int n = 0;
     for (int64_t i = 0; i < in.n; i++) {
-        if (in.row[i].fault) {
-            push(m, &out, &in.row[i]);
-            continue;
+        const struct row *row = &in.row[i];
+        if (c == m->judge && !judge(m, &m->out->inner, row, &out.broken)) {
+            out.is_all = out.has_broken = true;
+            out.code = row->fault->code;
+            return out;
         }
-        held[n++] = in.row[i];
+        if (row->fault && c != m->judge)
+            push(m, &out, row);
+        if (row->fault)
+            continue;
+        held[n++] = *row;
         if (n == c->a) {
             emit_batch(m, c, held, n, &out);
             n = 0;
@@ -474,21 +502,59 @@ static struct rows pass(struct model *m, const struct call *c, uint64_t path, in
     return out;
 }
 
-/* ---- judging and delivering ---- */
+/* ---- judging ---- */
 
-static void describe(const struct row *row, char *text, size_t size)
+static void describe(const struct call *source, uint64_t index, char *text, size_t size)
 {
-    const char *format = row->source->kind == CALL_RANGE ? "range, element %llu"
-                         : row->source->kind == CALL_NAMES ? "name %llu" : "stream row %llu";
-    snprintf(text, size, format, (unsigned long long)row->index);
+    const char *format = source->kind == CALL_RANGE ? "range, element %llu"
+                         : source->kind == CALL_NAMES ? "name %llu" : "stream row %llu";
+    snprintf(text, size, format, (unsigned long long)index);
 }
 
-static uint64_t hash_origin(const struct row *row)
+static bool is_too_many(const struct model *m, const struct verdicts *v, bool at_end)
 {
-    char text[64];
-    describe(row, text, sizeof text);
-    return hash_text(0, text, strlen(text));
+    double most = m->chain->max_errors, n = (double)v->n_errors;
+    if (most >= 1 || most == 0)
+        return n > most;
+    return (at_end || v->n_rows >= 100) && n > most * (double)v->n_rows;
 }
+
+/* Counts a row; false if it is bad and ends the run. *text: why. */
+static bool judge(struct model *m, struct verdicts *v, const struct row *row, const char **text)
+{
+    char origin[64];
+    v->n_rows++;
+    if (!row->fault)
+        return true;
+    if (v->n_errors++ % 64 == 0)
+        v->error = realloc(v->error, sizeof *v->error * (v->n_errors + 64));
+    if (!v->error)
+        abort();
+    describe(row->source, row->index, origin, sizeof origin);
+    *text = text_of(m, "%s: %s (element %llu of epoch %llu): %s", row->fault->op, origin,
+                    (unsigned long long)row->where, (unsigned long long)m->epoch, row->fault->text);
+    bool is_fatal = m->chain->on_error == STK__FAIL;
+    if (!is_fatal && is_too_many(m, v, false)) {
+        is_fatal = true;
+        *text = text_of(m, "too many bad elements (%llu), the last: %s", (unsigned long long)v->n_errors, *text);
+    }
+    v->error[v->n_errors - 1] = *text;
+    return !is_fatal;
+}
+
+/* A row to stand in for a bad one, NULL for none. */
+static const struct row *redraw(const struct rows *all, const struct row *bad)
+{
+    for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
+        uint64_t word = stk__mix(stk__mix(bad->key.hi, bad->key.lo), attempt);
+        const struct row *row = &all->row[stk__below(word, (uint64_t)all->n)];
+        if (!row->fault)
+            return row;
+    }
+    return NULL;
+}
+
+/* ---- delivering ---- */
 
 uint64_t hash_numbers(uint64_t h, const int64_t *number, int64_t n)
 {
@@ -502,6 +568,13 @@ uint64_t hash_text(uint64_t h, const char *text, size_t len)
     for (size_t i = 0; i < len; i++)
         h = stk__mix(h, (unsigned char)text[i]);
     return stk__mix(h, len);
+}
+
+static uint64_t hash_origin(const struct call *source, uint64_t index)
+{
+    char text[64];
+    describe(source, index, text, sizeof text);
+    return hash_text(0, text, strlen(text));
 }
 
 static struct event *add_event(struct model *m)
@@ -531,11 +604,14 @@ static uint64_t hash_field(uint64_t h, enum field_kind kind, const struct cell *
     char text[300];
     if (kind == FIELD_NUMBERS)
         return hash_numbers(h, cell->item, cell->n);
-    if (kind == FIELD_PATH)
-        test_file_path(cell->item[0], text, sizeof text);
-    else
-        test_file_content(cell->item[0], text, sizeof text);
-    return hash_text(h, text, strlen(text));
+    for (int i = 0; i < cell->n; i++) {
+        if (kind == FIELD_PATH)
+            test_file_path(cell->item[i], text, sizeof text);
+        else
+            test_file_content(cell->item[i], text, sizeof text);
+        h = hash_text(h, text, strlen(text));
+    }
+    return h;
 }
 
 static void deliver(struct model *m, const struct call *c, const struct row *row, int n)
@@ -543,114 +619,107 @@ static void deliver(struct model *m, const struct call *c, const struct row *row
     uint64_t hash = 0;
     for (int f = 0; f < c->n_fields; f++) {
         for (int i = 0; i < n; i++) {
-            if (!same_dims(&row[i].cell[f], &row[0].cell[f])) {
+            if (c->field[f] == FIELD_NUMBERS && !same_dims(&row[i].cell[f], &row[0].cell[f])) {
                 end_run(m, STK_DATA, text_of(m, "batch: rows of field '%s' differ in shape", f ? "y" : "x"));
                 return;
             }
             hash = hash_field(hash, c->field[f], &row[i].cell[f]);
         }
     }
+    const struct row *last = &row[n - 1];
+    bool is_inner = !m->batch && last->last_source;
     struct event *event = add_event(m);
-    *event = (struct event){ .is_batch = true, .n = n, .epoch = m->epoch, .batch = m->batch++, .rows = m->n_rows,
-                             .errors = m->out->n_errors, .hash = hash, .first = hash_origin(&row[0]),
-                             .last = hash_origin(&row[n - 1]) };
+    *event = (struct event){ .is_batch = true, .n = n, .epoch = m->epoch, .batch = m->n_batches++,
+                             .rows = m->n_rows, .errors = m->out->last.n_errors, .hash = hash };
+    event->first = hash_origin(row->source, row->index);
+    event->last = is_inner ? hash_origin(last->last_source, last->last_index)
+                           : hash_origin(last->source, last->index);
 }
 
-static bool is_too_many(const struct model *m, bool at_end)
+/* ---- gates ---- */
+
+static bool is_closed(const struct gate *g)
 {
-    double most = m->chain->max_errors, n = (double)m->out->n_errors;
-    if (most >= 1 || most == 0)
-        return n > most;
-    return (at_end || m->n_total >= 100) && n > most * (double)m->n_total;
+    if (!g)
+        return false;
+    bool is_done = g->call->kind == CALL_TAKE ? g->call->a >= 0 && g->n_seen >= g->call->a
+                                              : g->call->kind == CALL_SKIP && g->call->a < 0;
+    return is_done || is_closed(g->above);
 }
 
-static const char *keep_error(struct model *m, const char *text)
+static bool passes(const struct model *m, struct gate *g)
 {
-    m->out->error[m->out->n_errors - 1] = text;
-    return text;
+    if (!g)
+        return true;
+    const struct call *c = g->call;
+    int64_t i = g->n_seen++;
+    int64_t n = c->a ? c->a : m->chain->world, index = c->a ? c->b : m->chain->rank;
+    bool is_through = c->kind == CALL_TAKE ? c->a < 0 || i < c->a
+                      : c->kind == CALL_SKIP ? c->a >= 0 && i >= c->a : i % n == index;
+    return is_through && passes(m, g->above);
 }
 
-/* A row to stand in for a bad one, NULL for none. */
-static const struct row *redraw(const struct rows *all, const struct row *bad)
-{
-    for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
-        uint64_t word = stk__mix(stk__mix(bad->key.hi, bad->key.lo), attempt);
-        const struct row *row = &all->row[stk__below(word, (uint64_t)all->n)];
-        if (!row->fault)
-            return row;
-    }
-    return NULL;
-}
+/* ---- the run ---- */
 
-static const struct row *judge(struct model *m, const struct rows *all, const struct row *row)
-{
-    char origin[64];
-    m->n_rows++;
-    m->n_total++;
-    if (!row->fault)
-        return row;
-    describe(row, origin, sizeof origin);
-    if (m->out->n_errors++ % 64 == 0)
-        m->out->error = realloc(m->out->error, sizeof *m->out->error * (m->out->n_errors + 64));
-    if (!m->out->error)
-        abort();
-    const char *text = text_of(m, "%s: %s (element %llu of epoch %llu): %s", row->fault->op, origin,
-                               (unsigned long long)row->where, (unsigned long long)m->epoch, row->fault->text);
-    keep_error(m, text);
-    if (m->chain->on_error == STK__FAIL) {
-        end_run(m, row->fault->code, text);
-    } else if (is_too_many(m, false)) {
-        text = text_of(m, "too many bad elements (%llu), the last: %s", (unsigned long long)m->out->n_errors, text);
-        end_run(m, row->fault->code, keep_error(m, text));
-    } else if (m->chain->on_error == STK__REPLACE) {
-        const struct row *other = redraw(all, row);
-        if (!other)
-            end_run(m, row->fault->code, keep_error(m, text_of(m, "no replacement found: %s", text)));
-        return other;
-    }
-    return NULL;
-}
-
-/* One pass into batches; returns the number of rows judged. */
-static int64_t deliver_pass(struct model *m, const struct call *batch, const struct call *c, uint64_t path)
+/* One pass into batches; returns the number of rows judged. What lies behind a closed gate is not judged. */
+static int64_t deliver_pass(struct model *m, const struct call *c, uint64_t path, struct gate *gate)
 {
     bool is_open = m->chain->root->most >= ENDLESS;
-    int64_t size = batch ? batch->a : 1;
+    int64_t size = m->batch ? m->batch->a : 1, i = 0;
+    if (is_closed(gate))
+        return 0;
     struct rows all = pass(m, c, path, is_open ? ENDLESS_ROWS : INT32_MAX);
     struct row *held = take(m, sizeof *held * (size_t)size);
     int n = 0;
-    for (int64_t i = 0; i < all.n && !m->has_ended; i++) {
-        const struct row *row = judge(m, &all, &all.row[i]);
-        if (row)
+    for (; i < all.n && !m->has_ended && !is_closed(gate); i++) {
+        const struct row *row = &all.row[i];
+        const char *text = NULL;
+        m->n_rows++;
+        if (!judge(m, &m->out->last, row, &text)) {
+            end_run(m, row->fault->code, text);
+        } else if (row->fault && m->chain->on_error == STK__REPLACE) {
+            const struct row *other = redraw(&all, row);
+            if (!other) {
+                text = text_of(m, "no replacement found: %s", text);
+                m->out->last.error[m->out->last.n_errors - 1] = text;
+                end_run(m, row->fault->code, text);
+            } else
+                held[n++] = *other;
+        } else if (!row->fault)
             held[n++] = *row;
         if (n == size) {
-            deliver(m, c, held, n);
+            if (passes(m, gate))
+                deliver(m, c, held, n);
             n = 0;
         }
     }
-    if (m->has_ended || !all.is_all) {
-        m->out->is_open |= !m->has_ended;
-        return all.n;
-    }
-    if (all.has_broken)
-        end_run(m, STK_IO, all.broken);
-    else if (n && !(batch && batch->flag))
+    if (m->has_ended || is_closed(gate))
+        return i;
+    if (!all.is_all)
+        m->out->is_open = true;
+    else if (all.has_broken)
+        end_run(m, all.code, all.broken);
+    else if (n && !(m->batch && m->batch->flag) && passes(m, gate))
         deliver(m, c, held, n);
-    return all.n;
+    return i;
 }
 
-/* The trunk: prefetch and repeat above the last batch. Returns the rows judged. */
-static int64_t run_trunk(struct model *m, const struct call *batch, const struct call *c, uint64_t path)
+/* Prefetch, repeat and gates above the final batch. Returns the rows judged. */
+static int64_t run_trunk(struct model *m, const struct call *c, uint64_t path, struct gate *above)
 {
     int64_t n = 0;
-    if (!batch || c == batch)
-        return deliver_pass(m, batch, batch ? batch->input[0] : c, path);
+    if (!m->batch || c == m->batch)
+        return deliver_pass(m, m->batch ? m->batch->input[0] : c, path, above);
     if (c->kind == CALL_PREFETCH)
-        return run_trunk(m, batch, c->input[0], path);
-    for (int64_t r = 0; r != c->a && !m->has_ended && !m->out->is_open; r++) {
-        int64_t n_pass = run_trunk(m, batch, c->input[0], stk__mix(path, (uint64_t)r));
+        return run_trunk(m, c->input[0], path, above);
+    if (c->kind != CALL_REPEAT) {
+        struct gate gate = { .call = c, .above = above };
+        return run_trunk(m, c->input[0], path, &gate);
+    }
+    for (int64_t r = 0; r != c->a && !m->has_ended && !m->out->is_open && !is_closed(above); r++) {
+        int64_t n_pass = run_trunk(m, c->input[0], stk__mix(path, (uint64_t)r), above);
         n += n_pass;
-        m->out->is_open |= c->a < 0 && m->out->n_events > MAX_EVENTS && !m->has_ended;
+        m->out->is_open |= c->a < 0 && !above && m->out->n_events > MAX_EVENTS && !m->has_ended;
         if (c->a < 0 && n_pass == 0)
             break;
     }
@@ -659,25 +728,25 @@ static int64_t run_trunk(struct model *m, const struct call *batch, const struct
 
 static void end_epoch(struct model *m)
 {
-    if (m->out->n_errors && is_too_many(m, true))
-        end_run(m, STK_DATA, text_of(m, "too many bad elements: %llu, more than max_errors=%g allows",
-                                     (unsigned long long)m->out->n_errors, m->chain->max_errors));
+    const struct verdicts *both[] = { &m->out->inner, &m->out->last };
+    for (int i = 0; i < 2 && !m->has_ended; i++)
+        if (both[i]->n_errors && is_too_many(m, both[i], true))
+            end_run(m, STK_DATA, text_of(m, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
+                                         (unsigned long long)both[i]->n_errors,
+                                         (unsigned long long)both[i]->n_rows, m->chain->max_errors));
     m->epoch++;
-    m->batch = m->n_rows = 0;
+    m->n_batches = m->n_rows = 0;
     if (!m->has_ended && m->epoch == (uint64_t)m->chain->epochs)
         end_run(m, STK_END, "");
 }
 
 void model_run(const struct chain *chain, struct expected *out)
 {
-    struct model m = { .chain = chain, .out = out };
-    const struct call *batch = chain->root;
+    struct model m = { .chain = chain, .out = out, .batch = chain_final_batch(chain),
+                       .judge = chain_inner_judge(chain) };
     *out = (struct expected){ 0 };
-    while (batch->kind == CALL_PREFETCH || batch->kind == CALL_REPEAT)
-        batch = batch->input[0];
-    batch = batch->kind == CALL_BATCH ? batch : NULL;
     while (!m.has_ended && !out->is_open) {
-        run_trunk(&m, batch, chain->root, stk__mix(0, m.epoch));
+        run_trunk(&m, chain->root, stk__mix(0, m.epoch), NULL);
         if (!m.has_ended && !out->is_open)
             end_epoch(&m);
     }
@@ -690,5 +759,6 @@ void model_free(struct expected *out)
         free(b);
     }
     free(out->event);
-    free(out->error);
+    free(out->inner.error);
+    free(out->last.error);
 }

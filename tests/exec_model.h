@@ -13,12 +13,17 @@ struct event {
     const char *text;
 };
 
+/* Rows judged in one place, and the messages of the bad ones. */
+struct verdicts {
+    uint64_t n_rows, n_errors;
+    const char **error;
+};
+
 struct expected {
     struct event *event;
     int n_events, cap;
     bool is_open;             /* an endless chain: there would be more */
-    uint64_t n_errors;
-    const char **error;       /* [n_errors]: the messages of all bad rows */
+    struct verdicts inner, last; /* of a batch before other ops, and of the batcher */
     struct block *blocks;     /* where all that lives */
 };
 

@@ -4,6 +4,7 @@
 import json
 import os
 import struct
+import subprocess
 import zlib
 
 import pytest
@@ -357,13 +358,8 @@ def test_replace_keeps_the_number_of_rows(stoker, damaged):
     assert len(digests) == 1
 
 
-def test_a_reader_that_goes_away_is_no_error(stoker):
-    done = stoker(
-        "run",
-        "range(100000).batch(10)",
-        "--dump",
-        stdout=open("/dev/full", "w"),
-        capture_output=False,
-        stderr=-1,
-    )
+def test_output_that_cannot_be_written(stoker):
+    words = ["run", "range(100000).batch(10)", "--dump", "--quiet"]
+    with open("/dev/full", "w") as full:
+        done = stoker(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     complaint(done, 1, "disk")

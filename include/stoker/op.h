@@ -132,7 +132,7 @@ enum stk_field_flags {
     STK_FIELD_PATH = 1 << 0, /* bytes that name a file: `read` is put in where content is wanted */
     STK_FIELD_TEXT = 1 << 1, /* bytes that are text */
     STK_FIELD_PACKED = 1 << 2, /* after batch: bytes or ragged rows of a whole batch in one; for delivery only */
-    STK_FIELD_255 = 1 << 2,  /* floats that run from 0 to 255 since they were uint8; ops that write other
+    STK_FIELD_255 = 1 << 3,  /* floats that run from 0 to 255 since they were uint8; ops that write other
                                 values clear it */
 };
 

@@ -2,6 +2,7 @@
 /* iterator.c: the public functions on iterators. */
 #include "api/api.h"
 #include "base/error.h"
+#include "exec/batching.h"
 #include "exec/exec.h"
 
 #include <stdlib.h>
@@ -45,6 +46,15 @@ void stk_iterator_free(struct stk_iterator *it)
     free(it);
 }
 
+/* The judges of one run: the batcher's, and that of a batch before other ops. */
+static struct stk__judge *judge_at(struct stk__exec *x, int index)
+{
+    for (int i = 0; i < x->n_stages; i++)
+        if (x->plan->stage[i].is_judge && index-- == 0)
+            return stk__batching_judge(x->stage[i].run);
+    return index == 0 ? &x->judge : NULL;
+}
+
 void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
 {
     struct stk__exec *x = it->exec;
@@ -53,17 +63,26 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->budget_bytes = (uint64_t)x->plan->options.memory;
     out->used_bytes = x->used_bytes;
     out->peak_bytes = x->peak_bytes;
+    const struct stk__judge *judge;
+    for (int i = 0; (judge = judge_at(x, i)); i++)
+        out->errors += judge->n_errors;
     pthread_mutex_unlock(&x->lock);
 }
 
 int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error *out)
 {
     struct stk__exec *x = it->exec;
+    int rc = STK_END;
     pthread_mutex_lock(&x->lock);
-    uint64_t first = x->n_kept_errors > STK__KEPT_ERRORS ? x->n_kept_errors - STK__KEPT_ERRORS : 0;
-    bool is_there = first + index < x->n_kept_errors && !x->is_batcher_busy;
-    if (is_there)
-        *out = x->kept_error[(first + index) % STK__KEPT_ERRORS];
+    const struct stk__judge *judge;
+    for (int i = 0; rc && (judge = judge_at(x, i)); i++) {
+        uint64_t kept = judge->n_errors < STK__KEPT_ERRORS ? judge->n_errors : STK__KEPT_ERRORS;
+        if (index < kept) {
+            *out = judge->kept[(judge->n_errors - kept + index) % STK__KEPT_ERRORS];
+            rc = STK_OK;
+        }
+        index -= index < kept ? 0 : kept;
+    }
     pthread_mutex_unlock(&x->lock);
-    return is_there ? STK_OK : STK_END;
+    return rc;
 }

@@ -40,108 +40,11 @@ static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_
         pthread_cond_signal(&x->delivered);
 }
 
-/* ---- gates: take, skip and shard of batches ---- */
-
-int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
-{
-    static const struct stk_type no_fields;
-    x->closed_level = -1;
-    for (int i = 0; i < x->plan->n_gates; i++) {
-        const struct stk__node *node = x->plan->gate[i].node;
-        struct stk__gate *gate = &x->gate[i];
-        const struct stk_serial_begin begin = {
-            .params = node->params, .state = node->state,
-            .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
-            .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
-        gate->in = stk__chunk_new(&no_fields, 1, false);
-        gate->out = stk__chunk_new(&no_fields, 1, false);
-        gate->begins_pass = true;
-        if (!gate->in || !gate->out)
-            return stk__out_of_memory(err);
-        int rc = node->op->serial.begin(&begin, &gate->run, err);
-        if (rc)
-            return rc;
-    }
-    return STK_OK;
-}
-
-void stk__gates_end(struct stk__exec *x)
-{
-    for (int i = 0; i < x->plan->n_gates; i++) {
-        if (x->gate[i].run && x->plan->gate[i].node->op->serial.end)
-            x->plan->gate[i].node->op->serial.end(x->gate[i].run);
-        stk__chunk_free(x->gate[i].in);
-        stk__chunk_free(x->gate[i].out);
-    }
-}
-
-static uint64_t pass_path(const struct stk__exec *x, int depth)
-{
-    uint64_t path = 0;
-    for (int level = 0; level <= depth; level++)
-        path = stk__mix(path, x->counter[level]);
-    return path;
-}
-
-/* A gate that is done: nobody needs the rest of its pass, and what still comes is thrown away unjudged. */
-static void close_gate(struct stk__exec *x, int depth)
-{
-    if (x->closed_level < 0 || depth < x->closed_level)
-        x->closed_level = depth;
-    stk__close_pass(x, stk__last_stage(x), depth, x->pass_no[depth] + 1);
-}
-
-static bool passes_gates(struct stk__exec *x)
-{
-    bool passes = true;
-    for (int i = 0; i < x->plan->n_gates && passes; i++) {
-        struct stk__gate *gate = &x->gate[i];
-        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
-        int depth = x->plan->gate[i].depth;
-        if (gate->begins_pass && op->next_epoch)
-            op->next_epoch(gate->run, pass_path(x, depth));
-        gate->begins_pass = false;
-        gate->out->n = 0;
-        op->step(gate->run, gate->in, 0, 1, gate->out);
-        passes = gate->out->n > 0;
-        if (op->is_closed && op->is_closed(gate->run))
-            close_gate(x, depth);
-    }
-    return passes;
-}
-
-/* A gate may be closed before the first row: take(0). */
-static void check_gates(struct stk__exec *x)
-{
-    for (int i = 0; i < x->plan->n_gates; i++) {
-        struct stk__gate *gate = &x->gate[i];
-        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
-        if (gate->begins_pass && op->next_epoch)
-            op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
-        if (gate->begins_pass && op->is_closed && op->is_closed(gate->run))
-            close_gate(x, x->plan->gate[i].depth);
-        gate->begins_pass = false;
-    }
-}
-
-static void end_gates(struct stk__exec *x, int level)
-{
-    x->counter[level]++;
-    for (int l = level + 1; l <= x->plan->depth; l++)
-        x->counter[l] = 0;
-    for (int l = level; l <= x->plan->depth; l++)
-        x->pass_no[l]++;
-    for (int i = 0; i < x->plan->n_gates; i++)
-        x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;
-    if (level <= x->closed_level)
-        x->closed_level = -1;
-}
-
 static void deliver_current(struct stk__exec *x)
 {
     uint64_t slot = x->current_no % (uint64_t)x->plan->window;
     struct stk_batch *batch = x->batch[slot];
-    if (!passes_gates(x)) { /* its place is taken by the next one */
+    if (!stk__gates_pass(x)) { /* its place is taken by the next one */
         x->batch[slot] = NULL;
         x->current_no++;
         x->fill = 0;
@@ -176,15 +79,6 @@ void stk__run_out_of_memory(struct stk__exec *x)
     stk__end_run(x, &err);
 }
 
-static bool has_too_many_errors(const struct stk__exec *x, uint64_t n_errors, uint64_t n_rows, bool at_end)
-{
-    const uint64_t enough = 100; /* a fraction means something only once some rows were seen */
-    double most = x->plan->options.max_errors;
-    if (most >= 1 || most == 0)
-        return (double)n_errors > most;
-    return (at_end || n_rows >= enough) && (double)n_errors > most * (double)n_rows;
-}
-
 /* ---- ends ---- */
 
 /* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch. */
@@ -205,15 +99,13 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
         stk__credit(x, &x->batch_account, x->plan->batch_bytes);
     }
     bool is_epoch = t->level == 0;
-    end_gates(x, t->level);
+    stk__gates_end_pass(x, t->level);
     stk__retire(x, stk__last_stage(x));
     x->n_batcher_rows = 0;
     if (!is_epoch)
         return;
-    if (x->position.errors && has_too_many_errors(x, x->position.errors, x->n_total_rows, true))
-        stk_fail(&err, STK_DATA, "too many bad elements: %llu, more than max_errors=%g allows",
-                 (unsigned long long)x->position.errors, x->plan->options.max_errors);
-    x->position.epoch++;
+    stk__judge_epoch(&x->judge, &err);
+    x->judge.epoch = ++x->position.epoch;
     x->position.batch = x->position.rows = 0;
     x->stats.epochs++;
     if (err.code != STK_END || x->position.epoch == (uint64_t)x->plan->options.epochs)
@@ -225,7 +117,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
     struct stk__stage *last = stk__last_stage(x);
     struct stk__ticket *t;
     while (!x->is_stopped && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
-        check_gates(x);
+        stk__gates_check(x);
         if (t->end) {
             judge_end(x, t);
             continue;
@@ -242,7 +134,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
             return t;
         x->fill += t->n;
         x->position.rows += (uint64_t)t->n;
-        x->n_total_rows += (uint64_t)t->n;
+        x->judge.n_rows += (uint64_t)t->n;
         x->n_batcher_rows += (uint64_t)t->n;
         stk__retire(x, last);
         if (x->fill == x->plan->batch_rows)
@@ -252,19 +144,6 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 }
 
 /* ---- bad rows ---- */
-
-static void describe_fault(struct stk__exec *x, const struct stk__ticket *t, int row, struct stk_error *err)
-{
-    const struct stk_fault *fault = t->faults ? stk__fault_find(t->faults, row)
-                                              : stk__chunk_find_fault(t->chunk, t->out_from + row);
-    struct stk_address address = t->chunk->address[t->out_from + row];
-    char origin[256];
-    stk__plan_describe(x->plan, address, origin, sizeof origin);
-    const char *op = fault && fault->op ? fault->op : "stoker";
-    stk_fail(err, fault ? fault->code : STK_MEMORY, "%s: %s (element %llu of epoch %llu): %s", op, origin,
-             (unsigned long long)(address.where & (((uint64_t)1 << 56) - 1)),
-             (unsigned long long)x->position.epoch, fault ? fault->text : "out of memory");
-}
 
 static int read_for(struct stk__exec *x, struct stk__eval *e, struct stk__fetched *fetched)
 {
@@ -327,24 +206,19 @@ static bool replace_row(struct stk__exec *x, struct stk__worker *worker, const s
     return false;
 }
 
-/* What happens to a bad row; the error is kept. Returns true if a replacement stands in spare_row. */
+/* Returns true if a replacement stands in spare_row. */
 static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w, int row)
 {
-    struct stk_error *kept = &x->kept_error[x->n_kept_errors++ % STK__KEPT_ERRORS];
-    const struct stk__options *o = &x->plan->options;
-    describe_fault(x, w->ticket, row, kept);
-    uint64_t n_errors = ++w->n_errors + x->position.errors;
-    if (o->on_error == STK__FAIL) {
-        w->is_fatal = true;
-    } else if (has_too_many_errors(x, n_errors, x->n_total_rows + (uint64_t)(w->used + 1), false)) {
-        stk__error_prefix(kept, "too many bad elements (%llu), the last: ", (unsigned long long)n_errors);
-        w->is_fatal = true;
-    }
-    if (w->is_fatal || o->on_error != STK__REPLACE)
+    const struct stk__ticket *t = w->ticket;
+    const struct stk_fault *fault = t->faults ? stk__fault_find(t->faults, row)
+                                              : stk__chunk_find_fault(t->chunk, t->out_from + row);
+    struct stk_address address = t->chunk->address[t->out_from + row];
+    w->is_fatal = !stk__judge_row(&x->judge, fault, address);
+    if (w->is_fatal || x->plan->options.on_error != STK__REPLACE)
         return false;
-    if (replace_row(x, worker, w->ticket, row))
+    if (replace_row(x, worker, t, row))
         return true;
-    stk__error_prefix(kept, "no replacement found: ");
+    stk__error_prefix(stk__judge_last(&x->judge), "no replacement found: ");
     w->is_fatal = true;
     return false;
 }
@@ -358,7 +232,6 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
     while (i < t->n && w->fill < full && !w->is_fatal) {
         int from = t->out_from + i, run = 1;
         if (t->n_bad && t->chunk->mask[from] == STK_BAD) {
-            w->used = i - t->n_used;
             if (judge_row(x, worker, w, i))
                 stk__chunk_copy_rows(current, w->fill++, x->spare_row, 0, 1);
             else
@@ -372,6 +245,7 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
             stk__chunk_copy_rows(current, w->fill, t->chunk, from, run);
         i += run;
         w->fill += run;
+        x->judge.n_rows += (uint64_t)run;
     }
     w->used = i - t->n_used;
 }
@@ -383,14 +257,12 @@ void stk__finish_move(struct stk__exec *x, struct stk__work *w)
     x->fill = w->fill;
     t->n_used += w->used;
     x->position.rows += (uint64_t)w->used;
-    x->position.errors += w->n_errors;
-    x->stats.errors += w->n_errors;
-    x->n_total_rows += (uint64_t)w->used;
+    x->position.errors = x->judge.n_errors;
     x->n_batcher_rows += (uint64_t)w->used;
     x->take_holes += t->pass == x->take_pass ? (uint64_t)w->holes : 0;
     x->open_holes += t->pass == x->open_pass ? (uint64_t)w->holes : 0;
     if (x->fill == x->plan->batch_rows)
         deliver_current(x);
     if (w->is_fatal)
-        stk__end_run(x, &x->kept_error[(x->n_kept_errors - 1) % STK__KEPT_ERRORS]);
+        stk__end_run(x, stk__judge_last(&x->judge));
 }

@@ -15,33 +15,40 @@ struct batching {
     struct stk__pool *pool;
     struct stk_chunk *held;
     int n;
-    bool drops_remainder;
+    bool drops_remainder, judges, is_broken;
+    struct stk__judge judge;
 };
 
-int stk__batching_begin(const struct stk__node *node, struct stk__pool *pool, bool has_keys, void **run,
-                        struct stk_error *err)
+static const void *param_of(const struct stk__node *node, const char *name)
 {
-    const struct stk_type *in = &node->input[0]->type;
-    int64_t rows = 0;
-    bool drops = false;
-    for (const struct stk_param *p = node->op->decl.params; p->name; p++) {
-        const void *at = (const unsigned char *)node->params + p->offset;
-        if (!strcmp(p->name, "batch_size"))
-            rows = *(const int64_t *)at;
-        if (!strcmp(p->name, "drop_remainder"))
-            drops = *(const bool *)at;
-    }
+    const struct stk_param *row = node->op->decl.params;
+    while (strcmp(row->name, name))
+        row++;
+    return (const unsigned char *)node->params + row->offset;
+}
+
+int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
+                        struct stk__pool *pool, void **run, struct stk_error *err)
+{
+    const struct stk__node *node = stage->node;
     struct batching *b = calloc(1, sizeof *b);
     if (!b)
         return stk__out_of_memory(err);
-    *b = (struct batching){ .node = node, .pool = pool, .drops_remainder = drops };
-    if (!(b->held = stk__chunk_new(in, (int)rows, has_keys))) {
+    *b = (struct batching){ .node = node, .pool = pool, .judges = stage->is_judge, .judge.plan = plan,
+                            .drops_remainder = *(const bool *)param_of(node, "drop_remainder") };
+    b->held = stk__chunk_new(&node->input[0]->type, (int)*(const int64_t *)param_of(node, "batch_size"),
+                             plan->has_keys ? STK__KEYS : 0);
+    if (!b->held) {
         free(b);
         return stk__out_of_memory(err);
     }
     *run = b;
     return STK_OK;
 }
+
+struct stk__judge *stk__batching_judge(void *run) { return &((struct batching *)run)->judge; }
+
+bool stk__batching_is_broken(const void *run) { return ((const struct batching *)run)->is_broken; }
 
 static void end(void *run)
 {
@@ -161,9 +168,15 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     while (used < n && out->n < out->cap) {
         int row = from + used++;
         if (in->n_bad && in->mask[row] == STK_BAD) {
-            pass_bad(in, row, out);
+            if (!b->judges)
+                pass_bad(in, row, out);
+            else if (!b->is_broken)
+                b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
             continue;
         }
+        if (b->is_broken)
+            continue; /* the error is on its way; what comes behind it is nobody's */
+        b->judge.n_rows++;
         stk__chunk_copy_rows(b->held, b->n++, in, row, 1);
         if (b->n == b->held->cap)
             emit(b, out);
@@ -174,7 +187,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
 static bool flush(void *run, struct stk_chunk *out)
 {
     struct batching *b = run;
-    if (b->n && !b->drops_remainder) {
+    if (b->n && !b->drops_remainder && !b->is_broken) {
         if (out->n == out->cap)
             return false;
         emit(b, out);

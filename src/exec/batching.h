@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batching.h: `batch` where it is not the last op: a serial stage that makes one row of many. */
 #pragma once
-#include "graph/program.h"
+#include "exec/judge.h"
 
 extern const struct stk_serial_table stk__batching; /* all but begin */
 
-int stk__batching_begin(const struct stk__node *node, struct stk__pool *pool, bool has_keys, void **run,
-                        struct stk_error *err);
+int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
+                        struct stk__pool *pool, void **run, struct stk_error *err);
+
+/* Who judges the rows, and what it said: a fatal row ends the stream with that error. */
+struct stk__judge *stk__batching_judge(void *run);
+bool stk__batching_is_broken(const void *run);

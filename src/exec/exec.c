@@ -242,6 +242,7 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->position.hash = plan->graph->hash;
+    x->judge.plan = plan;
     x->queue_cap = plan->window + 4;
     x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
     x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);

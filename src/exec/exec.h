@@ -24,6 +24,7 @@
  */
 #pragma once
 #include "exec/batch.h"
+#include "exec/judge.h"
 
 struct stk__account {
     size_t unit_bytes, held_bytes;
@@ -121,8 +122,6 @@ struct stk__request {
     const char *path;
 };
 
-enum { STK__KEPT_ERRORS = 64 };
-
 struct stk__exec {
     struct stk__plan *plan;
     struct stk__pool *pool;
@@ -146,10 +145,8 @@ struct stk__exec {
     int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
     uint64_t n_batcher_rows; /* rows since the last mark it swallowed */
-    uint64_t n_total_rows;   /* rows judged since the beginning */
+    struct stk__judge judge; /* the batcher's; changed by whoever holds its busy bit */
     struct stk_error error; /* how the run ended */
-    struct stk_error kept_error[STK__KEPT_ERRORS];
-    uint64_t n_kept_errors;
     struct stk__delivery *queue;
     int queue_cap, queue_head, queue_len;
     struct stk_stats stats;
@@ -181,7 +178,6 @@ struct stk__work {
     struct stk_batch *current;
     int fill, holes;
     bool is_fatal;
-    uint64_t n_errors;
 };
 
 /* ---- memory (lots.c); all under the lock ---- */
@@ -245,6 +241,14 @@ void stk__serial_end(struct stk__exec *x, struct stk__stage *s);
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
 void stk__gates_end(struct stk__exec *x);
+
+/* True if the batch that is complete is to be delivered. */
+bool stk__gates_pass(struct stk__exec *x);
+
+/* Before the first row of a pass: a gate may be closed from the start. */
+void stk__gates_check(struct stk__exec *x);
+void stk__gates_end_pass(struct stk__exec *x, int level);
+
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no);
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x);
 void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);

@@ -14,6 +14,7 @@ struct planner {
     struct stk_error *err;
     uint64_t level_count[STK__MAX_LEVELS]; /* passes around the place we are at */
     int n_levels;
+    const struct stk__node *judge; /* the last batch, when other ops follow it */
 };
 
 static const struct stk_type no_fields;
@@ -177,6 +178,7 @@ static int build_serial(struct planner *p, const struct stk__node *node)
                                 : node->op->order.at ? STK__CHAINING : STK__ZIPPING;
     int s = add_stage(p, kind, node, &node->type);
     if (s >= 0) {
+        p->plan->stage[s].is_judge = node == p->judge;
         p->plan->stage[s].n_inputs = node->n_inputs;
         memcpy(p->plan->stage[s].input, input, sizeof input);
     }
@@ -247,6 +249,11 @@ static int build_trunk(struct planner *p)
         plan->drops_remainder = *(const bool *)param_of(plan->batch, "drop_remainder");
         node = plan->batch->input[0];
     }
+    for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);)
+        p->judge = p->judge->n_inputs == 1 ? p->judge->input[0] : NULL;
+    if (p->judge && plan->options.on_error == STK__REPLACE)
+        return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
+                            "batch: on_error=replace needs batch to be the last op");
     plan->last = build_stage(p, node);
     return plan->last < 0 ? (p->err && p->err->code ? p->err->code : STK_MEMORY) : STK_OK;
 }

@@ -30,6 +30,7 @@ struct stk__stage_plan {
     struct stk__program *program; /* segments */
     const struct stk_type *type;  /* of the output; no fields when only addresses travel */
     bool has_trace;               /* its rows are batches */
+    bool is_judge;                /* the last batch of the chain, before other ops: bad rows end here */
     bool is_source;               /* makes rows or positions itself */
     bool takes_positions;         /* segment: positions arrive from its input */
     uint64_t count;               /* positions of one pass: indexed sources; UINT64_MAX: no end */

@@ -307,6 +307,8 @@ static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
     const struct stk_serial_table *op = &s->plan->node->op->serial;
     if (s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run))
         stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1); /* nobody needs the rest */
+    if (s->plan->is_judge && stk__batching_is_broken(s->run))
+        stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
 }
 
 static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
@@ -324,6 +326,16 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
     end = is_closed ? STK__END_PASS : t->end; /* a break behind take's end is nobody's */
     if (t->broken)
         s->broken = *t->broken;
+    if (s->plan->is_judge && stk__batching_is_broken(s->run)) {
+        s->broken = *stk__judge_last(stk__batching_judge(s->run));
+        end = STK__END_BROKEN;
+    }
+    if (s->plan->is_judge && end == STK__END_PASS && t->level == 0) {
+        struct stk__judge *judge = stk__batching_judge(s->run);
+        if (!stk__judge_epoch(judge, &s->broken))
+            end = STK__END_BROKEN;
+        judge->epoch++;
+    }
     publish_end(s, end, t->level < s->plan->depth ? t->level : s->plan->depth);
     stk__retire(x, input_of(x, s, 0));
 }
@@ -372,7 +384,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     if (s->plan->kind == STK__STREAMING)
         rc = node->op->source.begin(node->params, node->state, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
-        rc = stk__batching_begin(node, x->pool, x->plan->has_keys, &s->run, err);
+        rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
     if (s->plan->kind == STK__SERIAL) {
         const struct stk_serial_begin begin = {
             .params = node->params, .state = node->state,

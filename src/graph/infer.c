@@ -31,7 +31,7 @@ static int named_field(const struct stk_infer *inf, const char *name, bool (*fit
     const struct stk_type *in = inf->in[0];
     int f = stk_type_find(in, name);
     struct stk__text text = { 0 };
-    if (f >= 0 && fits(&in->field[f]) && !(in->field[f].flags & STK_FIELD_PACKED))
+    if (f >= 0 && fits(&in->field[f]))
         return f;
     if (f < 0) {
         stk__type_text(in, &text);
@@ -51,7 +51,7 @@ int stk_infer_pick(const struct stk_infer *inf, const char *name, bool (*fits)(c
         return named_field(inf, name, fits, what, err);
     int found = -1, n_found = 0;
     for (int f = 0; f < inf->in[0]->n_fields; f++) {
-        if (!fits(&inf->in[0]->field[f]) || inf->in[0]->field[f].flags & STK_FIELD_PACKED)
+        if (!fits(&inf->in[0]->field[f]))
             continue;
         found = f;
         n_found++;

@@ -34,7 +34,7 @@ struct state {
 
 static bool is_bytes(const struct stk_field *field)
 {
-    return field->kind == STK_BYTES;
+    return field->kind == STK_BYTES && !(field->flags & STK_FIELD_PACKED);
 }
 
 static bool is_content(const struct stk_field *field)

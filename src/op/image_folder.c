@@ -43,7 +43,7 @@ static int find_classes(const char *dir, struct stk__paths *classes, struct stk_
     if (!code && stk__paths_sort(classes))
         code = stk__out_of_memory(err);
     if (!code && classes->n == 0)
-        code = stk_fail(err, STK_VALUE,
+        code = stk_fail(err, STK_IO,
                         "'%s' has no subdirectories; each class is a directory with "
                         "its images (files() reads a flat one)",
                         dir);
@@ -65,7 +65,7 @@ static int find_images(const char *dir, struct stk__path_source *source, struct 
     if (!code && stk__paths_sort(&source->paths))
         code = stk__out_of_memory(err);
     if (!code && source->paths.n == 0)
-        code = stk_fail(err, STK_VALUE,
+        code = stk_fail(err, STK_IO,
                         "no images (.jpg, .jpeg, .png) below the %zu subdirectories of "
                         "'%s'",
                         source->classes.n, dir);

@@ -40,8 +40,8 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     if (p->buffer_size != STK_NONE || *out >= 0)
         return STK_OK;
     return stk_fail(err, STK_VALUE,
-                    "a global shuffle needs an input of known length, and this one is %s; give a "
-                    "buffer size, as in shuffle(10000)",
+                    "a global shuffle needs an input of known length, and this one is %s; give "
+                    "buffer_size, as in shuffle(10000)",
                     *out == STK_INFINITE_COUNT ? "endless" : "of unknown length");
 }
 

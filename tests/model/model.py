@@ -266,7 +266,7 @@ def op_repeat(node, path, count=None):
         for row in rows(node.inputs[0], mix(path, r)):
             is_empty = False
             yield row
-        if is_empty:
+        if is_empty or node.run.failure:
             return
 
 
@@ -277,6 +277,7 @@ def op_take(node, path, count):
     for index, row in enumerate(rows(node.inputs[0], path)):
         yield row
         if index + 1 == count:
+            node.run.failure = None  # a break behind the last row is nobody's
             return
 
 
@@ -351,14 +352,19 @@ def op_batch(node, path, batch_size, drop_remainder=False):
     source = rows(node.inputs[0], path)
     if node is node.run.judge_node:
         source = node.run.judge.good_rows(node.inputs[0], path)
-    for row in source:
-        if row.bad:
-            yield row
-            continue
-        held.append(row)
-        if len(held) == batch_size:
-            yield stack(held)
-            held = []
+    try:
+        for row in source:
+            if row.bad:
+                yield row
+                continue
+            held.append(row)
+            if len(held) == batch_size:
+                yield stack(held)
+                held = []
+    except Failure as failure:
+        # The stream ends here: what follows finishes with what it has, then the run fails.
+        node.run.failure = failure
+        return
     if held and not drop_remainder:
         yield stack(held)
 
@@ -439,6 +445,7 @@ class Run:
     world: int = 1
     judge: Judge = dataclasses.field(default_factory=Judge)
     judge_node: Node = None
+    failure: Exception = None
     delivered: list = dataclasses.field(default_factory=list)
     error: str = None
 
@@ -454,7 +461,8 @@ class Run:
 
     def one_epoch(self, top, epoch):
         path = mix(0, epoch)
-        elements = rows(top, path) if self.judge_node else self.judge.good_rows(top, path)
+        judge = Judge(self.judge.on_error, self.judge.max_errors) if self.judge_node else self.judge
+        elements = rows(top, path) if top is self.judge_node else judge.good_rows(top, path)
         for ordinal, element in enumerate(elements):
             fields = {name: value.data for name, value in element.fields.items()}
             self.delivered.append(
@@ -466,12 +474,15 @@ class Run:
                     "origin": list(element.origin),
                 }
             )
+        if self.failure:
+            raise self.failure
         self.judge.check_fraction()
 
 
 def last_batch(node):
+    """The batch that judges: the last one that no zip or concatenate follows."""
     while node and node.name != "batch":
-        node = node.inputs[0] if node.inputs else None
+        node = node.inputs[0] if len(node.inputs) == 1 else None
     return node
 
 

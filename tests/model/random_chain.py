@@ -71,7 +71,7 @@ class Maker:
                 self.grow(draft)
         options = self.options(draft)
         if pick.random() < 0.8:
-            self.batch(draft)
+            self.batch(draft, may_compute=options.on_error != "replace")
         if pick.random() < 0.2:
             draft.then(pick.choice(["prefetch()", "prefetch(2)", "prefetch(auto)"]))
         return draft.text, options
@@ -299,16 +299,19 @@ class Maker:
         draft.then(f"map('{new} = 100 // ({name} % {self.bad_one_in})')")
         draft.fields[new] = "int"
 
-    def batch(self, draft):
+    def batch(self, draft, may_compute):
+        """batch, and what may follow it; only repeat and prefetch where bad rows are replaced."""
         pick = self.random
         rest = pick.choice(["", "", "", "", ", drop_remainder=true"])
         size = pick.choice([n for n in BATCHES if n <= draft.n / 4] + [3, pick.choice(BATCHES)])
         draft.then(f"batch({size}{rest})")
         draft.is_batched, draft.is_indexed = True, False
         for _ in range(pick.choice([0, 0, 0, 1, 2])):
-            kind = pick.choice(["limit", "shuffle", "repeat", "compute"])
-            if kind == "repeat" and 2 * draft.n <= MAX_ROWS:
-                draft.then("repeat(2)")
+            kind = pick.choice(
+                ["limit", "shuffle", "repeat", "compute"] if may_compute else ["repeat"]
+            )
+            if kind == "repeat":
+                draft.then("repeat(2)" if 2 * draft.n <= MAX_ROWS else "repeat(1)")
                 draft.n *= 2
             elif kind == "shuffle":
                 draft.then(f"shuffle({pick.choice([1, 2, 5, 100])})")

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gates.c: take, skip and shard above the last batch. Each is its op's serial table at work on one row without
+ * columns per batch; called with the lock held. */
+#include "base/error.h"
+#include "base/hash.h"
+#include "exec/exec.h"
+
+int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
+{
+    static const struct stk_type no_fields;
+    x->closed_level = -1;
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        const struct stk__node *node = x->plan->gate[i].node;
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_begin begin = {
+            .params = node->params, .state = node->state,
+            .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
+            .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
+        gate->in = stk__chunk_new(&no_fields, 1, false);
+        gate->out = stk__chunk_new(&no_fields, 1, false);
+        gate->begins_pass = true;
+        if (!gate->in || !gate->out)
+            return stk__out_of_memory(err);
+        int rc = node->op->serial.begin(&begin, &gate->run, err);
+        if (rc)
+            return rc;
+    }
+    return STK_OK;
+}
+
+void stk__gates_end(struct stk__exec *x)
+{
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        if (x->gate[i].run && x->plan->gate[i].node->op->serial.end)
+            x->plan->gate[i].node->op->serial.end(x->gate[i].run);
+        stk__chunk_free(x->gate[i].in);
+        stk__chunk_free(x->gate[i].out);
+    }
+}
+
+static uint64_t pass_path(const struct stk__exec *x, int depth)
+{
+    uint64_t path = 0;
+    for (int level = 0; level <= depth; level++)
+        path = stk__mix(path, x->counter[level]);
+    return path;
+}
+
+/* A gate that is done: nobody needs the rest of its pass, and what still comes is thrown away unjudged. */
+static void close_gate(struct stk__exec *x, int depth)
+{
+    if (x->closed_level < 0 || depth < x->closed_level)
+        x->closed_level = depth;
+    stk__close_pass(x, stk__last_stage(x), depth, x->pass_no[depth] + 1);
+}
+
+bool stk__gates_pass(struct stk__exec *x)
+{
+    bool passes = true;
+    for (int i = 0; i < x->plan->n_gates && passes; i++) {
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        int depth = x->plan->gate[i].depth;
+        if (gate->begins_pass && op->next_epoch)
+            op->next_epoch(gate->run, pass_path(x, depth));
+        gate->begins_pass = false;
+        gate->out->n = 0;
+        op->step(gate->run, gate->in, 0, 1, gate->out);
+        passes = gate->out->n > 0;
+        if (op->is_closed && op->is_closed(gate->run))
+            close_gate(x, depth);
+    }
+    return passes;
+}
+
+/* A gate may be closed before the first row: take(0). */
+void stk__gates_check(struct stk__exec *x)
+{
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        if (gate->begins_pass && op->next_epoch)
+            op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
+        if (gate->begins_pass && op->is_closed && op->is_closed(gate->run))
+            close_gate(x, x->plan->gate[i].depth);
+        gate->begins_pass = false;
+    }
+}
+
+void stk__gates_end_pass(struct stk__exec *x, int level)
+{
+    x->counter[level]++;
+    for (int l = level + 1; l <= x->plan->depth; l++)
+        x->counter[l] = 0;
+    for (int l = level; l <= x->plan->depth; l++)
+        x->pass_no[l]++;
+    for (int i = 0; i < x->plan->n_gates; i++)
+        x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;
+    if (level <= x->closed_level)
+        x->closed_level = -1;
+}

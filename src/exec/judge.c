@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge.c: counting bad rows against max_errors. */
+#include "exec/judge.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+
+static void describe(const struct stk__judge *judge, const struct stk_fault *fault,
+                     struct stk_address address, struct stk_error *err)
+{
+    char origin[256];
+    stk__plan_describe(judge->plan, address, origin, sizeof origin);
+    uint64_t element = address.where & (((uint64_t)1 << 56) - 1);
+    stk_fail(err, fault ? fault->code : STK_MEMORY, "%s: %s (element %llu of epoch %llu): %s",
+             fault && fault->op ? fault->op : "stoker", origin, (unsigned long long)element,
+             (unsigned long long)judge->epoch, fault ? fault->text : "out of memory");
+}
+
+static bool is_too_many(const struct stk__judge *judge, bool at_end)
+{
+    const uint64_t enough = 100; /* a fraction means something only once some rows were seen */
+    double most = judge->plan->options.max_errors, n = (double)judge->n_errors;
+    if (most >= 1 || most == 0)
+        return n > most;
+    return (at_end || judge->n_rows >= enough) && n > most * (double)judge->n_rows;
+}
+
+struct stk_error *stk__judge_last(struct stk__judge *judge)
+{
+    return &judge->kept[(judge->n_errors - 1) % STK__KEPT_ERRORS];
+}
+
+bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address)
+{
+    judge->n_rows++;
+    judge->n_errors++;
+    struct stk_error *err = stk__judge_last(judge);
+    describe(judge, fault, address, err);
+    if (judge->plan->options.on_error == STK__FAIL)
+        return false;
+    if (!is_too_many(judge, false))
+        return true;
+    stk__error_prefix(err, "too many bad elements (%llu), the last: ", (unsigned long long)judge->n_errors);
+    return false;
+}
+
+bool stk__judge_epoch(struct stk__judge *judge, struct stk_error *err)
+{
+    if (!judge->n_errors || !is_too_many(judge, true))
+        return true;
+    stk_fail(err, STK_DATA, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
+             (unsigned long long)judge->n_errors, (unsigned long long)judge->n_rows,
+             judge->plan->options.max_errors);
+    return false;
+}

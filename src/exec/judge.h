@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge.h: what a bad row does to the run. Asked once per bad row, in order, by whoever makes the last batches, so
+ * the answer depends neither on the number of workers nor on how far they ran ahead. */
+#pragma once
+#include "exec/plan.h"
+
+enum { STK__KEPT_ERRORS = 64 };
+
+struct stk__judge {
+    const struct stk__plan *plan;
+    uint64_t n_rows, n_errors; /* rows seen, bad ones among them */
+    uint64_t epoch;            /* for messages; kept by the owner */
+    struct stk_error kept[STK__KEPT_ERRORS];
+};
+
+/* Judges one row: writes its message (op, origin, element, cause) and says whether the run may go on. `fault` may
+ * be NULL (out of memory). The row is counted. */
+bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address);
+
+/* Judges the end of an epoch: false and a message if too large a fraction was bad. */
+bool stk__judge_epoch(struct stk__judge *judge, struct stk_error *err);
+
+/* The message of the last bad row. */
+struct stk_error *stk__judge_last(struct stk__judge *judge);
