@@ -33,6 +33,15 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
     return true;
 }
 
+static void release_batch(struct stk__exec *x, uint64_t no)
+{
+    uint64_t slot = no % (uint64_t)x->plan->window;
+    stk_batch_unref(x->batch[slot]);
+    x->batch[slot] = NULL;
+    x->n_open--;
+    stk__credit(x, &x->batch_account, x->plan->batch_bytes);
+}
+
 static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_batch *batch)
 {
     x->queue[(x->queue_head + x->queue_len++) % x->queue_cap] = (struct stk__delivery){ kind, batch };
@@ -44,16 +53,12 @@ static void deliver_current(struct stk__exec *x)
 {
     uint64_t slot = x->current_no % (uint64_t)x->plan->window;
     struct stk_batch *batch = x->batch[slot];
-    if (!stk__gates_pass(x)) { /* its place is taken by the next one */
-        x->batch[slot] = NULL;
-        x->current_no++;
+    uint64_t no = x->current_no++;
+    if (!stk__gates_pass(x)) {
+        release_batch(x, no);
         x->fill = 0;
-        x->n_open--;
-        stk__credit(x, &x->batch_account, x->plan->batch_bytes);
-        stk_batch_unref(batch);
         return;
     }
-    x->current_no++;
     x->batch[slot] = NULL;
     batch->n = x->fill;
     batch->position = x->position;
@@ -92,12 +97,8 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     if (x->fill && !x->plan->drops_remainder && x->closed_level < 0)
         deliver_current(x);
     x->fill = 0;
-    uint64_t window = (uint64_t)x->plan->window;
-    for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++, x->n_open--) {
-        stk_batch_unref(x->batch[x->current_no % window]); /* emptied by holes */
-        x->batch[x->current_no % window] = NULL;
-        stk__credit(x, &x->batch_account, x->plan->batch_bytes);
-    }
+    for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++)
+        release_batch(x, x->current_no); /* emptied by holes */
     bool is_epoch = t->level == 0;
     stk__gates_end_pass(x, t->level);
     stk__retire(x, stk__last_stage(x));
@@ -112,6 +113,20 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
         stk__end_run(x, &err);
 }
 
+/* Rows behind the end of a gate: unjudged, but they have places in batches, which must come free. */
+static void discard_rows(struct stk__exec *x, int n)
+{
+    int64_t fill = (int64_t)x->fill + n;
+    for (; fill >= x->plan->batch_rows; fill -= x->plan->batch_rows) {
+        if (x->opened_no > x->current_no)
+            release_batch(x, x->current_no);
+        else
+            x->opened_no++;
+        x->current_no++;
+    }
+    x->fill = (int)fill;
+}
+
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 {
     struct stk__stage *last = stk__last_stage(x);
@@ -123,7 +138,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
             continue;
         }
         if (x->closed_level >= 0) {
-            t->n_used = t->n;
+            discard_rows(x, t->n - t->n_used);
             stk__retire(x, last);
             continue;
         }

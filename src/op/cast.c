@@ -10,7 +10,7 @@ struct cast {
 
 static const struct stk_param params[] = {
     STK_CHOICE_ROW(cast, dtype, stk__dtype_names, 0, STK_REQUIRED, "the new dtype"),
-    STK_TEXT_ROW(cast, field, NULL, STK_TAKES_NONE, "the field; none: the only one with numbers"),
+    STK_TEXT_ROW(cast, field, NULL, STK_TAKES_NONE, "the field; none: the only array of numbers, else the only number"),
     STK_ROWS_END,
 };
 
@@ -18,13 +18,17 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct cast *cast = inf->params;
     const struct stk__expr_program *program;
-    int field = stk_infer_pick(inf, cast->field, stk__expr_is_numbers, "numbers", err);
+    int field = stk__expr_pick(inf, cast->field, err);
     if (field < 0)
         return err ? err->code : STK_TYPE;
     int rc = stk__expr_for_field(inf->in[0], field, cast->dtype, NULL, inf->arena, &program, err);
-    if (!rc)
-        stk__expr_infer(inf, program);
-    return rc;
+    if (rc)
+        return rc;
+    bool was_byte = inf->in[0]->field[field].dtype == STK_U8;
+    stk__expr_infer(inf, program);
+    if (was_byte && stk__dtype_kind(cast->dtype) == 'f')
+        inf->out->field[field].flags |= STK_FIELD_255;
+    return STK_OK;
 }
 
 static const char doc[] = "Floats become integers by truncation towards zero; what is too large or "

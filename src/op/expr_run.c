@@ -417,3 +417,18 @@ bool stk__expr_is_numbers(const struct stk_field *field)
 {
     return field->kind == STK_FIXED || field->kind == STK_SHAPED;
 }
+
+int stk__expr_pick(const struct stk_infer *inf, const char *name, struct stk_error *err)
+{
+    int found = -1, n_found = 0;
+    for (int f = 0; f < inf->in[0]->n_fields; f++) {
+        const struct stk_field *field = &inf->in[0]->field[f];
+        if (!stk__expr_is_numbers(field) || field->rank == 0)
+            continue;
+        found = f;
+        n_found++;
+    }
+    if (!name && n_found == 1)
+        return found;
+    return stk_infer_pick(inf, name, stk__expr_is_numbers, "numbers", err);
+}

@@ -14,7 +14,7 @@ struct scale {
 static const struct stk_param params[] = {
     STK_REAL_ROW(scale, factor, 1, -DBL_MAX, DBL_MAX, STK_REQUIRED, "multiplier"),
     STK_REAL_ROW(scale, offset, 0, -DBL_MAX, DBL_MAX, 0, "added after multiplying"),
-    STK_TEXT_ROW(scale, field, NULL, STK_TAKES_NONE, "the field; none: the only one with numbers"),
+    STK_TEXT_ROW(scale, field, NULL, STK_TAKES_NONE, "the field; none: the only array of numbers, else the only number"),
     STK_CHOICE_ROW(scale, dtype, stk__dtype_names, STK_F32, 0, "dtype of the result"),
     STK_ROWS_END,
 };
@@ -24,7 +24,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     const struct scale *scale = inf->params;
     const double constants[2] = { scale->factor, scale->offset };
     const struct stk__expr_program *program;
-    int field = stk_infer_pick(inf, scale->field, stk__expr_is_numbers, "numbers", err);
+    int field = stk__expr_pick(inf, scale->field, err);
     if (field < 0)
         return err ? err->code : STK_TYPE;
     int rc =

@@ -259,14 +259,14 @@ def op_shuffle(node, path, buffer_size=None, seed=None, reshuffle_each_iteration
 
 
 def op_repeat(node, path, count=None):
-    """count passes; without a count (or a negative one) for ever, unless a pass is empty."""
-    passes = itertools.count() if count is None or count < 0 else range(count)
-    for r in passes:
+    """count passes; without a count (or a negative one) for ever, until a pass is empty."""
+    is_endless = count is None or count < 0
+    for r in itertools.count() if is_endless else range(count):
         is_empty = True
         for row in rows(node.inputs[0], mix(path, r)):
             is_empty = False
             yield row
-        if is_empty or node.run.failure:
+        if is_empty and is_endless or node.run.failure:
             return
 
 
