@@ -26,12 +26,21 @@ static int64_t between(int64_t low, int64_t high)
 static bool is_source(enum call_kind kind) { return kind <= CALL_STREAM; }
 static bool is_row_call(enum call_kind kind) { return kind > CALL_STREAM && kind <= CALL_PREFETCH; }
 
+static bool has_call(const struct call *c, enum call_kind kind)
+{
+    bool found = c->kind == kind;
+    for (int i = 0; i < c->n_inputs && !found; i++)
+        found = has_call(c->input[i], kind);
+    return found;
+}
+
 static enum stk_class class_of(const struct call *c)
 {
     enum stk_class weakest = STK_INDEXED;
     for (int i = 0; i < c->n_inputs; i++)
         weakest = c->input[i]->class > weakest ? c->input[i]->class : weakest;
-    if (c->kind == CALL_STREAM || c->kind == CALL_FILTER || c->kind == CALL_BATCH)
+    if (c->kind == CALL_STREAM || c->kind == CALL_FILTER || c->kind == CALL_BATCH ||
+        (c->kind == CALL_READ && has_call(c->input[0], CALL_READ)))
         return STK_STREAM;
     if (is_source(c->kind) || is_row_call(c->kind))
         return weakest;
@@ -216,7 +225,7 @@ static struct call *make_second(struct chain *chain)
         c = add_file_call(chain, add_file_call(chain, c));
     for (int i = (int)random_below(4); i > 0; i--) {
         struct call *next = one_in(2) ? add_order_call(chain, c) : add_row_call(chain, c);
-        c = next->kind == CALL_VARY ? c : next;
+        c = has_call(next, CALL_VARY) ? c : next;
     }
     while (has_bytes(c))
         c = add_file_call(chain, c);
@@ -259,18 +268,10 @@ static struct call *grow(struct chain *chain, struct call *c, int n_steps)
 
 /* ---- whole chains ---- */
 
-static bool has_vary(const struct call *c)
-{
-    bool found = c->kind == CALL_VARY;
-    for (int i = 0; i < c->n_inputs && !found; i++)
-        found = has_vary(c->input[i]);
-    return found;
-}
-
 static struct call *add_batch(struct chain *chain, struct call *c)
 {
-    bool is_small = one_in(2) || (has_vary(c) && !one_in(6));
-    c = add(chain, c, CALL_BATCH, is_small && has_vary(c) ? 1 : between(1, is_small ? 4 : 40), 0);
+    bool is_small = one_in(2) || (has_call(c, CALL_VARY) && !one_in(6));
+    c = add(chain, c, CALL_BATCH, is_small && has_call(c, CALL_VARY) ? 1 : between(1, is_small ? 4 : 40), 0);
     c->flag = one_in(4);
     for (int i = one_in(3) ? (int)random_below(3) : 0; i > 0; i--) {
         int64_t count = between(0, 3);

@@ -327,7 +327,7 @@ static struct rows skip_pass(struct model *m, const struct call *c, uint64_t pat
         return (struct rows){ .is_all = true };
     struct rows r = pass(m, c->input[0], path, limit + c->a);
     int64_t n = r.n < c->a ? r.n : c->a;
-    r.row += n;
+    r.row = n ? r.row + n : r.row;
     r.n -= n;
     r.cap = r.n;
     return r;
@@ -388,7 +388,8 @@ static struct rows concatenate_pass(struct model *m, const struct call *c, uint6
 /* The first input that has no more rows ends the pass, and says how. */
 static struct rows zip_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
 {
-    struct rows a = pass(m, c->input[0], path, limit), b = pass(m, c->input[1], path, limit);
+    struct rows a = pass(m, c->input[0], path, limit); /* the second alone may be endless */
+    struct rows b = pass(m, c->input[1], path, a.is_all && a.n < limit ? a.n : limit);
     const struct rows *ends = a.n <= b.n ? &a : &b;
     struct rows out = ended_as(ends);
     for (int64_t i = 0; i < a.n && i < b.n; i++) {

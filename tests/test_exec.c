@@ -314,6 +314,7 @@ static void check_chain(uint64_t seed, unsigned patience, struct totals *totals)
     chain_make(&chain);
     current_chain = &chain;
     current_seed = seed;
+    current_event = 0;
     alarm(patience);
     if (stk__graph_new(chain.text, NULL, &graph, &err))
         fail(err.text);

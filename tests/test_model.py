@@ -66,6 +66,7 @@ def test_chain(stoker, folder, number):
         words = ["run", text, "--dump", "--quiet", "--workers", workers, *options.words()]
         done = stoker(*words)
         again = "stoker " + shlex.join(map(str, words))
+        assert done.returncode >= 0, f"{again}\ncrashes with signal {-done.returncode}"
         got = [json.loads(line) for line in done.stdout.splitlines()]
         assert difference(truth.delivered, got) is None, again
         if truth.error is None:

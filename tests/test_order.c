@@ -387,7 +387,7 @@ static void bad_calls(void **state)
 {
     enum { INF = STK_INFINITE_COUNT, UNKNOWN = STK_UNKNOWN_COUNT };
     (void)state;
-    expect_failure("shuffle()", &numbers, INF, STK_VALUE, "buffer size");
+    expect_failure("shuffle()", &numbers, INF, STK_VALUE, "buffer_size");
     expect_failure("shuffle()", &numbers, UNKNOWN, STK_VALUE, "unknown length");
     expect_failure("shuffle(0)", &numbers, 5, STK_VALUE, "buffer_size");
     expect_failure("shard(2, 2)", &numbers, 5, STK_VALUE, "numbered 0 to 1");

@@ -293,11 +293,11 @@ static void image_folder(void **state)
     assert_string_equal(c.op->source.class_name(c.state, "label", 2), "cat 2");
     op_call_close(&c);
     expect_source_failure("image_folder('nosuch')", STK_IO, "'nosuch': No such file");
-    expect_source_failure("image_folder('flat')", STK_VALUE, "'flat' has no subdirectories");
+    expect_source_failure("image_folder('flat')", STK_IO, "'flat' has no subdirectories");
     expect_source_failure("image_folder('tree/a/deep')", STK_OK, "");
     mkdir("bare", 0777);
     mkdir("bare/class", 0777);
-    expect_source_failure("image_folder('bare')", STK_VALUE, "no images");
+    expect_source_failure("image_folder('bare')", STK_IO, "no images");
     expect_source_failure("image_folder('')", STK_VALUE, "empty");
 }
 

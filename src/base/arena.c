@@ -2,6 +2,8 @@
 /* arena.c: bump allocation in a list of blocks. */
 #include "base/arena.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@ enum { ALIGN = 64, TAIL = 64 };
 
 struct stk__arena_block {
     struct stk__arena_block *next;
-    size_t bytes;
+    size_t bytes, total; /* of data, and of the whole block */
     _Alignas(ALIGN) unsigned char data[];
 };
 
@@ -24,7 +26,7 @@ void stk__arena_free(struct stk_arena *arena)
 {
     for (struct stk__arena_block *b = arena->first, *next; b; b = next) {
         next = b->next;
-        free(b);
+        stk__memory_free(b, b->total);
     }
     stk__arena_init(arena, arena->block_bytes);
 }
@@ -36,11 +38,12 @@ static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
     if (size > SIZE_MAX - sizeof *b - TAIL)
         return NULL;
     size_t total = (sizeof *b + size + TAIL + ALIGN - 1) / ALIGN * ALIGN;
-    b = aligned_alloc(ALIGN, total);
+    b = stk__memory_take(total);
     if (!b)
         return NULL;
     memset(b->data + size, 0, TAIL);
     b->bytes = size;
+    b->total = total;
     arena->total_bytes += total;
     return b;
 }

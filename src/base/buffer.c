@@ -2,6 +2,8 @@
 /* buffer.c: pools with size classes a quarter of a power of two apart. */
 #include "base/buffer.h"
 
+#include "base/memory.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +42,11 @@ struct stk__pool *stk__pool_new(void)
     return pool;
 }
 
+static size_t total_bytes(size_t capacity) { return (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN; }
+
 static void buffer_free(struct stk_buffer *buffer)
 {
-    free(buffer->data);
+    stk__memory_free(buffer->data, total_bytes(buffer->capacity));
     free(buffer);
 }
 
@@ -112,8 +116,8 @@ static struct stk_buffer *buffer_alloc(size_t capacity)
     struct stk_buffer *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    size_t total = (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN;
-    b->data = aligned_alloc(ALIGN, total);
+    size_t total = total_bytes(capacity);
+    b->data = stk__memory_take(total);
     if (!b->data) {
         free(b);
         return NULL;

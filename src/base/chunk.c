@@ -3,6 +3,7 @@
 #include "base/chunk.h"
 
 #include "base/hash.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void place_column(struct stk_column *c, const struct stk_field *field, si
 struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts)
 {
     size_t rows = (size_t)cap;
-    uint8_t *at = aligned_alloc(ALIGN, aligned(stk__chunk_bytes(type, cap, parts)));
+    uint8_t *at = stk__memory_take(stk__chunk_bytes(type, cap, parts));
     if (!at)
         return NULL;
     struct stk_chunk *chunk = (struct stk_chunk *)(void *)at;
@@ -106,7 +107,8 @@ void stk__chunk_free(struct stk_chunk *chunk)
     if (!chunk)
         return;
     stk__chunk_clear(chunk);
-    free(chunk);
+    int parts = (chunk->key ? STK__KEYS : 0) | (chunk->trace ? STK__TRACE : 0);
+    stk__memory_free(chunk, stk__chunk_bytes(chunk->type, chunk->cap, parts));
 }
 
 void stk__spans_drop(struct stk_span *span, int n)
@@ -149,10 +151,11 @@ void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op
 
 const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row)
 {
+    const struct stk_fault *found = NULL;
     for (const struct stk_fault *f = list; f; f = f->next)
         if (f->row == row)
-            return f;
-    return NULL;
+            found = f; /* the first that was added: lists grow at the front */
+    return found;
 }
 
 const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int row)

@@ -90,8 +90,10 @@ void stk__run_out_of_memory(struct stk__exec *x)
 static void judge_end(struct stk__exec *x, struct stk__ticket *t)
 {
     struct stk_error err = { .code = STK_END };
-    if (t->end == STK__END_BROKEN && x->closed_level < 0) {
-        stk__end_run(x, t->broken);
+    if (t->end == STK__END_BROKEN) {
+        if (x->closed_level < 0)
+            stk__end_run(x, t->broken);
+        stk__retire(x, stk__last_stage(x));
         return;
     }
     if (x->fill && !x->plan->drops_remainder && x->closed_level < 0)
@@ -101,8 +103,8 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
         release_batch(x, x->current_no); /* emptied by holes */
     bool is_epoch = t->level == 0;
     stk__gates_end_pass(x, t->level);
+    stk__end_endless(x, stk__last_stage(x), t->level);
     stk__retire(x, stk__last_stage(x));
-    x->n_batcher_rows = 0;
     if (!is_epoch)
         return;
     stk__judge_epoch(&x->judge, &err);
@@ -150,7 +152,6 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
         x->fill += t->n;
         x->position.rows += (uint64_t)t->n;
         x->judge.n_rows += (uint64_t)t->n;
-        x->n_batcher_rows += (uint64_t)t->n;
         stk__retire(x, last);
         if (x->fill == x->plan->batch_rows)
             deliver_current(x);
@@ -211,10 +212,12 @@ static bool replace_row(struct stk__exec *x, struct stk__worker *worker, const s
         source = &x->plan->stage[source->input[0]];
     struct stk_address address = t->chunk->address[t->out_from + row];
     struct stk_key key = t->chunk->key[t->out_from + row];
-    uint64_t where = address.where & ~(((uint64_t)1 << 56) - 1);
+    const uint64_t most = (uint64_t)1 << 56;
+    uint64_t where = address.where & ~(most - 1);
     for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
         uint64_t word = stk__mix(stk__mix(key.hi, key.lo), attempt);
-        struct stk_address other = { where | stk__below(word, source->count), address.path };
+        uint64_t count = source->count < most ? source->count : most;
+        struct stk_address other = { where | stk__below(word, count), address.path };
         if (try_replacement(x, worker, &other))
             return true;
     }
@@ -265,6 +268,12 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
     w->used = i - t->n_used;
 }
 
+void stk__count_holes(struct stk__exec *x, const struct stk__ticket *t, int n)
+{
+    x->take_holes += t->pass == x->take_pass ? (uint64_t)n : 0;
+    x->open_holes += t->pass == x->open_pass ? (uint64_t)n : 0;
+}
+
 void stk__finish_move(struct stk__exec *x, struct stk__work *w)
 {
     struct stk__ticket *t = w->ticket;
@@ -273,9 +282,7 @@ void stk__finish_move(struct stk__exec *x, struct stk__work *w)
     t->n_used += w->used;
     x->position.rows += (uint64_t)w->used;
     x->position.errors = x->judge.n_errors;
-    x->n_batcher_rows += (uint64_t)w->used;
-    x->take_holes += t->pass == x->take_pass ? (uint64_t)w->holes : 0;
-    x->open_holes += t->pass == x->open_pass ? (uint64_t)w->holes : 0;
+    stk__count_holes(x, t, w->holes);
     if (x->fill == x->plan->batch_rows)
         deliver_current(x);
     if (w->is_fatal)

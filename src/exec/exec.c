@@ -127,6 +127,14 @@ static void wait_for_delivery(struct stk__exec *x)
     }
 }
 
+static void drop_queue(struct stk__exec *x)
+{
+    for (; x->queue_len; x->queue_len--) {
+        stk_batch_unref(x->queue[x->queue_head].batch);
+        x->queue_head = (x->queue_head + 1) % x->queue_cap;
+    }
+}
+
 static int end_code(const struct stk__exec *x, struct stk_error *err)
 {
     if (err)
@@ -165,7 +173,7 @@ int stk__exec_next(struct stk__exec *x, struct stk_batch **out, struct stk_error
         stk_batch_unref(d.batch);
         pthread_mutex_lock(&x->lock);
         struct stk_error why = { .code = rc, .text = "a batch could not be put together" };
-        x->queue_len = 0;
+        drop_queue(x);
         x->is_stopped = false;
         stk__end_run(x, err ? err : &why);
         pthread_mutex_unlock(&x->lock);
@@ -191,6 +199,7 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, const struct st
 {
     s->plan = plan;
     s->ring.cap = (uint64_t)x->plan->ring;
+    s->over_level = -1;
     s->out_account.unit_bytes = plan->unit_bytes;
     s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
     s->ring.slot = calloc(s->ring.cap, sizeof *s->ring.slot);
@@ -315,10 +324,7 @@ static void free_stage(struct stk__exec *x, struct stk__stage *s)
 
 static void free_batches(struct stk__exec *x)
 {
-    for (; x->queue && x->queue_len; x->queue_len--) {
-        stk_batch_unref(x->queue[x->queue_head].batch);
-        x->queue_head = (x->queue_head + 1) % x->queue_cap;
-    }
+    drop_queue(x);
     for (int i = 0; x->batch && i < x->plan->window; i++)
         stk_batch_unref(x->batch[i]);
     free(x->batch);

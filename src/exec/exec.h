@@ -40,6 +40,9 @@ struct stk__lot {
 };
 
 enum stk__ticket_state { STK__FREE, STK__FETCHING, STK__FETCHED, STK__RUNNING, STK__READY };
+
+/* A ticket without rows is a mark. A break ends no pass: it travels to whoever ends the run because of it. A stage
+ * that needs no more rows drops it and closes the pass, which the stream, waiting at its break, then ends. */
 enum stk__end_mark { STK__NO_END, STK__END_PASS, STK__END_BROKEN };
 
 struct stk__ticket {
@@ -81,6 +84,11 @@ struct stk__stage {
     uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS];
     uint64_t position, path;
     bool is_exhausted;
+    bool is_stuck; /* a stream that broke, until its pass is closed */
+    /* what the stage downstream has read */
+    uint64_t n_read, n_read_at[STK__MAX_LEVELS]; /* rows; and when a pass of this level or further out last ended */
+    uint64_t n_ended[STK__MAX_LEVELS];           /* such ends */
+    int over_level; /* what comes is dropped until a mark of this level or further out; -1: nothing is */
     /* serial stages */
     void *run;
     struct stk__lot *open_out;
@@ -89,8 +97,8 @@ struct stk__stage {
     int current;             /* chaining: the input being read */
     int seen_level[STK_MAX_INPUTS]; /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int end_level;           /* the outermost of those */
-    enum stk__end_mark end;  /* how the pass ended, once it has */
-    uint64_t n_rows_in_pass; /* since the last mark it swallowed: an empty endless repeat must end */
+    bool has_ended;          /* one of them, or the last, has; the pass ends when all have */
+    bool has_told;           /* a judge: that its verdict broke the stream */
     struct stk_error broken;
 };
 
@@ -144,7 +152,6 @@ struct stk__exec {
     uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS]; /* as of a source, at the batcher */
     int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
-    uint64_t n_batcher_rows; /* rows since the last mark it swallowed */
     struct stk__judge judge; /* the batcher's; changed by whoever holds its busy bit */
     struct stk_error error; /* how the run ended */
     struct stk__delivery *queue;
@@ -173,7 +180,7 @@ struct stk__work {
     struct stk__ticket *ticket_of[STK_MAX_INPUTS];
     uint64_t position;
     int n, used;
-    bool is_flushed, is_broken;
+    bool is_closed, is_flushed, is_broken;
     /* MOVE */
     struct stk_batch *current;
     int fill, holes;
@@ -210,6 +217,9 @@ static inline struct stk__stage *stk__last_stage(struct stk__exec *x) { return &
 /* The oldest ticket of a stage with rows, or an end mark for a reader at this depth, if it is READY. */
 struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *stage, struct stk__stage *reader);
 void stk__retire(struct stk__exec *x, struct stk__stage *stage);
+
+/* After a mark of this level was read: an endless repeat whose pass had no rows is over. */
+void stk__end_endless(struct stk__exec *x, struct stk__stage *stage, int level);
 struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state state);
 
 /* ---- passes (passes.c) ---- */
@@ -250,6 +260,9 @@ void stk__gates_check(struct stk__exec *x);
 void stk__gates_end_pass(struct stk__exec *x, int level);
 
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no);
+
+/* Rows of the last stage's ticket that will not be delivered. */
+void stk__count_holes(struct stk__exec *x, const struct stk__ticket *t, int n);
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x);
 void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
 void stk__finish_move(struct stk__exec *x, struct stk__work *w);

@@ -93,9 +93,20 @@ void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot)
 
 /* ---- rings ---- */
 
+static void note_end(struct stk__stage *s, int level)
+{
+    for (int l = level; l < STK__MAX_LEVELS; l++) {
+        s->n_read_at[l] = s->n_read;
+        s->n_ended[l]++;
+    }
+}
+
 void stk__retire(struct stk__exec *x, struct stk__stage *s)
 {
     struct stk__ticket *t = stk__slot_at(&s->ring, s->ring.head++);
+    s->n_read += (uint64_t)t->n;
+    if (t->end == STK__END_PASS)
+        note_end(s, t->level);
     stk__lot_unref(x, t->out);
     stk__faults_free(t->faults);
     t->state = STK__FREE;
@@ -115,17 +126,24 @@ static bool is_endless(const struct stk__exec *x, const struct stk__stage *s, in
     return found;
 }
 
-/* A mark inside the reader's pass: nothing ends here. An endless repeat that yields nothing is closed. */
-static void swallow(struct stk__exec *x, struct stk__stage *s, struct stk__stage *reader, int depth, int level)
+void stk__end_endless(struct stk__exec *x, struct stk__stage *s, int level)
 {
-    uint64_t *n_rows = reader ? &reader->n_rows_in_pass : &x->n_batcher_rows;
-    uint64_t pass = reader ? reader->serial_pass : x->pass_no[depth];
-    if (*n_rows == 0 && is_endless(x, s, level))
-        stk__close_pass(x, s, depth, pass + 1);
-    *n_rows = 0;
+    if (level == 0 || s->n_read != s->n_read_at[level] || !is_endless(x, s, level))
+        return;
+    s->over_level = level - 1; /* the source may have begun further passes, which may have rows */
+    stk__close_pass(x, s, level - 1, s->n_ended[level - 1] + 1);
+}
+
+/* Something of a repeat that is over already. */
+static void drop(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
+{
+    if (s == stk__last_stage(x))
+        stk__count_holes(x, t, t->n);
+    t->n = 0;
     stk__retire(x, s);
 }
 
+/* A mark inside the reader's pass ends nothing there. */
 struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct stk__stage *reader)
 {
     struct stk__ring *r = &s->ring;
@@ -134,9 +152,15 @@ struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct 
         struct stk__ticket *t = stk__slot_at(r, r->head);
         if (t->state != STK__READY)
             return NULL;
-        if (t->end && t->level > depth && t->end != STK__END_BROKEN)
-            swallow(x, s, reader, depth, t->level);
-        else if (t->end || t->n_used < t->n)
+        bool is_end = t->end == STK__END_PASS;
+        if (is_end && t->level <= s->over_level)
+            s->over_level = -1;
+        if (s->over_level >= 0) {
+            drop(x, s, t);
+        } else if (is_end && t->level > depth) {
+            stk__end_endless(x, s, t->level);
+            stk__retire(x, s);
+        } else if (t->end || t->n_used < t->n)
             return t;
         else
             stk__retire(x, s);

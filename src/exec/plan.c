@@ -133,11 +133,19 @@ static const struct stk__node *segment_base(const struct stk__node *node)
     return read && subtree_reads(node) ? read->input[0] : node;
 }
 
+static bool has_read(const struct stk__node *node, const struct stk__node *base)
+{
+    bool reads = false;
+    for (; node != base && !reads; node = node->input[0])
+        reads = node->op->flags & STK_OP_FETCH;
+    return reads;
+}
+
 static int build_segment(struct planner *p, const struct stk__node *node)
 {
     struct stk__plan *plan = p->plan;
     const struct stk__node *base = segment_base(node);
-    bool is_cut = base->class == STK_STREAM || is_row_op(base);
+    bool is_cut = base->class == STK_STREAM || (has_read(node, base) && subtree_reads(base));
     const struct stk__program_options options = { .seed = (uint64_t)plan->options.seed,
                                                   .rank = (int)plan->options.rank,
                                                   .world = (int)plan->options.world,
@@ -232,6 +240,19 @@ static int add_gate(struct planner *p, const struct stk__node *node)
     return STK_OK;
 }
 
+/* Names the op that first made a stream of the rows. */
+static int refuse_replace(struct planner *p, const struct stk__node *node)
+{
+    for (int i = 0; i < node->n_inputs;) {
+        bool is_stream = node->input[i]->class == STK_STREAM;
+        node = is_stream ? node->input[i] : node;
+        i = is_stream ? 0 : i + 1;
+    }
+    return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
+                        "%s: on_error=replace needs data that can be read at random, and this makes a stream (%s); "
+                        "use on_error=skip", node->op->decl.name, node->why);
+}
+
 static int build_trunk(struct planner *p)
 {
     struct stk__plan *plan = p->plan;
@@ -254,6 +275,8 @@ static int build_trunk(struct planner *p)
     if (p->judge && plan->options.on_error == STK__REPLACE)
         return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
                             "batch: on_error=replace needs batch to be the last op");
+    if (node->class == STK_STREAM && plan->options.on_error == STK__REPLACE)
+        return refuse_replace(p, node);
     plan->last = build_stage(p, node);
     return plan->last < 0 ? (p->err && p->err->code ? p->err->code : STK_MEMORY) : STK_OK;
 }

@@ -61,8 +61,6 @@ static void take_from_ring(struct stk__exec *x, struct stk__stage *s, struct stk
     t->level = g->from->level;
     t->broken = g->from->broken;
     if (g->end) {
-        s->serial_pass++;
-        s->n_rows_in_pass = 0;
         stk__retire(x, input);
         return;
     }
@@ -70,7 +68,6 @@ static void take_from_ring(struct stk__exec *x, struct stk__stage *s, struct stk
     t->in->refs++;
     t->in_from = g->from->out_from + g->from->n_used;
     g->from->n_used += g->n;
-    s->n_rows_in_pass += (uint64_t)g->n;
     if (g->from->n_used == g->from->n)
         stk__retire(x, input);
 }
@@ -90,7 +87,7 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
     if (s == stk__last_stage(x)) {
         t->pass = x->take_pass;
         x->taken += (uint64_t)g->n;
-        if (g->end && t->level <= x->plan->depth) {
+        if (g->end == STK__END_PASS && t->level <= x->plan->depth) {
             x->take_pass++;
             x->taken = x->take_holes = 0;
         }
@@ -104,7 +101,8 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
                       bool commit)
 {
     uint64_t batch = (uint64_t)x->plan->batch_rows, land = x->opened - x->open_holes;
-    bool is_mine = is_placed(x, s), is_direct = false, ends = end && level <= x->plan->depth;
+    bool is_mine = is_placed(x, s), is_direct = false;
+    bool ends = end == STK__END_PASS && level <= x->plan->depth;
     if (is_mine && ends && !stk__open_batches(x, x->base_no + (land + batch - 1) / batch))
         return false; /* a pass's last batch is opened before the next one's first */
     if (is_mine && !end && land >= x->claimed && land % batch + (uint64_t)n <= batch) {

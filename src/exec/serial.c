@@ -28,19 +28,27 @@ static void publish_rows(struct stk__stage *s)
     s->open_out = NULL;
 }
 
-/* Ends the stage's pass for everybody downstream. */
-static void publish_end(struct stk__stage *s, enum stk__end_mark end, int level)
+/* Tells everybody downstream that the stream broke, with s->broken. The pass goes on. */
+static void publish_break(struct stk__stage *s)
 {
     struct stk__ticket *t = stk__push_ticket(&s->ring, STK__READY);
     s->ring.opened++;
-    t->end = end;
+    t->end = STK__END_BROKEN;
+    t->broken = &s->broken;
+}
+
+/* Ends the stage's pass for everybody downstream. */
+static void publish_end(struct stk__stage *s, int level)
+{
+    struct stk__ticket *t = stk__push_ticket(&s->ring, STK__READY);
+    s->ring.opened++;
+    t->end = STK__END_PASS;
     t->level = level;
-    t->broken = end == STK__END_BROKEN ? &s->broken : NULL;
     if (s->plan->is_source)
         return;
     s->serial_pass++;
-    s->n_rows_in_pass = 0;
     s->begins_pass = true;
+    s->has_told = false;
     s->counter[level]++;
     for (int l = level + 1; l <= s->plan->depth; l++)
         s->counter[l] = 0;
@@ -71,7 +79,7 @@ static void forget_marks(struct stk__stage *s)
     for (int i = 0; i < STK_MAX_INPUTS; i++)
         s->seen_level[i] = INT_MAX;
     s->end_level = INT_MAX;
-    s->end = STK__NO_END;
+    s->has_ended = false;
     s->current = 0;
 }
 
@@ -80,8 +88,16 @@ static void see_mark(struct stk__exec *x, struct stk__stage *s, int i, const str
     int level = t->level < s->plan->depth ? t->level : s->plan->depth;
     s->seen_level[i] = level;
     s->end_level = level < s->end_level ? level : s->end_level;
-    if (!s->end && t->broken)
-        s->broken = *t->broken;
+    stk__retire(x, input_of(x, s, i));
+}
+
+/* Hands the break at the head of an input on. */
+static void pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
+{
+    if (!make_way(x, s))
+        return;
+    s->broken = *t->broken;
+    publish_break(s);
     stk__retire(x, input_of(x, s, i));
 }
 
@@ -94,8 +110,10 @@ static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
         struct stk__ticket *t;
         while (s->seen_level[i] > s->end_level && (t = stk__peek(x, input_of(x, s, i), s))) {
             int before = s->end_level;
-            if (t->end)
+            if (t->end == STK__END_PASS)
                 see_mark(x, s, i, t);
+            else if (t->end)
+                stk__retire(x, input_of(x, s, i)); /* a break behind the end is nobody's */
             else
                 t->n_used = t->n;
             if (s->end_level < before)
@@ -111,25 +129,25 @@ static void end_joined(struct stk__exec *x, struct stk__stage *s)
 {
     if (!drain_inputs(x, s) || !make_way(x, s))
         return;
-    publish_end(s, s->end, s->end_level);
+    publish_end(s, s->end_level);
     forget_marks(s);
     x->has_changed = true;
 }
 
 static bool chain_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    while (!s->end) {
+    while (!s->has_ended) {
         struct stk__ticket *t = stk__peek(x, input_of(x, s, s->current), s);
-        if (!t)
+        if (t && t->end == STK__END_BROKEN)
+            pass_break(x, s, s->current, t);
+        if (!t || t->end == STK__END_BROKEN)
             return false;
         if (!t->end) {
             w->ticket = t;
             return true;
         }
-        enum stk__end_mark end = t->end;
         see_mark(x, s, s->current, t);
-        if (++s->current == s->plan->n_inputs || end == STK__END_BROKEN)
-            s->end = end;
+        s->has_ended = ++s->current == s->plan->n_inputs;
     }
     end_joined(x, s);
     return false;
@@ -148,9 +166,13 @@ static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work
         w->ticket_of[i] = t;
         if (!t->end)
             continue;
-        enum stk__end_mark end = t->end;
+        if (t->end == STK__END_BROKEN) {
+            pass_break(x, s, i, t);
+            *is_starved = true;
+            return false;
+        }
         see_mark(x, s, i, t);
-        s->end = end;
+        s->has_ended = true;
         stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
         return true;
     }
@@ -160,7 +182,7 @@ static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work
 static bool zip_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     bool is_starved = false;
-    if (!s->end && !zip_ends(x, s, w, &is_starved))
+    if (!s->has_ended && !zip_ends(x, s, w, &is_starved))
         return !is_starved;
     end_joined(x, s);
     return false;
@@ -177,7 +199,10 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     bool is_ready;
     switch (s->plan->kind) {
     case STK__POSITIONS:
-    case STK__STREAMING: is_ready = !s->is_exhausted; break;
+    case STK__STREAMING:
+        w->is_closed = stk__source_is_closed(s);
+        is_ready = !s->is_exhausted && (w->is_closed || !s->is_stuck);
+        break;
     case STK__ZIPPING: is_ready = zip_is_ready(x, s, w); break;
     case STK__CHAINING: is_ready = chain_is_ready(x, s, w); break;
     default: is_ready = (w->ticket = stk__peek(x, input_of(x, s, 0), s)) != NULL;
@@ -195,7 +220,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
 static void run_positions(struct stk__stage *s, struct stk__work *w)
 {
     struct stk_chunk *out = s->open_out->chunk;
-    uint64_t left = stk__source_is_closed(s) ? 0 : s->plan->count - s->position;
+    uint64_t left = w->is_closed ? 0 : s->plan->count - s->position;
     uint64_t room = (uint64_t)(out->cap - out->n), where = (uint64_t)s->plan->origin << 56;
     int n = (int)(left < room ? left : room);
     for (int i = 0; i < n; i++)
@@ -221,7 +246,7 @@ static void run_streaming(struct stk__stage *s, struct stk__work *w)
 {
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n;
-    int rc = stk__source_is_closed(s) ? STK_END : next_rows(s, out);
+    int rc = w->is_closed ? STK_END : next_rows(s, out);
     uint64_t where = (uint64_t)s->plan->origin << 56 | s->position;
     for (int i = first; i < out->n; i++) {
         uint64_t index = (uint64_t)(i - first);
@@ -275,7 +300,9 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
     if (s->begins_pass && op->next_epoch)
         op->next_epoch(s->run, pass_path(s));
     s->begins_pass = false;
-    if (t->end)
+    if (t->end == STK__END_BROKEN && s->plan->kind == STK__BATCHING)
+        w->is_flushed = true; /* an incomplete batch is not handed on */
+    else if (t->end)
         w->is_flushed = op->flush ? op->flush(s->run, out) : true;
     else
         w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, t->n - t->n_used, out);
@@ -295,48 +322,73 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
 
 /* ---- finishing, under the lock ---- */
 
+/* True if the stage needs no more rows of its pass. */
+static bool is_closed(const struct stk__stage *s)
+{
+    const struct stk_serial_table *op = &s->plan->node->op->serial;
+    if (s->plan->is_judge)
+        return stk__batching_is_broken(s->run);
+    return s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run);
+}
+
 static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    s->n_rows_in_pass += (uint64_t)w->used;
     if (s->plan->is_source)
         s->position += (uint64_t)w->n;
     for (int i = 0; s->plan->kind == STK__ZIPPING && i < s->plan->n_inputs; i++)
         w->ticket_of[i]->n_used += w->used;
     if (w->ticket)
         w->ticket->n_used += w->used;
-    const struct stk_serial_table *op = &s->plan->node->op->serial;
-    if (s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run))
+    if (is_closed(s))
         stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1); /* nobody needs the rest */
-    if (s->plan->is_judge && stk__batching_is_broken(s->run))
-        stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
 }
 
+static void end_source_pass(struct stk__stage *s, const struct stk__work *w)
+{
+    s->is_stuck = w->is_broken;
+    if (w->is_broken)
+        publish_break(s);
+    else
+        publish_end(s, stk__source_end_pass(s));
+}
+
+/* A judge's verdict at the end of a pass; true if it breaks the stream. */
+static bool has_verdict(struct stk__stage *s, const struct stk__ticket *t)
+{
+    struct stk__judge *judge = stk__batching_judge(s->run);
+    if (stk__batching_is_broken(s->run)) {
+        s->broken = *stk__judge_last(judge);
+        return true;
+    }
+    return t->level == 0 && !stk__judge_epoch(judge, &s->broken);
+}
+
+/* All that belongs before the mark at the input's head was handed on. */
 static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    enum stk__end_mark end = w->is_broken ? STK__END_BROKEN : STK__END_PASS;
+    struct stk__ticket *t = w->ticket;
     if (s->plan->is_source) {
-        int level = stk__source_end_pass(s);
-        s->is_exhausted |= w->is_broken;
-        publish_end(s, end, level);
+        end_source_pass(s, w);
         return;
     }
-    struct stk__ticket *t = w->ticket;
-    const struct stk_serial_table *op = &s->plan->node->op->serial;
-    bool is_closed = s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run);
-    end = is_closed ? STK__END_PASS : t->end; /* a break behind take's end is nobody's */
-    if (t->broken)
-        s->broken = *t->broken;
-    if (s->plan->is_judge && stk__batching_is_broken(s->run)) {
-        s->broken = *stk__judge_last(stk__batching_judge(s->run));
-        end = STK__END_BROKEN;
+    if (t->end == STK__END_BROKEN) {
+        if (is_closed(s)) { /* a break behind take's end is nobody's */
+            stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
+        } else {
+            s->broken = *t->broken;
+            publish_break(s);
+        }
+        stk__retire(x, input_of(x, s, 0));
+        return;
     }
-    if (s->plan->is_judge && end == STK__END_PASS && t->level == 0) {
-        struct stk__judge *judge = stk__batching_judge(s->run);
-        if (!stk__judge_epoch(judge, &s->broken))
-            end = STK__END_BROKEN;
-        judge->epoch++;
+    if (s->plan->is_judge && !s->has_told && has_verdict(s, t)) {
+        s->has_told = true;
+        publish_break(s); /* the end comes in the next step */
+        return;
     }
-    publish_end(s, end, t->level < s->plan->depth ? t->level : s->plan->depth);
+    if (s->plan->is_judge && t->level == 0)
+        stk__batching_judge(s->run)->epoch++;
+    publish_end(s, t->level < s->plan->depth ? t->level : s->plan->depth);
     stk__retire(x, input_of(x, s, 0));
 }
 

@@ -243,13 +243,14 @@ static int eval_read(struct stk__eval *e, const struct stk__pnode *p, struct pla
         if (p->node->from[f] >= 0)
             continue;
         for (int i = 0; i < n; i++) {
-            struct stk_buffer *b = fetched[i].buffer;
+            const struct stk__fetched *got = &fetched[e->fetched_row ? e->fetched_row[i] : i];
+            struct stk_buffer *b = got->buffer;
             if (b)
                 frame->column[f].span[i] = (struct stk_span){ b->data, b->bytes, b };
             else if (frame->mask[i] == STK_LIVE) {
                 frame->mask[i] = STK_BAD;
-                stk__fault_add(&e->faults, i, fetched[i].code ? fetched[i].code : STK_MEMORY, "read",
-                               fetched[i].text ? fetched[i].text : "out of memory");
+                stk__fault_add(&e->faults, i, got->code ? got->code : STK_MEMORY, "read",
+                               got->text ? got->text : "out of memory");
             }
         }
     }
@@ -316,8 +317,16 @@ static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, 
 {
     struct frame in;
     struct stk_fault *outer = e->faults;
+    const int *outer_row = e->fetched_row;
+    int *fetched_row = stk__arena_take(e->scratch, (size_t)n * sizeof *fetched_row);
+    if (!fetched_row)
+        return STK_MEMORY;
+    for (int i = 0; i < n; i++)
+        fetched_row[i] = outer_row ? outer_row[row[i]] : row[i];
+    e->fetched_row = fetched_row;
     e->faults = NULL;
     int rc = eval_node(e, p->input[k], at, n, &in);
+    e->fetched_row = outer_row;
     struct stk_fault *last = NULL;
     for (struct stk_fault *f = e->faults; f; f = f->next) {
         f->row = row[f->row];

@@ -63,6 +63,14 @@ static int fail_node(struct builder *b, const struct stk__node *node, int code)
 static bool is_row_op(const struct stk_op *op) { return op->row.run || op->flags & STK_OP_FETCH; }
 static bool is_source(const struct stk_op *op) { return op->source.rows || op->source.next; }
 
+static bool subtree_reads(const struct stk__node *node)
+{
+    bool reads = node->op->flags & STK_OP_FETCH;
+    for (int i = 0; i < node->n_inputs && !reads; i++)
+        reads = subtree_reads(node->input[i]);
+    return reads;
+}
+
 static void set_class(struct stk__node *node, enum stk_class class, const char *why)
 {
     node->class = class;
@@ -106,6 +114,8 @@ static int classify(struct builder *b, struct stk__node *node)
     }
     if (op->flags & STK_OP_FILTER)
         set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
+    else if (op->flags & STK_OP_FETCH && subtree_reads(node->input[0]))
+        set_class(node, STK_STREAM, "reads what another read led to, so rows are known only after reading");
     else if (op->flags & STK_OP_BATCH)
         set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
     else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)

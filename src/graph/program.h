@@ -98,6 +98,7 @@ struct stk__eval {
     struct stk_chunk *in;
     int in_from;
     const struct stk__fetched *fetched[STK__MAX_READS]; /* [n] per read */
+    const int *fetched_row; /* inside a concatenation: which of the n rows these are; else NULL */
     /* where they go */
     struct stk_chunk *out; /* columns and keys are written; the mask too when a row is not live */
     int out_from;

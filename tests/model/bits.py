@@ -90,7 +90,7 @@ def scramble(x):
 
 def permute(count, key, position):
     """The image of a position under the keyed permutation of [0, count): six Feistel rounds over
-    the smallest number of bits that holds them (at least two), repeated until the result is inside."""
+    the smallest number of bits that holds them (two at least), until the result is inside."""
     bits = max(2, (count - 1).bit_length())
     left_bits = bits // 2
     right_bits = bits - left_bits

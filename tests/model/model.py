@@ -4,12 +4,12 @@
 A chain is a tree of nodes; rows(node, path) are the rows it yields in one pass. `path` says which
 pass: the iterator's epoch e gives mix(0, e), and each repeat on the way down to the source gives
 mix(path, r) for its r-th pass. Whatever depends on the pass (a shuffle, the keys that feed random
-numbers) depends on nothing but the path and the run's seed, so it does not matter who computes a row,
-or when.
+numbers) depends on nothing but the path and the run's seed, so it does not matter who computes a
+row, or when.
 
 A row that cannot be made is bad: it carries a message instead of fields and travels like any other.
-It is judged once, in order, by the last batch of the chain, or by the consumer if there is none: see
-Judge.
+It is judged once, in order, by the last batch of the chain, or by the consumer if there is none:
+see Judge.
 """
 
 import dataclasses
@@ -100,8 +100,8 @@ def op_range(node, path, start, stop=None, step=1):
 
 
 def op_values(node, path, fields):
-    """values({a: [1, 2], b: ['p', 'q']}): a row for each index. Ints are int64, strings bytes, and a
-    list with a real in it float32. Items may be lists: arrays, or ragged where lengths differ."""
+    """values({a: [1, 2], b: ['p', 'q']}): a row for each index. Ints are int64, strings bytes, and
+    a list with a real in it float32. Items may be lists: arrays, or ragged where lengths differ."""
     for index in range(len(next(iter(fields.values())))):
         row = {name: cell(column, index) for name, column in fields.items()}
         yield source_row(node, path, index, row, f"values, element {index}")
@@ -121,8 +121,8 @@ def leaves(item):
 
 
 def op_files(node, path, pattern, labels=None):
-    """files(['b.txt', 'a.txt'], labels=[1, 0]): each name once, sorted, with the label listed for it.
-    Whether a file exists is noticed by read. Patterns are not modelled."""
+    """files(['b.txt', 'a.txt'], labels=[1, 0]): each name once, sorted, with its label. Whether
+    a file exists is noticed by read. Patterns are not modelled."""
     label_of = dict(zip(pattern, labels or [], strict=False))
     for index, name in enumerate(sorted(set(pattern), key=str.encode)):
         fields = {"path": Value("bytes", name.encode())}
@@ -132,7 +132,7 @@ def op_files(node, path, pattern, labels=None):
 
 
 def op_lines(node, path, file):
-    """lines('words.txt'), lines(['a.txt', 'b.txt']): a row for each line, without the \\n or \\r\\n."""
+    """lines('a.txt'), lines(['a.txt', 'b.txt']): a row for each line, without the \\n or \\r\\n."""
     index = 0
     for name in [file] if isinstance(file, str) else file:
         *ended, last = pathlib.Path(name).read_bytes().split(b"\n")
@@ -389,8 +389,9 @@ OPS = {name[3:]: function for name, function in list(globals().items()) if name.
 class Judge:
     """Decides about bad rows, in order: fail ends the run, skip drops the row, replace redraws it.
 
-    max_errors: an integer n lets n errors pass and fails at the next. A fraction f fails at a bad row
-    once 100 rows were judged, or at the end of an epoch, if more than f of all rows so far were bad.
+    max_errors: an integer n lets n errors pass and fails at the next. A fraction f fails at a bad
+    row once 100 rows were judged, or at the end of an epoch, if more than f of all rows so far were
+    bad.
     """
 
     on_error: str = "fail"

@@ -148,7 +148,7 @@ class Maker:
 
     def zip(self):
         """Inputs get fields of their own names; one of them may be bad where the other is not."""
-        parts = [self.range() for _ in range(self.random.choice([2, 2, 3]))]
+        parts = [self.range() for _ in range(self.random.choice([1, 2, 2, 3]))]
         for part in parts:
             new = self.name()
             part.then(f"rename({{x: {new}}})")
@@ -164,12 +164,16 @@ class Maker:
         )
 
     def concatenate(self):
-        parts = [self.range() for _ in range(self.random.choice([2, 2, 3]))]
+        parts = [self.range() for _ in range(self.random.choice([1, 2, 2, 3]))]
         for part in parts:
             self.reorder(part)
-        first, *others = parts
+        first, *others = [part.text for part in parts]
+        forms = (
+            f"{first}.concatenate({', '.join(others)})",
+            f"concatenate({', '.join([first, *others])})",
+        )
         return Draft(
-            f"{first.text}.concatenate({', '.join(part.text for part in others)})",
+            self.random.choice(forms),
             {"x": "int"},
             sum(part.n for part in parts),
             all(part.is_indexed for part in parts),

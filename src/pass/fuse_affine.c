@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuse_affine.c: resize().scale() and resize().normalize() write each pixel once. */
+#include "base/error.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+/* True if the upper op leaves every other field where the lower one put it. */
+static bool keeps_others(const struct stk__node *upper, int field)
+{
+    if (upper->type.n_fields != upper->input[0]->type.n_fields)
+        return false;
+    for (int f = 0; f < upper->type.n_fields; f++)
+        if (upper->from[f] != (f == field ? -1 : f))
+            return false;
+    return true;
+}
+
+/* The upper node becomes both; what it was is kept for the plan. */
+static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state, struct stk_error *err)
+{
+    struct stk__node *was = stk_arena_alloc(&graph->arena, sizeof *was);
+    if (!was)
+        return stk__out_of_memory(err);
+    *was = *upper;
+    const struct stk__node *lower = upper->input[0];
+    upper->absorbed = was;
+    upper->op = lower->op;
+    upper->params = lower->params;
+    upper->state = state;
+    upper->input[0] = lower->input[0];
+    upper->scratch_bytes = lower->scratch_bytes;
+    memcpy(upper->from, lower->from, sizeof upper->from);
+    return STK_OK;
+}
+
+int stk__pass_fuse_affine(struct stk_dataset *graph, struct stk_error *err)
+{
+    for (int i = 0; i < graph->n_nodes; i++) {
+        struct stk__node *upper = graph->node[i];
+        struct stk_affine affine;
+        if (!upper->op->is_affine || !upper->input[0]->op->take_affine ||
+            !upper->op->is_affine(upper->params, upper->state, &affine) || !keeps_others(upper, affine.field))
+            continue;
+        const struct stk__node *lower = upper->input[0];
+        void *state = NULL;
+        int rc = lower->op->take_affine(lower->params, lower->state, &graph->arena, &affine, &state);
+        if (!rc && state)
+            rc = fuse(graph, upper, state, err);
+        if (rc)
+            return stk__out_of_memory(err);
+    }
+    return STK_OK;
+}

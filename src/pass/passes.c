@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* passes.c: the list of rewrites. */
+#include "pass/pass.h"
+
+int stk__passes_run(struct stk_dataset *graph, struct stk_error *err)
+{
+    int (*const passes[])(struct stk_dataset *, struct stk_error *) = { stk__pass_fuse_affine };
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        int rc = passes[i](graph, err);
+        if (rc)
+            return rc;
+    }
+    return STK_OK;
+}
