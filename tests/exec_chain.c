@@ -208,7 +208,7 @@ static struct call *add_order_call(struct chain *chain, struct call *c)
         n = between(0, 3); /* 0: the run's world and rank */
         return add(chain, c, CALL_SHARD, n, n ? between(0, n - 1) : 0);
     case 6:
-        if (c->class != STK_INDEXED || c->most >= ENDLESS)
+        if (c->class != STK_INDEXED || c->most >= ENDLESS || has_call(c, CALL_SHUFFLE))
             return c;
         return add(chain, c, CALL_SPLIT, between(0, 2), between(0, 2));
     default: return add_repeat(chain, c);
@@ -309,7 +309,7 @@ static struct call *make_holes(struct chain *chain)
 {
     struct call *c = add(chain, NULL, CALL_RANGE, random_size(), 0);
     for (int i = (int)random_below(3); i >= 0; i--) {
-        if (one_in(2))
+        if (one_in(2) && c->class == STK_INDEXED)
             c = add(chain, c, CALL_SHUFFLE, 0, 0);
         if (one_in(4))
             c = add(chain, add(chain, add(chain, c, CALL_NAME, 0, 0), CALL_READ, 0, 0), CALL_PARSE, 0, 0);

@@ -622,6 +622,7 @@ static void deliver(struct model *m, const struct call *c, const struct row *row
         for (int i = 0; i < n; i++) {
             if (c->field[f] == FIELD_NUMBERS && !same_dims(&row[i].cell[f], &row[0].cell[f])) {
                 end_run(m, STK_DATA, text_of(m, "batch: rows of field '%s' differ in shape", f ? "y" : "x"));
+                m->out->ends_late = true;
                 return;
             }
             hash = hash_field(hash, c->field[f], &row[i].cell[f]);

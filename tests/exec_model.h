@@ -23,6 +23,7 @@ struct expected {
     struct event *event;
     int n_events, cap;
     bool is_open;             /* an endless chain: there would be more */
+    bool ends_late;           /* by what the consumer finds, when rows behind it may have been judged */
     struct verdicts inner, last; /* of a batch before other ops, and of the batcher */
     struct block *blocks;     /* where all that lives */
 };

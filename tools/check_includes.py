@@ -14,8 +14,9 @@ ALLOWED = {
     "codec": ["base", "lang", "kernel"],
     "op": ["base", "lang", "kernel", "io", "codec"],
     "graph": ["base", "lang", "kernel", "io", "codec", "op"],
-    "exec": ["base", "lang", "kernel", "io", "codec", "op", "graph"],
-    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "exec"],
+    "pass": ["base", "lang", "kernel", "io", "codec", "op", "graph"],
+    "exec": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass"],
+    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass", "exec"],
 }
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

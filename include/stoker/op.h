@@ -349,6 +349,14 @@ enum stk_op_flags {
     STK_OP_REPEAT = 1 << 7,   /* a new pass over its input; order table when indexed */
     STK_OP_MULTI = 1 << 8,    /* more inputs than one: ALL at the same position (zip) or one after the other */
     STK_OP_ADDRESSES = 1 << 9, /* serial, and works on addresses alone: keeps an indexed input addressed */
+    STK_OP_SHUFFLES = 1 << 10, /* another order in every pass */
+    STK_OP_STABLE = 1 << 11,   /* needs an input whose order is always the same: split */
+};
+
+/* value * mul[c] + add[c] on one field, channels last, in float32 with a rounding after each of the two. */
+struct stk_affine {
+    int field, channels; /* channels 1: the same for all */
+    const float *mul, *add;
 };
 
 enum stk_mode { STK_MODE_EITHER, STK_MODE_ORDER, STK_MODE_SERIAL };
@@ -367,6 +375,11 @@ struct stk_op {
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
     void (*close)(void *state);
     int (*infer)(struct stk_infer *inf, struct stk_error *err);
+    /* Row ops that are such a map say so; row ops that can apply one to what they write take it: a new state, or
+     * NULL if they cannot. */
+    bool (*is_affine)(const void *params, const void *state, struct stk_affine *out);
+    int (*take_affine)(const void *params, const void *state, struct stk_arena *arena,
+                       const struct stk_affine *affine, void **new_state);
     struct stk_row_table row;
     struct stk_order_table order;
     struct stk_serial_table serial;

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "exec/plan.h"
+#include "pass/pass.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,10 @@ void stk_options_free(struct stk_options *options) { free(options); }
 int stk_dataset_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
                     struct stk_error *err)
 {
-    return stk__graph_new(text, objects, out, err);
+    int rc = stk__graph_new(text, objects, out, err);
+    if (!rc && (rc = stk__passes_run(*out, err)))
+        stk_dataset_unref(*out);
+    return rc;
 }
 
 int stk_dataset_then(const struct stk_dataset *dataset, const char *calls, struct stk_dataset **out,
@@ -52,7 +56,7 @@ int stk_dataset_then(const struct stk_dataset *dataset, const char *calls, struc
         rc = stk__out_of_memory(err);
     size_t before = text.len - strlen(calls);
     if (!rc) {
-        rc = stk__graph_new(text.data, NULL, out, err);
+        rc = stk_dataset_new(text.data, NULL, out, err);
         if (rc && err && err->len)
             err->at = err->at >= before ? err->at - (uint32_t)before : 0; /* the place in `calls` */
     }

@@ -113,16 +113,26 @@ char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     return text;
 }
 
+/* Keeps the first block if that is small and all there was was too much. */
 void stk__arena_reset(struct stk_arena *arena)
 {
     const size_t most_kept = (size_t)4 << 20;
     size_t bytes = 0;
     for (const struct stk__arena_block *b = arena->first; b; b = b->next)
         bytes += b->bytes;
-    if (arena->first && (arena->first->next || bytes > most_kept)) {
+    struct stk__arena_block *first = arena->first;
+    if (first && (first->next || bytes > most_kept)) {
+        bool is_kept = bytes > most_kept && first->bytes <= most_kept;
+        if (is_kept)
+            arena->first = first->next;
         stk__arena_free(arena);
-        if (bytes <= most_kept)
+        if (is_kept) {
+            first->next = NULL;
+            arena->first = first;
+            arena->total_bytes = first->total;
+        } else if (bytes <= most_kept) {
             arena->block_bytes = bytes;
+        }
     }
     arena->current = arena->first;
     arena->used = 0;

@@ -160,6 +160,10 @@ struct stk__exec {
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
     int n_requests_open;
+    struct stk__pace {
+        uint64_t left_at, outside_ns, inside_ns; /* averages of the time between and in calls of next */
+        bool is_quick; /* a batch costs the consumer less than waking somebody else */
+    } pace;
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
     int n_workers, n_started;
     pid_t pid;

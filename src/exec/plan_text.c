@@ -44,6 +44,10 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
 {
     stk__text_add(out, "%*s", indent, "");
     add_call(out, node);
+    if (node->absorbed) {
+        stk__text_add(out, " and ");
+        add_call(out, node->absorbed);
+    }
     stk__text_add(out, "  %s", node->is_inserted ? "(put in: files must be read first) " : "");
     stk__text_add(out, "[%s: %s] ", class_names[node->class], node->why);
     stk__type_text(&node->type, out);
@@ -131,6 +135,10 @@ static void json_node(struct stk__text *out, const struct stk__node *node, bool 
     json_text(out, "class", class_names[node->class]);
     stk__text_add(out, ", ");
     json_text(out, "why", node->why);
+    if (node->absorbed) {
+        stk__text_add(out, ", ");
+        json_text(out, "absorbed", node->absorbed->op->decl.name);
+    }
     stk__text_add(out, ", \"count\": %lld, \"inserted\": %s}", (long long)node->count,
                   node->is_inserted ? "true" : "false");
 }

@@ -23,6 +23,7 @@ struct stk__node {
     uint32_t ordinal;    /* of the call in the user's text, counted in reading order */
     uint32_t at, len;    /* of the call's name in that text */
     size_t scratch_bytes;
+    const struct stk__node *absorbed; /* the op above that this one carries out too, as it was; or NULL */
 };
 
 /* What a dataset is. */

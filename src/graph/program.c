@@ -36,6 +36,8 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
         return STK__ROLE_READ;
     if (op->row.run)
         return STK__ROLE_ROW;
+    if (op->flags & STK_OP_MULTI && node->n_inputs == 1)
+        return STK__ROLE_PASS;
     if (node->is_order && node->n_inputs > 1)
         return op->order.at ? STK__ROLE_CONCAT : STK__ROLE_ZIP;
     return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;

@@ -41,6 +41,9 @@ static const struct stk_param params[] = {
 struct state {
     int field;
     struct stk__affine affine;
+    bool is_float; /* of float32 */
+    int channels;
+    const float *mul, *add; /* [channels] */
 };
 
 static bool fits(const struct stk_field *field)
@@ -119,6 +122,10 @@ static int make_affine(struct stk_infer *inf, struct state *state, const struct 
         add[c] = (float)(-mean / std);
     }
     stk__affine_init(&state->affine, mul, add, channels, memory);
+    state->is_float = field->dtype == STK_F32;
+    state->channels = channels;
+    state->mul = mul;
+    state->add = add;
     return STK_OK;
 }
 
@@ -197,6 +204,14 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
+static bool is_affine(const void *call, const void *given, struct stk_affine *out)
+{
+    const struct state *state = given;
+    (void)call;
+    *out = (struct stk_affine){ state->field, state->channels, state->mul, state->add };
+    return state->is_float;
+}
+
 static const char doc[] =
     "Gives float32 (value - mean) / std for each channel, which is the last dimension. Means\n"
     "and deviations are for values from 0 to 1, so with scale=auto what was uint8 is divided by\n"
@@ -216,5 +231,6 @@ const struct stk_op stk__op_normalize = {
     .decl = { "normalize", 1, "Subtract a mean and divide by a deviation, per channel.", doc,
               params, sizeof(struct normalize) },
     .infer = infer,
+    .is_affine = is_affine,
     .row = { .run = run },
 };

@@ -44,6 +44,7 @@ struct state {
     int field;
     enum stk__taps_kind kind;
     bool src_is_u8, dst_is_u8;
+    struct stk__affine affine; /* of an op above; period 0: none */
 };
 
 /* ---- what a worker keeps ---- */
@@ -235,12 +236,30 @@ static int resize_row(struct stk_rows *rows, int row, struct stk__picture from)
                                   .dst_is_u8 = state->dst_is_u8,
                                   .x = &x->taps,
                                   .y = &y->taps,
-                                  .lerp_x = &x->row };
+                                  .lerp_x = &x->row,
+                                  .affine = state->affine.period ? &state->affine : NULL };
     if (state->kind == STK__NEAREST && state->src_is_u8 && !state->dst_is_u8)
         return nearest_to_floats(rows, &resize, from.data, dst);
     if (!get_rows(worker, &resize))
         return STK_MEMORY;
     stk__resize_image(&resize, &stk__kernels()->image, from.data, dst);
+    return STK_OK;
+}
+
+static int take_affine(const void *call, const void *given, struct stk_arena *arena,
+                       const struct stk_affine *affine, void **new_state)
+{
+    const struct state *state = given;
+    (void)call;
+    if (affine->field != state->field || state->kind == STK__NEAREST || state->dst_is_u8)
+        return STK_OK;
+    struct state *fused = stk_arena_alloc(arena, sizeof *fused);
+    void *memory = stk_arena_alloc(arena, stk__affine_bytes(affine->channels));
+    if (!fused || !memory)
+        return STK_MEMORY;
+    *fused = *state;
+    stk__affine_init(&fused->affine, affine->mul, affine->add, affine->channels, memory);
+    *new_state = fused;
     return STK_OK;
 }
 
@@ -276,5 +295,6 @@ const struct stk_op stk__op_resize = {
               sizeof(struct resize) },
     .flags = STK_OP_HEAVY,
     .infer = infer,
+    .take_affine = take_affine,
     .row = { .thread_open = thread_open, .thread_close = thread_close, .run = run },
 };

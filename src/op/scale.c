@@ -19,6 +19,12 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
+struct state {
+    const struct stk__expr_program *program;
+    int field;
+    float factor, offset;
+};
+
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct scale *scale = inf->params;
@@ -29,9 +35,29 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         return err ? err->code : STK_TYPE;
     int rc =
         stk__expr_for_field(inf->in[0], field, scale->dtype, constants, inf->arena, &program, err);
-    if (!rc)
-        stk__expr_infer(inf, program);
-    return rc;
+    if (rc)
+        return rc;
+    struct state *state = stk_arena_alloc(inf->arena, sizeof *state);
+    if (!state)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    stk__expr_infer(inf, program);
+    *state = (struct state){ program, field, (float)scale->factor, (float)scale->offset };
+    inf->state = state;
+    return STK_OK;
+}
+
+static int run(struct stk_rows *rows)
+{
+    const struct state *state = rows->state;
+    return stk__expr_run(state->program, rows, rows->out);
+}
+
+static bool is_affine(const void *call, const void *given, struct stk_affine *out)
+{
+    const struct scale *scale = call;
+    const struct state *state = given;
+    *out = (struct stk_affine){ state->field, 1, &state->factor, &state->offset };
+    return scale->dtype == STK_F32;
 }
 
 static const char doc[] = "y = x * factor + offset in float32, rounded after the multiplication "
@@ -45,5 +71,6 @@ const struct stk_op stk__op_scale = {
     .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,
               sizeof(struct scale) },
     .infer = infer,
-    .row = { .run = stk__expr_run_state },
+    .is_affine = is_affine,
+    .row = { .run = run },
 };

@@ -231,7 +231,7 @@ const struct stk_op stk__op_shuffle = {
               "chain and, unless reshuffle_each_iteration is false, the epoch. It does not "
               "depend on the number of workers. Without any seed it is the same in every run.",
               params, sizeof(struct shuffle) },
-    .flags = STK_OP_ADDRESSES,
+    .flags = STK_OP_ADDRESSES | STK_OP_SHUFFLES,
     .mode = mode,
     .infer = infer,
     .order = { .count = count, .at = at },

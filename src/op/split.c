@@ -169,6 +169,7 @@ const struct stk_op stk__op_split = {
               params, sizeof(struct split) },
     .scan_field = scan_field,
     .scan = scan,
+    .flags = STK_OP_STABLE,
     .infer = infer,
     .order = { .count = count, .at = at },
 };
