@@ -153,7 +153,7 @@ static struct call *add_row_call(struct chain *chain, struct call *c)
     case 5: /* an endless filter may never find what it looks for: the model could not either */
         return c->most < ENDLESS && !c->is_batched ? add(chain, c, CALL_FILTER, between(1, 6), 0) : c;
     case 6:
-        if (c->n_fields < CHAIN_FIELDS && !c->is_batched && one_in(3))
+        if (c->n_fields < CHAIN_FIELDS && !c->is_batched && !has_call(c, CALL_VARY) && one_in(3))
             return add(chain, c, CALL_VARY, between(0, 99), 0);
         return add(chain, c, CALL_MAP, between(0, 9), 0);
     default: return add(chain, c, CALL_PREFETCH, between(-1, 4), 0);

@@ -65,7 +65,7 @@ struct model {
     bool has_ended;
 };
 
-/* take, skip and shard of batches; the next one towards the consumer is `above`. */
+/* take, skip and shard of batches, and repeat, which only counts; the next one towards the consumer is `above`. */
 struct gate {
     const struct call *call;
     int64_t n_seen;
@@ -442,9 +442,11 @@ static struct rows batch_pass(struct model *m, const struct call *c, uint64_t pa
     int n = 0;
     for (int64_t i = 0; i < in.n; i++) {
         const struct row *row = &in.row[i];
-        if (c == m->judge && !judge(m, &m->out->inner, row, &out.broken)) {
+        const char *text;
+        if (c == m->judge && !judge(m, &m->out->inner, row, &text)) {
             out.is_all = out.has_broken = true;
             out.code = row->fault->code;
+            out.broken = text;
             return out;
         }
         if (row->fault && c != m->judge)
@@ -656,24 +658,24 @@ static bool passes(const struct model *m, struct gate *g)
     const struct call *c = g->call;
     int64_t i = g->n_seen++;
     int64_t n = c->a ? c->a : m->chain->world, index = c->a ? c->b : m->chain->rank;
-    bool is_through = c->kind == CALL_TAKE ? c->a < 0 || i < c->a
+    bool is_through = c->kind == CALL_REPEAT ? true : c->kind == CALL_TAKE ? c->a < 0 || i < c->a
                       : c->kind == CALL_SKIP ? c->a >= 0 && i >= c->a : i % n == index;
     return is_through && passes(m, g->above);
 }
 
 /* ---- the run ---- */
 
-/* One pass into batches; returns the number of rows judged. What lies behind a closed gate is not judged. */
-static int64_t deliver_pass(struct model *m, const struct call *c, uint64_t path, struct gate *gate)
+/* One pass into batches. What lies behind a closed gate is not judged. */
+static void deliver_pass(struct model *m, const struct call *c, uint64_t path, struct gate *gate)
 {
     bool is_open = m->chain->root->most >= ENDLESS;
-    int64_t size = m->batch ? m->batch->a : 1, i = 0;
+    int64_t size = m->batch ? m->batch->a : 1;
     if (is_closed(gate))
-        return 0;
+        return;
     struct rows all = pass(m, c, path, is_open ? ENDLESS_ROWS : INT32_MAX);
     struct row *held = take(m, sizeof *held * (size_t)size);
     int n = 0;
-    for (; i < all.n && !m->has_ended && !is_closed(gate); i++) {
+    for (int64_t i = 0; i < all.n && !m->has_ended && !is_closed(gate); i++) {
         const struct row *row = &all.row[i];
         const char *text = NULL;
         m->n_rows++;
@@ -696,36 +698,34 @@ static int64_t deliver_pass(struct model *m, const struct call *c, uint64_t path
         }
     }
     if (m->has_ended || is_closed(gate))
-        return i;
+        return;
     if (!all.is_all)
         m->out->is_open = true;
     else if (all.has_broken)
         end_run(m, all.code, all.broken);
     else if (n && !(m->batch && m->batch->flag) && passes(m, gate))
         deliver(m, c, held, n);
-    return i;
 }
 
-/* Prefetch, repeat and gates above the final batch. Returns the rows judged. */
-static int64_t run_trunk(struct model *m, const struct call *c, uint64_t path, struct gate *above)
+/* Prefetch, repeat and gates above the final batch. */
+static void run_trunk(struct model *m, const struct call *c, uint64_t path, struct gate *above)
 {
-    int64_t n = 0;
-    if (!m->batch || c == m->batch)
-        return deliver_pass(m, m->batch ? m->batch->input[0] : c, path, above);
-    if (c->kind == CALL_PREFETCH)
-        return run_trunk(m, c->input[0], path, above);
+    struct gate gate = { .call = c, .above = above };
+    if (!m->batch || c == m->batch) {
+        deliver_pass(m, m->batch ? m->batch->input[0] : c, path, above);
+        return;
+    }
     if (c->kind != CALL_REPEAT) {
-        struct gate gate = { .call = c, .above = above };
-        return run_trunk(m, c->input[0], path, &gate);
+        run_trunk(m, c->input[0], path, c->kind == CALL_PREFETCH ? above : &gate);
+        return;
     }
     for (int64_t r = 0; r != c->a && !m->has_ended && !m->out->is_open && !is_closed(above); r++) {
-        int64_t n_pass = run_trunk(m, c->input[0], stk__mix(path, (uint64_t)r), above);
-        n += n_pass;
-        m->out->is_open |= c->a < 0 && !above && m->out->n_events > MAX_EVENTS && !m->has_ended;
-        if (c->a < 0 && n_pass == 0)
-            break;
+        gate.n_seen = 0;
+        run_trunk(m, c->input[0], stk__mix(path, (uint64_t)r), &gate);
+        m->out->is_open |= c->a < 0 && m->out->n_events > MAX_EVENTS && !m->has_ended && !is_closed(above);
+        if (c->a < 0 && gate.n_seen == 0)
+            return;
     }
-    return n;
 }
 
 static void end_epoch(struct model *m)

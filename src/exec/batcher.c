@@ -102,8 +102,9 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++)
         release_batch(x, x->current_no); /* emptied by holes */
     bool is_epoch = t->level == 0;
+    if (!x->n_yielded[t->level])
+        stk__end_empty(x, stk__last_stage(x), t->level);
     stk__gates_end_pass(x, t->level);
-    stk__end_endless(x, stk__last_stage(x), t->level);
     stk__retire(x, stk__last_stage(x));
     if (!is_epoch)
         return;

@@ -150,6 +150,7 @@ struct stk__exec {
     bool is_batcher_busy;
     struct stk__gate gate[STK__MAX_GATES];
     uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS]; /* as of a source, at the batcher */
+    uint64_t n_yielded[STK__MAX_LEVELS]; /* batches of this pass that came out of the level's repeat */
     int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
     struct stk__judge judge; /* the batcher's; changed by whoever holds its busy bit */
@@ -222,8 +223,8 @@ static inline struct stk__stage *stk__last_stage(struct stk__exec *x) { return &
 struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *stage, struct stk__stage *reader);
 void stk__retire(struct stk__exec *x, struct stk__stage *stage);
 
-/* After a mark of this level was read: an endless repeat whose pass had no rows is over. */
-void stk__end_endless(struct stk__exec *x, struct stk__stage *stage, int level);
+/* A pass of this level yielded nothing: if its repeat is endless, the repeat is over. */
+void stk__end_empty(struct stk__exec *x, struct stk__stage *stage, int level);
 struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state state);
 
 /* ---- passes (passes.c) ---- */

@@ -57,6 +57,7 @@ static void close_gate(struct stk__exec *x, int depth)
 bool stk__gates_pass(struct stk__exec *x)
 {
     bool passes = true;
+    int stopped = -1; /* depth of the gate that stops it */
     for (int i = 0; i < x->plan->n_gates && passes; i++) {
         struct stk__gate *gate = &x->gate[i];
         const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
@@ -67,9 +68,12 @@ bool stk__gates_pass(struct stk__exec *x)
         gate->out->n = 0;
         op->step(gate->run, gate->in, 0, 1, gate->out);
         passes = gate->out->n > 0;
+        stopped = passes ? -1 : depth;
         if (op->is_closed && op->is_closed(gate->run))
             close_gate(x, depth);
     }
+    for (int level = stopped + 1; level <= x->plan->depth; level++)
+        x->n_yielded[level]++;
     return passes;
 }
 
@@ -92,8 +96,10 @@ void stk__gates_end_pass(struct stk__exec *x, int level)
     x->counter[level]++;
     for (int l = level + 1; l <= x->plan->depth; l++)
         x->counter[l] = 0;
-    for (int l = level; l <= x->plan->depth; l++)
+    for (int l = level; l <= x->plan->depth; l++) {
         x->pass_no[l]++;
+        x->n_yielded[l] = 0;
+    }
     for (int i = 0; i < x->plan->n_gates; i++)
         x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;
     if (level <= x->closed_level)

@@ -126,9 +126,9 @@ static bool is_endless(const struct stk__exec *x, const struct stk__stage *s, in
     return found;
 }
 
-void stk__end_endless(struct stk__exec *x, struct stk__stage *s, int level)
+void stk__end_empty(struct stk__exec *x, struct stk__stage *s, int level)
 {
-    if (level == 0 || s->n_read != s->n_read_at[level] || !is_endless(x, s, level))
+    if (level == 0 || !is_endless(x, s, level))
         return;
     s->over_level = level - 1; /* the source may have begun further passes, which may have rows */
     stk__close_pass(x, s, level - 1, s->n_ended[level - 1] + 1);
@@ -158,7 +158,8 @@ struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct 
         if (s->over_level >= 0) {
             drop(x, s, t);
         } else if (is_end && t->level > depth) {
-            stk__end_endless(x, s, t->level);
+            if (s->n_read == s->n_read_at[t->level])
+                stk__end_empty(x, s, t->level);
             stk__retire(x, s);
         } else if (t->end || t->n_used < t->n)
             return t;

@@ -311,12 +311,16 @@ static void set_trace(struct stk__plan *plan)
     }
 }
 
-static size_t row_bytes(const struct stk_type *type)
+/* Rows that are not fixed show their size only when they are there; until then: a file or an image, or a string. */
+static size_t row_bytes(const struct stk_type *type, bool is_heavy)
 {
-    const size_t variable = 1 << 16; /* a guess at rows whose size shows only when they are there */
+    const size_t large = 1 << 16, small = 256;
     size_t bytes = 0;
-    for (int f = 0; f < type->n_fields; f++)
-        bytes += type->field[f].kind == STK_FIXED ? stk_field_bytes(&type->field[f]) : variable;
+    for (int f = 0; f < type->n_fields; f++) {
+        const struct stk_field *field = &type->field[f];
+        bool is_large = is_heavy || field->kind == STK_SHAPED;
+        bytes += field->kind == STK_FIXED ? stk_field_bytes(field) : is_large ? large : small;
+    }
     return bytes;
 }
 
@@ -325,23 +329,24 @@ static void size_stages(struct stk__plan *plan)
     const size_t chunk_bytes = 1 << 15; /* stays in the first-level cache */
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
-        size_t bytes = row_bytes(s->type) + sizeof(struct stk_address);
+        bool is_heavy = s->kind == STK__SEGMENT && s->program->is_heavy;
+        size_t bytes = row_bytes(s->type, is_heavy) + sizeof(struct stk_address);
         size_t rows = chunk_bytes / bytes;
         rows = rows < 1 ? 1 : rows > 1024 ? 1024 : rows;
-        bool is_heavy = s->kind == STK__SEGMENT && s->program->is_heavy;
         s->ticket_rows = is_heavy || s->kind == STK__BATCHING ? 1 : (int)rows;
         bool is_last = i == plan->last;
         if (is_last && !is_heavy && (uint64_t)s->ticket_rows > (uint64_t)plan->batch_rows && plan->is_direct)
             s->ticket_rows = (int)plan->batch_rows;
-        size_t variable = row_bytes(s->type) * (size_t)s->ticket_rows;
+        size_t variable = row_bytes(s->type, is_heavy) * (size_t)s->ticket_rows;
         s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
         if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
             s->held_bytes = stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
-                            (row_bytes(s->type) + sizeof(struct stk_address) + 1) *
+                            (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) *
                                 s->node->op->serial.held_rows(s->node->params);
     }
-    const struct stk_type *type = plan->stage[plan->last].type;
-    plan->batch_bytes = row_bytes(type) * (size_t)plan->batch_rows +
+    const struct stk__stage_plan *last = &plan->stage[plan->last];
+    bool is_heavy = last->kind == STK__SEGMENT && last->program->is_heavy;
+    plan->batch_bytes = row_bytes(last->type, is_heavy) * (size_t)plan->batch_rows +
                         (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
 }
 

@@ -383,8 +383,8 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
         if (in_count)
             in_count[i] = inf.in_count[i];
     }
-    int64_t count = node->n_inputs == 1 && is_row_op(node->op) && node->count != STK_UNKNOWN_COUNT
-                        ? inf.in_count[0] : node->count;
+    bool is_one_to_one = is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
+    int64_t count = is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;
     if (node->op->order.count)
         node->op->order.count(&inf, &count, NULL);
     return count;

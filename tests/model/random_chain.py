@@ -260,7 +260,7 @@ class Maker:
         elif pick.random() < 0.3:
             n = pick.choice([1, 2, 3])
             draft.then(pick.choice([f"shard({n}, {pick.randrange(n)})", "shard()"]))
-        elif draft.is_indexed and pick.random() < 0.3:
+        elif draft.is_indexed and "shuffle(" not in draft.text and pick.random() < 0.3:
             extra = pick.choice(["", ", seed=3"])
             names = draft.of_kind("int", "bytes", "vector")
             if names and draft.is_constant and pick.random() < 0.5:
