@@ -11,14 +11,54 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+/* The table an op is carried out by; ops with an order table may have a serial one beside it, for streams. */
+static const char *class_of(const struct stk_op *op)
+{
+    if (op->flags & STK_OP_ROOT)
+        return "source";
+    if (op->flags & (STK_OP_BATCH | STK_OP_PREFETCH))
+        return "executor";
+    if (op->row.run || op->flags & STK_OP_FETCH)
+        return "row";
+    return op->order.count || op->order.at || op->flags & STK_OP_MULTI ? "order" : "serial";
+}
+
+static void add_flags(const struct stk_op *op, struct stk__text *out)
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } names[] = {
+        { STK_OP_RANDOM, "random" },     { STK_OP_HEAVY, "heavy" },       { STK_OP_FILTER, "filter" },
+        { STK_OP_ROOT, "root" },         { STK_OP_FETCH, "fetch" },       { STK_OP_BATCH, "batch" },
+        { STK_OP_PREFETCH, "prefetch" }, { STK_OP_REPEAT, "repeat" },     { STK_OP_MULTI, "multi" },
+        { STK_OP_ADDRESSES, "addresses" }, { STK_OP_SHUFFLES, "shuffles" }, { STK_OP_STABLE, "stable" },
+    };
+    const char *separator = "";
+    stk__text_add(out, ",\"flags\":[");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!(op->flags & names[i].flag))
+            continue;
+        stk__text_add(out, "%s\"%s\"", separator, names[i].name);
+        separator = ",";
+    }
+    if (op->source.next)
+        stk__text_add(out, "%s\"stream\"", separator);
+    stk__text_add(out, "]");
+}
+
 char *stk_ops_json(void)
 {
     struct stk__text out = { 0 };
     const struct stk__namespace *ns = stk__ops_namespace();
     stk__text_add(&out, "[");
     for (int i = 0; i < ns->n_decls; i++) {
-        stk__text_add(&out, "%s", i ? ",\n " : "");
-        stk__decl_json(ns->decl[i], &out);
+        const struct stk_op *op = stk__op_of(ns->decl[i]);
+        stk__text_add(&out, "%s{", i ? ",\n " : "");
+        stk__decl_json_members(ns->decl[i], &out);
+        stk__text_add(&out, ",\"class\":\"%s\"", class_of(op));
+        add_flags(op, &out);
+        stk__text_add(&out, "}");
     }
     stk__text_add(&out, "]");
     return stk__text_take(&out);

@@ -13,7 +13,7 @@ enum { ALIGN = 64, TAIL = 64, N_CLASSES = 4 * 48, MIN_SHIFT = 8 };
 struct stk__pool {
     pthread_mutex_t lock; /* guards all that follows */
     int refs;             /* the owner's and one per buffer in use */
-    size_t bytes, kept_bytes;
+    size_t bytes, kept_bytes, keep_bytes;
     struct stk_buffer *kept[N_CLASSES];
 };
 
@@ -39,6 +39,7 @@ struct stk__pool *stk__pool_new(void)
         return NULL;
     pthread_mutex_init(&pool->lock, NULL);
     pool->refs = 1;
+    pool->keep_bytes = SIZE_MAX;
     return pool;
 }
 
@@ -95,9 +96,10 @@ void stk__pool_unref(struct stk__pool *pool)
     drop_ref(pool);
 }
 
-void stk__pool_trim(struct stk__pool *pool, size_t keep_bytes)
+void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes)
 {
     pthread_mutex_lock(&pool->lock);
+    pool->keep_bytes = keep_bytes;
     struct stk_buffer *cut = cut_kept(pool, keep_bytes);
     pthread_mutex_unlock(&pool->lock);
     free_list(cut);
@@ -171,8 +173,15 @@ void stk__buffer_unref(struct stk_buffer *b)
     size_t size;
     int c = class_of(b->capacity, &size);
     pthread_mutex_lock(&pool->lock);
-    b->next = pool->kept[c];
-    pool->kept[c] = b;
-    pool->kept_bytes += b->capacity;
+    bool is_kept = b->capacity <= pool->keep_bytes && pool->kept_bytes <= pool->keep_bytes - b->capacity;
+    if (is_kept) {
+        b->next = pool->kept[c];
+        pool->kept[c] = b;
+        pool->kept_bytes += b->capacity;
+    } else {
+        pool->bytes -= b->capacity;
+    }
     drop_ref(pool);
+    if (!is_kept)
+        buffer_free(b);
 }

@@ -26,8 +26,8 @@ struct stk_buffer {
 struct stk__pool *stk__pool_new(void);
 void stk__pool_unref(struct stk__pool *pool);
 
-/* Frees what is kept beyond `keep_bytes`. */
-void stk__pool_trim(struct stk__pool *pool, size_t keep_bytes);
+/* How much is kept for reuse at most; what is above is freed at once and from now on. At first: no limit. */
+void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes);
 
 /* Bytes in buffers, used or kept. */
 size_t stk__pool_bytes(struct stk__pool *pool);

@@ -276,6 +276,8 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
     x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
     x->pool = stk__pool_new();
+    if (x->pool)
+        stk__pool_limit(x->pool, (size_t)(plan->options.memory / 8));
     x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);

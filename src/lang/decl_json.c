@@ -87,9 +87,9 @@ static void add_row(const struct stk_param *row, struct stk__text *out)
     stk__text_add(out, "}");
 }
 
-void stk__decl_json(const struct stk_decl *decl, struct stk__text *out)
+void stk__decl_json_members(const struct stk_decl *decl, struct stk__text *out)
 {
-    stk__text_add(out, "{\"name\":");
+    stk__text_add(out, "\"name\":");
     add_string(out, decl->name);
     stk__text_add(out, ",\"version\":%d,\"summary\":", decl->version);
     add_string(out, decl->summary);
@@ -100,5 +100,12 @@ void stk__decl_json(const struct stk_decl *decl, struct stk__text *out)
         stk__text_add(out, row == decl->params ? "" : ",");
         add_row(row, out);
     }
-    stk__text_add(out, "]}");
+    stk__text_add(out, "]");
+}
+
+void stk__decl_json(const struct stk_decl *decl, struct stk__text *out)
+{
+    stk__text_add(out, "{");
+    stk__decl_json_members(decl, out);
+    stk__text_add(out, "}");
 }

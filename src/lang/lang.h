@@ -43,5 +43,7 @@ int stk__print_call(const struct stk_decl *decl, const void *params, const struc
 int stk__print_value(const struct stk_value *value, const struct stk__namespace *ns,
                      enum stk__print_form form, struct stk__text *out, struct stk_error *err);
 
-/* Declarations as JSON: one object with name, version, summary, doc and params. */
+/* Declarations as JSON: one object with name, version, summary, doc and params; or only what stands between its
+ * braces, for a caller that has more to say. */
 void stk__decl_json(const struct stk_decl *decl, struct stk__text *out);
+void stk__decl_json_members(const struct stk_decl *decl, struct stk__text *out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpose.c: for LD_PRELOAD; counts allocations and makes the n-th allocation or read fail.
+/* interpose.c: for LD_PRELOAD; counts allocations, fails the n-th allocation or read, slows reads.
  *
  *     STOKER_FAIL_ALLOC=n    the n-th allocation returns NULL
  *     STOKER_FAIL_READ=n     the n-th open or read of a file below STOKER_FAIL_PREFIX gives EIO
+ *     STOKER_DELAY_READ_US=n every read of such a file takes n microseconds longer
  *     STOKER_COUNT_FILE=f    at exit, the counts as JSON: in all, by stoker's own, by library
  *
  * Counting starts when this library is initialised, so the loader's own work is left alone. A program
@@ -23,6 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -48,11 +51,12 @@ static int n_libraries;                         /* guarded by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_ulong n_allocs, n_own_allocs, n_reads;
 static atomic_bool counting;
-static unsigned long fail_alloc, fail_read;
+static unsigned long fail_alloc, fail_read, delay_us;
 static char prefix[PATH_MAX];
 static ssize_t (*real_read)(int, void *, size_t);
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static int (*real_openat)(int, const char *, int, ...);
+static int (*real_close)(int);
 
 /* Done by start(), or earlier when another library's constructor opens or reads something. */
 static void resolve(void)
@@ -60,6 +64,7 @@ static void resolve(void)
     real_read = (ssize_t(*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
     real_pread = (ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread");
     real_openat = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
+    real_close = (int (*)(int))dlsym(RTLD_NEXT, "close");
 }
 
 static bool starts_with(const char *text, const char *start)
@@ -150,15 +155,38 @@ EXPORT unsigned long interpose_count(int own)
     return atomic_load(own ? &n_own_allocs : &n_allocs);
 }
 
-static bool is_data_file(int fd)
+enum { MAX_KNOWN = 4096, NOT_ASKED = 0, DATA = 1, OTHER = 2 };
+static atomic_uchar known[MAX_KNOWN]; /* by file descriptor */
+
+static bool is_below_prefix(int fd)
 {
     char link[64], path[PATH_MAX];
+    int saved = errno;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t len = readlink(link, path, sizeof path - 1);
-    if (len < 0 || !prefix[0])
+    errno = saved;
+    if (len < 0)
         return false;
     path[len] = 0;
     return starts_with(path, prefix);
+}
+
+/* Asks once per open file: asking costs more than a small read. */
+static bool is_data_file(int fd)
+{
+    if (fd < 0 || !prefix[0])
+        return false;
+    if (fd >= MAX_KNOWN)
+        return is_below_prefix(fd);
+    if (atomic_load(&known[fd]) == NOT_ASKED)
+        atomic_store(&known[fd], is_below_prefix(fd) ? DATA : OTHER);
+    return atomic_load(&known[fd]) == DATA;
+}
+
+static void forget(int fd)
+{
+    if (fd >= 0 && fd < MAX_KNOWN)
+        atomic_store(&known[fd], NOT_ASKED);
 }
 
 /* True when this open or read is the one to fail. */
@@ -166,28 +194,46 @@ static bool read_fails(int fd)
 {
     if (!real_read)
         resolve();
-    int saved = errno;
-    bool counts = atomic_load(&counting) && fd >= 0 && is_data_file(fd);
-    errno = saved;
+    bool counts = atomic_load(&counting) && is_data_file(fd);
     if (!counts || atomic_fetch_add(&n_reads, 1) + 1 != fail_read)
         return false;
     errno = EIO;
     return true;
 }
 
+static void delay_read(int fd)
+{
+    if (!delay_us || !is_data_file(fd))
+        return;
+    struct timespec left = { (time_t)(delay_us / 1000000), (long)(delay_us % 1000000) * 1000 };
+    while (nanosleep(&left, &left) && errno == EINTR)
+        continue;
+}
+
 EXPORT ssize_t read(int fd, void *data, size_t bytes)
 {
+    delay_read(fd);
     return read_fails(fd) ? -1 : real_read(fd, data, bytes);
 }
 
 EXPORT ssize_t pread(int fd, void *data, size_t bytes, off_t at)
 {
+    delay_read(fd);
     return read_fails(fd) ? -1 : real_pread(fd, data, bytes, at);
 }
 
 EXPORT ssize_t pread64(int fd, void *data, size_t bytes, off_t at)
 {
+    delay_read(fd);
     return read_fails(fd) ? -1 : real_pread(fd, data, bytes, at);
+}
+
+EXPORT int close(int fd)
+{
+    if (!real_close)
+        resolve();
+    forget(fd);
+    return real_close(fd);
 }
 
 static int open_or_fail(int dir, const char *path, int flags, va_list more)
@@ -196,6 +242,7 @@ static int open_or_fail(int dir, const char *path, int flags, va_list more)
     if (!real_openat)
         resolve();
     int fd = real_openat(dir, path, flags, mode);
+    forget(fd);
     if (!read_fails(fd))
         return fd;
     close(fd);
@@ -240,6 +287,9 @@ __attribute__((constructor)) static void start(void)
         prefix[0] = 0;
     fail_alloc = number_from("STOKER_FAIL_ALLOC");
     fail_read = number_from("STOKER_FAIL_READ");
+    delay_us = number_from("STOKER_DELAY_READ_US");
+    if (delay_us)
+        prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* threads inherit it; the usual 50 us add to a delay */
     atomic_store(&counting, true);
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef unsigned long (*count_function)(int own);
@@ -56,12 +57,33 @@ static int fails_third_read(const char *path)
     return first != 1 || second != -1 || !is_io_error || third != 1 || other < 0;
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The environment asks for 20 ms per read of this file: a read takes at least that. */
+static int delays_reads(const char *path)
+{
+    char byte;
+    int fd = open(path, O_RDONLY);
+    double start = seconds();
+    int n = (int)read(fd, &byte, 1);
+    double took = seconds() - start;
+    close(fd);
+    return n != 1 || took < 0.020;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
         return 2;
     if (strcmp(argv[1], "read") == 0 && argc == 3)
         return fails_third_read(argv[2]);
+    if (strcmp(argv[1], "delay") == 0 && argc == 3)
+        return delays_reads(argv[2]);
     if (strcmp(argv[1], "count") == 0)
         return counts_own_allocations();
     if (strcmp(argv[1], "alloc") == 0)
