@@ -3,6 +3,11 @@
 #pragma once
 #include "base/buffer.h"
 
+/* The two parts of an address's `where`. */
+static inline uint64_t stk__where(int origin, uint64_t position) { return (uint64_t)origin << 56 | position; }
+static inline int stk__where_origin(uint64_t where) { return (int)(where >> 56); }
+static inline uint64_t stk__where_position(uint64_t where) { return where & (((uint64_t)1 << 56) - 1); }
+
 /* Why a row is bad. In a chunk's list, in no order. */
 struct stk_fault {
     struct stk_fault *next;

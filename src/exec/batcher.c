@@ -187,7 +187,7 @@ static bool try_replacement(struct stk__exec *x, struct stk__worker *worker, str
 {
     struct stk__stage *last = stk__last_stage(x);
     int stage = x->plan->last;
-    uint64_t position = address->where & (((uint64_t)1 << 56) - 1), path = address->path;
+    uint64_t position = stk__where_position(address->where), path = address->path;
     struct stk__fetched fetched[STK__MAX_READS] = { { 0 } };
     struct stk__eval e = { .program = last->plan->program, .thread = &worker->eval[stage],
                            .scratch = &worker->scratch, .n = 1, .position = &position, .path = &path,

@@ -19,14 +19,6 @@ struct batching {
     struct stk__judge judge;
 };
 
-static const void *param_of(const struct stk__node *node, const char *name)
-{
-    const struct stk_param *row = node->op->decl.params;
-    while (strcmp(row->name, name))
-        row++;
-    return (const unsigned char *)node->params + row->offset;
-}
-
 int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
                         struct stk__pool *pool, void **run, struct stk_error *err)
 {
@@ -35,8 +27,8 @@ int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_pl
     if (!b)
         return stk__out_of_memory(err);
     *b = (struct batching){ .node = node, .pool = pool, .judges = stage->is_judge, .judge.plan = plan,
-                            .drops_remainder = *(const bool *)param_of(node, "drop_remainder") };
-    b->held = stk__chunk_new(&node->input[0]->type, (int)*(const int64_t *)param_of(node, "batch_size"),
+                            .drops_remainder = *(const bool *)stk__node_param(node, "drop_remainder") };
+    b->held = stk__chunk_new(&node->input[0]->type, (int)*(const int64_t *)stk__node_param(node, "batch_size"),
                              plan->has_keys ? STK__KEYS : 0);
     if (!b->held) {
         free(b);

@@ -81,7 +81,7 @@ struct stk__stage {
     bool is_busy;
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
     /* sources */
-    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS];
+    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS]; /* see passes.c */
     uint64_t position, path;
     bool is_exhausted;
     bool is_stuck; /* a stream that broke, until its pass is closed */
@@ -93,7 +93,6 @@ struct stk__stage {
     void *run;
     struct stk__lot *open_out;
     bool begins_pass;        /* next_epoch is due */
-    uint64_t serial_pass;    /* passes of its own depth that ended */
     int current;             /* chaining: the input being read */
     int seen_level[STK_MAX_INPUTS]; /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int end_level;           /* the outermost of those */
@@ -149,7 +148,7 @@ struct stk__exec {
     int n_open, fill; /* n_open: opened and not yet delivered */
     bool is_batcher_busy;
     struct stk__gate gate[STK__MAX_GATES];
-    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS]; /* as of a source, at the batcher */
+    uint64_t counter[STK__MAX_LEVELS]; /* as of a source, at the batcher */
     uint64_t n_yielded[STK__MAX_LEVELS]; /* batches of this pass that came out of the level's repeat */
     int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
@@ -237,8 +236,11 @@ bool stk__source_is_closed(const struct stk__stage *s);
 /* Ends the source's pass; returns the outermost level that ended. */
 int stk__source_end_pass(struct stk__stage *s);
 
-/* Tells every source above a stage that the stage needs no more rows of its pass. */
+/* Tells the sources above a stage that its pass, which ends with end number `pass` of this level, is not needed. */
 void stk__close_pass(struct stk__exec *x, struct stk__stage *stage, int depth, uint64_t pass);
+
+/* The same for whatever the stage is reading now. */
+void stk__close_inputs(struct stk__exec *x, struct stk__stage *stage, int depth);
 
 /* ---- stages; pick functions run under the lock, run functions outside it ---- */
 

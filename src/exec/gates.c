@@ -51,7 +51,7 @@ static void close_gate(struct stk__exec *x, int depth)
 {
     if (x->closed_level < 0 || depth < x->closed_level)
         x->closed_level = depth;
-    stk__close_pass(x, stk__last_stage(x), depth, x->pass_no[depth] + 1);
+    stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->n_ended[depth] + 1);
 }
 
 bool stk__gates_pass(struct stk__exec *x)
@@ -96,10 +96,8 @@ void stk__gates_end_pass(struct stk__exec *x, int level)
     x->counter[level]++;
     for (int l = level + 1; l <= x->plan->depth; l++)
         x->counter[l] = 0;
-    for (int l = level; l <= x->plan->depth; l++) {
-        x->pass_no[l]++;
+    for (int l = level; l <= x->plan->depth; l++)
         x->n_yielded[l] = 0;
-    }
     for (int i = 0; i < x->plan->n_gates; i++)
         x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;
     if (level <= x->closed_level)

@@ -11,7 +11,7 @@ static void describe(const struct stk__judge *judge, const struct stk_fault *fau
 {
     char origin[256];
     stk__plan_describe(judge->plan, address, origin, sizeof origin);
-    uint64_t element = address.where & (((uint64_t)1 << 56) - 1);
+    uint64_t element = stk__where_position(address.where);
     stk_fail(err, fault ? fault->code : STK_MEMORY, "%s: %s (element %llu of epoch %llu): %s",
              fault && fault->op ? fault->op : "stoker", origin, (unsigned long long)element,
              (unsigned long long)judge->epoch, fault ? fault->text : "out of memory");

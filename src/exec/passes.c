@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* passes.c: how sources count their passes, and how a stage that needs no more rows ends one early.
  *
- * A source at depth d counts d + 1 levels, the iterator's epochs first. pass_no[l] is how many passes of level l
- * it has ended; a stage of depth l that has seen as many ends is in the same pass, so "pass number p of level l is
- * over" is one number per level and source.
+ * A source at depth d counts d + 1 levels, the iterator's epochs first. pass_no[l] is how many ends of passes of
+ * level l or further out a stage has published, n_ended[l] how many of them the stage downstream has read: it is in
+ * pass n_ended[l] + 1. Through a stage with one input ends come one by one, so this number means the same to
+ * everything above it, up to a source or to a stage with several inputs, which asks each of them with its own number.
  */
 #include "base/hash.h"
 #include "exec/exec.h"
@@ -58,7 +59,18 @@ void stk__close_pass(struct stk__exec *x, struct stk__stage *s, int depth, uint6
 {
     if (s->plan->is_source && s->closed[depth] < pass)
         s->closed[depth] = pass;
-    for (int i = 0; i < s->plan->n_inputs; i++)
-        stk__close_pass(x, &x->stage[s->plan->input[i]], depth, pass);
+    if (s->plan->n_inputs == 1)
+        stk__close_pass(x, &x->stage[s->plan->input[0]], depth, pass);
+    else if (s->pass_no[depth] < pass)
+        stk__close_inputs(x, s, depth);
     x->has_changed = true;
+}
+
+void stk__close_inputs(struct stk__exec *x, struct stk__stage *s, int depth)
+{
+    for (int i = 0; i < s->plan->n_inputs; i++) {
+        struct stk__stage *input = &x->stage[s->plan->input[i]];
+        if (s->plan->n_inputs == 1 || s->seen_level[i] > depth)
+            stk__close_pass(x, input, depth, input->n_ended[depth] + 1);
+    }
 }

@@ -39,17 +39,9 @@ static bool subtree_reads(const struct stk__node *node)
     return reads;
 }
 
-static const void *param_of(const struct stk__node *node, const char *name)
-{
-    const struct stk_param *row = node->op->decl.params;
-    while (strcmp(row->name, name))
-        row++;
-    return (const unsigned char *)node->params + row->offset;
-}
-
 static int64_t int_param(const struct stk__node *node, const char *name)
 {
-    return *(const int64_t *)param_of(node, name);
+    return *(const int64_t *)stk__node_param(node, name);
 }
 
 static int push_passes(struct planner *p, const struct stk__node *node)
@@ -267,7 +259,7 @@ static int build_trunk(struct planner *p)
     plan->depth = p->n_levels - 1;
     if (plan->batch) {
         plan->batch_rows = int_param(plan->batch, "batch_size");
-        plan->drops_remainder = *(const bool *)param_of(plan->batch, "drop_remainder");
+        plan->drops_remainder = *(const bool *)stk__node_param(plan->batch, "drop_remainder");
         node = plan->batch->input[0];
     }
     for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);)
@@ -442,8 +434,8 @@ void stk__plan_unref(struct stk__plan *plan)
 
 void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text, size_t size)
 {
-    const struct stk__origin *origin = &plan->origin[address.where >> 56];
-    uint64_t index = address.where & (((uint64_t)1 << 56) - 1);
+    const struct stk__origin *origin = &plan->origin[stk__where_origin(address.where)];
+    uint64_t index = stk__where_position(address.where);
     const struct stk__node *source = origin->source;
     if (origin->program)
         source = stk__eval_locate(origin->program, index, address.path, &index);

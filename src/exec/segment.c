@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t position_mask = ((uint64_t)1 << 56) - 1;
-
 /* What the next ticket of a stage would hold. */
 struct grant {
     int n;
@@ -219,7 +217,7 @@ static int fill_positions(const struct stk__ticket *t, struct stk__eval *e)
         return STK_MEMORY;
     const struct stk_address *from = t->in ? t->in->chunk->address + t->in_from : NULL;
     for (int i = 0; i < t->n_in; i++) {
-        position[i] = from ? from[i].where & position_mask : t->position + (uint64_t)i;
+        position[i] = from ? stk__where_position(from[i].where) : t->position + (uint64_t)i;
         path[i] = from ? from[i].path : t->path;
     }
     e->position = position;
@@ -248,7 +246,7 @@ static void write_addresses(const struct stk__stage *s, const struct stk__ticket
             stk__spans_copy(t->chunk->trace + t->out_from, t->in->chunk->trace + t->in_from, t->n_in);
         return;
     }
-    uint64_t where = (uint64_t)s->plan->origin << 56 | t->position;
+    uint64_t where = stk__where(s->plan->origin, t->position);
     for (int i = 0; i < t->n_in; i++)
         out[i] = (struct stk_address){ where + (uint64_t)i, t->path };
 }

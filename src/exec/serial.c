@@ -46,7 +46,8 @@ static void publish_end(struct stk__stage *s, int level)
     t->level = level;
     if (s->plan->is_source)
         return;
-    s->serial_pass++;
+    for (int l = level; l <= s->plan->depth; l++)
+        s->pass_no[l]++;
     s->begins_pass = true;
     s->has_told = false;
     s->counter[level]++;
@@ -173,7 +174,7 @@ static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work
         }
         see_mark(x, s, i, t);
         s->has_ended = true;
-        stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
+        stk__close_inputs(x, s, s->plan->depth);
         return true;
     }
     return false;
@@ -221,10 +222,10 @@ static void run_positions(struct stk__stage *s, struct stk__work *w)
 {
     struct stk_chunk *out = s->open_out->chunk;
     uint64_t left = w->is_closed ? 0 : s->plan->count - s->position;
-    uint64_t room = (uint64_t)(out->cap - out->n), where = (uint64_t)s->plan->origin << 56;
+    uint64_t room = (uint64_t)(out->cap - out->n), where = stk__where(s->plan->origin, s->position);
     int n = (int)(left < room ? left : room);
     for (int i = 0; i < n; i++)
-        out->address[out->n + i] = (struct stk_address){ where | (s->position + (uint64_t)i), s->path };
+        out->address[out->n + i] = (struct stk_address){ where + (uint64_t)i, s->path };
     out->n += n;
     w->n = n;
     w->is_flushed = left == (uint64_t)n && n == 0;
@@ -247,7 +248,7 @@ static void run_streaming(struct stk__stage *s, struct stk__work *w)
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n;
     int rc = w->is_closed ? STK_END : next_rows(s, out);
-    uint64_t where = (uint64_t)s->plan->origin << 56 | s->position;
+    uint64_t where = stk__where(s->plan->origin, s->position);
     for (int i = first; i < out->n; i++) {
         uint64_t index = (uint64_t)(i - first);
         out->address[i] = (struct stk_address){ where + index, s->path };
@@ -340,7 +341,7 @@ static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
     if (w->ticket)
         w->ticket->n_used += w->used;
     if (is_closed(s))
-        stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1); /* nobody needs the rest */
+        stk__close_inputs(x, s, s->plan->depth); /* nobody needs the rest */
 }
 
 static void end_source_pass(struct stk__stage *s, const struct stk__work *w)
@@ -373,7 +374,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
     }
     if (t->end == STK__END_BROKEN) {
         if (is_closed(s)) { /* a break behind take's end is nobody's */
-            stk__close_pass(x, s, s->plan->depth, s->serial_pass + 1);
+            stk__close_inputs(x, s, s->plan->depth);
         } else {
             s->broken = *t->broken;
             publish_break(s);

@@ -47,6 +47,9 @@ void stk__graph_free(struct stk_dataset *graph);
 /* The source node that a row of this field comes from, following untouched fields; NULL when computed. */
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field);
 
+/* A parameter of a node's call, by name; the name must be one the op declares. */
+const void *stk__node_param(const struct stk__node *node, const char *name);
+
 /* Elements of a node's output when shard() means this rank of this world. in_count, when not NULL, gets
  * the inputs' counts. */
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count);

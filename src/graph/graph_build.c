@@ -373,6 +373,14 @@ const struct stk__node *stk__graph_trace(const struct stk__node *node, int field
     return node;
 }
 
+const void *stk__node_param(const struct stk__node *node, const char *name)
+{
+    const struct stk_param *row = node->op->decl.params;
+    while (strcmp(row->name, name))
+        row++;
+    return (const unsigned char *)node->params + row->offset;
+}
+
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count)
 {
     struct stk_infer inf = { .params = node->params, .state = node->state, .n_inputs = node->n_inputs,
