@@ -1,516 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec_model.c: the meaning of a chain, one pass at a time. Of stoker it uses the mixing of words, Philox and the
- * permutation, nothing else.
- *
- * pass(call, path, limit) are the rows of one pass of a call, or at least the first `limit` of them: is_all says
- * which, and has_broken that a stream broke behind them. Bad rows are rows; judge() decides about them in order.
- */
+/* exec_model.c: rows into batches: judging them in order, and what gates let pass. */
 #include "exec_model.h"
 
 #include "base/hash.h"
 #include "base/rng.h"
 #include "exec/options.h"
 #include "exec_ops.h"
-#include "kernel/permute.h"
+#include "exec_rows.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_EVENTS = 60, ENDLESS_ROWS = 400, MAX_TRIES = 16 };
 
-/* A field of a row: numbers, or the number of a file. dims tells vectors of different shape apart. */
-struct cell {
-    const int64_t *item;
-    int n, dims[2];
-};
-
-struct fault {
-    int code;
-    const char *op, *text;
-};
-
-struct row {
-    struct cell cell[CHAIN_FIELDS];
-    struct stk_key key;
-    const struct call *source;
-    uint64_t index; /* of the source's row */
-    const struct call *last_source; /* of the last row, if it is a batch */
-    uint64_t last_index;
-    uint64_t where; /* position in the indexed part of the chain */
-    const struct fault *fault; /* NULL: a good row */
-};
-
-struct rows {
-    struct row *row;
-    int64_t n, cap;
-    bool is_all, has_broken;
-    int code; /* why it broke */
-    const char *broken;
-};
-
-struct block {
-    struct block *next;
-    max_align_t data[];
-};
-
-struct model {
-    const struct chain *chain;
-    const struct call *batch, *judge; /* the final one; the one that judges before other ops */
-    struct expected *out;
-    uint64_t epoch, n_batches, n_rows; /* batches and rows of this epoch */
-    bool has_ended;
-};
-
-/* take, skip and shard of batches, and repeat, which only counts; the next one towards the consumer is `above`. */
+/* take, skip and shard of batches, and repeat, which only counts; the next one towards the consumer
+ * is `above`. */
 struct gate {
     const struct call *call;
     int64_t n_seen;
     struct gate *above;
 };
 
-static struct rows pass(struct model *m, const struct call *c, uint64_t path, int64_t limit);
-static bool judge(struct model *m, struct verdicts *v, const struct row *row, const char **text);
-
-/* ---- memory ---- */
-
-static void *take(struct model *m, size_t bytes)
-{
-    struct block *block = calloc(1, sizeof *block + bytes);
-    if (!block)
-        abort();
-    block->next = m->out->blocks;
-    m->out->blocks = block;
-    return block->data;
-}
-
-static const char *text_of(struct model *m, const char *format, ...)
-{
-    char text[STK_ERROR_TEXT];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    size_t size = len < STK_ERROR_TEXT ? (size_t)len + 1 : STK_ERROR_TEXT;
-    return memcpy(take(m, size), text, size);
-}
-
-static void push(struct model *m, struct rows *r, const struct row *row)
-{
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 64;
-        struct row *grown = take(m, sizeof *grown * (size_t)r->cap);
-        if (r->n)
-            memcpy(grown, r->row, sizeof *grown * (size_t)r->n);
-        r->row = grown;
-    }
-    r->row[r->n++] = *row;
-}
-
-/* No rows yet, and the same end. */
-static struct rows ended_as(const struct rows *in)
-{
-    return (struct rows){ .is_all = in->is_all, .has_broken = in->has_broken, .code = in->code,
-                          .broken = in->broken };
-}
-
-static void set_number(struct model *m, struct cell *cell, int64_t number)
-{
-    int64_t *item = take(m, sizeof *item);
-    *item = number;
-    *cell = (struct cell){ .item = item, .n = 1 };
-}
-
-/* ---- sources ---- */
-
-static void source_row(struct model *m, const struct call *c, uint64_t path, uint64_t i, struct row *row)
-{
-    *row = (struct row){ .key = stk__key_make(c->ordinal, path, i), .source = c, .index = i, .where = i };
-    set_number(m, &row->cell[0], (int64_t)i);
-    if (c->kind == CALL_NAMES)
-        set_number(m, &row->cell[1], test_file_of((int64_t)i));
-}
-
-static struct rows source_pass(struct model *m, const struct call *c, uint64_t path)
-{
-    struct rows out = { .is_all = true };
-    int64_t n = c->a;
-    if (c->kind == CALL_STREAM && c->b >= 0 && c->b <= n) {
-        n = c->b;
-        out.has_broken = true;
-        out.code = STK_IO;
-        out.broken = text_of(m, "test_stream: breaks before row %lld", (long long)n);
-    }
-    for (int64_t i = 0; i < n; i++) {
-        struct row row;
-        source_row(m, c, path, (uint64_t)i, &row);
-        push(m, &out, &row);
-    }
-    return out;
-}
-
-/* ---- row ops ---- */
-
-static void set_fault(struct model *m, struct row *row, int code, const char *op, const char *text)
-{
-    struct fault *fault = take(m, sizeof *fault);
-    *fault = (struct fault){ code, op, text };
-    row->fault = fault;
-}
-
-static void change_numbers(struct model *m, const struct call *c, struct row *row)
-{
-    struct cell *cell = &row->cell[0];
-    int64_t *item = take(m, sizeof *item * (size_t)(cell->n + 1));
-    uint64_t k = stk__mix(stk__mix((uint64_t)m->chain->seed, c->ordinal), (uint64_t)c->a);
-    const uint32_t key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
-    for (int i = 0; i < cell->n; i++) {
-        uint32_t counter[4] = { (uint32_t)row->key.lo, (uint32_t)(row->key.lo >> 32), (uint32_t)row->key.hi,
-                                (uint32_t)i }, words[4];
-        stk__philox(counter, key, words);
-        uint64_t x = (uint64_t)cell->item[i];
-        item[i] = (int64_t)(c->kind == CALL_MAP ? x + (uint64_t)c->a : x ^ words[0]);
-    }
-    cell->item = item;
-}
-
-static void vary(struct model *m, const struct call *c, struct row *row)
-{
-    struct cell *cell = &row->cell[c->n_fields - 1];
-    int64_t x = row->cell[0].item[0], *item = take(m, 4 * sizeof *item);
-    *cell = (struct cell){ .item = item, .n = test_vary_len(x, c->a) };
-    cell->dims[0] = cell->n;
-    for (int i = 0; i < cell->n; i++)
-        item[i] = (int64_t)((uint64_t)x + (uint64_t)i);
-}
-
-static void read_file(struct model *m, const struct call *c, struct row *row)
-{
-    int f = 0;
-    while (c->field[f] != FIELD_BYTES)
-        f++;
-    if (test_file_kind(row->cell[f].item[0]) == TEST_FILE_MISSING)
-        set_fault(m, row, STK_IO, "read", text_of(m, "cannot open the file: %s", strerror(ENOENT)));
-}
-
-static void parse(struct model *m, const struct call *c, struct row *row)
-{
-    const struct call *in = c->input[0];
-    int f = 0;
-    while (in->field[f] != FIELD_BYTES)
-        f++;
-    int64_t file = row->cell[f].item[0];
-    if (test_file_kind(file) == TEST_FILE_BAD) {
-        set_fault(m, row, STK_DATA, "test_parse", "'bad' is no number");
-        return;
-    }
-    set_number(m, &row->cell[0], test_parsed(row->cell[0].item[0], file));
-    memmove(row->cell + f, row->cell + f + 1, sizeof *row->cell * (size_t)(in->n_fields - 1 - f));
-}
-
-/* False: the row is dropped. */
-static bool change_row(struct model *m, const struct call *c, struct row *row)
-{
-    int64_t x = row->cell[0].n ? row->cell[0].item[0] : 0;
-    switch (c->kind) {
-    case CALL_MAP:
-    case CALL_NOISE: change_numbers(m, c, row); break;
-    case CALL_FAIL:
-        if (test_is_failing(x, c->a, c->b))
-            set_fault(m, row, STK_DATA, "test_fail", text_of(m, "x is %lld", (long long)x));
-        break;
-    case CALL_VARY: vary(m, c, row); break;
-    case CALL_NAME: set_number(m, &row->cell[c->n_fields - 1], test_file_of(x)); break;
-    case CALL_READ: read_file(m, c, row); break;
-    case CALL_PARSE: parse(m, c, row); break;
-    case CALL_FILTER: return x % c->a != 0;
-    default: break;
-    }
-    return true;
-}
-
-static struct rows row_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows out = { 0 };
-    for (int64_t wanted = limit; !out.is_all && out.n < limit; wanted *= 2) {
-        struct rows in = pass(m, c->input[0], path, wanted);
-        out = ended_as(&in);
-        for (int64_t i = 0; i < in.n; i++) {
-            struct row row = in.row[i];
-            if (row.fault || change_row(m, c, &row))
-                push(m, &out, &row);
-        }
-        if (wanted == 0)
-            break;
-    }
-    return out;
-}
-
-/* ---- order ---- */
-
-static uint64_t shuffle_key(const struct model *m, const struct call *c, int64_t user_seed, uint64_t path)
-{
-    uint64_t seed = stk__mix(stk__mix((uint64_t)m->chain->seed, c->ordinal), (uint64_t)user_seed);
-    return stk__mix(seed, c->flag ? path : 0);
-}
-
-static uint64_t permuted(uint64_t n, uint64_t key, uint64_t position)
-{
-    stk__permute_scalar(&position, 1, n, key);
-    return position;
-}
-
-static struct rows shuffle_pass(struct model *m, const struct call *c, const struct rows *in, uint64_t path)
-{
-    struct rows out = { .is_all = true };
-    uint64_t n = (uint64_t)in->n, key = shuffle_key(m, c, c->a, path);
-    for (uint64_t i = 0; i < n; i++)
-        push(m, &out, &in->row[permuted(n, key, i)]);
-    return out;
-}
-
-static struct rows buffer_pass(struct model *m, const struct call *c, const struct rows *in, uint64_t path)
-{
-    struct rows out = ended_as(in);
-    struct row *held = take(m, sizeof *held * (size_t)c->a);
-    uint64_t key = shuffle_key(m, c, c->b, path), draws = 0, n = 0;
-    for (int64_t i = 0; i < in->n; i++) {
-        if (n < (uint64_t)c->a) {
-            held[n++] = in->row[i];
-            continue;
-        }
-        uint64_t pick = stk__below(stk__mix(key, draws++), n);
-        push(m, &out, &held[pick]);
-        held[pick] = in->row[i];
-    }
-    while (in->is_all && n) {
-        uint64_t pick = stk__below(stk__mix(key, draws++), n);
-        push(m, &out, &held[pick]);
-        held[pick] = held[--n];
-    }
-    return out;
-}
-
-static struct rows split_pass(struct model *m, const struct call *c, const struct rows *in)
-{
-    static const double fraction[] = { 0.5, 0.3, 0.2 };
-    struct rows out = { .is_all = true };
-    double sum = 0;
-    for (int64_t p = 0; p < c->a; p++)
-        sum += fraction[p];
-    uint64_t n = (uint64_t)in->n, key = stk__mix(0x73706c6974, (uint64_t)c->b);
-    uint64_t first = (uint64_t)floor((double)n * sum + 0.5);
-    uint64_t end = (uint64_t)floor((double)n * (sum + fraction[c->a]) + 0.5);
-    for (uint64_t i = first; i < end && i < n; i++)
-        push(m, &out, &in->row[permuted(n, key, i)]);
-    return out;
-}
-
-static struct rows take_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    int64_t wanted = c->a < 0 || c->a > limit ? limit : c->a;
-    struct rows r = pass(m, c->input[0], path, wanted);
-    r.n = c->a >= 0 && r.n > c->a ? c->a : r.n;
-    if (r.n == c->a) { /* whatever lies behind is nobody's */
-        r.is_all = true;
-        r.has_broken = false;
-    }
-    return r;
-}
-
-static struct rows skip_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    if (c->a < 0)
-        return (struct rows){ .is_all = true };
-    struct rows r = pass(m, c->input[0], path, limit + c->a);
-    int64_t n = r.n < c->a ? r.n : c->a;
-    r.row = n ? r.row + n : r.row;
-    r.n -= n;
-    r.cap = r.n;
-    return r;
-}
-
-static struct rows shard_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    int64_t n = c->a ? c->a : m->chain->world, index = c->a ? c->b : m->chain->rank;
-    struct rows in = pass(m, c->input[0], path, limit * n);
-    struct rows out = ended_as(&in);
-    for (int64_t i = index; i < in.n; i += n)
-        push(m, &out, &in.row[i]);
-    return out;
-}
-
-/* Ends after `count` passes; an endless one also after a pass without rows. */
-static struct rows repeat_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows out = { 0 };
-    for (int64_t r = 0;; r++) {
-        out.is_all = r == c->a || out.has_broken;
-        if (out.is_all || out.n >= limit)
-            return out;
-        struct rows in = pass(m, c->input[0], stk__mix(path, (uint64_t)r), limit - out.n);
-        for (int64_t i = 0; i < in.n; i++)
-            push(m, &out, &in.row[i]);
-        if (!in.is_all)
-            return out;
-        out.has_broken = in.has_broken;
-        out.code = in.code;
-        out.broken = in.broken;
-        if (c->a < 0 && in.n == 0) {
-            out.is_all = true;
-            return out;
-        }
-    }
-}
-
-static struct rows concatenate_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows out = { .is_all = true };
-    for (int k = 0; k < 2 && out.is_all && !out.has_broken; k++) {
-        struct rows in = pass(m, c->input[k], path, limit - out.n);
-        for (int64_t i = 0; i < in.n; i++)
-            push(m, &out, &in.row[i]);
-        out.is_all = in.is_all;
-        out.has_broken = in.has_broken;
-        out.code = in.code;
-        out.broken = in.broken;
-        if (out.n >= limit && k == 0 && out.is_all && !out.has_broken) {
-            out.is_all = false; /* the second was not looked at */
-            break;
-        }
-    }
-    return out;
-}
-
-/* The first input that has no more rows ends the pass, and says how. */
-static struct rows zip_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows a = pass(m, c->input[0], path, limit); /* the second alone may be endless */
-    struct rows b = pass(m, c->input[1], path, a.is_all && a.n < limit ? a.n : limit);
-    const struct rows *ends = a.n <= b.n ? &a : &b;
-    struct rows out = ended_as(ends);
-    for (int64_t i = 0; i < a.n && i < b.n; i++) {
-        struct row row = a.row[i];
-        row.cell[c->n_fields - 1] = b.row[i].cell[0];
-        row.key = stk__key_join(row.key, b.row[i].key);
-        if (!row.fault)
-            row.fault = b.row[i].fault;
-        push(m, &out, &row);
-    }
-    return out;
-}
-
-/* ---- batches that are rows ---- */
-
-static bool same_dims(const struct cell *a, const struct cell *b)
-{
-    return !memcmp(a->dims, b->dims, sizeof a->dims);
-}
-
-static void emit_batch(struct model *m, const struct call *c, const struct row *held, int n, struct rows *out)
-{
-    struct row row = held[0];
-    row.key = stk__key_make(held[0].key.hi, held[0].key.lo, c->ordinal);
-    row.last_source = held[n - 1].source;
-    row.last_index = held[n - 1].index;
-    for (int f = 0; f < c->n_fields && !row.fault; f++) {
-        struct cell *cell = &row.cell[f];
-        int64_t *item = take(m, sizeof *item * (size_t)(n * held[0].cell[f].n + 1));
-        for (int i = 0; i < n && !row.fault; i++) {
-            if (!same_dims(&held[i].cell[f], &held[0].cell[f]))
-                set_fault(m, &row, STK_DATA, "batch",
-                          text_of(m, "rows of field '%s' differ in shape", f ? "y" : "x"));
-            else
-                memcpy(item + (size_t)i * (size_t)held[0].cell[f].n, held[i].cell[f].item,
-                       sizeof *item * (size_t)held[0].cell[f].n);
-        }
-        *cell = (struct cell){ .item = item, .n = n * held[0].cell[f].n, .dims = { n, held[0].cell[f].dims[0] } };
-    }
-    push(m, out, &row);
-}
-
-/* The last batch judges rows: one that ends the run breaks the stream. An earlier one lets a bad row pass in front
- * of the batch it would have been in. What is left at a break is not handed on. */
-static struct rows batch_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows in = pass(m, c->input[0], path, limit * c->a);
-    struct rows out = ended_as(&in);
-    struct row *held = take(m, sizeof *held * (size_t)c->a);
-    int n = 0;
-    for (int64_t i = 0; i < in.n; i++) {
-        const struct row *row = &in.row[i];
-        const char *text;
-        if (c == m->judge && !judge(m, &m->out->inner, row, &text)) {
-            out.is_all = out.has_broken = true;
-            out.code = row->fault->code;
-            out.broken = text;
-            return out;
-        }
-        if (row->fault && c != m->judge)
-            push(m, &out, row);
-        if (row->fault)
-            continue;
-        held[n++] = *row;
-        if (n == c->a) {
-            emit_batch(m, c, held, n, &out);
-            n = 0;
-        }
-    }
-    if (n && in.is_all && !in.has_broken && !c->flag)
-        emit_batch(m, c, held, n, &out);
-    return out;
-}
-
-static struct rows any_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows in;
-    switch (c->kind) {
-    case CALL_RANGE:
-    case CALL_NAMES:
-    case CALL_STREAM: return source_pass(m, c, path);
-    case CALL_SHUFFLE:
-        in = pass(m, c->input[0], path, INT32_MAX);
-        return shuffle_pass(m, c, &in, path);
-    case CALL_SPLIT:
-        in = pass(m, c->input[0], path, INT32_MAX);
-        return split_pass(m, c, &in);
-    case CALL_BUFFER:
-        in = pass(m, c->input[0], path, limit + c->a);
-        return buffer_pass(m, c, &in, path);
-    case CALL_TAKE: return take_pass(m, c, path, limit);
-    case CALL_SKIP: return skip_pass(m, c, path, limit);
-    case CALL_SHARD: return shard_pass(m, c, path, limit);
-    case CALL_REPEAT: return repeat_pass(m, c, path, limit);
-    case CALL_CONCATENATE: return concatenate_pass(m, c, path, limit);
-    case CALL_ZIP: return zip_pass(m, c, path, limit);
-    case CALL_BATCH: return batch_pass(m, c, path, limit);
-    default: return row_pass(m, c, path, limit);
-    }
-}
-
-static struct rows pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
-{
-    struct rows r = any_pass(m, c, path, limit);
-    if (c->class != STK_INDEXED)
-        return r;
-    struct rows out = { .is_all = r.is_all };
-    for (int64_t i = 0; i < r.n; i++) {
-        struct row row = r.row[i];
-        row.where = (uint64_t)i; /* the outermost indexed call has the last word */
-        push(m, &out, &row);
-    }
-    return out;
-}
-
 /* ---- judging ---- */
 
 static void describe(const struct call *source, uint64_t index, char *text, size_t size)
 {
-    const char *format = source->kind == CALL_RANGE ? "range, element %llu"
-                         : source->kind == CALL_NAMES ? "name %llu" : "stream row %llu";
+    const char *format = source->kind == CALL_RANGE   ? "range, element %llu"
+                         : source->kind == CALL_NAMES ? "name %llu"
+                                                      : "stream row %llu";
     snprintf(text, size, format, (unsigned long long)index);
 }
 
@@ -523,7 +41,7 @@ static bool is_too_many(const struct model *m, const struct verdicts *v, bool at
 }
 
 /* Counts a row; false if it is bad and ends the run. *text: why. */
-static bool judge(struct model *m, struct verdicts *v, const struct row *row, const char **text)
+bool model_judge(struct model *m, struct verdicts *v, const struct row *row, const char **text)
 {
     char origin[64];
     v->n_rows++;
@@ -534,12 +52,14 @@ static bool judge(struct model *m, struct verdicts *v, const struct row *row, co
     if (!v->error)
         abort();
     describe(row->source, row->index, origin, sizeof origin);
-    *text = text_of(m, "%s: %s (element %llu of epoch %llu): %s", row->fault->op, origin,
-                    (unsigned long long)row->where, (unsigned long long)m->epoch, row->fault->text);
+    *text =
+        model_text(m, "%s: %s (element %llu of epoch %llu): %s", row->fault->op, origin,
+                   (unsigned long long)row->where, (unsigned long long)m->epoch, row->fault->text);
     bool is_fatal = m->chain->on_error == STK__FAIL;
     if (!is_fatal && is_too_many(m, v, false)) {
         is_fatal = true;
-        *text = text_of(m, "too many bad elements (%llu), the last: %s", (unsigned long long)v->n_errors, *text);
+        *text = model_text(m, "too many bad elements (%llu), the last: %s",
+                           (unsigned long long)v->n_errors, *text);
     }
     v->error[v->n_errors - 1] = *text;
     return !is_fatal;
@@ -623,7 +143,8 @@ static void deliver(struct model *m, const struct call *c, const struct row *row
     for (int f = 0; f < c->n_fields; f++) {
         for (int i = 0; i < n; i++) {
             if (c->field[f] == FIELD_NUMBERS && !same_dims(&row[i].cell[f], &row[0].cell[f])) {
-                end_run(m, STK_DATA, text_of(m, "batch: rows of field '%s' differ in shape", f ? "y" : "x"));
+                end_run(m, STK_DATA,
+                        model_text(m, "batch: rows of field '%s' differ in shape", f ? "y" : "x"));
                 m->out->ends_late = true;
                 return;
             }
@@ -633,8 +154,13 @@ static void deliver(struct model *m, const struct call *c, const struct row *row
     const struct row *last = &row[n - 1];
     bool is_inner = !m->batch && last->last_source;
     struct event *event = add_event(m);
-    *event = (struct event){ .is_batch = true, .n = n, .epoch = m->epoch, .batch = m->n_batches++,
-                             .rows = m->n_rows, .errors = m->out->last.n_errors, .hash = hash };
+    *event = (struct event){ .is_batch = true,
+                             .n = n,
+                             .epoch = m->epoch,
+                             .batch = m->n_batches++,
+                             .rows = m->n_rows,
+                             .errors = m->out->last.n_errors,
+                             .hash = hash };
     event->first = hash_origin(row->source, row->index);
     event->last = is_inner ? hash_origin(last->last_source, last->last_index)
                            : hash_origin(last->source, last->index);
@@ -658,8 +184,10 @@ static bool passes(const struct model *m, struct gate *g)
     const struct call *c = g->call;
     int64_t i = g->n_seen++;
     int64_t n = c->a ? c->a : m->chain->world, index = c->a ? c->b : m->chain->rank;
-    bool is_through = c->kind == CALL_REPEAT ? true : c->kind == CALL_TAKE ? c->a < 0 || i < c->a
-                      : c->kind == CALL_SKIP ? c->a >= 0 && i >= c->a : i % n == index;
+    bool is_through = c->kind == CALL_REPEAT ? true
+                      : c->kind == CALL_TAKE ? c->a < 0 || i < c->a
+                      : c->kind == CALL_SKIP ? c->a >= 0 && i >= c->a
+                                             : i % n == index;
     return is_through && passes(m, g->above);
 }
 
@@ -672,19 +200,19 @@ static void deliver_pass(struct model *m, const struct call *c, uint64_t path, s
     int64_t size = m->batch ? m->batch->a : 1;
     if (is_closed(gate))
         return;
-    struct rows all = pass(m, c, path, is_open ? ENDLESS_ROWS : INT32_MAX);
-    struct row *held = take(m, sizeof *held * (size_t)size);
+    struct rows all = model_pass(m, c, path, is_open ? ENDLESS_ROWS : INT32_MAX);
+    struct row *held = model_take(m, sizeof *held * (size_t)size);
     int n = 0;
     for (int64_t i = 0; i < all.n && !m->has_ended && !is_closed(gate); i++) {
         const struct row *row = &all.row[i];
         const char *text = NULL;
         m->n_rows++;
-        if (!judge(m, &m->out->last, row, &text)) {
+        if (!model_judge(m, &m->out->last, row, &text)) {
             end_run(m, row->fault->code, text);
         } else if (row->fault && m->chain->on_error == STK__REPLACE) {
             const struct row *other = redraw(&all, row);
             if (!other) {
-                text = text_of(m, "no replacement found: %s", text);
+                text = model_text(m, "no replacement found: %s", text);
                 m->out->last.error[m->out->last.n_errors - 1] = text;
                 end_run(m, row->fault->code, text);
             } else
@@ -722,7 +250,8 @@ static void run_trunk(struct model *m, const struct call *c, uint64_t path, stru
     for (int64_t r = 0; r != c->a && !m->has_ended && !m->out->is_open && !is_closed(above); r++) {
         gate.n_seen = 0;
         run_trunk(m, c->input[0], stk__mix(path, (uint64_t)r), &gate);
-        m->out->is_open |= c->a < 0 && m->out->n_events > MAX_EVENTS && !m->has_ended && !is_closed(above);
+        m->out->is_open |=
+            c->a < 0 && m->out->n_events > MAX_EVENTS && !m->has_ended && !is_closed(above);
         if (c->a < 0 && gate.n_seen == 0)
             return;
     }
@@ -733,9 +262,11 @@ static void end_epoch(struct model *m)
     const struct verdicts *both[] = { &m->out->inner, &m->out->last };
     for (int i = 0; i < 2 && !m->has_ended; i++)
         if (both[i]->n_errors && is_too_many(m, both[i], true))
-            end_run(m, STK_DATA, text_of(m, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
-                                         (unsigned long long)both[i]->n_errors,
-                                         (unsigned long long)both[i]->n_rows, m->chain->max_errors));
+            end_run(
+                m, STK_DATA,
+                model_text(m, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
+                           (unsigned long long)both[i]->n_errors,
+                           (unsigned long long)both[i]->n_rows, m->chain->max_errors));
     m->epoch++;
     m->n_batches = m->n_rows = 0;
     if (!m->has_ended && m->epoch == (uint64_t)m->chain->epochs)
@@ -744,7 +275,9 @@ static void end_epoch(struct model *m)
 
 void model_run(const struct chain *chain, struct expected *out)
 {
-    struct model m = { .chain = chain, .out = out, .batch = chain_final_batch(chain),
+    struct model m = { .chain = chain,
+                       .out = out,
+                       .batch = chain_final_batch(chain),
                        .judge = chain_inner_judge(chain) };
     *out = (struct expected){ 0 };
     while (!m.has_ended && !out->is_open) {

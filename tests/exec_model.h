@@ -4,12 +4,12 @@
 #include "exec_chain.h"
 
 struct event {
-    bool is_batch;            /* else the end: of the data, or an error */
-    int n;                    /* rows */
+    bool is_batch;                       /* else the end: of the data, or an error */
+    int n;                               /* rows */
     uint64_t epoch, batch, rows, errors; /* position */
-    uint64_t hash;            /* of names, numbers and bytes */
-    uint64_t first, last;     /* hashes of the origins of its first and last row */
-    int code;                 /* of the end */
+    uint64_t hash;                       /* of names, numbers and bytes */
+    uint64_t first, last;                /* hashes of the origins of its first and last row */
+    int code;                            /* of the end */
     const char *text;
 };
 
@@ -22,10 +22,10 @@ struct verdicts {
 struct expected {
     struct event *event;
     int n_events, cap;
-    bool is_open;             /* an endless chain: there would be more */
-    bool ends_late;           /* by what the consumer finds, when rows behind it may have been judged */
+    bool is_open;   /* an endless chain: there would be more */
+    bool ends_late; /* by what the consumer finds, when rows behind it may have been judged */
     struct verdicts inner, last; /* of a batch before other ops, and of the batcher */
-    struct block *blocks;     /* where all that lives */
+    struct block *blocks;        /* where all that lives */
 };
 
 /* Hashes of one field of a batch: of numbers, and of one row's bytes after another. */

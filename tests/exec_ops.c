@@ -22,7 +22,10 @@ enum test_file test_file_kind(int64_t file)
     return word == 0 ? TEST_FILE_MISSING : word == 1 ? TEST_FILE_BAD : TEST_FILE_GOOD;
 }
 
-int64_t test_file_of(int64_t x) { return (int64_t)((uint64_t)x % TEST_N_FILES); }
+int64_t test_file_of(int64_t x)
+{
+    return (int64_t)((uint64_t)x % TEST_N_FILES);
+}
 
 void test_file_path(int64_t file, char *path, size_t size)
 {
@@ -36,7 +39,8 @@ int test_file_content(int64_t file, char *content, size_t size)
 
 static int write_files(void)
 {
-    snprintf(folder, sizeof folder, "%s/stoker_exec_XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir);
+    snprintf(folder, sizeof folder, "%s/stoker_exec_XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir);
     if (!mkdtemp(folder))
         return perror("mkdtemp"), 1;
     for (int file = 0; file < TEST_N_FILES; file++) {
@@ -65,7 +69,8 @@ static void remove_files(void)
 /* ---- what several ops need ---- */
 
 /* The numbers of field f of one row: a scalar, a fixed vector or a shaped one. */
-static int64_t *numbers(const struct stk_type *type, int f, const struct stk_column *column, int row, int *n)
+static int64_t *numbers(const struct stk_type *type, int f, const struct stk_column *column,
+                        int row, int *n)
 {
     if (type->field[f].kind == STK_FIXED) {
         *n = (int)(stk_field_bytes(&type->field[f]) / sizeof(int64_t));
@@ -94,10 +99,12 @@ static void add_field(struct stk_infer *inf, const struct stk_field *field)
 }
 
 static const struct stk_field field_x = { .name = "x", .kind = STK_FIXED, .dtype = STK_I64 };
-static const struct stk_field field_path = { .name = "path", .kind = STK_BYTES, .dtype = STK_U8,
-                                             .flags = STK_FIELD_PATH };
-static const struct stk_field field_y = { .name = "y", .kind = STK_SHAPED, .dtype = STK_I64, .rank = 1,
-                                          .shape = { -1 } };
+static const struct stk_field field_path = {
+    .name = "path", .kind = STK_BYTES, .dtype = STK_U8, .flags = STK_FIELD_PATH
+};
+static const struct stk_field field_y = {
+    .name = "y", .kind = STK_SHAPED, .dtype = STK_I64, .rank = 1, .shape = { -1 }
+};
 
 static int infer_pass(struct stk_infer *inf, struct stk_error *err)
 {
@@ -155,7 +162,8 @@ static int stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
     struct streaming *s = run;
     int before = out->n;
     while (out->n < out->cap && s->at < s->params->count && s->at != s->params->break_at) {
-        *(int64_t *)(void *)(out->column[0].data + (size_t)out->n++ * out->column[0].stride) = s->at++;
+        *(int64_t *)(void *)(out->column[0].data + (size_t)out->n++ * out->column[0].stride) =
+            s->at++;
         if (s->at % 17 == 0)
             return STK_OK;
     }
@@ -176,7 +184,10 @@ static const struct stk_op test_stream = {
     .decl = { "test_stream", 1, "", "", stream_params, sizeof(struct stream) },
     .flags = STK_OP_ROOT,
     .infer = stream_infer,
-    .source = { .begin = stream_begin, .rewind = stream_rewind, .next = stream_next, .end = free,
+    .source = { .begin = stream_begin,
+                .rewind = stream_rewind,
+                .next = stream_next,
+                .end = free,
                 .describe = stream_describe },
 };
 
@@ -196,7 +207,8 @@ static const struct stk_param names_params[] = {
     STK_ROWS_END,
 };
 
-static int names_open(const void *params, struct stk_arena *arena, void **state, struct stk_error *err)
+static int names_open(const void *params, struct stk_arena *arena, void **state,
+                      struct stk_error *err)
 {
     struct name_table *table = stk_arena_alloc(arena, sizeof *table);
     if (!table)
@@ -217,7 +229,10 @@ static int names_infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int64_t names_count(const void *state) { return ((const struct name_table *)state)->count; }
+static int64_t names_count(const void *state)
+{
+    return ((const struct name_table *)state)->count;
+}
 
 static int names_rows(const struct stk_rows *rows, const uint64_t *index)
 {
@@ -372,7 +387,8 @@ static const struct stk_param spin_params[] = {
     STK_ROWS_END,
 };
 
-static int spin_thread_open(const void *params, const void *state, void **thread, struct stk_error *err)
+static int spin_thread_open(const void *params, const void *state, void **thread,
+                            struct stk_error *err)
 {
     (void)params, (void)state;
     if (!(*thread = calloc(1, sizeof(uint64_t))))
@@ -497,8 +513,10 @@ static const struct stk_op test_vary = {
 
 int test_ops_begin(void)
 {
-    static const struct stk_op *const ops[] = { &test_stream, &test_names, &test_name, &test_parse,
-                                                &test_fail,   &test_spin,  &test_noise, &test_vary };
+    static const struct stk_op *const ops[] = {
+        &test_stream, &test_names, &test_name,  &test_parse,
+        &test_fail,   &test_spin,  &test_noise, &test_vary
+    };
     struct stk_error err;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (stk__op_register(ops[i], &err))

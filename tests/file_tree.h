@@ -35,6 +35,19 @@ static inline void write_file(const char *path, const char *data, size_t bytes)
     close(fd);
 }
 
+/* From the directory the test was started in. */
+static inline void copy_file(const char *from, const char *to)
+{
+    char path[8192];
+    static char data[1 << 20];
+    snprintf(path, sizeof path, "%s/%s", home, from);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t n = fread(data, 1, sizeof data, file);
+    fclose(file);
+    write_file(to, data, n);
+}
+
 static inline void touch(const char *path)
 {
     write_file(path, "", 0);

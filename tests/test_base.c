@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_base.c: what everything stands on: random words, hashes, texts, types, errors, arenas, buffers. */
+/* test_base.c: what everything stands on: random words, hashes, texts, types, errors, arenas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +9,9 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/blob.h"
-#include "base/buffer.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -437,46 +434,26 @@ static void test_arena_reset_settles(void **state)
     stk__arena_free(&arena);
 }
 
-/* ---- buffers ---- */
-
-static void test_buffer_classes(void **state)
+int main(void)
 {
-    struct stk__pool *pool = stk__pool_new();
-    (void)state;
-    for (int shift = 0; shift <= 22; shift++) {
-        for (int near = -1; near <= 1; near++) {
-            size_t bytes = ((size_t)1 << shift) + (size_t)near;
-            struct stk_buffer *b = stk__buffer_new(pool, bytes);
-            use(b->data, b->capacity, 7);
-            assert_true(b->bytes == bytes && b->capacity >= bytes && b->memory == STK_HEAP);
-            assert_true(b->capacity <= 256 || b->capacity - bytes <= bytes / 4);
-            stk__buffer_unref(b);
-        }
-    }
-    assert_null(stk__buffer_new(pool, (size_t)1 << 47));
-    assert_null(stk__buffer_new(pool, SIZE_MAX));
-    stk__pool_unref(pool);
-    stk__pool_unref(NULL);
-    stk__buffer_unref(NULL);
-}
-
-static void test_buffer_reuse(void **state)
-{
-    struct stk__pool *pool = stk__pool_new();
-    struct stk_buffer *a = stk__buffer_new(pool, 5000), *b = stk__buffer_new(pool, 5000);
-    (void)state;
-    assert_ptr_not_equal(a, b);
-    size_t both = stk__pool_bytes(pool);
-    assert_int_equal(both, a->capacity + b->capacity);
-    assert_ptr_equal(stk__buffer_ref(a), a);
-    stk__buffer_unref(a);
-    assert_ptr_not_equal(stk__buffer_new(pool, 5000)->data, a->data); /* still ours: a third is made */
-    stk__buffer_unref(a);
-    struct stk_buffer *again = stk__buffer_new(pool, 4999);
-    assert_ptr_equal(again, a);
-    assert_true(again->bytes == 4999 && atomic_load(&again->refs) == 1);
-    stk__buffer_unref(again);
-    stk__pool_unref(pool);
-    stk__buffer_unref(b);
-    /* the third one was never released: give it back through its pool's list */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_philox_published_vectors),
+        cmocka_unit_test(test_words_as_numbers),
+        cmocka_unit_test(test_hash_known_values),
+        cmocka_unit_test(test_hash_sees_every_bit),
+        cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_reals_read_back),
+        cmocka_unit_test(test_reals_are_short),
+        cmocka_unit_test(test_json_escapes),
+        cmocka_unit_test(test_text_grows),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_status_texts),
+        cmocka_unit_test(test_cpu_limit),
+        cmocka_unit_test(test_type_texts),
+        cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_arena_pieces),
+        cmocka_unit_test(test_arena_rewind),
+        cmocka_unit_test(test_arena_reset_settles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

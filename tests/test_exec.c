@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_exec.c: random chains, random knobs, random cancellation; what is delivered must be what exec_model.c says.
+/* test_exec.c: random chains, random knobs, random cancellation; what is delivered must be what
+ * exec_model.c says.
  *
  *     test_exec [first_seed] [n_chains] [patience]
  *
- * Each chain runs with 0, 1, 2, 3 and 8 workers under other windows, rings, tickets and budgets. A run is compared
- * event by event: rows, position, origin, the error at the end, the errors on the way. A cancelled run must be a
- * prefix. A run that stands still for `patience` seconds is a hang: the watchdog names the seed and dumps the rings.
- */
+  * Each chain runs with 0, 1, 2, 3 and 8 workers under other windows, rings, tickets and budgets. A
+  * run is compared event by event: rows, position, origin, the error at the end, the errors on the
+  * way. A cancelled run must be a prefix. A run that stands still for `patience` seconds is a hang:
+  * the watchdog names the seed and dumps the rings. */
 #define _GNU_SOURCE
 #include "exec/batching.h"
 #include "exec/exec.h"
@@ -41,15 +42,18 @@ static void say_where(void)
 {
     const struct chain *c = current_chain;
     struct stk__text text = { 0 };
-    fprintf(stderr, "seed %llu, event %d: %s\n  seed=%lld epochs=%lld on_error=%d max_errors=%g rank=%lld world=%lld\n",
-            (unsigned long long)current_seed, current_event, c->text, (long long)c->seed, (long long)c->epochs,
-            c->on_error, c->max_errors, (long long)c->rank, (long long)c->world);
+    fprintf(stderr,
+            "seed %llu, event %d: %s\n  seed=%lld epochs=%lld on_error=%d max_errors=%g rank=%lld "
+            "world=%lld\n",
+            (unsigned long long)current_seed, current_event, c->text, (long long)c->seed,
+            (long long)c->epochs, c->on_error, c->max_errors, (long long)c->rank,
+            (long long)c->world);
     if (!current)
         return;
     const struct stk__plan *plan = current->plan;
-    fprintf(stderr, "  workers=%d window=%d ring=%d io_depth=%lld direct=%d spare=%lld tickets:", current->n_workers,
-            plan->window, plan->ring, (long long)plan->options.io_depth, plan->is_direct,
-            (long long)plan->options.memory - (long long)plan->minimum_bytes);
+    fprintf(stderr, "  workers=%d window=%d ring=%d io_depth=%lld direct=%d spare=%lld tickets:",
+            current->n_workers, plan->window, plan->ring, (long long)plan->options.io_depth,
+            plan->is_direct, (long long)plan->options.memory - (long long)plan->minimum_bytes);
     for (int i = 0; i < plan->n_stages; i++)
         fprintf(stderr, " %d", plan->stage[i].ticket_rows);
     stk__exec_dump(current, &text);
@@ -107,11 +111,14 @@ static void set_knobs(struct stk__plan *plan)
     if (one_in(5))
         plan->is_direct = false;
     set_tickets(plan);
-    int64_t spare = one_in(2) ? (int64_t)random_below(5000) : one_in(2) ? (int64_t)random_below(200000) : 1 << 28;
+    int64_t spare = one_in(2)   ? (int64_t)random_below(5000)
+                    : one_in(2) ? (int64_t)random_below(200000)
+                                : 1 << 28;
     plan->options.memory = (int64_t)plan->minimum_bytes + spare;
 }
 
-static struct stk__plan *make_plan(const struct chain *chain, struct stk_dataset *graph, int workers)
+static struct stk__plan *make_plan(const struct chain *chain, struct stk_dataset *graph,
+                                   int workers)
 {
     struct stk__options options = stk__options_default();
     struct stk__plan *plan;
@@ -177,7 +184,8 @@ static void check_batch(const struct stk_batch *batch, const struct event *want)
     }
     if (hash != want->hash)
         fail("other contents");
-    if (origin_of(batch, 0) != want->first || origin_of(batch, stk_batch_n_rows(batch) - 1) != want->last)
+    if (origin_of(batch, 0) != want->first ||
+        origin_of(batch, stk_batch_n_rows(batch) - 1) != want->last)
         fail("other origins");
 }
 
@@ -209,8 +217,8 @@ static void check_verdicts(const struct stk__judge *judge, const struct verdicts
     }
 }
 
-/* The errors of all bad rows, judged in order; the last 64 are kept. A judge before other ops runs ahead of what
- * ends a run. */
+/* The errors of all bad rows, judged in order; the last 64 are kept. A judge before other ops runs
+ * ahead of what ends a run. */
 static void check_errors(const struct stk__exec *x, const struct expected *want, bool is_whole)
 {
     check_verdicts(&x->judge, &want->last);
@@ -266,7 +274,8 @@ static int consume(struct run *r)
     }
 }
 
-static void check_run(const struct chain *chain, struct stk_dataset *graph, const struct expected *want, int workers)
+static void check_run(const struct chain *chain, struct stk_dataset *graph,
+                      const struct expected *want, int workers)
 {
     struct run r = { .want = want, .stop_at = -1 };
     struct stk_error err = { 0 };
@@ -336,7 +345,7 @@ static void check_chain(uint64_t seed, unsigned patience, struct totals *totals)
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 300;
+    uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 700;
     unsigned patience = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 60;
     struct totals t = { 0 };
     if (test_ops_begin())
@@ -348,7 +357,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "states of threads were left open\n");
         return 1;
     }
-    printf("ok: %llu chains with 5 pools: %llu events, %llu bad rows; %llu chains end in an error, %llu never\n",
+    printf("ok: %llu chains with 5 pools: %llu events, %llu bad rows; %llu chains end in an error, "
+           "%llu never\n",
            (unsigned long long)n, (unsigned long long)t.events, (unsigned long long)t.errors,
            (unsigned long long)t.ends_in_error, (unsigned long long)t.open);
     return 0;

@@ -56,7 +56,7 @@ int stk_dataset_then(const struct stk_dataset *dataset, const char *calls, struc
         rc = stk__out_of_memory(err);
     size_t before = text.len - strlen(calls);
     if (!rc) {
-        rc = stk_dataset_new(text.data, NULL, out, err);
+        rc = stk_dataset_new(text.data, dataset->objects, out, err);
         if (rc && err && err->len)
             err->at = err->at >= before ? err->at - (uint32_t)before : 0; /* the place in `calls` */
     }

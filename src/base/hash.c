@@ -19,7 +19,7 @@ static uint64_t lane(uint64_t acc, uint64_t word)
 
 uint64_t stk__hash_bytes(uint64_t h, const void *data, size_t bytes)
 {
-    const unsigned char *p = data, *end = p + bytes;
+    const unsigned char *p = bytes ? data : "", *end = p + bytes;
     uint64_t acc[4] = { h ^ 1, h ^ 2, h ^ 3, h ^ 4 };
     for (; end - p >= 32; p += 32)
         for (int i = 0; i < 4; i++)

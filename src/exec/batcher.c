@@ -101,8 +101,8 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     x->fill = 0;
     for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++)
         release_batch(x, x->current_no); /* emptied by holes */
-    bool is_epoch = t->level == 0;
-    if (!x->n_yielded[t->level])
+    bool is_epoch = t->level == 0, is_empty = !x->n_yielded[t->level];
+    if (is_empty)
         stk__end_empty(x, stk__last_stage(x), t->level);
     stk__gates_end_pass(x, t->level);
     stk__retire(x, stk__last_stage(x));
@@ -112,7 +112,9 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     x->judge.epoch = ++x->position.epoch;
     x->position.batch = x->position.rows = 0;
     x->stats.epochs++;
-    if (err.code != STK_END || x->position.epoch == (uint64_t)x->plan->options.epochs)
+    bool is_last = x->position.epoch == (uint64_t)x->plan->options.epochs;
+    bool is_futile = is_empty && x->plan->options.epochs == INT64_MAX; /* for ever, over nothing */
+    if (err.code != STK_END || is_last || is_futile)
         stk__end_run(x, &err);
 }
 

@@ -55,6 +55,7 @@ static void next_epoch(void *run, uint64_t path)
     (void)path;
     stk_chunk_drop(b->held, 0, b->n);
     b->n = 0;
+    b->is_broken = false;
 }
 
 static bool same_shapes(const struct stk_column *c, int n)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,7 +271,7 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->n_workers = (int)plan->options.workers;
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
-    x->position.hash = plan->graph->hash;
+    x->position.hash = stk__mix(plan->graph->hash, (uint64_t)plan->options.seed);
     x->judge.plan = plan;
     x->queue_cap = plan->window + 4;
     x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));

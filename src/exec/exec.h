@@ -97,7 +97,7 @@ struct stk__stage {
     int seen_level[STK_MAX_INPUTS]; /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int end_level;           /* the outermost of those */
     bool has_ended;          /* one of them, or the last, has; the pass ends when all have */
-    bool has_told;           /* a judge: that its verdict broke the stream */
+    bool has_told;           /* a judge: that its verdict broke the stream; it then waits as a stuck source does */
     struct stk_error broken;
 };
 
@@ -230,8 +230,8 @@ struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state
 
 void stk__source_begin(struct stk__stage *s);
 
-/* True if the pass the source is in need not go on. */
-bool stk__source_is_closed(const struct stk__stage *s);
+/* True if nobody needs the rest of the pass the stage is in. */
+bool stk__is_closed(const struct stk__stage *s);
 
 /* Ends the source's pass; returns the outermost level that ended. */
 int stk__source_end_pass(struct stk__stage *s);

@@ -77,7 +77,8 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
     }
     if (!rc)
         rc = stk__parse(text, NULL, &arena, &parsed, err);
-    if (!rc && (parsed->kind != STK__CHAIN || parsed->n_calls != 1))
+    bool is_one = !rc && parsed->kind == STK__CHAIN && parsed->n_calls == 1 && parsed->call[0].n_args == 1;
+    if (!rc && (!is_one || strchr(value, '#'))) /* it closed our bracket */
         rc = stk_fail(err, STK_VALUE, "options: '%s' is no value for %s", value, name);
     if (!rc)
         rc = stk__bind(&parsed->call[0], &stk__options_decl, &arena, &given, err);

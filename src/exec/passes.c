@@ -24,7 +24,7 @@ void stk__source_begin(struct stk__stage *s)
     set_path(s);
 }
 
-bool stk__source_is_closed(const struct stk__stage *s)
+bool stk__is_closed(const struct stk__stage *s)
 {
     for (int level = 0; level <= s->plan->depth; level++)
         if (s->pass_no[level] < s->closed[level] || s->plan->level_count[level] == 0)
@@ -57,7 +57,7 @@ int stk__source_end_pass(struct stk__stage *s)
 
 void stk__close_pass(struct stk__exec *x, struct stk__stage *s, int depth, uint64_t pass)
 {
-    if (s->plan->is_source && s->closed[depth] < pass)
+    if (s->closed[depth] < pass)
         s->closed[depth] = pass;
     if (s->plan->n_inputs == 1)
         stk__close_pass(x, &x->stage[s->plan->input[0]], depth, pass);

@@ -316,6 +316,14 @@ static size_t row_bytes(const struct stk_type *type, bool is_heavy)
     return bytes;
 }
 
+/* Rows a serial op keeps: what it asks for, but never more than its input has. */
+static size_t held_rows(const struct stk__node *node)
+{
+    uint64_t rows = node->op->serial.held_rows(node->params);
+    int64_t there = node->input[0]->count;
+    return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
+}
+
 static void size_stages(struct stk__plan *plan)
 {
     const size_t chunk_bytes = 1 << 15; /* stays in the first-level cache */
@@ -333,8 +341,7 @@ static void size_stages(struct stk__plan *plan)
         s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
         if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
             s->held_bytes = stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
-                            (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) *
-                                s->node->op->serial.held_rows(s->node->params);
+                            (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) * held_rows(s->node);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];
     bool is_heavy = last->kind == STK__SEGMENT && last->program->is_heavy;
@@ -381,6 +388,14 @@ static int check_budget(struct stk__plan *plan, struct stk_error *err)
     return STK_OK;
 }
 
+static int check_rank(const struct stk__options *options, struct stk_error *err)
+{
+    if (options->rank < options->world)
+        return STK_OK;
+    return stk_fail(err, STK_VALUE, "rank: there is no rank %lld in a world of %lld; ranks count from 0",
+                    (long long)options->rank, (long long)options->world);
+}
+
 /* ---- birth and death ---- */
 
 int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options, struct stk__plan **out,
@@ -399,7 +414,9 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     plan->has_keys = stk__subtree_is_random(graph->root) || plan->options.on_error == STK__REPLACE;
     struct planner p = { .plan = plan, .err = &local, .n_levels = 1,
                          .level_count = { (uint64_t)plan->options.epochs } };
-    int rc = build_trunk(&p);
+    int rc = check_rank(&plan->options, &local);
+    if (!rc)
+        rc = build_trunk(&p);
     if (!rc) {
         decide_direct(plan);
         set_trace(plan);

@@ -26,7 +26,7 @@ static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
     if (s->plan->is_source) {
         if (s->is_exhausted)
             return false;
-        n = stk__source_is_closed(s) ? 0 : s->plan->count - s->position;
+        n = stk__is_closed(s) ? 0 : s->plan->count - s->position;
         g->end = n ? STK__NO_END : STK__END_PASS;
     } else {
         if (!(g->from = stk__peek(x, &x->stage[s->plan->input[0]], s)))

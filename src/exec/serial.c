@@ -193,7 +193,7 @@ static bool zip_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
 
 bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    if (s->is_busy || !stk__has_room(&s->ring) ||
+    if (s->is_busy || !stk__has_room(&s->ring) || (s->has_told && !stk__is_closed(s)) ||
         (!s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s))))
         return false;
     *w = (struct stk__work){ .kind = STK__STEP, .stage = s };
@@ -201,7 +201,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     switch (s->plan->kind) {
     case STK__POSITIONS:
     case STK__STREAMING:
-        w->is_closed = stk__source_is_closed(s);
+        w->is_closed = stk__is_closed(s);
         is_ready = !s->is_exhausted && (w->is_closed || !s->is_stuck);
         break;
     case STK__ZIPPING: is_ready = zip_is_ready(x, s, w); break;
@@ -373,9 +373,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         return;
     }
     if (t->end == STK__END_BROKEN) {
-        if (is_closed(s)) { /* a break behind take's end is nobody's */
-            stk__close_inputs(x, s, s->plan->depth);
-        } else {
+        if (!is_closed(s)) { /* a break behind take's end is nobody's; the pass is closed already */
             s->broken = *t->broken;
             publish_break(s);
         }

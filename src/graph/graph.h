@@ -32,6 +32,7 @@ struct stk_dataset {
     struct stk_arena arena; /* holds everything below */
     char *text;             /* as given */
     const struct stk_value *value;
+    struct stk_objects *objects; /* the arrays the chain names, kept alive; NULL when it names none */
     struct stk__node *root;
     struct stk__node **node;
     int n_nodes, cap_nodes;

@@ -15,6 +15,7 @@
 #include "base/type.h"
 #include "graph/graph.h"
 #include "graph/scan.h"
+#include "lang/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -295,6 +296,23 @@ static int build_chain(struct builder *b, const struct stk_value *value, struct 
     return STK_OK;
 }
 
+/* The arrays that a value names live as long as the dataset. */
+static int keep_arrays(struct stk_dataset *g, const struct stk_value *value)
+{
+    int rc = STK_OK;
+    bool has_items = value->kind == STK__LIST || value->kind == STK__MAP;
+    for (int i = 0; has_items && i < value->n_items && !rc; i++)
+        rc = keep_arrays(g, value->item[i]);
+    for (int c = 0; value->kind == STK__CHAIN && c < value->n_calls && !rc; c++)
+        for (int i = 0; i < value->call[c].n_args && !rc; i++)
+            rc = keep_arrays(g, value->call[c].arg[i].value);
+    if (value->kind != STK__OBJECT)
+        return rc;
+    if (!g->objects && !(g->objects = stk_objects_new()))
+        return STK_MEMORY;
+    return stk__objects_keep(g->objects, value->object.array);
+}
+
 static int hash_text(struct stk_dataset *g, struct stk_error *err)
 {
     struct stk__text text = { 0 };
@@ -311,6 +329,8 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
                    struct stk_error *err)
 {
     struct stk_dataset *g = calloc(1, sizeof *g);
+    struct stk_error unseen;
+    err = err ? err : &unseen; /* ops look at the code in it */
     if (!g)
         return stk__out_of_memory(err);
     atomic_init(&g->refs, 1);
@@ -321,6 +341,8 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
         rc = stk__out_of_memory(err);
     if (!rc)
         rc = stk__parse(g->text, objects, &g->arena, &g->value, err);
+    if (!rc && keep_arrays(g, g->value))
+        rc = stk__out_of_memory(err);
     if (!rc && g->value->kind != STK__CHAIN)
         rc = stk__fail_at(err, STK_TYPE, g->value->at, g->value->len, "a chain of calls is wanted here");
     if (!rc)
@@ -340,6 +362,7 @@ void stk__graph_free(struct stk_dataset *g)
         if (g->node[i]->op->close && g->node[i]->state)
             g->node[i]->op->close(g->node[i]->state);
     free(g->node);
+    stk_objects_free(g->objects);
     stk__arena_free(&g->arena);
     free(g);
 }

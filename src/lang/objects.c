@@ -92,6 +92,28 @@ static int check_array(const char *name, const struct stk_array *array, struct s
     return STK_OK;
 }
 
+/* For one more entry; false when out of memory. */
+static bool make_room(struct stk_objects *objects)
+{
+    size_t bytes = ((size_t)objects->n + 1) * sizeof *objects->entry;
+    struct entry **grown = realloc(objects->entry, bytes);
+    if (grown)
+        objects->entry = grown;
+    return grown != NULL;
+}
+
+int stk__objects_keep(struct stk_objects *objects, const struct stk_array *array)
+{
+    struct entry *entry = (struct entry *)(void *)(uintptr_t)array;
+    if (stk__objects_find(objects, entry->name))
+        return STK_OK;
+    if (!make_room(objects))
+        return STK_MEMORY;
+    stk__array_ref(array);
+    objects->entry[objects->n++] = entry;
+    return STK_OK;
+}
+
 /* On a fault the array stays the caller's and release is not called. */
 int stk_objects_add_array(struct stk_objects *objects, const char *name,
                           const struct stk_array *array, struct stk_error *err)
@@ -105,12 +127,7 @@ int stk_objects_add_array(struct stk_objects *objects, const char *name,
     int status = check_array(name, array, err);
     if (status)
         return status;
-    size_t bytes = ((size_t)objects->n + 1) * sizeof *objects->entry;
-    struct entry **grown = realloc(objects->entry, bytes);
-    if (!grown)
-        return stk__out_of_memory(err);
-    objects->entry = grown;
-    struct entry *entry = malloc(sizeof *entry + len + 1);
+    struct entry *entry = make_room(objects) ? malloc(sizeof *entry + len + 1) : NULL;
     if (!entry)
         return stk__out_of_memory(err);
     entry->array = *array;

@@ -14,3 +14,7 @@ const char *stk__objects_name(const struct stk_objects *objects, int index);
  * everyone else have let go. Any thread. */
 void stk__array_ref(const struct stk_array *array);
 void stk__array_unref(const struct stk_array *array);
+
+/* Adds an array of another table under its name, kept alive as above; an array that is in already is left
+ * alone. STK_OK or STK_MEMORY. */
+int stk__objects_keep(struct stk_objects *objects, const struct stk_array *array);

@@ -70,11 +70,11 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk_op stk__op_batch = {
-    .decl = { "batch", 1, "Puts runs of elements together along a new first dimension.",
-              "Every field gets a first dimension of `batch_size`; the last batch may be shorter "
-              "unless drop_remainder is true. Elements of one batch must have equal shapes: "
-              "resize or crop images first. Fields of bytes and ragged fields become one block "
-              "of data with offsets.\n"
+    .decl = { "batch", 1, "Put runs of elements together along a new first dimension.",
+              "Every field gets a first dimension of `batch_size`; the last batch of an epoch may be "
+              "shorter unless drop_remainder is true. Elements of one batch must have equal "
+              "shapes: resize or crop images first, or the run ends with an error. Fields of "
+              "bytes and ragged fields become one block of data with offsets.\n"
               "\n"
               "    range(10).batch(4)\n"
               "    image_folder('train').decode().resize(224, 224).batch(32, drop_remainder=true)\n"

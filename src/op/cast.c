@@ -31,15 +31,13 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static const char doc[] = "Floats become integers by truncation towards zero; what is too large or "
-                          "too small becomes the\n"
-                          "greatest or least integer, NaN becomes 0. Integers wrap around in "
-                          "narrower integers. Floats round\n"
-                          "to nearest even; float16 and bfloat16 are reached through float32. "
-                          "Bools are 0 and 1, and every\n"
-                          "value but 0 is true.\n"
-                          "\n"
-                          "    range(10).cast(float32)\n";
+static const char doc[] =
+    "Floats become integers by truncation towards zero; what is too large or too small\n"
+    "becomes the greatest or least integer, NaN becomes 0. Integers wrap around in narrower\n"
+    "integers. Floats round to nearest even; float16 and bfloat16 are reached through\n"
+    "float32. Bools are 0 and 1, and every value but 0 is true.\n"
+    "\n"
+    "    range(10).cast(float32)\n";
 
 const struct stk_op stk__op_cast = {
     .decl = { "cast", 1, "Convert a field to another dtype.", doc, params, sizeof(struct cast) },

@@ -87,7 +87,7 @@ static const char doc[] =
     "halved rounding down, so of an odd number the larger part goes at the bottom and on the\n"
     "right: the first row kept is (image height - height) // 2, as in Keras; torchvision's\n"
     "CenterCrop starts one later where half the difference is 1.5, 3.5 and so on. An image\n"
-    "smaller than the crop is a bad row.\n"
+    "smaller than the crop is a bad element.\n"
     "\n"
     "    files('*.jpg').decode().resize(256, 256).center_crop(224, 224)\n";
 

@@ -84,10 +84,10 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
 }
 
 const struct stk_op stk__op_concatenate = {
-    .decl = { "concatenate", 1, "Inputs one after the other.",
-              "Yields all elements of the first input, then all of the second, and so on. The "
-              "inputs must have the same fields, in the same order, of the same types and "
-              "shapes; nothing is converted.\n"
+    .decl = { "concatenate", 1, "Put inputs one after the other.",
+              "Yields all elements of the first input, then all of the second, and so on. Written "
+              "after a chain, that chain is the first input. The inputs must have the same "
+              "fields, in the same order, of the same types and shapes; nothing is converted.\n"
               "\n"
               "    range(3).concatenate(range(10, 13))\n"
               "    concatenate(files('a/*.jpg'), files('b/*.jpg')).shuffle().decode()",

@@ -21,7 +21,7 @@ static const struct stk_param rows[] = {
                    "inverse transform of JPEG: accurate as in Pillow, or fast as in TensorFlow"),
     STK_BOOL_ROW(decode, orientation, false, 0, "turn pictures as their EXIF orientation says"),
     STK_INT_ROW(decode, max_pixels, 100000000, 1, INT64_C(1) << 40, 0,
-                "a picture with more pixels is a bad row, and no memory is taken for it"),
+                "a picture with more pixels is a bad element, and no memory is taken for it"),
     STK_TEXT_ROW(decode, field, NULL, STK_TAKES_NONE,
                  "field with the encoded bytes; none: the only one there is"),
     STK_ROWS_END,
@@ -171,20 +171,17 @@ static int run(struct stk_rows *run_rows)
 const struct stk_op stk__op_decode = {
     .decl = { "decode", 1, "Decode JPEG and PNG pictures.",
               "The encoded bytes are replaced by pixels: uint8, height x width x channels. What a "
-              "file is "
-              "is told from its content, not its name. A field named path is read first, and a "
-              "field "
-              "named path or bytes is called image afterwards; other names stay.\n"
+              "file is is told from its content, not its name. If the field holds paths, the "
+              "files are read first. A field named path or bytes is called image afterwards; "
+              "other names stay.\n"
               "\n"
               "    files('train/*/*.jpg').decode()\n"
               "    files('scans/*.png').decode(channels=1)\n"
               "    files('photos/*').decode(orientation=true, dct=fast)\n"
               "\n"
-              "A file that is damaged, cut off or something else is a bad row with the reason; "
-              "pixels are "
-              "never guessed. PNG files of 16 bits keep the high byte of each sample, alpha is "
-              "dropped "
-              "without blending, and CMYK pictures become RGB.",
+              "A file that is damaged, cut off or something else is a bad element with the reason; "
+              "pixels are never guessed. PNG files of 16 bits keep the high byte of each sample, "
+              "alpha is dropped without blending, and CMYK pictures become RGB.",
               rows, sizeof(struct decode) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

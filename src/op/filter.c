@@ -36,12 +36,12 @@ static int run(struct stk_rows *rows)
     return rc;
 }
 
-static const char doc[] = "The condition is one bool per element, in the language of map. "
-                          "Conditions on every value of a\n"
-                          "field are put into any() or all().\n"
-                          "\n"
-                          "    range(10).filter('x % 2 == 0')\n"
-                          "    range(10).filter('x > 2 and not (x == 5)')\n";
+static const char doc[] =
+    "The condition is one bool per element, in the language of map. Conditions on every value\n"
+    "of a field are put into any() or all().\n"
+    "\n"
+    "    range(10).filter('x % 2 == 0')\n"
+    "    range(10).filter('x > 2 and not (x == 5)')\n";
 
 const struct stk_op stk__op_filter = {
     .decl = { "filter", 1, "Keep the elements for which a condition is true.", doc, params,

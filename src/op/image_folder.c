@@ -112,7 +112,7 @@ static int open_folder(const void *given, struct stk_arena *arena, void **state,
 const struct stk_op stk__op_image_folder = {
     .decl = { "image_folder", 1, "Images in one directory per class.",
               "Fields `path` and `label` (int64) for every .jpg, .jpeg and .png file (in "
-              "capitals too) at any depth below `dir`/<class>/. Classes are the sorted names of "
+              "capitals too) at any depth below `dir/<class>/`. Classes are the sorted names of "
               "the directories in `dir`, empty ones included, and are numbered from 0; the names "
               "are the class names of `label`. Files are sorted by bytes. Names that begin with "
               "a dot are left out.\n"

@@ -23,32 +23,25 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 static const char doc[] =
-    "Statements are separated by ';' or newlines and see the results of those before. Assigning to "
-    "a\n"
-    "field replaces it, a new name is appended. Where elements have one field, an expression "
-    "alone\n"
-    "replaces it.\n"
+    "Statements are separated by ';' or newlines and see the results of those before.\n"
+    "Assigning to a field replaces it, a new name is appended. Where elements have one field,\n"
+    "an expression alone replaces it.\n"
     "\n"
     "    range(10).map('x + 1')\n"
     "    range(10).map('y = x / 255; z = where(y > 0.02, y, 0)')\n"
     "\n"
-    "Operators, as in Python: + - * / // % **, comparisons, and or not on bools, & | ^ ~ << >> on\n"
-    "integers. Functions: where(c, x, y), abs, min(x, y), max(x, y), clip(x, lo, hi), sqrt, exp, "
-    "log,\n"
-    "sin, cos, tanh, floor, ceil, round (half to even), cast(x, float32) or float32(x). Over the "
-    "whole\n"
-    "element: sum (integers to 64 bits), mean, any, all, amin, amax. x[2] takes from the first\n"
-    "dimension. len(f) is the length of a bytes or ragged field; == and != compare bytes with "
-    "'text'.\n"
+    "Operators are Python's: `+ - * / // % **`, comparisons, `and or not` on bools, `& | ^ ~\n"
+    "<< >>` on integers. Functions: `where(c, x, y)`, `abs`, `min(x, y)`, `max(x, y)`,\n"
+    "`clip(x, lo, hi)`, `sqrt exp log sin cos tanh floor ceil`, `round` (half to even),\n"
+    "`cast(x, float32)` or `float32(x)`. Over the whole element: `sum` (integers to 64 bits),\n"
+    "`mean any all amin amax`. `x[2]` takes from the first dimension. `len(f)` is the length\n"
+    "of a bytes or ragged field; `==` and `!=` compare bytes with 'text'.\n"
     "\n"
-    "Literals take the type of what they meet. Integer / integer is float32. Types widen within\n"
-    "unsigned, signed and float; anything else wants a cast, and the message says which. Integers "
-    "wrap;\n"
-    "// and % by zero make the element bad; shifts count modulo the width; casts from float "
-    "truncate\n"
-    "and saturate; float16 and bfloat16 compute in float32. Shapes must be equal, or one side a "
-    "single\n"
-    "value or a vector along the last dimension.\n";
+    "Literals take the type of what they meet. Integer / integer is float32. Types widen\n"
+    "within unsigned, signed and float; anything else wants a cast, and the message says\n"
+    "which. Integers wrap; `//` and `%` by zero make the element bad; shifts count modulo the\n"
+    "width; casts from float truncate and saturate; float16 and bfloat16 compute in float32.\n"
+    "Shapes must be equal, or one side a single value or a vector along the last dimension.\n";
 
 const struct stk_op stk__op_map = {
     .decl = { "map", 1, "Compute fields by an expression.", doc, rows, sizeof(struct map) },

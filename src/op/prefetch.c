@@ -21,11 +21,11 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk_op stk__op_prefetch = {
-    .decl = { "prefetch", 1, "Prepares elements before they are asked for.",
+    .decl = { "prefetch", 1, "Prepare elements before they are asked for.",
               "Says how many elements (batches, when it follows batch) may be ready before the "
               "consumer wants them. It changes speed and memory, never what is delivered. Chains "
-              "run ahead without it too; it is there to fix the number, and so that chains from "
-              "tf.data read the same.\n"
+              "run ahead without it too: it is there to fix the number, and so that chains from "
+              "tf.data read the same. Only one at the end of a chain has an effect.\n"
               "\n"
               "    image_folder('train').decode().resize(224, 224).batch(32).prefetch()\n"
               "    range(1000).batch(10).prefetch(4)",

@@ -45,12 +45,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk_op stk__op_read = {
-    .decl = { "read", 1, "Reads the files whose paths a field holds.",
+    .decl = { "read", 1, "Read the files whose paths a field holds.",
               "The path is replaced by the file's content. A field called `path` becomes "
               "`bytes`; any other keeps its name. Files are read ahead, many at a time. read is "
               "put in by itself where an op wants content and finds a path, so "
-              "`files('*.jpg').decode()` needs none. Where a row came from stays known: errors "
-              "and provenance name the file.\n"
+              "`files('*.jpg').decode()` needs none. Where an element came from stays known: "
+              "errors and provenance name the file.\n"
               "\n"
               "    files('texts/*.txt').read().batch(16)\n"
               "    lines('list.txt').read(text)\n"

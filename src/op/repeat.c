@@ -54,7 +54,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
 }
 
 const struct stk_op stk__op_repeat = {
-    .decl = { "repeat", 1, "The input several times over.",
+    .decl = { "repeat", 1, "Run through the input several times.",
               "Yields the input `count` times, or for ever without a count (or with a negative "
               "one). Every pass is an epoch of its own for what lies before it: a shuffle there "
               "gives each pass another order, a random op other numbers. Repeating an empty "

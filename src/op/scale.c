@@ -60,12 +60,12 @@ static bool is_affine(const void *call, const void *given, struct stk_affine *ou
     return scale->dtype == STK_F32;
 }
 
-static const char doc[] = "y = x * factor + offset in float32, rounded after the multiplication "
-                          "and after the addition, then\n"
-                          "converted to dtype as cast does.\n"
-                          "\n"
-                          "    range(10).scale(1/255)\n"
-                          "    range(10).scale(2, -1)\n";
+static const char doc[] =
+    "y = x * factor + offset in float32, rounded after the multiplication and after the\n"
+    "addition, then converted to dtype as cast does.\n"
+    "\n"
+    "    range(10).scale(1/255)\n"
+    "    range(10).scale(2, -1)\n";
 
 const struct stk_op stk__op_scale = {
     .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,

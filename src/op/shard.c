@@ -112,7 +112,7 @@ static bool flush(void *run, struct stk_chunk *out)
 }
 
 const struct stk_op stk__op_shard = {
-    .decl = { "shard", 1, "Every num_shards-th element, for one of several workers.",
+    .decl = { "shard", 1, "Keep every num_shards-th element, for one of several processes.",
               "Yields the elements whose position modulo `num_shards` is `index`, so that "
               "num_shards runs with index 0, 1, … together see each element once. Without "
               "arguments the numbers come from the run's options rank and world (one shard if "
@@ -122,7 +122,7 @@ const struct stk_op stk__op_shard = {
               "    image_folder('train').shuffle().shard().decode()\n"
               "\n"
               "Bad elements keep their place: the shards do not shift, whatever on_error says. "
-              "Put a shard before a shuffle to give each worker a fixed part of the data, or "
+              "Put a shard before a shuffle to give each process a fixed part of the data, or "
               "behind a global shuffle with the same seed to deal each epoch out anew.",
               params, sizeof(struct shard) },
     .flags = STK_OP_ADDRESSES,

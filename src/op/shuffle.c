@@ -214,7 +214,7 @@ static uint64_t held_rows(const void *given)
 }
 
 const struct stk_op stk__op_shuffle = {
-    .decl = { "shuffle", 1, "A random order.",
+    .decl = { "shuffle", 1, "Put the elements in a random order.",
               "Without a buffer size all elements are permuted: any element can come anywhere, "
               "nothing is held in memory and nothing is waited for. That needs an input that can "
               "be read at random and has a known length.\n"

@@ -151,11 +151,12 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
 }
 
 const struct stk_op stk__op_split = {
-    .decl = { "split", 1, "One of several disjoint parts of the input, such as train and test.",
+    .decl = { "split", 1, "Keep one of several disjoint parts, such as train or test.",
               "Every element belongs to one part (or to none, if the fractions do not add up to "
               "1). The division depends on `seed` alone: it is the same in every epoch, on every "
               "machine and under every seed of the run, so two chains that differ in `part` "
-              "never share an element.\n"
+              "never share an element. The input must have a known length and an order that "
+              "does not change: split comes before shuffle.\n"
               "\n"
               "    image_folder('photos').split([0.8, 0.2], 0).shuffle().decode()\n"
               "    image_folder('photos').split([0.8, 0.2], 1).decode()\n"

@@ -78,7 +78,7 @@ static bool flush(void *run, struct stk_chunk *out)
 }
 
 const struct stk_op stk__op_take = {
-    .decl = { "take", 1, "The first elements of the input.",
+    .decl = { "take", 1, "Keep the first elements.",
               "Yields at most `count` elements and asks for no more than it needs. A negative "
               "count means everything, as in tf.data. Elements that turn out to be bad count "
               "too: with on_error=skip fewer may arrive.\n"

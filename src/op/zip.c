@@ -58,10 +58,10 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk_op stk__op_zip = {
-    .decl = { "zip", 1, "Inputs side by side, element by element.",
-              "The n-th element has all fields of the n-th element of every input. It ends with "
-              "the shortest input. Fields keep their names, so a name may occur only once. An "
-              "element is bad if one of its parts is.\n"
+    .decl = { "zip", 1, "Put inputs side by side, element by element.",
+              "The n-th element has all fields of the n-th element of every input. Written after a "
+              "chain, that chain is the first input. It ends with the shortest. Fields keep their "
+              "names, so a name may occur only once. An element is bad if one of its parts is.\n"
               "\n"
               "    zip(range(3), values({y: [10, 20, 30]}))\n"
               "    files('images/*.png').decode().zip(files('masks/*.png').decode().rename({image: "

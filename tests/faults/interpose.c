@@ -183,10 +183,10 @@ static bool is_data_file(int fd)
     return atomic_load(&known[fd]) == DATA;
 }
 
-static void forget(int fd)
+static void set_known(int fd, unsigned char what)
 {
     if (fd >= 0 && fd < MAX_KNOWN)
-        atomic_store(&known[fd], NOT_ASKED);
+        atomic_store(&known[fd], what);
 }
 
 /* True when this open or read is the one to fail. */
@@ -232,7 +232,7 @@ EXPORT int close(int fd)
 {
     if (!real_close)
         resolve();
-    forget(fd);
+    set_known(fd, NOT_ASKED);
     return real_close(fd);
 }
 
@@ -242,7 +242,7 @@ static int open_or_fail(int dir, const char *path, int flags, va_list more)
     if (!real_openat)
         resolve();
     int fd = real_openat(dir, path, flags, mode);
-    forget(fd);
+    set_known(fd, prefix[0] && starts_with(path, prefix) ? DATA : NOT_ASKED);
     if (!read_fails(fd))
         return fd;
     close(fd);

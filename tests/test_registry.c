@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_registry.c: every op that is declared: its declaration, its texts, and a run at defaults and bounds.
+ *
+ * A new op needs one row in `trials`: what comes before and after it in a small chain, and arguments for what it
+ * requires. Everything else follows from the declaration.
+ */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "file_tree.h"
+#include "lang/rows.h"
+#include "op/registry.h"
+
+#include <ctype.h>
+#include <math.h>
+
+struct trial {
+    const char *op, *before, *after;
+    const char *arg[3]; /* "name=value" for every required parameter */
+};
+
+#define PICTURES "files('train/*/*.jpg').decode()."
+static const struct trial trials[] = {
+    { "batch", "range(10).", "", { "batch_size=4" } },
+    { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
+    { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
+    { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
+    { "files", "", ".batch(2)", { "pattern='train/*/*.jpg'" } },
+    { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
+    { "flip", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "image_folder", "", ".batch(2)", { "dir='train'" } },
+    { "lines", "", ".batch(2)", { "file='words.txt'" } },
+    { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
+    { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
+    { "prefetch", "range(10).batch(2).", "", { 0 } },
+    { "range", "", ".batch(4)", { "start=10" } },
+    { "read", "files('train/*/*.jpg').", ".batch(2)", { 0 } },
+    { "rename", "range(10).", ".batch(2)", { "names={x: y}" } },
+    { "repeat", "range(10).", ".batch(2)", { 0 } },
+    { "resize", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "scale", "range(10).", ".batch(2)", { "factor=2" } },
+    { "select", "values({x: [1, 2], y: [3, 4]}).", ".batch(2)", { "fields=y" } },
+    { "shard", "range(10).", ".batch(2)", { 0 } },
+    { "shuffle", "range(10).", ".batch(2)", { 0 } },
+    { "skip", "range(10).", ".batch(2)", { "count=3" } },
+    { "split", "range(10).", ".batch(2)", { "fractions=[0.5, 0.5]" } },
+    { "take", "range(10).", ".batch(2)", { "count=3" } },
+    { "values", "", ".batch(2)", { "fields={x: [1, 2, 3], name: ['a', 'b', '']}" } },
+    { "zip", "range(3).", ".batch(2)", { "inputs=[range(5).rename({x: y})]" } },
+};
+
+static const struct trial *trial_of(const char *op)
+{
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        if (!strcmp(trials[i].op, op))
+            return &trials[i];
+    fail_msg("%s has no row in `trials`: add one", op);
+    return NULL;
+}
+
+#define FOR_EACH_OP(decl)                                                                                       \
+    for (int op_index = 0; op_index < stk__ops_namespace()->n_decls; op_index++)                                \
+        for (const struct stk_decl *decl = stk__ops_namespace()->decl[op_index]; decl; decl = NULL)
+
+static const struct stk_param no_params[] = { STK_ROWS_END };
+
+static const struct stk_param *params_of(const struct stk_decl *decl)
+{
+    return decl->params ? decl->params : no_params;
+}
+
+/* ---- declarations ---- */
+
+static void check_summary(const struct stk_decl *decl)
+{
+    size_t len = strlen(decl->summary);
+    if (!isupper((unsigned char)decl->summary[0]) || decl->summary[len - 1] != '.' || strchr(decl->summary, '\n'))
+        fail_msg("%s: the summary must be one sentence: %s", decl->name, decl->summary);
+}
+
+static bool is_open(const struct stk_param *row) /* none, auto or required: no default to check */
+{
+    bool is_word = row->type == STK_ROW_INT && (row->def.i == STK_NONE || row->def.i == STK_AUTO);
+    return is_word || row->flags & STK_REQUIRED || (row->type == STK_ROW_REAL && isnan(row->def.r));
+}
+
+static void check_default(const struct stk_decl *decl, const struct stk_param *row)
+{
+    int n_choices = 0;
+    while (row->choices && row->choices[n_choices])
+        n_choices++;
+    bool is_good = true;
+    if (row->type == STK_ROW_INT)
+        is_good = row->lo.i <= row->hi.i && (is_open(row) || (row->def.i >= row->lo.i && row->def.i <= row->hi.i));
+    else if (row->type == STK_ROW_REAL)
+        is_good = row->lo.r <= row->hi.r && (is_open(row) || (row->def.r >= row->lo.r && row->def.r <= row->hi.r));
+    else if (row->type == STK_ROW_CHOICE)
+        is_good = n_choices > 1 && row->def.i >= -1 && row->def.i < n_choices;
+    else if (row->type == STK_ROW_NUMBERS || row->type == STK_ROW_TEXTS)
+        is_good = row->lo.i >= 0 && row->lo.i <= row->hi.i;
+    if (!is_good)
+        fail_msg("%s: the default of %s is outside its bounds or choices", decl->name, row->name);
+}
+
+static void test_declarations_are_complete(void **state)
+{
+    (void)state;
+    FOR_EACH_OP(decl)
+    {
+        assert_true(decl->name && decl->summary && decl->doc && decl->version >= 1);
+        check_summary(decl);
+        for (const struct stk_param *row = params_of(decl); row->name; row++) {
+            if (!row->help || strlen(row->help) < 5 || row->help[strlen(row->help) - 1] == '.')
+                fail_msg("%s: the help of %s must be a phrase without a period", decl->name, row->name);
+            assert_true(row->offset < decl->params_size);
+            check_default(decl, row);
+            for (const struct stk_param *other = params_of(decl); other != row; other++)
+                assert_string_not_equal(other->name, row->name);
+        }
+        const struct stk_op *op = stk__op_of(decl);
+        const uint32_t carried_out = STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
+        assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows || op->source.next ||
+                    op->flags & carried_out);
+        assert_int_equal(op->source.rows || op->source.next, (op->flags & STK_OP_ROOT) != 0);
+        assert_true(!(op->source.rows || op->source.next) || op->source.describe);
+    }
+}
+
+static void test_names_are_sorted_and_trials_are_real(void **state)
+{
+    const struct stk__namespace *ns = stk__ops_namespace();
+    (void)state;
+    for (int i = 1; i < ns->n_decls; i++)
+        assert_true(strcmp(ns->decl[i - 1]->name, ns->decl[i]->name) < 0);
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        assert_non_null(stk__op_find(trials[i].op));
+    assert_null(stk__op_find("no_such_op"));
+}
+
+/* ---- print and parse ---- */
+
+struct text_pair {
+    struct stk__text brief, full;
+};
+
+/* Parses, binds every call, and prints both forms. */
+static int print_both(const char *text, struct text_pair *out, struct stk_error *err)
+{
+    const struct stk__namespace *ns = stk__ops_namespace();
+    const struct stk_value *value;
+    struct stk_arena arena;
+    *out = (struct text_pair){ 0 };
+    stk__arena_init(&arena, 1 << 14);
+    int rc = stk__parse(text, NULL, &arena, &value, err);
+    if (!rc)
+        rc = stk__print_value(value, ns, STK__SHORT, &out->brief, err);
+    if (!rc)
+        rc = stk__print_value(value, ns, STK__CANONICAL, &out->full, err);
+    stk__arena_free(&arena);
+    return rc;
+}
+
+static void free_pair(struct text_pair *pair)
+{
+    stk__text_free(&pair->brief);
+    stk__text_free(&pair->full);
+}
+
+/* Both forms read back as the same parameters. False if the text does not bind. */
+static bool check_round_trip(const char *text)
+{
+    struct text_pair first, again;
+    struct stk_error err = { 0 };
+    if (print_both(text, &first, &err)) {
+        free_pair(&first);
+        return false;
+    }
+    const char *forms[] = { first.brief.data, first.full.data };
+    for (int i = 0; i < 2; i++) {
+        if (print_both(forms[i], &again, &err))
+            fail_msg("%s\nwas printed as\n%s\nwhich gives: %s", text, forms[i], err.text);
+        assert_string_equal(again.brief.data, first.brief.data);
+        assert_string_equal(again.full.data, first.full.data);
+        free_pair(&again);
+    }
+    free_pair(&first);
+    return true;
+}
+
+static bool is_about(const char *arg, const char *name)
+{
+    size_t len = strlen(name);
+    return !strncmp(arg, name, len) && arg[len] == '=';
+}
+
+/* One call of an op with what it requires, and `name` (may be NULL) set to `value`. Returns new. */
+static char *call_text(const struct trial *t, const char *name, const char *value)
+{
+    struct stk__text text = { 0 };
+    const char *comma = "";
+    stk__text_add(&text, "%s(", t->op);
+    for (int i = 0; i < 3 && t->arg[i]; i++) {
+        if (name && is_about(t->arg[i], name))
+            continue;
+        stk__text_add(&text, "%s%s", comma, t->arg[i]);
+        comma = ", ";
+    }
+    if (name)
+        stk__text_add(&text, "%s%s=%s", comma, name, value);
+    stk__text_add(&text, ")");
+    return stk__text_take(&text);
+}
+
+static char *chain_text(const struct trial *t, const char *name, const char *value)
+{
+    struct stk__text text = { 0 };
+    char *call = call_text(t, name, value);
+    stk__text_add(&text, "%s%s%s", t->before, call, t->after);
+    stk_text_free(call);
+    return stk__text_take(&text);
+}
+
+/* A list of n ones, or n names. */
+static char *list_text(const struct stk_param *row, int64_t n)
+{
+    struct stk__text text = { 0 };
+    stk__text_add(&text, "[");
+    for (int64_t i = 0; i < n; i++)
+        stk__text_add(&text, row->type == STK_ROW_TEXTS ? "%s'x%d'" : "%s%d", i ? ", " : "", (int)i + 1);
+    stk__text_add(&text, "]");
+    return stk__text_take(&text);
+}
+
+enum { MAX_VALUES = 20, MAX_LIST = 5000 };
+
+/* Values worth trying, and those just beyond the bounds, which must be refused. */
+struct values {
+    char *inside[MAX_VALUES], *outside[2];
+    int n_inside, n_outside;
+};
+
+static char *int_text(int64_t value)
+{
+    struct stk__text text = { 0 };
+    stk__text_add(&text, "%lld", (long long)value);
+    return stk__text_take(&text);
+}
+
+static char *real_text(double value)
+{
+    struct stk__text text = { 0 };
+    stk__text_add_real(&text, value);
+    return stk__text_take(&text);
+}
+
+static void add_ints(const struct stk_param *row, struct values *v)
+{
+    v->inside[v->n_inside++] = int_text(row->lo.i);
+    v->inside[v->n_inside++] = int_text(row->hi.i);
+    if (stk__row_has_min(row))
+        v->outside[v->n_outside++] = int_text(row->lo.i - 1);
+    if (stk__row_has_max(row))
+        v->outside[v->n_outside++] = int_text(row->hi.i + 1);
+}
+
+static void add_reals(const struct stk_param *row, struct values *v)
+{
+    v->inside[v->n_inside++] = real_text(row->lo.r);
+    v->inside[v->n_inside++] = real_text(row->hi.r);
+    if (stk__row_has_min(row))
+        v->outside[v->n_outside++] = real_text(nextafter(row->lo.r, -INFINITY));
+    if (stk__row_has_max(row))
+        v->outside[v->n_outside++] = real_text(nextafter(row->hi.r, INFINITY));
+}
+
+static void add_lists(const struct stk_param *row, struct values *v)
+{
+    v->inside[v->n_inside++] = list_text(row, row->lo.i);
+    if (row->lo.i > 0)
+        v->outside[v->n_outside++] = list_text(row, row->lo.i - 1);
+    if (row->hi.i > MAX_LIST)
+        return;
+    v->inside[v->n_inside++] = list_text(row, row->hi.i);
+    v->outside[v->n_outside++] = list_text(row, row->hi.i + 1);
+}
+
+static struct values values_of(const struct stk_param *row)
+{
+    struct values v = { 0 };
+    switch (row->type) {
+    case STK_ROW_INT: add_ints(row, &v); break;
+    case STK_ROW_REAL: add_reals(row, &v); break;
+    case STK_ROW_NUMBERS:
+    case STK_ROW_TEXTS: add_lists(row, &v); break;
+    case STK_ROW_BOOL:
+        v.inside[v.n_inside++] = strdup("true");
+        v.inside[v.n_inside++] = strdup("false");
+        break;
+    default: break;
+    }
+    for (int i = 0; row->choices && row->choices[i] && v.n_inside < MAX_VALUES - 2; i++)
+        v.inside[v.n_inside++] = strdup(row->choices[i]);
+    if (stk__row_takes_none(row))
+        v.inside[v.n_inside++] = strdup("none");
+    if (stk__row_takes_auto(row))
+        v.inside[v.n_inside++] = strdup("auto");
+    return v;
+}
+
+static void free_values(struct values *v)
+{
+    for (int i = 0; i < v->n_inside; i++)
+        free(v->inside[i]);
+    for (int i = 0; i < v->n_outside; i++)
+        free(v->outside[i]);
+}
+
+/* A value beyond a bound is refused at the argument, with the parameter's name. */
+static void check_refused(const struct stk_param *row, const char *call)
+{
+    struct text_pair pair;
+    struct stk_error err = { 0 };
+    int rc = print_both(call, &pair, &err);
+    free_pair(&pair);
+    if (rc != STK_VALUE || !strstr(err.text, row->name) || !err.len || err.at + err.len > strlen(call))
+        fail_msg("%.200s: gives %d: %s", call, rc, err.text);
+}
+
+static void test_print_and_parse_undo_each_other(void **state)
+{
+    (void)state;
+    FOR_EACH_OP(decl)
+    {
+        const struct trial *t = trial_of(decl->name);
+        char *call = call_text(t, NULL, NULL);
+        assert_true(check_round_trip(call));
+        stk_text_free(call);
+        for (const struct stk_param *row = params_of(decl); row->name; row++) {
+            struct values v = values_of(row);
+            for (int i = 0; i < v.n_inside; i++) {
+                call = call_text(t, row->name, v.inside[i]);
+                if (!check_round_trip(call))
+                    fail_msg("%.200s: a value inside the bounds is refused", call);
+                stk_text_free(call);
+            }
+            for (int i = 0; i < v.n_outside; i++) {
+                call = call_text(t, row->name, v.outside[i]);
+                check_refused(row, call);
+                stk_text_free(call);
+            }
+            free_values(&v);
+        }
+    }
+}
+
+/* ---- examples in the documentation ---- */
+
+static void check_example(const struct stk_decl *decl, const char *line)
+{
+    struct stk_dataset *data = NULL;
+    struct stk_error err = { 0 };
+    if (!check_round_trip(line))
+        fail_msg("%s: an example does not parse and bind: %s", decl->name, line);
+    if (!strstr(line, decl->name))
+        fail_msg("%s: an example does not show it: %s", decl->name, line);
+    int rc = stk_dataset_new(line, NULL, &data, &err);
+    if (rc && rc != STK_IO) /* the files it names need not exist */
+        fail_msg("%s: an example does not work: %s\n%s", decl->name, line, err.text);
+    if (!rc)
+        stk_dataset_unref(data);
+}
+
+static void test_examples_work(void **state)
+{
+    (void)state;
+    FOR_EACH_OP(decl)
+    {
+        int n_examples = 0;
+        for (const char *line = decl->doc, *next; line; line = next) {
+            size_t len = strcspn(line, "\n");
+            next = line[len] ? line + len + 1 : NULL;
+            if (strncmp(line, "    ", 4))
+                continue;
+            char *example = strndup(line + 4, len - 4);
+            check_example(decl, example);
+            free(example);
+            n_examples++;
+        }
+        if (!n_examples)
+            fail_msg("%s: the documentation has no example", decl->name);
+    }
+}
+
+/* ---- runs ---- */
+
+/* Reads at most some batches. Returns how reading ended; STK_OK if it did not. */
+static int read_some(struct stk_dataset *data, int64_t *n_elements, struct stk_error *err)
+{
+    struct stk_options *options = stk_options_new();
+    struct stk_iterator *it = NULL;
+    *n_elements = 0;
+    assert_int_equal(stk_options_set(options, "memory", "67108864", err), STK_OK);
+    assert_int_equal(stk_options_set(options, "workers", "2", err), STK_OK);
+    int rc = stk_iterator_new(data, options, &it, err);
+    for (int i = 0; i < 20 && !rc; i++) {
+        struct stk_batch *batch;
+        rc = stk_iterator_next(it, &batch, err);
+        *n_elements += rc ? 0 : stk_batch_n_rows(batch);
+        if (!rc)
+            stk_batch_unref(batch);
+    }
+    stk_iterator_free(it);
+    stk_options_free(options);
+    return rc;
+}
+
+static int run_chain(const char *text, int64_t *n_elements, struct stk_error *err)
+{
+    struct stk_dataset *data = NULL;
+    memset(err, 0, sizeof *err);
+    *n_elements = 0;
+    int rc = stk_dataset_new(text, NULL, &data, err);
+    if (rc)
+        return rc;
+    rc = read_some(data, n_elements, err);
+    stk_dataset_unref(data);
+    return rc == STK_END ? STK_OK : rc;
+}
+
+static void test_every_op_runs_at_its_defaults(void **state)
+{
+    (void)state;
+    FOR_EACH_OP(decl)
+    {
+        struct stk_error err;
+        int64_t n_elements;
+        char *chain = chain_text(trial_of(decl->name), NULL, NULL);
+        if (run_chain(chain, &n_elements, &err))
+            fail_msg("%s\n%s", chain, err.text);
+        if (!n_elements)
+            fail_msg("%s: yields nothing", chain);
+        stk_text_free(chain);
+    }
+}
+
+/* Runs, or says in one sentence why not. */
+static void check_clean(const char *chain)
+{
+    struct stk_error err;
+    int64_t n_elements;
+    int rc = run_chain(chain, &n_elements, &err);
+    if (rc && (rc == STK_SYNTAX || rc == STK_STATE || rc == STK_CANCELLED || strlen(err.text) < 10 ||
+               err.code != rc || strchr(err.text, '\n')))
+        fail_msg("%.200s: gives %d (%s)", chain, rc, err.text);
+}
+
+static void test_every_op_runs_at_its_bounds(void **state)
+{
+    (void)state;
+    FOR_EACH_OP(decl)
+    {
+        const struct trial *t = trial_of(decl->name);
+        for (const struct stk_param *row = params_of(decl); row->name; row++) {
+            struct values v = values_of(row);
+            for (int i = 0; i < v.n_inside; i++) {
+                char *chain = chain_text(t, row->name, v.inside[i]);
+                check_clean(chain);
+                stk_text_free(chain);
+            }
+            free_values(&v);
+        }
+    }
+}
+
+/* ---- files for the chains ---- */
+
+static int set_up(void **state)
+{
+    static const char words[] = "one\ntwo\nthree\n\nfive";
+    if (enter(state))
+        return -1;
+    write_file("words.txt", words, sizeof words - 1);
+    copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
+    copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
+    copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_declarations_are_complete),
+        cmocka_unit_test(test_names_are_sorted_and_trials_are_real),
+        cmocka_unit_test(test_print_and_parse_undo_each_other),
+        cmocka_unit_test(test_examples_work),
+        cmocka_unit_test(test_every_op_runs_at_its_defaults),
+        cmocka_unit_test(test_every_op_runs_at_its_bounds),
+    };
+    return cmocka_run_group_tests(tests, set_up, leave);
+}
