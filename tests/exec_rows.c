@@ -138,26 +138,28 @@ static void read_file(struct model *m, const struct call *c, struct row *row)
     while (c->field[f] != FIELD_BYTES)
         f++;
     if (test_file_kind(row->cell[f].item[0]) == TEST_FILE_MISSING)
-        *set_fault(m, row, STK_IO, "read",
-                   model_text(m, "cannot open the file: %s", *strerror(ENOENT)));
+        set_fault(m, row, STK_IO, "read",
+                  model_text(m, "cannot open the file: %s", strerror(ENOENT)));
 }
-static void parse(struct model *m, const struct call *c, struct *row *row)
+
+static void parse(struct model *m, const struct call *c, struct row *row)
 {
     const struct call *in = c->input[0];
     int f = 0;
-    while (in->field[f] != *FIELD_BYTES)
+    while (in->field[f] != FIELD_BYTES)
         f++;
     int64_t file = row->cell[f].item[0];
-    if (test_file_kind(file) == *TEST_FILE_BAD) {
+    if (test_file_kind(file) == TEST_FILE_BAD) {
         set_fault(m, row, STK_DATA, "test_parse", "'bad' is no number");
         return;
-        *
     }
     set_number(m, &row->cell[0], test_parsed(row->cell[0].item[0], file));
-    *memmove(row->cell + f, row->cell + f + 1, sizeof *row->cell * (size_t)(in->n_fields - 1 - *f));
+    size_t behind = (size_t)(in->n_fields - 1 - f);
+    memmove(row->cell + f, row->cell + f + 1, sizeof *row->cell * behind);
 }
-False : the row is dropped.* /
-    static bool change_row(struct model *m, const struct call *c, struct row *row)
+
+/* False: the row is dropped. */
+static bool change_row(struct model *m, const struct call *c, struct row *row)
 {
     int64_t x = row->cell[0].n ? row->cell[0].item[0] : 0;
     switch (c->kind) {

@@ -4,8 +4,7 @@
 #pragma once
 #include "exec_model.h"
 
-/* A field of a row: numbers, or the number of a file. dims tells vectors of different shape apart.
- */
+/* A field of a row: numbers, or the number of a file. dims tells vectors of other shapes apart. */
 struct cell {
     const int64_t *item;
     int n, dims[2];

@@ -4,9 +4,9 @@
 
     tests/mutate.py BUILD [-n CHAINS] [-k WORD]
 
-BUILD is a build directory with libstoker_core.a, test_exec and compile_commands.json. The changed file
-is compiled alone and linked before the library, so that its symbols win. Exit code 0 if every mutant
-that matters was noticed. Mutants that cost speed or memory only are listed as such.
+BUILD is a build directory (CMake's Makefiles) in which test_exec is up to date. The changed file is
+compiled alone and linked before the library, so that its symbols win. Exit code 0 if every mutant
+that matters was noticed; those that cost speed or memory only are listed as such.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -71,7 +72,12 @@ MUTANTS = [
         "(void)room;",
         costs_speed_only=True,
     ),
-    Mutant("a pass's places go on from the last one's", SEGMENT, "= x->open_holes = x->claimed = 0", "= 0"),
+    Mutant(
+        "a pass's places go on from the last one's",
+        SEGMENT,
+        "= x->open_holes = x->claimed = 0",
+        "= 0",
+    ),
     Mutant("straddling tickets are direct", SEGMENT, " && land % batch + (uint64_t)n <= batch", ""),
     # batches
     Mutant(
@@ -84,13 +90,24 @@ MUTANTS = [
         "the batcher opens nothing",
         BATCHER,
         "if (!stk__open_batches(x, x->current_no + 1))",
-        "if (x->plan->is_direct ? x->opened_no <= x->current_no : !stk__open_batches(x, x->current_no + 1))",
+        "if (x->plan->is_direct ? x->opened_no <= x->current_no : !stk__open_batches(x, "
+        "x->current_no + 1))",
     ),
     Mutant("more batches than the window", BATCHER, "x->n_open == x->plan->window ||", ""),
-    Mutant("bad rows in place count as good", BATCHER, " || t->n_bad || t->n_used", " || t->n_used"),
-    Mutant("replaced rows leave holes", BATCHER, "w->fill++, x->spare_row, 0, 1);", "w->fill++, x->spare_row, 0, 1), w->holes++;"),
+    Mutant("bad rows in place count as good", BATCHER, " || t->n_bad || t->n_used", "|| t->n_used"),
+    Mutant(
+        "replaced rows leave holes",
+        BATCHER,
+        "w->fill++, x->spare_row, 0, 1);",
+        "w->fill++, x->spare_row, 0, 1), w->holes++;",
+    ),
     Mutant("one try for a replacement", BATCHER, "MAX_TRIES = 16", "MAX_TRIES = 1"),
-    Mutant("rows behind a closed gate are judged", BATCHER, "if (x->closed_level >= 0) {", "if (false) {"),
+    Mutant(
+        "rows behind a closed gate are judged",
+        BATCHER,
+        "if (x->closed_level >= 0) {",
+        "if (false) {",
+    ),
     Mutant(
         "discarded rows keep their places",
         BATCHER,
@@ -103,8 +120,18 @@ MUTANTS = [
         "!x->plan->drops_remainder && x->closed_level < 0",
         "!x->plan->drops_remainder",
     ),
-    Mutant("errors are not in the position", BATCHER, "x->position.errors = x->judge.n_errors;", ""),
-    Mutant("an epoch's rows count on", BATCHER, "x->position.batch = x->position.rows = 0;", "x->position.batch = 0;"),
+    Mutant(
+        "errors are not in the position",
+        BATCHER,
+        "x->position.errors = x->judge.n_errors;",
+        "",
+    ),
+    Mutant(
+        "an epoch's rows count on",
+        BATCHER,
+        "x->position.batch = x->position.rows = 0;",
+        "x->position.batch = 0;",
+    ),
     Mutant("an epoch is not judged", BATCHER, "stk__judge_epoch(&x->judge, &err);", ""),
     # gates
     Mutant(
@@ -113,13 +140,38 @@ MUTANTS = [
         "stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->n_ended[depth] + 1);",
         "",
     ),
-    Mutant("gates do not begin again", GATES, "x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;", ""),
-    Mutant("gates begin again in every pass", GATES, "|= x->plan->gate[i].depth >= level;", "= true;"),
-    Mutant("a closed gate stays closed", GATES, "        x->closed_level = -1;\n}", "        (void)0;\n}"),
-    Mutant("take(0) of batches is open", GATES, "gate->begins_pass && op->is_closed &&", "false && op->is_closed &&"),
-    Mutant("batches count below the gate that stops them", GATES, "level = stopped + 1;", "level = 0;"),
+    Mutant(
+        "gates do not begin again",
+        GATES,
+        "x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;",
+        "",
+    ),
+    Mutant(
+        "gates begin again in every pass",
+        GATES,
+        "|= x->plan->gate[i].depth >= level;",
+        "= true;",
+    ),
+    Mutant("a closed gate stays closed", GATES, " x->closed_level = -1; }", "(void)0; }"),
+    Mutant(
+        "take(0) of batches is open",
+        GATES,
+        "gate->begins_pass && op->is_closed &&",
+        "false && op->is_closed &&",
+    ),
+    Mutant(
+        "batches count below the gate that stops them",
+        GATES,
+        "level = stopped + 1;",
+        "level = 0;",
+    ),
     # passes and marks
-    Mutant("marks inside a pass end it", LOTS, "} else if (is_end && t->level > depth) {", "} else if (false) {"),
+    Mutant(
+        "marks inside a pass end it",
+        LOTS,
+        "} else if (is_end && t->level > depth) {",
+        "} else if (false) {",
+    ),
     Mutant(
         "an empty endless repeat goes on",
         LOTS,
@@ -127,62 +179,248 @@ MUTANTS = [
         "if (false)",
     ),
     Mutant("passes behind an empty one are read", LOTS, "s->over_level = level - 1;", ""),
-    Mutant("empty since any mark is empty", LOTS, "    for (int l = level; l < STK__MAX_LEVELS; l++) {\n        s->n_read_at", "    for (int l = 0; l < STK__MAX_LEVELS; l++) {\n        s->n_read_at"),
-    Mutant("an empty endless repeat of batches goes on", BATCHER, "    if (is_empty)\n", "    if (false)\n"),
-    Mutant("a stage tells no source that it needs no more", SERIAL, "stk__close_inputs(x, s, s->plan->depth); /* nobody", "(void)x; /* nobody"),
-    Mutant("a zip that ended lets its inputs go on", SERIAL, "        s->has_ended = true;\n        stk__close_inputs(x, s, s->plan->depth);", "        s->has_ended = true;"),
-    Mutant("a pass is closed for inputs that ended it", PASSES, "s->plan->n_inputs == 1 || s->seen_level[i] > depth", "true"),
-    Mutant("a pass that was published is closed again", PASSES, "else if (s->pass_no[depth] < pass)", "else"),
-    Mutant("inputs are closed by the reader's number", PASSES, "input->n_ended[depth] + 1);", "s->pass_no[depth] + 1);"),
-    Mutant("drained inputs may be in different passes", SERIAL, "while (s->seen_level[i] > s->end_level &&", "while (s->seen_level[i] == INT_MAX &&"),
-    Mutant("the path of a serial stage stays", SERIAL, "    s->counter[level]++;\n", ""),
-    Mutant("the path of inner passes goes on", SERIAL, "        s->counter[l] = 0;\n}", "        (void)l;\n}"),
-    Mutant("the path of a source stays", PASSES, "    s->begins_pass = true;\n    set_path(s);\n    return level;", "    s->begins_pass = true;\n    return level;"),
-    Mutant("serial ops do not begin again", SERIAL, "    s->begins_pass = true;\n    s->has_told = false;", "    s->has_told = false;"),
-    Mutant("a stream is not rewound", SERIAL, "    if (s->begins_pass) {\n        int rc", "    if (s->begins_pass && !s->position && s->pass_no[0] == 0) {\n        int rc"),
+    Mutant(
+        "empty since any mark is empty",
+        LOTS,
+        " for (int l = level; l < STK__MAX_LEVELS; l++) { s->n_read_at",
+        "for (int l = 0; l < STK__MAX_LEVELS; l++) { s->n_read_at",
+    ),
+    Mutant("an empty endless repeat of batches goes on", BATCHER, " if (is_empty) ", "if (false)"),
+    Mutant(
+        "a stage tells no source that it needs no more",
+        SERIAL,
+        "stk__close_inputs(x, s, s->plan->depth); /* nobody",
+        "(void)x; /* nobody",
+    ),
+    Mutant(
+        "a zip that ended lets its inputs go on",
+        SERIAL,
+        " s->has_ended = true; stk__close_inputs(x, s, s->plan->depth);",
+        "s->has_ended = true;",
+    ),
+    Mutant(
+        "a pass is closed for inputs that ended it",
+        PASSES,
+        "s->plan->n_inputs == 1 || s->seen_level[i] > depth",
+        "true",
+    ),
+    Mutant(
+        "a pass that was published is closed again",
+        PASSES,
+        "else if (s->pass_no[depth] < pass)",
+        "else",
+    ),
+    Mutant(
+        "inputs are closed by the reader's number",
+        PASSES,
+        "input->n_ended[depth] + 1);",
+        "s->pass_no[depth] + 1);",
+    ),
+    Mutant(
+        "drained inputs may be in different passes",
+        SERIAL,
+        "while (s->seen_level[i] > s->end_level &&",
+        "while (s->seen_level[i] == INT_MAX &&",
+    ),
+    Mutant("the path of a serial stage stays", SERIAL, " s->counter[level]++; ", ""),
+    Mutant("the path of inner passes goes on", SERIAL, " s->counter[l] = 0; }", "(void)l; }"),
+    Mutant(
+        "the path of a source stays",
+        PASSES,
+        " s->begins_pass = true; set_path(s); return level;",
+        "s->begins_pass = true; return level;",
+    ),
+    Mutant(
+        "serial ops do not begin again",
+        SERIAL,
+        " s->begins_pass = true; s->has_told = false;",
+        "s->has_told = false;",
+    ),
+    Mutant(
+        "a stream is not rewound",
+        SERIAL,
+        " if (s->begins_pass) { int rc",
+        "if (s->begins_pass && !s->position && s->pass_no[0] == 0) { int rc",
+    ),
     # breaks
-    Mutant("a break behind take's end is passed on", SERIAL, "if (!is_closed(s)) { /* a break", "if (true) { /* a break"),
-    Mutant("a break behind a zip's end is passed on", SERIAL, "else if (t->end)\n                stk__retire(x, input_of(x, s, i)); /* a break", "else if (t->end)\n                pass_break(x, s, i, t); /* a break"),
-    Mutant("a stream goes on behind its break", SERIAL, "s->is_stuck = w->is_broken;", "", costs_speed_only=True),
-    Mutant("a break behind a closed gate ends the run", BATCHER, "        if (x->closed_level < 0)\n            stk__end_run", "            stk__end_run"),
-    Mutant("an incomplete batch is handed on at a break", SERIAL, "t->end == STK__END_BROKEN && s->plan->kind == STK__BATCHING", "false"),
-    Mutant("a judge does not wait for its verdict", SERIAL, "(s->has_told && !stk__is_closed(s)) ||", ""),
+    Mutant(
+        "a break behind take's end is passed on",
+        SERIAL,
+        "if (!is_closed(s)) { /* a break",
+        "if (true) { /* a break",
+    ),
+    Mutant(
+        "a break behind a zip's end is passed on",
+        SERIAL,
+        "else if (t->end) stk__retire(x, input_of(x, s, i)); /* a break",
+        "else if (t->end) pass_break(x, s, i, t); /* a break",
+    ),
+    Mutant(
+        "a stream goes on behind its break",
+        SERIAL,
+        "s->is_stuck = w->is_broken;",
+        "",
+        costs_speed_only=True,
+    ),
+    Mutant(
+        "a break behind a closed gate ends the run",
+        BATCHER,
+        " if (x->closed_level < 0) stk__end_run",
+        "stk__end_run",
+    ),
+    Mutant(
+        "an incomplete batch is handed on at a break",
+        SERIAL,
+        "t->end == STK__END_BROKEN && s->plan->kind == STK__BATCHING",
+        "false",
+    ),
+    Mutant(
+        "a judge does not wait for its verdict",
+        SERIAL,
+        "(s->has_told && !stk__is_closed(s)) ||",
+        "",
+    ),
     # memory and waking
     Mutant("no unit of one's own", LOTS, "a->held_bytes == 0 || ", ""),
-    Mutant("fetched bytes are never given back", SEGMENT, "    stk__credit(x, &s->io_account, t->fetch_charge);\n", ""),
-    Mutant("chunks are never given back", LOTS, "    stk__credit(x, &s->out_account, lot->charged);\n", ""),
-    Mutant("delivered batches are never given back", EXEC, "    stk__credit(x, &x->batch_account, x->plan->batch_bytes);\n    x->n_open--;", "    x->n_open--;"),
-    Mutant("lots are not settled", SEGMENT, "            stk__lot_settle(x, t->out, bytes);\n", "", costs_speed_only=True),
-    Mutant("requests stay open", FETCH, "    x->n_requests_open -= t->n_in * n_reads;\n", ""),
-    Mutant("no second look", EXEC, "} while (x->has_changed && !x->is_stopped);", "} while (false);"),
-    Mutant("nobody is woken when a ticket is fetched", FETCH, "    stk__wake_worker(x);\n    pthread_mutex_unlock", "    pthread_mutex_unlock"),
-    Mutant("a delivery wakes nobody", BATCHER, "    if (x->is_consumer_waiting)\n        pthread_cond_signal(&x->delivered);\n", "", costs_speed_only=True),
-    Mutant("cancelling wakes nobody", EXEC, "    x->is_cancelled = x->is_stopped = true;\n    pthread_cond_broadcast(&x->work);", "    x->is_cancelled = x->is_stopped = true;"),
-    Mutant("who takes work wakes nobody", EXEC, "            stk__wake_worker(x);\n            perform(x, worker, &w);", "            perform(x, worker, &w);", costs_speed_only=True),
-    Mutant("two workers in one serial stage", SERIAL, "if (s->is_busy || !stk__has_room", "if (!stk__has_room"),
+    Mutant(
+        "fetched bytes are never given back",
+        SEGMENT,
+        " stk__credit(x, &s->io_account, t->fetch_charge); ",
+        "",
+    ),
+    Mutant(
+        "chunks are never given back",
+        LOTS,
+        " stk__credit(x, &s->out_account, lot->charged); ",
+        "",
+    ),
+    Mutant(
+        "delivered batches are never given back",
+        EXEC,
+        " stk__credit(x, &x->batch_account, x->plan->batch_bytes); x->n_open--;",
+        "x->n_open--;",
+    ),
+    Mutant(
+        "lots are not settled",
+        SEGMENT,
+        " stk__lot_settle(x, t->out, bytes); ",
+        "",
+        costs_speed_only=True,
+    ),
+    Mutant("requests stay open", FETCH, " x->n_requests_open -= t->n_in * n_reads; ", ""),
+    Mutant(
+        "no second look",
+        EXEC,
+        "} while (x->has_changed && !x->is_stopped);",
+        "} while (false);",
+    ),
+    Mutant(
+        "nobody is woken when a ticket is fetched",
+        FETCH,
+        " stk__wake_worker(x); pthread_mutex_unlock",
+        "pthread_mutex_unlock",
+    ),
+    Mutant(
+        "a delivery wakes nobody",
+        BATCHER,
+        " if (x->is_consumer_waiting) pthread_cond_signal(&x->delivered); ",
+        "",
+        costs_speed_only=True,
+    ),
+    Mutant(
+        "cancelling wakes nobody",
+        EXEC,
+        " x->is_cancelled = x->is_stopped = true; pthread_cond_broadcast(&x->work);",
+        "x->is_cancelled = x->is_stopped = true;",
+    ),
+    Mutant(
+        "who takes work wakes nobody",
+        EXEC,
+        " stk__wake_worker(x); perform(x, worker, &w);",
+        "perform(x, worker, &w);",
+        costs_speed_only=True,
+    ),
+    Mutant(
+        "two workers in one serial stage",
+        SERIAL,
+        "if (s->is_busy || !stk__has_room",
+        "if (!stk__has_room",
+    ),
     # rows
-    Mutant("keys are not joined in zip", EVAL, "frame->key[i] = stk__key_join(frame->key[i], in.key[i]);", "(void)stk__key_join;"),
-    Mutant("keys are not joined in a zip of streams", "base/chunk.c", "field ? stk__key_join(dst->key[at + i], src->key[from + i])", "field ? dst->key[at + i]"),
-    Mutant("faults of a concatenation keep their rows", EVAL, "        f->row = row[f->row];\n", ""),
-    Mutant("reads of a concatenation are mixed up", EVAL, "e->fetched_row ? e->fetched_row[i] : i", "i"),
-    Mutant("the later of two faults", "base/chunk.c", "            found = f;", "            return f;"),
-    Mutant("a bad part of a zip does not count", EVAL, "in.mask[i] > frame->mask[i] ? in.mask[i] : frame->mask[i]", "frame->mask[i]"),
-    Mutant("dropped rows stay", SEGMENT, "settle_staged(x, t, !rc && e.n_dead > 0);", "settle_staged(x, t, false);"),
-    Mutant("addresses are not carried on", SEGMENT, "memcpy(out, t->in->chunk->address + t->in_from, sizeof *out * (size_t)t->n_in);", "memset(out, 0, sizeof *out * (size_t)t->n_in);"),
-    Mutant("a fraction of few rows counts", "exec/judge.c", "(at_end || judge->n_rows >= enough)", "true"),
-    Mutant("good rows are not counted", BATCHER, "        x->judge.n_rows += (uint64_t)run;\n", ""),
-    Mutant("reads that depend on reads are one", "exec/plan.c", "(has_read(node, base) && subtree_reads(base))", "false"),
-    Mutant("prefetch hides the shard's size", "graph/graph_build.c", "|| node->op->flags & STK_OP_PREFETCH;\n    int64_t count", ";\n    int64_t count"),
+    Mutant(
+        "keys are not joined in zip",
+        EVAL,
+        "frame->key[i] = stk__key_join(frame->key[i], in.key[i]);",
+        "(void)stk__key_join;",
+    ),
+    Mutant(
+        "keys are not joined in a zip of streams",
+        "base/chunk.c",
+        "field ? stk__key_join(dst->key[at + i], src->key[from + i])",
+        "field ? dst->key[at + i]",
+    ),
+    Mutant("faults of a concatenation keep their rows", EVAL, " f->row = row[f->row]; ", ""),
+    Mutant(
+        "reads of a concatenation are mixed up",
+        EVAL,
+        "e->fetched_row ? e->fetched_row[i] : i",
+        "i",
+    ),
+    Mutant("the later of two faults", "base/chunk.c", " found = f;", "return f;"),
+    Mutant(
+        "a bad part of a zip does not count",
+        EVAL,
+        "in.mask[i] > frame->mask[i] ? in.mask[i] : frame->mask[i]",
+        "frame->mask[i]",
+    ),
+    Mutant(
+        "dropped rows stay",
+        SEGMENT,
+        "settle_staged(x, t, !rc && e.n_dead > 0);",
+        "settle_staged(x, t, false);",
+    ),
+    Mutant(
+        "addresses are not carried on",
+        SEGMENT,
+        "memcpy(out, t->in->chunk->address + t->in_from, sizeof *out * (size_t)t->n_in);",
+        "memset(out, 0, sizeof *out * (size_t)t->n_in);",
+    ),
+    Mutant(
+        "a fraction of few rows counts",
+        "exec/judge.c",
+        "(at_end || judge->n_rows >= enough)",
+        "true",
+    ),
+    Mutant("good rows are not counted", BATCHER, " x->judge.n_rows += (uint64_t)run; ", ""),
+    Mutant(
+        "reads that depend on reads are one",
+        "exec/plan.c",
+        "(has_read(node, base) && subtree_reads(base))",
+        "false",
+    ),
+    Mutant(
+        "prefetch hides the shard's size",
+        "graph/graph_build.c",
+        "|| node->op->flags & STK_OP_PREFETCH; int64_t count",
+        "; int64_t count",
+    ),
 ]
 
 
+def pattern(mutant):
+    """What is to be replaced; white space is all the same, so formatting does not matter."""
+    return re.compile(r"\s+".join(re.escape(word) for word in mutant.old.split()))
+
+
 def check_patterns():
-    """Every mutation must still apply."""
-    wrong = [m for m in MUTANTS if (ROOT / "src" / m.file).read_text().count(m.old) != 1]
-    for m in wrong:
-        n = (ROOT / "src" / m.file).read_text().count(m.old)
-        print(f"{m.file} has {n} places for: {m.name}", file=sys.stderr)
-    return not wrong
+    """Every mutation must still apply, and in one place."""
+    is_good = True
+    for mutant in MUTANTS:
+        n = len(pattern(mutant).findall((ROOT / "src" / mutant.file).read_text()))
+        if n != 1:
+            print(f"{mutant.file} has {n} places for: {mutant.name}", file=sys.stderr)
+            is_good = False
+    return is_good
 
 
 class Bench:
@@ -194,39 +432,37 @@ class Bench:
         self.n_chains = n_chains
         database = json.loads((self.build / "compile_commands.json").read_text())
         self.commands = {entry["file"]: entry for entry in database}
-        self.objects = sorted((self.build / "tests/CMakeFiles/test_exec.dir").glob("*.o"))
-        self.libraries = self.link_libraries()
-
-    def link_libraries(self):
-        """The libraries CMake links test_exec with."""
-        words = shlex.split(os.environ.get("MUTATE_LIBRARIES", "-ljpeg -lpng -lm -lpthread -ldl"))
-        return [str(self.build / "libstoker_core.a"), *words]
+        link = self.build / "tests/CMakeFiles/test_exec.dir/link.txt"
+        self.link_words = shlex.split(link.read_text())
 
     def compile(self, mutant, number):
         source = ROOT / "src" / mutant.file
         copy = self.scratch / f"{number}_{source.name}"
-        copy.write_text(source.read_text().replace(mutant.old, mutant.new))
+        copy.write_text(pattern(mutant).sub(lambda _: mutant.new, source.read_text()))
         entry = self.commands[str(source)]
         output = copy.with_suffix(".o")
         words = shlex.split(entry["command"])
         words[words.index("-o") + 1] = str(output)
         words[words.index("-c") + 1] = str(copy)
-        words += [f"-I{source.parent}", "-Wno-error"]
-        subprocess.run(words, cwd=entry["directory"], check=True, capture_output=True, text=True)
-        return output, words
+        words.append("-Wno-error")
+        run_tool(words, entry["directory"])
+        return output
 
-    def link(self, output, words, number):
+    def link(self, output, number):
+        """As CMake links test_exec, with the mutant before the library."""
         program = self.scratch / f"test_{number}"
-        flags = [w for w in words if w.startswith("-fsanitize")]
-        line = [words[0], *flags, *map(str, self.objects), str(output), *self.libraries, "-o", str(program)]
-        subprocess.run(line, check=True, capture_output=True, text=True)
+        words = list(self.link_words)
+        words[words.index("-o") + 1] = str(program)
+        library = next(i for i, word in enumerate(words) if word.endswith("libstoker_core.a"))
+        words.insert(library, str(output))
+        run_tool(words, self.build / "tests")
         return program
 
     def run(self, job):
         """What became of one mutant: (noticed, how)."""
         number, mutant = job
         try:
-            program = self.link(*self.compile(mutant, number), number)
+            program = self.link(self.compile(mutant, number), number)
         except subprocess.CalledProcessError as error:
             return False, "does not build: " + error.stderr.strip().splitlines()[0]
         line = [program, str(FIRST_SEED), str(self.n_chains), str(PATIENCE_S)]
@@ -237,6 +473,10 @@ class Bench:
         finally:
             program.unlink()
         return done.returncode != 0, summary(done)
+
+
+def run_tool(words, directory):
+    subprocess.run(words, cwd=directory, check=True, capture_output=True, text=True)
 
 
 def summary(done):
@@ -260,7 +500,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(args.build, scratch, args.n)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for mutant, (noticed, how) in zip(chosen, pool.map(bench.run, enumerate(chosen)), strict=True):
+            results = pool.map(bench.run, enumerate(chosen))
+            for mutant, (noticed, how) in zip(chosen, results, strict=True):
                 verdict = "noticed" if noticed else "speed" if mutant.costs_speed_only else "MISSED"
                 n_missed += verdict == "MISSED"
                 print(f"{verdict:8} {mutant.file:20} {mutant.name}: {how}", flush=True)

@@ -4,10 +4,11 @@
  *
  *     test_exec [first_seed] [n_chains] [patience]
  *
-  * Each chain runs with 0, 1, 2, 3 and 8 workers under other windows, rings, tickets and budgets. A
-  * run is compared event by event: rows, position, origin, the error at the end, the errors on the
-  * way. A cancelled run must be a prefix. A run that stands still for `patience` seconds is a hang:
-  * the watchdog names the seed and dumps the rings. */
+ * Each chain runs with 0, 1, 2, 3 and 8 workers under other windows, rings, tickets and budgets. A
+ * run is compared event by event: rows, position, origin, the error at the end, the errors on the
+ * way. A cancelled run must be a prefix. A run that stands still for `patience` seconds is a hang:
+ * the watchdog names the seed and dumps the rings.
+ */
 #define _GNU_SOURCE
 #include "exec/batching.h"
 #include "exec/exec.h"

@@ -324,28 +324,40 @@ static size_t held_rows(const struct stk__node *node)
     return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
 }
 
+/* Rows that are files or images, as far as anybody can tell. */
+static bool is_large(const struct stk__stage_plan *s)
+{
+    return s->kind == STK__SEGMENT && (s->program->is_heavy || s->program->n_reads);
+}
+
+/* One where a row is work enough; a few where it is only read, so that requests are asked for together; else as
+ * many as stay in the first-level cache. */
+static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    const size_t chunk_bytes = 1 << 15, most = 1024;
+    if (s->kind == STK__BATCHING || (s->kind == STK__SEGMENT && s->program->is_heavy))
+        return 1;
+    size_t rows = chunk_bytes / (row_bytes(s->type, false) + sizeof(struct stk_address));
+    if (s->kind == STK__SEGMENT && s->program->n_reads)
+        rows = (size_t)plan->options.io_depth / 8;
+    rows = rows < 1 ? 1 : rows > most ? most : rows;
+    bool is_cut = plan->is_direct && s == &plan->stage[plan->last] && rows > (uint64_t)plan->batch_rows;
+    return is_cut ? (int)plan->batch_rows : (int)rows;
+}
+
 static void size_stages(struct stk__plan *plan)
 {
-    const size_t chunk_bytes = 1 << 15; /* stays in the first-level cache */
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
-        bool is_heavy = s->kind == STK__SEGMENT && s->program->is_heavy;
-        size_t bytes = row_bytes(s->type, is_heavy) + sizeof(struct stk_address);
-        size_t rows = chunk_bytes / bytes;
-        rows = rows < 1 ? 1 : rows > 1024 ? 1024 : rows;
-        s->ticket_rows = is_heavy || s->kind == STK__BATCHING ? 1 : (int)rows;
-        bool is_last = i == plan->last;
-        if (is_last && !is_heavy && (uint64_t)s->ticket_rows > (uint64_t)plan->batch_rows && plan->is_direct)
-            s->ticket_rows = (int)plan->batch_rows;
-        size_t variable = row_bytes(s->type, is_heavy) * (size_t)s->ticket_rows;
+        s->ticket_rows = ticket_rows(plan, s);
+        size_t variable = row_bytes(s->type, is_large(s)) * (size_t)s->ticket_rows;
         s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
         if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
             s->held_bytes = stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
                             (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) * held_rows(s->node);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];
-    bool is_heavy = last->kind == STK__SEGMENT && last->program->is_heavy;
-    plan->batch_bytes = row_bytes(last->type, is_heavy) * (size_t)plan->batch_rows +
+    plan->batch_bytes = row_bytes(last->type, is_large(last)) * (size_t)plan->batch_rows +
                         (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
 }
 

@@ -96,6 +96,11 @@ void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
     stk__text_add(out, " (at least ");
     add_bytes(out, plan->minimum_bytes);
     stk__text_add(out, " needed), seed %lld\n", (long long)o->seed);
+    for (int i = plan->n_gates; i-- > 0;) {
+        stk__text_add(out, "batches through ");
+        add_call(out, plan->gate[i].node);
+        stk__text_add(out, "\n");
+    }
     if (plan->batch)
         stk__text_add(out, "batcher, %lld rows a batch, ", (long long)plan->batch_rows);
     else
