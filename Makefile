@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench parity install docs format tidy clean distclean help setup configure
+.PHONY: build demo test bench parity mutants install docs format tidy clean distclean help setup configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -24,6 +24,9 @@ bench: build $(PEERS)/.done ## compare with the peers (installs them into build/
 
 parity: build $(PEERS)/.done ## compare results with the installed TensorFlow and Pillow
 	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -p no:cacheprovider tests/parity
+
+mutants: build ## break the executor's rules one by one; its test must notice each (about 15 minutes)
+	@python3 tests/mutate.py $(BUILD)
 
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)

@@ -83,8 +83,14 @@ MUTANTS = [
     Mutant(
         "batches emptied by holes are kept",
         BATCHER,
-        "for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++)",
+        "for (; x->plan->is_direct && x->current_no < end->next_batch_no; x->current_no++)",
         "for (; false; x->current_no++)",
+    ),
+    Mutant(
+        "a dropped pass keeps its batches",
+        BATCHER,
+        "if (t->end == STK__END_PASS && t->level <= x->plan->depth)",
+        "if (false)",
     ),
     Mutant(
         "the batcher opens nothing",
@@ -467,7 +473,9 @@ class Bench:
             return False, "does not build: " + error.stderr.strip().splitlines()[0]
         line = [program, str(FIRST_SEED), str(self.n_chains), str(PATIENCE_S)]
         try:
-            done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            done = subprocess.run(
+                line, capture_output=True, text=True, timeout=LIMIT_S, check=False
+            )
         except subprocess.TimeoutExpired:
             return True, "runs for ever"
         finally:

@@ -58,6 +58,9 @@ static struct stk__judge *judge_at(struct stk__exec *x, int index)
 void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
 {
     struct stk__exec *x = it->exec;
+    *out = (struct stk_stats){ 0 };
+    if (!stk__exec_is_ours(x))
+        return;
     pthread_mutex_lock(&x->lock);
     *out = x->stats;
     out->budget_bytes = (uint64_t)x->plan->options.memory;
@@ -73,6 +76,8 @@ int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error
 {
     struct stk__exec *x = it->exec;
     int rc = STK_END;
+    if (!stk__exec_is_ours(x))
+        return rc;
     pthread_mutex_lock(&x->lock);
     const struct stk__judge *judge;
     for (int i = 0; rc && (judge = judge_at(x, i)); i++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- depot ---- */
 
@@ -18,6 +19,7 @@ struct stk__depot *stk__depot_new(struct stk__plan *plan, struct stk__pool *pool
         return NULL;
     pthread_mutex_init(&depot->lock, NULL);
     depot->refs = 1;
+    depot->pid = getpid();
     depot->max_kept = plan->window + 1;
     depot->plan = stk__plan_ref(plan);
     depot->pool = pool;
@@ -109,6 +111,8 @@ void stk_batch_unref(struct stk_batch *batch)
     if (!batch || atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1)
         return;
     struct stk__depot *depot = batch->depot;
+    if (depot->pid != getpid())
+        return; /* a forked child: the lock may be held by a thread that is not there */
     drop_contents(batch);
     pthread_mutex_lock(&depot->lock);
     bool is_kept = depot->n_kept < depot->max_kept;

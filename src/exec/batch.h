@@ -4,11 +4,13 @@
 #include "exec/plan.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 /* Batches waiting for use. Lives as long as its iterator and every batch that is out. */
 struct stk__depot {
     pthread_mutex_t lock; /* guards refs, kept and n_kept */
     int refs, n_kept, max_kept;
+    pid_t pid; /* of the process whose threads use the lock */
     struct stk_batch *kept;
     struct stk__plan *plan;
     struct stk__pool *pool;

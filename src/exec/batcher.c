@@ -86,6 +86,20 @@ void stk__run_out_of_memory(struct stk__exec *x)
 
 /* ---- ends ---- */
 
+/* A pass that ended gives back what holes emptied. */
+static void release_emptied(struct stk__exec *x, const struct stk__ticket *end)
+{
+    for (; x->plan->is_direct && x->current_no < end->next_batch_no; x->current_no++)
+        release_batch(x, x->current_no);
+}
+
+void stk__drop_ticket(struct stk__exec *x, const struct stk__ticket *t)
+{
+    stk__count_holes(x, t, t->n);
+    if (t->end == STK__END_PASS && t->level <= x->plan->depth)
+        release_emptied(x, t);
+}
+
 /* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch. */
 static void judge_end(struct stk__exec *x, struct stk__ticket *t)
 {
@@ -99,8 +113,7 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     if (x->fill && !x->plan->drops_remainder && x->closed_level < 0)
         deliver_current(x);
     x->fill = 0;
-    for (; x->plan->is_direct && x->current_no < t->next_batch_no; x->current_no++)
-        release_batch(x, x->current_no); /* emptied by holes */
+    release_emptied(x, t);
     bool is_epoch = t->level == 0, is_empty = !x->n_yielded[t->level];
     if (is_empty)
         stk__end_empty(x, stk__last_stage(x), t->level);

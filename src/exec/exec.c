@@ -105,6 +105,8 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
+bool stk__exec_is_ours(const struct stk__exec *x) { return x->pid == getpid(); }
+
 /* ---- the consumer ---- */
 
 static bool may_work(const struct stk__exec *x)
@@ -163,7 +165,7 @@ static int end_code(const struct stk__exec *x, struct stk_error *err)
 int stk__exec_next(struct stk__exec *x, struct stk_batch **out, struct stk_error *err)
 {
     *out = NULL;
-    if (x->pid != getpid())
+    if (!stk__exec_is_ours(x))
         return stk_fail(err, STK_STATE, "this iterator was started before a fork; make a new one in the child");
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
@@ -206,6 +208,8 @@ int stk__exec_next(struct stk__exec *x, struct stk_batch **out, struct stk_error
 
 void stk__exec_cancel(struct stk__exec *x)
 {
+    if (!stk__exec_is_ours(x))
+        return;
     pthread_mutex_lock(&x->lock);
     x->is_cancelled = x->is_stopped = true;
     pthread_cond_broadcast(&x->work);
@@ -367,8 +371,7 @@ static void free_workers(struct stk__exec *x)
 
 void stk__exec_free(struct stk__exec *x)
 {
-    bool is_ours = x->pid == getpid(); /* in a forked child the threads are not there to be joined */
-    if (is_ours) {
+    if (stk__exec_is_ours(x)) {
         stk__exec_cancel(x);
         for (int i = 0; i < x->n_started; i++)
             pthread_join(x->worker[i].thread, NULL);

@@ -268,6 +268,9 @@ void stk__gates_end_pass(struct stk__exec *x, int level);
 
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no);
 
+/* A ticket of the last stage that the batcher does not get to see. */
+void stk__drop_ticket(struct stk__exec *x, const struct stk__ticket *t);
+
 /* Rows of the last stage's ticket that will not be delivered. */
 void stk__count_holes(struct stk__exec *x, const struct stk__ticket *t, int n);
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x);
@@ -292,6 +295,8 @@ struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int 
 
 /* ---- running (exec.c) ---- */
 
+/* False in a child that was forked while the run was on: its locks may be held by threads that are not there. */
+bool stk__exec_is_ours(const struct stk__exec *x);
 void stk__wake_worker(struct stk__exec *x);
 int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err);
 int stk__exec_next(struct stk__exec *x, struct stk_batch **batch, struct stk_error *err);

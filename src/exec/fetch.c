@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c: reads by request. Whoever takes a ticket asks for all its rows; I/O threads answer.
  *
- * A request is open, stat and read of one file. Threads are started as requests find none idle, up to the depth,
- * so files in the page cache need few and slow storage gets many. One wake-up per request: waking all costs more
- * than the reads.
+ * A request is open, stat and read of one file. Two threads begin; each read that was slow while others waited
+ * starts more, up to the depth, so files in the page cache are read by few threads and slow storage soon has many
+ * requests in flight. One wake-up per request: waking all costs more than the reads.
  */
 #define _GNU_SOURCE
+#include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
 
@@ -138,6 +139,27 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
 
 /* ---- answering ---- */
 
+static void *io_main(void *arg);
+
+/* Called with the I/O lock held. */
+static void start_threads(struct stk__exec *x, int n)
+{
+    for (; n > 0 && x->n_io_threads < x->max_io_threads && !x->is_io_stopped; n--) {
+        if (pthread_create(&x->io_thread[x->n_io_threads], NULL, io_main, x))
+            return;
+        x->n_io_threads++;
+    }
+}
+
+/* A read that took `ns` while requests wait: storage that is slow can do several at once. */
+static void grow(struct stk__exec *x, uint64_t ns)
+{
+    const uint64_t slow_ns = 300000, step_ns = 1000000;
+    uint64_t n = 1 + ns / step_ns;
+    if (ns >= slow_ns && x->request_len && !x->n_io_idle)
+        start_threads(x, n < (uint64_t)x->request_len ? (int)n : x->request_len);
+}
+
 /* Serves the oldest request; called and left with the I/O lock held. */
 static void serve(struct stk__exec *x)
 {
@@ -146,11 +168,14 @@ static void serve(struct stk__exec *x)
     x->request_len--;
     pthread_mutex_unlock(&x->io_lock);
     char *text = NULL;
+    uint64_t started = stk__clock_ns();
     r.result->buffer = stk__read_file(x->pool, r.path, &r.result->code, &text);
     r.result->text = text;
+    uint64_t ns = stk__clock_ns() - started;
     if (atomic_fetch_sub_explicit(&r.ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
         fetched_ticket(x, r.stage, r.ticket);
     pthread_mutex_lock(&x->io_lock);
+    grow(x, ns);
 }
 
 static void *io_main(void *arg)
@@ -174,13 +199,10 @@ static void *io_main(void *arg)
 /* Called with the I/O lock held. Without a single thread the asker reads itself. */
 static void wake_io(struct stk__exec *x, int n)
 {
-    for (int i = 0; i < n; i++) {
-        if (x->n_io_idle > i)
-            pthread_cond_signal(&x->io_work);
-        else if (x->n_io_threads < x->max_io_threads &&
-                 pthread_create(&x->io_thread[x->n_io_threads], NULL, io_main, x) == 0)
-            x->n_io_threads++;
-    }
+    for (int i = 0; i < n && i < x->n_io_idle; i++)
+        pthread_cond_signal(&x->io_work);
+    if (x->n_io_threads < 2)
+        start_threads(x, 2 - x->n_io_threads);
     while (x->n_io_threads == 0 && x->request_len)
         serve(x);
 }

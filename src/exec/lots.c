@@ -138,7 +138,7 @@ void stk__end_empty(struct stk__exec *x, struct stk__stage *s, int level)
 static void drop(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
 {
     if (s == stk__last_stage(x))
-        stk__count_holes(x, t, t->n);
+        stk__drop_ticket(x, t);
     t->n = 0;
     stk__retire(x, s);
 }
