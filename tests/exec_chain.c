@@ -373,13 +373,13 @@ static struct call *make_holes(struct chain *chain)
 static struct call *make_zip(struct chain *chain)
 {
     struct call *c = add(chain, NULL, one_in(2) ? CALL_STREAM : CALL_RANGE, between(0, 40), -1);
-    struct call *d = add(chain, NULL, one_in(3) ? CALL_RANGE : CALL_STREAM, between(0, 80),
+    struct call *d = add(chain, NULL, one_in(2) ? CALL_RANGE : CALL_STREAM, between(0, 80),
                          one_in(2) ? between(0, 60) : -1);
     if (one_in(2))
         d = add(chain, d, CALL_REPEAT, one_in(2) ? -1 : between(1, 3), 0);
     if (one_in(3))
         c = add(chain, c, CALL_NOISE, 1, 0);
-    if (one_in(3)) {
+    if (one_in(2)) {
         c = add(chain, c, CALL_FAIL, between(1, 3), between(0, 999));
         d = add(chain, d, CALL_FAIL, between(1, 3), between(0, 999));
     }
@@ -440,6 +440,20 @@ static struct call *make_gates(struct chain *chain)
         }
     }
     return c->most < ENDLESS ? c : add(chain, c, CALL_TAKE, between(0, 30), 0);
+}
+
+/* An endless repeat of batches that yields none, though there are rows, and passes are short. */
+static struct call *make_futile(struct chain *chain)
+{
+    struct call *c = add(chain, NULL, CALL_RANGE, between(1, 9), 0);
+    if (one_in(2))
+        c = add(chain, add(chain, add(chain, c, CALL_NAME, 0, 0), CALL_READ, 0, 0), CALL_PARSE, 0,
+                0);
+    c = add(chain, c, CALL_SPIN, between(0, 20000), 0);
+    c = add(chain, c, CALL_BATCH, between(1, 3), 0);
+    c = one_in(2) ? add(chain, c, CALL_TAKE, 0, 0) : add(chain, c, CALL_SKIP, between(5, 10), 0);
+    c = add(chain, c, CALL_REPEAT, -1, 0);
+    return add(chain, c, CALL_TAKE, between(1, 9), 0);
 }
 
 /* Passes of an endless repeat are empty by chance: the first such pass ends it. */
@@ -625,7 +639,7 @@ void chain_make(struct chain *chain)
 {
     struct printer printer = { 0 };
     *chain = (struct chain){ 0 };
-    switch (random_below(24)) {
+    switch (random_below(28)) {
     case 0:
         chain->root = make_break(chain);
         break;
@@ -649,7 +663,12 @@ void chain_make(struct chain *chain)
         chain->root = make_judge(chain);
         break;
     case 10:
+    case 11:
+    case 12:
         chain->root = make_levels(chain);
+        break;
+    case 13:
+        chain->root = make_futile(chain);
         break;
     default:
         chain->root = make_any(chain);

@@ -498,7 +498,7 @@ def summary(done):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("-n", type=int, default=1500, help="chains per mutant")
+    parser.add_argument("-n", type=int, default=4000, help="chains per mutant")
     parser.add_argument("-k", default="", help="only mutants with this word in their name")
     args = parser.parse_args()
     if not check_patterns():

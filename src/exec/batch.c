@@ -115,15 +115,16 @@ void stk_batch_unref(struct stk_batch *batch)
         return; /* a forked child: the lock may be held by a thread that is not there */
     drop_contents(batch);
     pthread_mutex_lock(&depot->lock);
-    bool is_kept = depot->n_kept < depot->max_kept;
-    if (is_kept) {
+    if (depot->n_kept < depot->max_kept) {
         batch->next = depot->kept;
         depot->kept = batch;
         depot->n_kept++;
+    } else {
+        pthread_mutex_unlock(&depot->lock);
+        batch_free(batch); /* while the plan, which has its type, is certainly there */
+        pthread_mutex_lock(&depot->lock);
     }
     drop_ref(depot);
-    if (!is_kept)
-        batch_free(batch);
 }
 
 /* ---- packing ---- */

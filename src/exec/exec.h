@@ -98,7 +98,8 @@ struct stk__stage {
     int end_level;           /* the outermost of those */
     bool has_ended;          /* one of them, or the last, has; the pass ends when all have */
     bool has_told;           /* a judge: that its verdict broke the stream; it then waits as a stuck source does */
-    struct stk_error broken;
+    struct stk_error broken;   /* what a break on its way downstream says */
+    struct stk_error breaking; /* a stream's next one, written outside the lock */
 };
 
 /* A gate above the batcher at work, on chunks of one row without columns. */

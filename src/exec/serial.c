@@ -235,12 +235,12 @@ static int next_rows(struct stk__stage *s, struct stk_chunk *out)
 {
     const struct stk_source_table *source = &s->plan->node->op->source;
     if (s->begins_pass) {
-        int rc = source->rewind(s->run, &s->broken);
+        int rc = source->rewind(s->run, &s->breaking);
         if (rc)
             return rc;
         s->begins_pass = false;
     }
-    return source->next(s->run, out, &s->broken);
+    return source->next(s->run, out, &s->breaking);
 }
 
 static void run_streaming(struct stk__stage *s, struct stk__work *w)
@@ -259,8 +259,8 @@ static void run_streaming(struct stk__stage *s, struct stk__work *w)
     w->is_flushed = rc != STK_OK;
     w->is_broken = rc != STK_OK && rc != STK_END;
     if (w->is_broken) {
-        s->broken.code = rc;
-        stk__error_prefix(&s->broken, "%s: ", s->plan->node->op->decl.name);
+        s->breaking.code = rc;
+        stk__error_prefix(&s->breaking, "%s: ", s->plan->node->op->decl.name);
     }
 }
 
@@ -347,9 +347,10 @@ static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
 static void end_source_pass(struct stk__stage *s, const struct stk__work *w)
 {
     s->is_stuck = w->is_broken;
-    if (w->is_broken)
+    if (w->is_broken) {
+        s->broken = s->breaking;
         publish_break(s);
-    else
+    } else
         publish_end(s, stk__source_end_pass(s));
 }
 
