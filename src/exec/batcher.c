@@ -197,8 +197,9 @@ static int read_for(struct stk__exec *x, struct stk__eval *e, struct stk__fetche
     return STK_OK;
 }
 
-/* Makes the row at another position of the same data in `spare_row`; true if that one is good. */
-static bool try_replacement(struct stk__exec *x, struct stk__worker *worker, struct stk_address *address)
+/* Makes the row at another position of the same data in `spare_row`. STK_OK, STK_MEMORY, or STK_DATA if that one is no
+ * good either. */
+static int try_replacement(struct stk__exec *x, struct stk__worker *worker, struct stk_address *address)
 {
     struct stk__stage *last = stk__last_stage(x);
     int stage = x->plan->last;
@@ -209,18 +210,24 @@ static bool try_replacement(struct stk__exec *x, struct stk__worker *worker, str
                            .out = x->spare_row };
     stk__chunk_clear(x->spare_row);
     x->spare_row->address[0] = *address;
-    bool is_good = read_for(x, &e, fetched) == STK_OK && stk__eval_run(&e) == STK_OK && !e.n_bad &&
-                   !e.n_dead && stk__chunk_own(x->spare_row, 0, 1, x->pool);
+    int rc = read_for(x, &e, fetched);
+    if (!rc)
+        rc = stk__eval_run(&e);
+    const struct stk_fault *fault = stk__fault_find(e.faults, 0);
+    if (!rc && (e.n_bad || e.n_dead))
+        rc = e.n_bad && (!fault || fault->code == STK_MEMORY) ? STK_MEMORY : STK_DATA;
+    if (!rc && !stk__chunk_own(x->spare_row, 0, 1, x->pool))
+        rc = STK_MEMORY;
     stk__faults_free(e.faults);
     for (int k = 0; k < STK__MAX_READS; k++) {
         stk__buffer_unref(fetched[k].buffer);
         free((char *)(uintptr_t)fetched[k].text);
     }
     stk__arena_reset(&worker->scratch);
-    return is_good;
+    return rc;
 }
 
-static bool replace_row(struct stk__exec *x, struct stk__worker *worker, const struct stk__ticket *t, int row)
+static int replace_row(struct stk__exec *x, struct stk__worker *worker, const struct stk__ticket *t, int row)
 {
     enum { MAX_TRIES = 16 };
     const struct stk__stage_plan *source = stk__last_stage(x)->plan;
@@ -234,10 +241,11 @@ static bool replace_row(struct stk__exec *x, struct stk__worker *worker, const s
         uint64_t word = stk__mix(stk__mix(key.hi, key.lo), attempt);
         uint64_t count = source->count < most ? source->count : most;
         struct stk_address other = { where | stk__below(word, count), address.path };
-        if (try_replacement(x, worker, &other))
-            return true;
+        int rc = try_replacement(x, worker, &other);
+        if (rc == STK_OK || rc == STK_MEMORY)
+            return rc;
     }
-    return false;
+    return STK_DATA;
 }
 
 /* Returns true if a replacement stands in spare_row. */
@@ -250,11 +258,14 @@ static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct st
     w->is_fatal = !stk__judge_row(&x->judge, fault, address);
     if (w->is_fatal || x->plan->options.on_error != STK__REPLACE)
         return false;
-    if (replace_row(x, worker, t, row))
-        return true;
-    stk__error_prefix(stk__judge_last(&x->judge), "no replacement found: ");
-    w->is_fatal = true;
-    return false;
+    int rc = replace_row(x, worker, t, row);
+    struct stk_error *err = stk__judge_last(&x->judge);
+    if (rc == STK_MEMORY)
+        stk_fail(err, STK_MEMORY, "out of memory");
+    else if (rc)
+        stk__error_prefix(err, "no replacement found: ");
+    w->is_fatal = rc != STK_OK;
+    return !w->is_fatal;
 }
 
 /* Outside the lock: moves rows of one ticket into one batch, judging in order. */

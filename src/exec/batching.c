@@ -130,14 +130,17 @@ static void emit(struct batching *b, struct stk_chunk *out)
     if (out->key)
         out->key[row] = stk__key_make(b->held->key[0].hi, b->held->key[0].lo, b->node->ordinal);
     char text[128] = "";
+    int code = STK_DATA;
     for (int f = 0; f < out->type->n_fields && !text[0]; f++) {
         if (b->held->column[f].dims && !same_shapes(&b->held->column[f], b->n))
             snprintf(text, sizeof text, "rows of field '%.40s' differ in shape", out->type->field[f].name);
-        else if (!emit_field(b, f, out, row))
+        else if (!emit_field(b, f, out, row)) {
             snprintf(text, sizeof text, "out of memory");
+            code = STK_MEMORY;
+        }
     }
     if (text[0])
-        stk__chunk_fault(out, row, STK_DATA, "batch", text);
+        stk__chunk_fault(out, row, code, "batch", text);
     stk_chunk_drop(b->held, 0, b->n);
     b->n = 0;
 }

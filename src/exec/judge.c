@@ -37,7 +37,8 @@ bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, str
     judge->n_errors++;
     struct stk_error *err = stk__judge_last(judge);
     describe(judge, fault, address, err);
-    if (judge->plan->options.on_error == STK__FAIL)
+    bool is_elements_fault = fault && fault->code != STK_MEMORY; /* else another time it would be there */
+    if (judge->plan->options.on_error == STK__FAIL || !is_elements_fault)
         return false;
     if (!is_too_many(judge, false))
         return true;

@@ -14,7 +14,8 @@ struct stk__judge {
 };
 
 /* Judges one row: writes its message (op, origin, element, cause) and says whether the run may go on. `fault` may
- * be NULL (out of memory). The row is counted. */
+ * be NULL (out of memory). Want of memory always ends the run: it is not the row's fault, and to leave good rows out
+ * silently would make the data depend on the machine. The row is counted. */
 bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address);
 
 /* Judges the end of an epoch: false and a message if too large a fraction was bad. */

@@ -91,7 +91,8 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
         return stk__out_of_memory(err);
     rc = scan_all(program, f, input->count, hash);
     if (rc)
-        stk_fail(err, rc, "field '%s' could not be evaluated for every row", field);
+        stk_fail(err, rc, "field '%s' could not be evaluated for every row%s", field,
+                 rc == STK_MEMORY ? ": out of memory" : "");
     else
         rc = node->op->scan(node->params, &graph->arena, hash, input->count, &node->state, err);
     free(hash);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_faults.c: for all n, the n-th allocation or file access of a small run fails: the answer is an error that
+ * says so, nothing is left behind, and nothing hangs. */
+#define _GNU_SOURCE
+#include "fault_wraps.h"
+#include "file_tree.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stoker/stoker.h>
+
+enum { HANG_SECONDS = 20, MAX_ROWS = 200 };
+
+/* ---- one run ---- */
+
+struct settings {
+    const char *chain, *workers, *on_error;
+};
+
+/* All that a run showed. */
+struct outcome {
+    int rc; /* STK_END: all is well */
+    struct stk_error err;
+    int n_rows;
+    uint64_t sum[MAX_ROWS];      /* over the bytes of each row's batch */
+    char origin[MAX_ROWS][64];
+};
+
+static int no_memory(struct stk_error *err)
+{
+    *err = (struct stk_error){ .code = STK_MEMORY, .text = "out of memory" };
+    return STK_MEMORY;
+}
+
+static uint64_t sum_bytes(uint64_t sum, const void *data, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum = (sum ^ ((const uint8_t *)data)[i]) * 0x100000001b3u;
+    return sum;
+}
+
+static uint64_t sum_batch(const struct stk_batch *batch)
+{
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (int f = 0; f < stk_batch_n_fields(batch); f++) {
+        struct stk_view v;
+        stk_batch_view_at(batch, f, &v);
+        int64_t bytes = v.rank ? v.shape[0] * v.strides[0] : v.splits ? v.splits[v.n_splits - 1]
+                                                                      : (int64_t)stk_dtype_bytes(v.dtype);
+        sum = sum_bytes(sum, v.shape, v.rank * (int64_t)sizeof *v.shape);
+        sum = sum_bytes(sum, v.splits, v.n_splits * (int64_t)sizeof *v.splits);
+        sum = sum_bytes(sum, v.data, bytes);
+    }
+    return sum;
+}
+
+static int note_batch(struct stk_batch *batch, struct outcome *o)
+{
+    uint64_t sum = sum_batch(batch);
+    int rc = STK_OK;
+    for (int64_t i = 0; i < stk_batch_n_rows(batch) && o->n_rows < MAX_ROWS && !rc; i++) {
+        char *origin = stk_batch_origin(batch, i);
+        if (!origin) {
+            rc = no_memory(&o->err);
+            break;
+        }
+        o->sum[o->n_rows] = sum;
+        snprintf(o->origin[o->n_rows++], sizeof o->origin[0], "%s", origin);
+        stk_text_free(origin);
+    }
+    stk_batch_unref(batch);
+    return rc;
+}
+
+static int read_batches(struct stk_dataset *data, const struct stk_options *options, struct outcome *o)
+{
+    struct stk_iterator *it = NULL;
+    struct stk_batch *batch;
+    int rc = stk_iterator_new(data, options, &it, &o->err);
+    while (!rc && !(rc = stk_iterator_next(it, &batch, &o->err)))
+        rc = note_batch(batch, o);
+    stk_iterator_free(it);
+    return rc;
+}
+
+/* The texts a dataset can give. */
+static int read_texts(struct stk_dataset *data, const struct stk_options *options, struct outcome *o)
+{
+    char *text = stk_dataset_text(data, true), *plan = NULL;
+    int rc = text ? STK_OK : no_memory(&o->err);
+    for (int json = 0; json < 2 && !rc; json++) {
+        rc = stk_dataset_plan(data, options, json, &plan, &o->err);
+        stk_text_free(rc ? NULL : plan);
+    }
+    stk_text_free(text);
+    return rc;
+}
+
+static void run(const struct settings *s, struct outcome *o)
+{
+    struct stk_options *options = stk_options_new();
+    struct stk_dataset *data = NULL;
+    memset(o, 0, sizeof *o);
+    int rc = options ? STK_OK : no_memory(&o->err);
+    if (!rc)
+        rc = stk_options_set(options, "workers", s->workers, &o->err);
+    if (!rc)
+        rc = stk_options_set(options, "on_error", s->on_error, &o->err);
+    if (!rc)
+        rc = stk_options_set(options, "epochs", "2", &o->err);
+    if (!rc)
+        rc = stk_dataset_new(s->chain, NULL, &data, &o->err);
+    if (!rc)
+        rc = read_texts(data, options, o);
+    if (!rc)
+        rc = read_batches(data, options, o);
+    stk_dataset_unref(data);
+    stk_options_free(options);
+    o->rc = rc;
+}
+
+/* ---- watching ---- */
+
+static const struct settings *watched;
+static long watched_n;
+static int watched_mode;
+
+static void report_hang(int signal_number)
+{
+    char text[512];
+    (void)signal_number;
+    int len = snprintf(text, sizeof text, "hang: %s, workers=%s on_error=%s, fault %ld, mode %d\n", watched->chain,
+                       watched->workers, watched->on_error, watched_n, watched_mode);
+    if (write(2, text, (size_t)len) < 0)
+        _exit(4);
+    _exit(3);
+}
+
+static void watch(const struct settings *s, long n, int mode)
+{
+    watched = s;
+    watched_n = n;
+    watched_mode = mode;
+    alarm(HANG_SECONDS);
+}
+
+static int count_open_files(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static int n_files_at_start;
+
+static void check_nothing_left(const struct settings *s, long n, long before)
+{
+    if (count_open_files() != n_files_at_start)
+        fail_msg("%s, workers=%s, fault %ld: a file stays open", s->chain, s->workers, n);
+    if (fault_live_blocks() != before)
+        fail_msg("%s, workers=%s, fault %ld: %ld blocks are left (one is allocation %ld)", s->chain, s->workers, n,
+                 fault_live_blocks() - before, fault_live_ordinal());
+}
+
+static bool is_same(const struct outcome *a, const struct outcome *b)
+{
+    bool same = a->rc == b->rc && a->n_rows == b->n_rows;
+    for (int i = 0; same && i < a->n_rows; i++)
+        same = a->sum[i] == b->sum[i] && !strcmp(a->origin[i], b->origin[i]);
+    return same;
+}
+
+/* ---- allocations ---- */
+
+static struct outcome expected, found;
+
+/* Twice, so that whatever is made once per process is there. */
+static long warm_up(const struct settings *s)
+{
+    run(s, &expected);
+    long before = fault_live_blocks();
+    run(s, &expected);
+    if (expected.rc != STK_END || !expected.n_rows)
+        fail_msg("%s: %s", s->chain, expected.err.text);
+    check_nothing_left(s, 0, before);
+    return before;
+}
+
+static void check_memory_outcome(const struct settings *s, long n)
+{
+    if (found.rc == STK_END && is_same(&found, &expected))
+        return;
+    if (found.rc != STK_MEMORY || found.err.code != found.rc || !strstr(found.err.text, "memory"))
+        fail_msg("%s, workers=%s, allocation %ld: gives %d with %d rows: %s", s->chain, s->workers, n, found.rc,
+                 found.n_rows, found.err.text);
+}
+
+static void fail_allocations(const struct settings *s, bool for_ever)
+{
+    long before = warm_up(s);
+    bool has_failed = true;
+    long n = 1;
+    for (; has_failed; n++) {
+        watch(s, n, for_ever);
+        fault_arm(FAULT_ALLOCATION, n, for_ever);
+        run(s, &found);
+        has_failed = fault_disarm();
+        check_memory_outcome(s, n);
+        check_nothing_left(s, n, before);
+    }
+    alarm(0);
+    assert_true(is_same(&found, &expected));
+    assert_true(n > 10);
+}
+
+static void test_allocations_fail(void **state)
+{
+    static const char *const chains[] = {
+        "range(40).map('x * 2 + 1').shuffle().batch(7)",
+        "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], []]})",
+        "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], []]}).shuffle().batch(2)",
+        "files('pictures/*').read().batch(2)",
+        "files('pictures/*').decode().resize(5, 6).batch(2)",
+        "image_folder('train').decode().center_crop(3, 3).normalize('imagenet').flip(probability=0.5).batch(2)",
+        "range(50).filter('x % 2 == 0').shuffle(6).batch(4)",
+        "range(50).shuffle(6).map('x + 1').batch(4)",
+        "range(9).filter('x > 1').zip(range(20).rename({x: y})).batch(2)",
+        "range(9).filter('x > 1').concatenate(range(5), range(3)).batch(4)",
+        "range(20).batch(4).map('x + 1')",
+        "values({x: [1, 2, 3], name: ['a', '', 'ccc']}).batch(2).map('x = x + 1')",
+        "lines('words.txt').shuffle(3).batch(3)",
+        "lines('words.txt').repeat(3)",
+        "values({x: [1, 2, 3, 4], k: ['a', 'b', 'a', '']}).split([0.5, 0.5], 0, by=k).batch(2)",
+        "range(30).batch(4).take(5).skip(1).prefetch(2)",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        for (int mode = 0; mode < 4; mode++) {
+            const struct settings s = { chains[i], mode & 1 ? "2" : "0", "fail" };
+            fail_allocations(&s, mode & 2);
+        }
+    }
+}
+
+/* Bad elements are left out or replaced; want of memory is not their fault and must not cost good ones. */
+static void test_allocations_fail_among_bad_elements(void **state)
+{
+    static const char *const on_error[] = { "skip", "replace" };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const struct settings s = { "files('mixed/*').decode().resize(5, 6).batch(2)", i & 1 ? "2" : "0",
+                                    on_error[i / 2] };
+        fail_allocations(&s, false);
+    }
+}
+
+static void test_descriptions_without_memory(void **state)
+{
+    const struct settings s = { "descriptions", "0", "fail" };
+    bool has_failed = true;
+    (void)state;
+    stk_text_free(stk_ops_json());
+    stk_text_free(stk_devices_json());
+    long before = fault_live_blocks();
+    for (long n = 1; has_failed; n++) {
+        watch(&s, n, 0);
+        fault_arm(FAULT_ALLOCATION, n, false);
+        char *ops = stk_ops_json(), *devices = stk_devices_json();
+        has_failed = fault_disarm();
+        assert_int_equal(!ops || !devices, has_failed);
+        stk_text_free(ops);
+        stk_text_free(devices);
+        check_nothing_left(&s, n, before);
+    }
+    alarm(0);
+}
+
+/* ---- file accesses ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void check_fail(const struct settings *s, long n)
+{
+    const char *name = base_name(fault_path());
+    if (is_same(&found, &expected))
+        return; /* a stream that was read once more, and then it worked */
+    if (found.rc != STK_IO || found.err.code != STK_IO || !strstr(found.err.text, name))
+        fail_msg("%s, workers=%s, access %ld (%s): gives %d: %s", s->chain, s->workers, n, name, found.rc,
+                 found.err.text);
+}
+
+/* Exactly the row of the file that failed is missing, in one of the two epochs. */
+static void check_skip(const struct settings *s, long n)
+{
+    const char *name = base_name(fault_path());
+    int n_missing = 0;
+    bool is_right = found.rc == STK_END && found.n_rows == expected.n_rows - 1;
+    for (int i = 0, k = 0; is_right && i < expected.n_rows; i++) {
+        if (k < found.n_rows && !strcmp(expected.origin[i], found.origin[k])) {
+            k++;
+            continue;
+        }
+        is_right = !n_missing++ && !strcmp(base_name(expected.origin[i]), name);
+    }
+    if (!is_right)
+        fail_msg("%s, workers=%s, access %ld (%s): gives %d with %d rows: %s", s->chain, s->workers, n, name,
+                 found.rc, found.n_rows, found.err.text);
+}
+
+static void fail_accesses(const struct settings *s)
+{
+    long before = warm_up(s);
+    bool has_failed = true;
+    for (long n = 1; has_failed; n++) {
+        watch(s, n, 0);
+        fault_arm(FAULT_ACCESS, n, false);
+        run(s, &found);
+        has_failed = fault_disarm();
+        if (!has_failed)
+            assert_true(is_same(&found, &expected));
+        else if (strcmp(s->on_error, "skip"))
+            check_fail(s, n);
+        else
+            check_skip(s, n);
+        check_nothing_left(s, n, before);
+    }
+    alarm(0);
+}
+
+static void test_accesses_fail(void **state)
+{
+    static const char *const chains[] = {
+        "files('pictures/*').read().batch(2)",
+        "files('pictures/*').decode().resize(5, 6).batch(2)",
+        "files('pictures/*').shuffle().decode().resize(5, 6)",
+        "files('pictures/*').decode().resize(5, 6).shuffle(2).batch(3)",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        for (int mode = 0; mode < 4; mode++) {
+            const struct settings s = { chains[i], mode & 1 ? "2" : "0", mode & 2 ? "skip" : "fail" };
+            fail_accesses(&s);
+        }
+    }
+    const struct settings lines[] = { { "lines(['words.txt', 'more.txt']).batch(3)", "0", "fail" },
+                                      { "lines(['words.txt', 'more.txt']).batch(3)", "2", "fail" } };
+    fail_accesses(&lines[0]);
+    fail_accesses(&lines[1]);
+}
+
+/* ---- files ---- */
+
+static int set_up(void **state)
+{
+    static const char words[] = "one\ntwo\nthree\n\nfive";
+    if (enter(state))
+        return -1;
+    signal(SIGALRM, report_hang);
+    n_files_at_start = count_open_files();
+    write_file("words.txt", words, sizeof words - 1);
+    write_file("more.txt", words, sizeof words - 1);
+    copy_file("tests/golden/decode/gray.jpg", "pictures/0.jpg");
+    copy_file("tests/golden/decode/optimized.jpg", "pictures/1.jpg");
+    copy_file("tests/golden/decode/gray_8.png", "pictures/2.png");
+    copy_file("tests/golden/decode/gray_progressive.jpg", "pictures/3.jpg");
+    copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
+    copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/1.jpg");
+    copy_file("tests/golden/decode/gray.jpg", "mixed/0.jpg");
+    write_file("mixed/1.jpg", words, sizeof words - 1);
+    copy_file("tests/golden/decode/optimized.jpg", "mixed/2.jpg");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_allocations_fail),
+        cmocka_unit_test(test_allocations_fail_among_bad_elements),
+        cmocka_unit_test(test_descriptions_without_memory),
+        cmocka_unit_test(test_accesses_fail),
+    };
+    return cmocka_run_group_tests(tests, set_up, leave);
+}
