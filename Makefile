@@ -25,7 +25,7 @@ bench: build $(PEERS)/.done ## compare with the peers (installs them into build/
 parity: build $(PEERS)/.done ## compare results with the installed TensorFlow and Pillow
 	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -p no:cacheprovider tests/parity
 
-mutants: build ## break the executor's rules one by one; its test must notice each (about 15 minutes)
+mutants: build ## break the executor's rules one by one; its test must notice each (about 5 minutes)
 	@python3 tests/mutate.py $(BUILD)
 
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR

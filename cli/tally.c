@@ -66,6 +66,11 @@ void cli_tally_begin(struct cli_tally *tally, double start)
     memcpy(&tally->count_mallocs, &symbol, sizeof symbol);
 }
 
+static struct cli_mark count_now(const struct cli_tally *tally)
+{
+    return (struct cli_mark){ tally->batches, tally->count_mallocs(1), tally->count_mallocs(0) };
+}
+
 /* The total is not known before the end, so marks are set at growing distances of a sixteenth: one
  * of them is near enough to the first quarter. */
 static void mark_mallocs(struct cli_tally *tally)
@@ -75,8 +80,7 @@ static void mark_mallocs(struct cli_tally *tally)
         return;
     if (last && tally->batches < last->batches + 1 + last->batches / 16)
         return;
-    tally->mark[tally->n_marks++] =
-        (struct cli_mark){ tally->batches, tally->count_mallocs(1), tally->count_mallocs(0) };
+    tally->mark[tally->n_marks++] = count_now(tally);
 }
 
 static void close_epoch(struct cli_tally *tally)
@@ -112,6 +116,8 @@ void cli_tally_batch(struct cli_tally *tally, const struct stk_batch *batch)
 void cli_tally_end(struct cli_tally *tally, bool is_whole)
 {
     tally->end = cli_now();
+    if (tally->count_mallocs)
+        tally->last = count_now(tally);
     if (is_whole || tally->best_rate == 0)
         close_epoch(tally);
     sample_memory(tally, tally->end);
@@ -126,8 +132,8 @@ bool cli_tally_mallocs(const struct cli_tally *tally, double *own, double *libra
         return false;
     const struct cli_mark *mark = &tally->mark[i];
     double n = (double)(tally->batches - mark->batches);
-    unsigned long n_own = tally->count_mallocs(1) - mark->own;
-    unsigned long n_all = tally->count_mallocs(0) - mark->all;
+    unsigned long n_own = tally->last.own - mark->own;
+    unsigned long n_all = tally->last.all - mark->all;
     *own = (double)n_own / n;
     *library = (double)(n_all - n_own) / n;
     return true;

@@ -25,6 +25,7 @@ struct cli_tally {
     unsigned long (*count_mallocs)(int own); /* NULL unless interposed */
     int n_marks;
     struct cli_mark mark[CLI_MAX_MARKS];
+    struct cli_mark last; /* when the run ended, before anything was printed */
 };
 
 /* Seconds of the monotonic clock. */
