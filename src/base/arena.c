@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, TAIL = 64 };
+enum { ALIGN = 64, TAIL = 64, MOST_KEPT = 4 << 20 };
 
 struct stk__arena_block {
     struct stk__arena_block *next;
@@ -113,16 +113,23 @@ char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     return text;
 }
 
+/* The size of one block instead of several that held `bytes`; scratch for images gets all that may be kept at once:
+ * growing with each larger image would touch fresh pages each time. */
+static size_t merged_bytes(size_t bytes)
+{
+    const size_t small = (size_t)256 << 10;
+    return bytes <= small ? bytes : MOST_KEPT - sizeof(struct stk__arena_block) - TAIL;
+}
+
 /* Keeps the first block if that is small and all there was was too much. */
 void stk__arena_reset(struct stk_arena *arena)
 {
-    const size_t most_kept = (size_t)4 << 20;
     size_t bytes = 0;
     for (const struct stk__arena_block *b = arena->first; b; b = b->next)
         bytes += b->bytes;
     struct stk__arena_block *first = arena->first;
-    if (first && (first->next || bytes > most_kept)) {
-        bool is_kept = bytes > most_kept && first->bytes <= most_kept;
+    if (first && (first->next || bytes > MOST_KEPT)) {
+        bool is_kept = bytes > MOST_KEPT && first->bytes <= MOST_KEPT;
         if (is_kept)
             arena->first = first->next;
         stk__arena_free(arena);
@@ -130,8 +137,8 @@ void stk__arena_reset(struct stk_arena *arena)
             first->next = NULL;
             arena->first = first;
             arena->total_bytes = first->total;
-        } else if (bytes <= most_kept) {
-            arena->block_bytes = bytes;
+        } else if (bytes <= MOST_KEPT) {
+            arena->block_bytes = merged_bytes(bytes);
         }
     }
     arena->current = arena->first;

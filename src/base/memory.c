@@ -7,23 +7,44 @@
 #define _GNU_SOURCE
 #include "base/memory.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { ALIGN = 64 };
 
-static const size_t mapped_from = (size_t)1 << 20, huge_from = (size_t)4 << 20;
+static const size_t mapped_from = (size_t)1 << 20, huge_page = (size_t)2 << 20;
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Asks for huge pages: one page fault on the first touch instead of 512. */
+static void *map_huge(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), length = (bytes + page - 1) / page * page;
+    uint8_t *memory = map(length + huge_page);
+    if (!memory)
+        return NULL;
+    size_t before = (huge_page - (uintptr_t)memory % huge_page) % huge_page;
+    if (before)
+        munmap(memory, before);
+    if (before < huge_page)
+        munmap(memory + before + length, huge_page - before);
+    madvise(memory + before, length, MADV_HUGEPAGE); /* a hint */
+    return memory + before;
+}
 
 void *stk__memory_take(size_t bytes)
 {
     if (bytes < mapped_from)
         return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    if (bytes > SIZE_MAX / 2)
         return NULL;
-    if (bytes >= huge_from)
-        madvise(memory, bytes, MADV_HUGEPAGE); /* a hint: fewer page faults on the first touch */
-    return memory;
+    return bytes < 2 * huge_page ? map(bytes) : map_huge(bytes);
 }
 
 void stk__memory_free(void *memory, size_t bytes)

@@ -160,7 +160,7 @@ struct stk__exec {
     struct stk_stats stats;
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
-    int n_requests_open;
+    int n_requests_open, max_requests; /* the most at a time doubles whenever somebody waits for a read */
     struct stk__pace {
         uint64_t left_at, outside_ns, inside_ns; /* averages of the time between and in calls of next */
         bool is_quick; /* a batch costs the consumer less than waking somebody else */

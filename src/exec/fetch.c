@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c: reads by request. Whoever takes a ticket asks for all its rows; I/O threads answer.
  *
- * A request is open, stat and read of one file. Two threads begin; each read that was slow while others waited
- * starts more, up to the depth, so files in the page cache are read by few threads and slow storage soon has many
- * requests in flight. One wake-up per request: waking all costs more than the reads.
+ * A request is open, stat and read of one file. A few requests and two threads begin: the first batch does not wait
+ * for reads of later ones. A worker without work doubles the requests, a read that was slow while others waited starts
+ * threads, both up to the depth; so files in the page cache are read by few threads and a little ahead, and slow
+ * storage soon has many requests in flight. One wake-up per request: waking all costs more than the reads.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,6 +117,13 @@ static int count_requests(const struct stk__ticket *t, const struct stk_span *co
     return n;
 }
 
+/* Somebody who could compute waits for a read: more of them should be on their way. */
+static void ask_more(struct stk__exec *x)
+{
+    int most = 2 * (int)x->plan->options.io_depth;
+    x->max_requests = 2 * x->max_requests < most ? 2 * x->max_requests : most;
+}
+
 static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
 {
     size_t bytes = 0;
@@ -133,6 +142,8 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
     else
         stk__credit(x, &s->io_account, t->fetch_charge - bytes);
     t->fetch_charge = bytes;
+    if (x->n_sleeping || x->is_consumer_waiting)
+        ask_more(x);
     stk__wake_worker(x);
     pthread_mutex_unlock(&x->lock);
 }
@@ -151,7 +162,14 @@ static void start_threads(struct stk__exec *x, int n)
     }
 }
 
-/* A read that took `ns` while requests wait: storage that is slow can do several at once. */
+/* How often this thread gave up its core to wait; what others took from it does not count. */
+static long n_waits(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
+/* A read that took `ns`, waiting, while requests wait: storage that is slow can do several at once. */
 static void grow(struct stk__exec *x, uint64_t ns)
 {
     const uint64_t slow_ns = 300000, step_ns = 1000000;
@@ -168,14 +186,17 @@ static void serve(struct stk__exec *x)
     x->request_len--;
     pthread_mutex_unlock(&x->io_lock);
     char *text = NULL;
+    long waits = n_waits();
     uint64_t started = stk__clock_ns();
     r.result->buffer = stk__read_file(x->pool, r.path, &r.result->code, &text);
     r.result->text = text;
     uint64_t ns = stk__clock_ns() - started;
+    bool has_waited = n_waits() != waits;
     if (atomic_fetch_sub_explicit(&r.ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
         fetched_ticket(x, r.stage, r.ticket);
     pthread_mutex_lock(&x->io_lock);
-    grow(x, ns);
+    if (has_waited)
+        grow(x, ns);
 }
 
 static void *io_main(void *arg)
@@ -242,6 +263,7 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     if (!rows)
         return STK_OK;
     x->request_cap = (int)rows;
+    x->max_requests = 2 * (x->n_workers + 1);
     x->max_io_threads = (int)x->plan->options.io_depth;
     x->request = calloc(rows, sizeof *x->request);
     x->io_thread = calloc((size_t)x->max_io_threads, sizeof *x->io_thread);

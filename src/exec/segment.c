@@ -147,7 +147,7 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
     for (int i = x->n_stages; i-- > 0;) {
         struct stk__stage *s = &x->stage[i];
         if (s->plan->kind != STK__SEGMENT || !s->plan->program->n_reads ||
-            x->n_requests_open >= 2 * (int)x->plan->options.io_depth || !propose(x, s, &g))
+            x->n_requests_open >= x->max_requests || !propose(x, s, &g))
             continue;
         size_t bytes = s->typical_fetch * (size_t)g.n;
         if (!g.end && !stk__can_charge(x, &s->io_account, bytes))
@@ -254,6 +254,8 @@ static void write_addresses(const struct stk__stage *s, const struct stk__ticket
 /* No memory to evaluate with: the rows are there, and bad. */
 static void fail_rows(struct stk__ticket *t, int code)
 {
+    stk__faults_free(t->faults); /* what was found before counts no more: keys and columns were not written */
+    t->faults = NULL;
     for (int i = 0; i < t->n_in; i++) {
         t->chunk->mask[t->out_from + i] = STK_BAD;
         stk__fault_add(&t->faults, i, code, NULL, stk_status_text(code));
