@@ -535,8 +535,6 @@ static void set_options(struct chain *chain)
     chain->max_errors = one_in(3)   ? (double)between(0, 20)
                         : one_in(4) ? (double)between(1, 9) / 20
                                     : DBL_MAX;
-    if (chain_is_cut_short(chain))
-        chain->max_errors = DBL_MAX;
 }
 
 /* ---- text ---- */

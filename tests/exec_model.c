@@ -34,7 +34,7 @@ static void describe(const struct call *source, uint64_t index, char *text, size
 
 static bool is_too_many(const struct model *m, const struct verdicts *v, bool at_end)
 {
-    double most = m->chain->max_errors, n = (double)v->n_errors;
+    double most = m->chain->max_errors, n = (double)v->n_bad;
     if (most >= 1 || most == 0)
         return n > most;
     return (at_end || v->n_rows >= 100) && n > most * (double)v->n_rows;
@@ -47,6 +47,7 @@ bool model_judge(struct model *m, struct verdicts *v, const struct row *row, con
     v->n_rows++;
     if (!row->fault)
         return true;
+    v->n_bad++;
     if (v->n_errors++ % 64 == 0)
         v->error = realloc(v->error, sizeof *v->error * (v->n_errors + 64));
     if (!v->error)
@@ -59,10 +60,22 @@ bool model_judge(struct model *m, struct verdicts *v, const struct row *row, con
     if (!is_fatal && is_too_many(m, v, false)) {
         is_fatal = true;
         *text = model_text(m, "too many bad elements (%llu), the last: %s",
-                           (unsigned long long)v->n_errors, *text);
+                           (unsigned long long)v->n_bad, *text);
     }
     v->error[v->n_errors - 1] = *text;
     return !is_fatal;
+}
+
+void model_begin_pass(struct verdicts *v) { v->n_rows = v->n_bad = 0; }
+
+/* NULL if not too large a fraction of the pass was bad. */
+const char *model_end_pass(struct model *m, const struct verdicts *v)
+{
+    if (!v->n_bad || !is_too_many(m, v, true))
+        return NULL;
+    return model_text(m, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
+                      (unsigned long long)v->n_bad, (unsigned long long)v->n_rows,
+                      m->chain->max_errors);
 }
 
 /* A row to stand in for a bad one, NULL for none. */
@@ -203,6 +216,7 @@ static void deliver_pass(struct model *m, const struct call *c, uint64_t path, s
     struct rows all = model_pass(m, c, path, is_open ? ENDLESS_ROWS : INT32_MAX);
     struct row *held = model_take(m, sizeof *held * (size_t)size);
     int n = 0;
+    model_begin_pass(&m->out->last);
     for (int64_t i = 0; i < all.n && !m->has_ended && !is_closed(gate); i++) {
         const struct row *row = &all.row[i];
         const char *text = NULL;
@@ -231,8 +245,13 @@ static void deliver_pass(struct model *m, const struct call *c, uint64_t path, s
         m->out->is_open = true;
     else if (all.has_broken)
         end_run(m, all.code, all.broken);
-    else if (n && !(m->batch && m->batch->flag) && passes(m, gate))
-        deliver(m, c, held, n);
+    else {
+        if (n && !(m->batch && m->batch->flag) && passes(m, gate))
+            deliver(m, c, held, n);
+        const char *text = is_closed(gate) ? NULL : model_end_pass(m, &m->out->last);
+        if (text)
+            end_run(m, STK_DATA, text);
+    }
 }
 
 /* Prefetch, repeat and gates above the final batch. */
@@ -259,14 +278,6 @@ static void run_trunk(struct model *m, const struct call *c, uint64_t path, stru
 
 static void end_epoch(struct model *m)
 {
-    const struct verdicts *both[] = { &m->out->inner, &m->out->last };
-    for (int i = 0; i < 2 && !m->has_ended; i++)
-        if (both[i]->n_errors && is_too_many(m, both[i], true))
-            end_run(
-                m, STK_DATA,
-                model_text(m, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
-                           (unsigned long long)both[i]->n_errors,
-                           (unsigned long long)both[i]->n_rows, m->chain->max_errors));
     m->epoch++;
     m->n_batches = m->n_rows = 0;
     if (!m->has_ended && m->epoch == (uint64_t)m->chain->epochs)

@@ -15,7 +15,8 @@ struct event {
 
 /* Rows judged in one place, and the messages of the bad ones. */
 struct verdicts {
-    uint64_t n_rows, n_errors;
+    uint64_t n_rows, n_bad; /* of the pass */
+    uint64_t n_errors;
     const char **error;
 };
 

@@ -407,6 +407,8 @@ static struct rows batch_pass(struct model *m, const struct call *c, uint64_t pa
     struct rows out = ended_as(&in);
     struct row *held = model_take(m, sizeof *held * (size_t)c->a);
     int n = 0;
+    if (c == m->judge)
+        model_begin_pass(&m->out->inner);
     for (int64_t i = 0; i < in.n; i++) {
         const struct row *row = &in.row[i];
         const char *text;
@@ -428,6 +430,14 @@ static struct rows batch_pass(struct model *m, const struct call *c, uint64_t pa
     }
     if (n && in.is_all && !in.has_broken && !c->flag)
         emit_batch(m, c, held, n, &out);
+    const char *text = NULL;
+    if (c == m->judge && in.is_all && !in.has_broken)
+        text = model_end_pass(m, &m->out->inner);
+    if (text) {
+        out.has_broken = true;
+        out.code = STK_DATA;
+        out.broken = text;
+    }
     return out;
 }
 

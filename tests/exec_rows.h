@@ -59,3 +59,5 @@ struct rows model_pass(struct model *m, const struct call *c, uint64_t path, int
 
 /* Counts a row; false if it is bad and ends the run. *text: why. */
 bool model_judge(struct model *m, struct verdicts *v, const struct row *row, const char **text);
+void model_begin_pass(struct verdicts *v);
+const char *model_end_pass(struct model *m, const struct verdicts *v);

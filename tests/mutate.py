@@ -138,7 +138,7 @@ MUTANTS = [
         "x->position.batch = x->position.rows = 0;",
         "x->position.batch = 0;",
     ),
-    Mutant("an epoch is not judged", BATCHER, "stk__judge_epoch(&x->judge, &err);", ""),
+    Mutant("an epoch is not judged", BATCHER, "stk__judge_pass(&x->judge, &err);", ""),
     # gates
     Mutant(
         "a gate that is done tells nobody",
@@ -207,7 +207,7 @@ MUTANTS = [
     Mutant(
         "a pass is closed for inputs that ended it",
         PASSES,
-        "s->plan->n_inputs == 1 || s->seen_level[i] > depth",
+        "!is_join || s->seen_level[i] > depth",
         "true",
     ),
     Mutant(

@@ -12,7 +12,7 @@ import shlex
 import pytest
 from model import model
 from model.expression import round_float32
-from model.random_chain import WORKERS, Maker, write_files
+from model.random_chain import WORKERS, Maker, Options, write_files
 
 N_CHAINS = int(os.environ.get("STOKER_CHAINS", "300"))
 
@@ -57,9 +57,8 @@ def difference(expected, got):
     return None
 
 
-@pytest.mark.parametrize("number", range(N_CHAINS))
-def test_chain(stoker, folder, number):
-    text, options = Maker(number, folder).make()
+def check(stoker, text, options):
+    """Runs a chain with every number of workers and compares with the model."""
     truth = model.run(text, **vars(options))
     outputs = {}
     for workers in WORKERS:
@@ -76,3 +75,18 @@ def test_chain(stoker, folder, number):
             assert done.stderr.strip(), again
         outputs[workers] = done.stdout, done.stderr
     assert len(set(outputs.values())) == 1, f"{again}\ndiffers by number of workers"
+
+
+@pytest.mark.parametrize("number", range(N_CHAINS))
+def test_chain(stoker, folder, number):
+    check(stoker, *Maker(number, folder).make())
+
+
+@pytest.mark.parametrize("text", [
+    "zip(range(4).filter('x > 1')).batch(2)",  # a join of one input
+    "concatenate(range(4).filter('x > 1')).take(1).repeat(2)",
+    "range(40).map('y = 10 // (x % 5)').batch(2).shuffle(3).take(2).repeat(3)",  # judged, then cut
+])
+def test_rare_chain(stoker, text):
+    for on_error, max_errors in [("fail", None), ("skip", 2), ("skip", 0.05)]:
+        check(stoker, text, Options(seed=7, epochs=3, on_error=on_error, max_errors=max_errors))

@@ -336,10 +336,10 @@ def test_replace_gives_up_when_every_row_is_bad():
     assert out.delivered == [] and out.error is not None
 
 
-def test_max_errors_counts_over_epochs():
-    assert run(BAD_AT_3, on_error="skip", max_errors=1, epochs=1).error is None
-    out = run(BAD_AT_3, on_error="skip", max_errors=1, epochs=2)
-    assert out.error is not None and len(out.delivered) == 7 + 3
+def test_max_errors_counts_in_each_epoch():
+    assert run(BAD_AT_3, on_error="skip", max_errors=1, epochs=2).error is None
+    out = run(BAD_AT_3, on_error="skip", max_errors=0, epochs=2)
+    assert out.error is not None and len(out.delivered) == 3
 
 
 def test_max_errors_as_a_fraction():

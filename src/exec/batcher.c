@@ -100,7 +100,8 @@ void stk__drop_ticket(struct stk__exec *x, const struct stk__ticket *t)
         release_emptied(x, t);
 }
 
-/* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch. */
+/* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch and the count
+ * of bad rows. */
 static void judge_end(struct stk__exec *x, struct stk__ticket *t)
 {
     struct stk_error err = { .code = STK_END };
@@ -114,14 +115,19 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
         deliver_current(x);
     x->fill = 0;
     release_emptied(x, t);
+    if (x->closed_level < 0)
+        stk__judge_pass(&x->judge, &err);
+    stk__judge_begin(&x->judge);
     bool is_epoch = t->level == 0, is_empty = !x->n_yielded[t->level];
     if (is_empty)
         stk__end_empty(x, stk__last_stage(x), t->level);
     stk__gates_end_pass(x, t->level);
     stk__retire(x, stk__last_stage(x));
-    if (!is_epoch)
+    if (!is_epoch) {
+        if (err.code != STK_END)
+            stk__end_run(x, &err);
         return;
-    stk__judge_epoch(&x->judge, &err);
+    }
     x->judge.epoch = ++x->position.epoch;
     x->position.batch = x->position.rows = 0;
     x->stats.epochs++;

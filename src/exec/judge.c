@@ -20,7 +20,7 @@ static void describe(const struct stk__judge *judge, const struct stk_fault *fau
 static bool is_too_many(const struct stk__judge *judge, bool at_end)
 {
     const uint64_t enough = 100; /* a fraction means something only once some rows were seen */
-    double most = judge->plan->options.max_errors, n = (double)judge->n_errors;
+    double most = judge->plan->options.max_errors, n = (double)judge->n_bad;
     if (most >= 1 || most == 0)
         return n > most;
     return (at_end || judge->n_rows >= enough) && n > most * (double)judge->n_rows;
@@ -34,6 +34,7 @@ struct stk_error *stk__judge_last(struct stk__judge *judge)
 bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address)
 {
     judge->n_rows++;
+    judge->n_bad++;
     judge->n_errors++;
     struct stk_error *err = stk__judge_last(judge);
     describe(judge, fault, address, err);
@@ -42,16 +43,18 @@ bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, str
         return false;
     if (!is_too_many(judge, false))
         return true;
-    stk__error_prefix(err, "too many bad elements (%llu), the last: ", (unsigned long long)judge->n_errors);
+    stk__error_prefix(err, "too many bad elements (%llu), the last: ", (unsigned long long)judge->n_bad);
     return false;
 }
 
-bool stk__judge_epoch(struct stk__judge *judge, struct stk_error *err)
+void stk__judge_begin(struct stk__judge *judge) { judge->n_rows = judge->n_bad = 0; }
+
+bool stk__judge_pass(const struct stk__judge *judge, struct stk_error *err)
 {
-    if (!judge->n_errors || !is_too_many(judge, true))
+    if (!judge->n_bad || !is_too_many(judge, true))
         return true;
     stk_fail(err, STK_DATA, "too many bad elements: %llu of %llu, more than max_errors=%g allows",
-             (unsigned long long)judge->n_errors, (unsigned long long)judge->n_rows,
+             (unsigned long long)judge->n_bad, (unsigned long long)judge->n_rows,
              judge->plan->options.max_errors);
     return false;
 }

@@ -8,8 +8,9 @@ enum { STK__KEPT_ERRORS = 64 };
 
 struct stk__judge {
     const struct stk__plan *plan;
-    uint64_t n_rows, n_errors; /* rows seen, bad ones among them */
-    uint64_t epoch;            /* for messages; kept by the owner */
+    uint64_t n_rows, n_bad;  /* rows seen in this pass, bad ones among them */
+    uint64_t n_errors;       /* bad ones in all passes */
+    uint64_t epoch;          /* for messages; kept by the owner */
     struct stk_error kept[STK__KEPT_ERRORS];
 };
 
@@ -18,8 +19,11 @@ struct stk__judge {
  * silently would make the data depend on the machine. The row is counted. */
 bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address);
 
-/* Judges the end of an epoch: false and a message if too large a fraction was bad. */
-bool stk__judge_epoch(struct stk__judge *judge, struct stk_error *err);
+/* Judges the end of a pass: false and a message if too large a fraction was bad. */
+bool stk__judge_pass(const struct stk__judge *judge, struct stk_error *err);
+
+/* The next pass is judged by itself: how far a pass went that nobody needed to its end would count otherwise. */
+void stk__judge_begin(struct stk__judge *judge);
 
 /* The message of the last bad row. */
 struct stk_error *stk__judge_last(struct stk__judge *judge);

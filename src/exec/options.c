@@ -30,7 +30,7 @@ static const struct stk_param rows[] = {
                    "what a bad element does: fail ends the run, skip leaves it out, replace takes another one "
                    "in its place (indexed chains)"),
     STK_REAL_ROW(stk__options, max_errors, DBL_MAX, 0, DBL_MAX, 0,
-                 "how many bad elements skip and replace accept: a count, or below 1 a fraction"),
+                 "how many bad elements of one epoch skip and replace accept: a count, or below 1 a fraction"),
     STK_INT_ROW(stk__options, rank, 0, 0, INT64_MAX, 0, "which part shard() means"),
     STK_INT_ROW(stk__options, world, 1, 1, INT64_MAX, 0, "how many parts shard() means"),
     STK_ROWS_END

@@ -355,14 +355,14 @@ static void end_source_pass(struct stk__stage *s, const struct stk__work *w)
 }
 
 /* A judge's verdict at the end of a pass; true if it breaks the stream. */
-static bool has_verdict(struct stk__stage *s, const struct stk__ticket *t)
+static bool has_verdict(struct stk__stage *s)
 {
     struct stk__judge *judge = stk__batching_judge(s->run);
     if (stk__batching_is_broken(s->run)) {
         s->broken = *stk__judge_last(judge);
         return true;
     }
-    return t->level == 0 && !stk__judge_epoch(judge, &s->broken);
+    return !stk__judge_pass(judge, &s->broken);
 }
 
 /* All that belongs before the mark at the input's head was handed on. */
@@ -381,13 +381,16 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         stk__retire(x, input_of(x, s, 0));
         return;
     }
-    if (s->plan->is_judge && !s->has_told && has_verdict(s, t)) {
+    if (s->plan->is_judge && !s->has_told && has_verdict(s)) {
         s->has_told = true;
         publish_break(s); /* the end comes in the next step */
         return;
     }
-    if (s->plan->is_judge && t->level == 0)
-        stk__batching_judge(s->run)->epoch++;
+    if (s->plan->is_judge) {
+        struct stk__judge *judge = stk__batching_judge(s->run);
+        judge->epoch += t->level == 0;
+        stk__judge_begin(judge);
+    }
     publish_end(s, t->level < s->plan->depth ? t->level : s->plan->depth);
     stk__retire(x, input_of(x, s, 0));
 }

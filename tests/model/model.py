@@ -350,8 +350,9 @@ def op_batch(node, path, batch_size, drop_remainder=False):
     batch op of the chain judges its rows; an earlier one passes a bad row on in its place."""
     held = []
     source = rows(node.inputs[0], path)
-    if node is node.run.judge_node:
-        source = node.run.judge.good_rows(node.inputs[0], path)
+    judge = node.run.new_judge() if node is node.run.judge_node else None
+    if judge:
+        source = judge.good_rows(node.inputs[0], path)
     try:
         for row in source:
             if row.bad:
@@ -367,6 +368,8 @@ def op_batch(node, path, batch_size, drop_remainder=False):
         return
     if held and not drop_remainder:
         yield stack(held)
+    if judge and judge.is_fraction_exceeded():
+        node.run.failure = judge.fraction_failure()
 
 
 def stack(held):
@@ -389,9 +392,9 @@ OPS = {name[3:]: function for name, function in list(globals().items()) if name.
 class Judge:
     """Decides about bad rows, in order: fail ends the run, skip drops the row, replace redraws it.
 
-    max_errors: an integer n lets n errors pass and fails at the next. A fraction f fails at a bad
-    row once 100 rows were judged, or at the end of an epoch, if more than f of all rows so far were
-    bad.
+    Each pass of the batch that judges has a judge of its own. max_errors: an integer n lets n errors
+    pass and fails at the next. A fraction f fails at a bad row once 100 rows were judged, or at the
+    end of the pass, if more than f of its rows so far were bad.
     """
 
     on_error: str = "fail"
@@ -418,12 +421,14 @@ class Judge:
             raise Failure(row.bad)
         if isinstance(limit, int) and self.n_errors > limit:
             raise Failure(row.bad)
-        if isinstance(limit, float) and self.n_judged >= MIN_JUDGED:
-            self.check_fraction()
+        if self.n_judged >= MIN_JUDGED and self.is_fraction_exceeded():
+            raise self.fraction_failure()
 
-    def check_fraction(self):
-        if isinstance(self.max_errors, float) and self.n_errors > self.max_errors * self.n_judged:
-            raise Failure(f"{self.n_errors} of {self.n_judged} rows are bad")
+    def is_fraction_exceeded(self):
+        return isinstance(self.max_errors, float) and self.n_errors > self.max_errors * self.n_judged
+
+    def fraction_failure(self):
+        return Failure(f"{self.n_errors} of {self.n_judged} rows are bad")
 
     def redraw(self, bad, everything):
         """Another row of the same pass, chosen by the bad row's key: up to 16 tries."""
@@ -444,11 +449,15 @@ class Run:
     epochs: int = 1
     rank: int = 0
     world: int = 1
-    judge: Judge = dataclasses.field(default_factory=Judge)
+    on_error: str = "fail"
+    max_errors: float = None
     judge_node: Node = None
     failure: Exception = None
     delivered: list = dataclasses.field(default_factory=list)
     error: str = None
+
+    def new_judge(self):
+        return Judge(self.on_error, self.max_errors)
 
     def go(self):
         top = build(language.parse(self.text), self)
@@ -462,7 +471,7 @@ class Run:
 
     def one_epoch(self, top, epoch):
         path = mix(0, epoch)
-        judge = Judge(self.judge.on_error, self.judge.max_errors) if self.judge_node else self.judge
+        judge = self.new_judge()
         elements = rows(top, path) if top is self.judge_node else judge.good_rows(top, path)
         for ordinal, element in enumerate(elements):
             fields = {name: value.data for name, value in element.fields.items()}
@@ -477,7 +486,8 @@ class Run:
             )
         if self.failure:
             raise self.failure
-        self.judge.check_fraction()
+        if not self.judge_node and judge.is_fraction_exceeded():
+            raise judge.fraction_failure()
 
 
 def last_batch(node):
@@ -488,4 +498,4 @@ def last_batch(node):
 
 
 def run(text, on_error="fail", max_errors=None, **options):
-    return Run(text, judge=Judge(on_error, max_errors), **options).go()
+    return Run(text, on_error=on_error, max_errors=max_errors, **options).go()
