@@ -58,7 +58,7 @@ static void test_then(void **state)
     struct stk_dataset *base = make_dataset("range(10)"), *more = NULL;
     struct stk_error err;
     (void)state;
-    assert_int_equal(stk_dataset_then(base, "map('x * 2').batch(4)", &more, &err), STK_OK);
+    assert_int_equal(stk_dataset_then(base, "map('x * 2').batch(4)", NULL, &more, &err), STK_OK);
     assert_int_equal(stk_dataset_count(base), 10); /* unchanged */
     assert_int_equal(stk_dataset_count(more), 3);
     char *text = stk_dataset_text(more, false);
@@ -66,12 +66,12 @@ static void test_then(void **state)
     stk_text_free(text);
     stk_dataset_unref(more);
     const char *calls = "batch(4).shufle()";
-    assert_int_equal(stk_dataset_then(base, calls, &more, &err), STK_NAME);
+    assert_int_equal(stk_dataset_then(base, calls, NULL, &more, &err), STK_NAME);
     assert_int_equal(err.at, strlen("batch(4).")); /* the place is in the calls */
     assert_int_equal(err.len, strlen("shufle"));
     assert_non_null(strstr(err.text, "shuffle"));
-    assert_int_equal(stk_dataset_then(base, "", &more, &err), STK_SYNTAX);
-    assert_int_equal(stk_dataset_then(base, "batch(", &more, NULL), STK_SYNTAX);
+    assert_int_equal(stk_dataset_then(base, "", NULL, &more, &err), STK_SYNTAX);
+    assert_int_equal(stk_dataset_then(base, "batch(", NULL, &more, NULL), STK_SYNTAX);
     stk_dataset_unref(base);
 }
 

@@ -304,7 +304,7 @@ static void test_array_is_kept_while_used(void **state)
     stk_objects_free(objects);
     assert_int_equal(n_released, 1); /* b, which is in no chain */
     struct stk_error err;
-    assert_int_equal(stk_dataset_then(data, "take(1)", &more, &err), STK_OK);
+    assert_int_equal(stk_dataset_then(data, "take(1)", NULL, &more, &err), STK_OK);
     char *text = stk_dataset_text(more, false);
     assert_string_equal(text, "values({x: @a, y: @a}).batch(2).take(1)");
     stk_text_free(text);

@@ -250,7 +250,7 @@ static void test_status_texts(void **state)
     assert_string_equal(stk_status_text(STK_OK), "ok");
     assert_string_equal(stk_status_text(STK_STATE), "wrong state");
     assert_string_equal(stk_status_text(-1), "unknown status");
-    assert_string_equal(stk_status_text(STK_STATE + 1), "unknown status");
+    assert_string_equal(stk_status_text(STK_AGAIN + 1), "unknown status");
 }
 
 /* ---- processor ---- */

@@ -261,7 +261,7 @@ static int consume(struct run *r)
                 return STK_OK;
             stk__exec_cancel(r->exec);
         }
-        int code = stk__exec_next(r->exec, &batch, &err);
+        int code = stk__exec_next(r->exec, -1, &batch, &err);
         if (code == STK_CANCELLED && (r->may_be_cancelled || i == r->stop_at))
             return code;
         if (i == r->want->n_events)
@@ -295,7 +295,7 @@ static void check_run(const struct chain *chain, struct stk_dataset *graph,
     if (r.may_be_cancelled)
         pthread_join(canceller, NULL);
     else if (code != STK_OK && code != STK_CANCELLED) {
-        if (stk__exec_next(r.exec, &batch, &err) != code)
+        if (stk__exec_next(r.exec, -1, &batch, &err) != code)
             fail("another answer after the end");
         if (!want->ends_late)
             check_errors(r.exec, want, code == STK_END);
@@ -328,7 +328,7 @@ static void check_chain(uint64_t seed, unsigned patience, struct totals *totals)
     current_seed = seed;
     current_event = 0;
     alarm(patience);
-    if (stk__graph_new(chain.text, NULL, &graph, &err))
+    if (stk__graph_new(chain.text, NULL, NULL, &graph, &err))
         fail(err.text);
     model_run(&chain, &want);
     for (size_t i = 0; i < sizeof workers / sizeof *workers; i++) {

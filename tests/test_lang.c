@@ -82,7 +82,7 @@ static void test_values(void **state)
     assert_int_equal(v->item[1]->kind, STK__WORD);
     assert_int_equal(v->item[4]->key[1]->kind, STK__STRING);
     assert_int_equal(v->item[5]->kind, STK__OBJECT);
-    assert_ptr_equal(v->item[5]->object.array, stk__objects_find(objects, "pixels"));
+    assert_ptr_equal(v->item[5]->object.bound, stk__objects_find(objects, "pixels"));
     assert_string_equal(print(v, NULL, STK__SHORT),
                         "[1, word, 'text', [], {a: 1, 'b c': {}}, @pixels]");
 }

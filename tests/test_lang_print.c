@@ -415,12 +415,12 @@ static void test_objects(void **state)
     array.dtype = STK_N_DTYPES;
     assert_int_equal(stk_objects_add_array(table, "c", &array, &err), STK_TYPE);
     assert_int_equal(released, 0);
-    const struct stk_array *kept = stk__objects_find(table, "a");
-    stk__array_ref(kept);
+    const struct stk__object *kept = stk__objects_find(table, "a");
+    stk__object_ref(kept);
     stk_objects_free(table);
     assert_int_equal(released, 1);
-    assert_int_equal(kept->shape[0], 4);
-    stk__array_unref(kept);
+    assert_int_equal(kept->array.shape[0], 4);
+    stk__object_unref(kept);
     assert_int_equal(released, 2);
     stk_objects_free(NULL);
 }

@@ -9,6 +9,7 @@
 #include "file_tree.h"
 #include "lang/rows.h"
 #include "op/registry.h"
+#include "row_stream.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -17,6 +18,9 @@ struct trial {
     const char *op, *before, *after;
     const char *arg[3]; /* "name=value" for every required parameter */
 };
+
+static struct row_stream rows = { .n = 5, .bad = -1 };
+static struct stk_objects *objects; /* @rows */
 
 #define PICTURES "files('train/*/*.jpg').decode()."
 static const struct trial trials[] = {
@@ -28,6 +32,7 @@ static const struct trial trials[] = {
     { "files", "", ".batch(2)", { "pattern='train/*/*.jpg'" } },
     { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
     { "flip", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "generator", "", ".select('number').batch(2)", { "stream=@rows" } },
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
@@ -151,7 +156,7 @@ static int print_both(const char *text, struct text_pair *out, struct stk_error 
     struct stk_arena arena;
     *out = (struct text_pair){ 0 };
     stk__arena_init(&arena, 1 << 14);
-    int rc = stk__parse(text, NULL, &arena, &value, err);
+    int rc = stk__parse(text, objects, &arena, &value, err);
     if (!rc)
         rc = stk__print_value(value, ns, STK__SHORT, &out->brief, err);
     if (!rc)
@@ -363,7 +368,7 @@ static void check_example(const struct stk_decl *decl, const char *line)
         fail_msg("%s: an example does not parse and bind: %s", decl->name, line);
     if (!strstr(line, decl->name))
         fail_msg("%s: an example does not show it: %s", decl->name, line);
-    int rc = stk_dataset_new(line, NULL, &data, &err);
+    int rc = stk_dataset_new(line, objects, &data, &err);
     if (rc && rc != STK_IO) /* the files it names need not exist */
         fail_msg("%s: an example does not work: %s\n%s", decl->name, line, err.text);
     if (!rc)
@@ -419,7 +424,7 @@ static int run_chain(const char *text, int64_t *n_elements, struct stk_error *er
     struct stk_dataset *data = NULL;
     memset(err, 0, sizeof *err);
     *n_elements = 0;
-    int rc = stk_dataset_new(text, NULL, &data, err);
+    int rc = stk_dataset_new(text, objects, &data, err);
     if (rc)
         return rc;
     rc = read_some(data, n_elements, err);
@@ -483,7 +488,14 @@ static int set_up(void **state)
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");
-    return 0;
+    objects = row_objects(&rows);
+    return objects ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    stk_objects_free(objects);
+    return leave(state);
 }
 
 int main(void)
@@ -496,5 +508,5 @@ int main(void)
         cmocka_unit_test(test_every_op_runs_at_its_defaults),
         cmocka_unit_test(test_every_op_runs_at_its_bounds),
     };
-    return cmocka_run_group_tests(tests, set_up, leave);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -22,6 +22,10 @@
 
 #include <stoker/stoker.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { STK_OP_ABI = 1, STK_MAX_FIELDS = 32, STK_MAX_INPUTS = 16 };
 
 /* ---- parameters ---- */
@@ -350,6 +354,7 @@ enum stk_op_flags {
     STK_OP_MULTI = 1 << 8,    /* more inputs than one: ALL at the same position (zip) or one after the other */
     STK_OP_ADDRESSES = 1 << 9, /* serial, and works on addresses alone: keeps an indexed input addressed */
     STK_OP_SHUFFLES = 1 << 10, /* another order in every pass */
+    STK_OP_BLOCKS = 1 << 12,   /* a source that may wait for something else than storage */
     STK_OP_STABLE = 1 << 11,   /* needs an input whose order is always the same: split */
 };
 
@@ -386,4 +391,7 @@ struct stk_op {
     struct stk_source_table source;
 };
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -53,7 +53,8 @@ extern "C" {
     X(MEMORY, "out of memory")                                                                     \
     X(BUDGET, "memory budget too small")                                                           \
     X(CANCELLED, "cancelled")                                                                      \
-    X(STATE, "wrong state")
+    X(STATE, "wrong state")                                                                        \
+    X(AGAIN, "not ready yet")
 
 enum stk_status {
 #define STK_STATUS_ENUM(name, text) STK_##name,
@@ -140,14 +141,14 @@ STK_API void stk_text_free(char *text);
 
 /* ---- options ---- */
 
-/* Run options, as name and text: workers, window, io_depth, memory, seed, epochs, on_error, max_errors,
- * rank, world. docs/options.md is generated from the same list. Returns new. */
+/* Run options, as name and text: workers, window, io_depth, memory, seed, epoch, epochs, on_error,
+ * max_errors, rank, world. docs/options.md is generated from the same list. Returns new. */
 STK_API struct stk_options *stk_options_new(void);
 STK_API int stk_options_set(struct stk_options *options, const char *name, const char *value,
                             struct stk_error *err);
 STK_API void stk_options_free(struct stk_options *options);
 
-/* ---- objects without text: arrays and callables that a chain names as @name ---- */
+/* ---- objects without text: arrays and streams that a chain names as @name ---- */
 
 STK_API struct stk_objects *stk_objects_new(void);
 
@@ -159,9 +160,36 @@ struct stk_array {
     int64_t shape[STK_MAX_RANK];
     void (*release)(void *context);
     void *context;
+    int kind;              /* STK_FIXED, or STK_BYTES (of uint8) and STK_RAGGED, which have splits: element i */
+    const int64_t *splits; /* is values splits[i] up to splits[i + 1], and shape[1], … is that of one value */
 };
 STK_API int stk_objects_add_array(struct stk_objects *objects, const char *name,
                                   const struct stk_array *array, struct stk_error *err);
+
+/* One field of one element. Shape counts for fields whose dimensions differ between elements: all of
+ * them for a shaped field, the length first for a ragged one. */
+struct stk_cell {
+    const void *data;
+    size_t bytes;
+    int64_t shape[STK_MAX_RANK];
+};
+
+/* Elements that the caller makes, one after the other: the chain generator(@name) reads them. Every pass
+ * over the data is one open … close. Calls come from worker threads, one at a time within a pass; passes
+ * of two iterators may overlap. */
+struct stk_stream {
+    int n_fields;
+    const struct stk_field_info *field; /* copied, names too */
+    int (*open)(void *context, void **pass, struct stk_error *err);
+    /* Fills in one cell per field, valid until the next call. STK_OK; STK_END; or another code and a
+     * message, which breaks the stream and so ends the run. */
+    int (*next)(void *pass, struct stk_cell *cell, struct stk_error *err);
+    void (*close)(void *pass);
+    void (*release)(void *context); /* when nobody can call any more; may be NULL */
+    void *context;
+};
+STK_API int stk_objects_add_stream(struct stk_objects *objects, const char *name,
+                                   const struct stk_stream *stream, struct stk_error *err);
 STK_API void stk_objects_free(struct stk_objects *objects);
 
 /* ---- datasets ---- */
@@ -173,9 +201,12 @@ STK_API int stk_dataset_new(const char *text, const struct stk_objects *objects,
 STK_API struct stk_dataset *stk_dataset_ref(struct stk_dataset *dataset);
 STK_API void stk_dataset_unref(struct stk_dataset *dataset);
 
-/* A new dataset with calls appended: stk_dataset_then(d, "shuffle().batch(32)", …). Returns new. */
-STK_API int stk_dataset_then(const struct stk_dataset *dataset, const char *calls,
-                             struct stk_dataset **out, struct stk_error *err);
+/* A new dataset with calls appended: stk_dataset_then(d, "shuffle().batch(32)", NULL, …). It shares what
+ * the first one has opened: files are not looked for again. `objects` are those that the new calls name,
+ * or NULL. Returns new. */
+STK_API int stk_dataset_then(struct stk_dataset *dataset, const char *calls,
+                             const struct stk_objects *objects, struct stk_dataset **out,
+                             struct stk_error *err);
 
 /* The chain as text: short, or canonical (every parameter and op version). Returns new. */
 STK_API char *stk_dataset_text(const struct stk_dataset *dataset, bool canonical);
@@ -198,6 +229,12 @@ STK_API int stk_dataset_field(const struct stk_dataset *dataset, int index,
 STK_API const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char *field,
                                            int64_t value);
 
+/* Element (or batch, if the chain ends in one) number `index` of the options' first epoch, as iterating
+ * would deliver it. For chains whose elements can be made from their positions; others get an error that
+ * says why. Returns new. */
+STK_API int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options,
+                           int64_t index, struct stk_batch **out, struct stk_error *err);
+
 /* How the chain will run with these options (NULL: defaults): a tree for people or JSON. Returns new. */
 STK_API int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options,
                              bool json, char **out, struct stk_error *err);
@@ -211,6 +248,11 @@ STK_API int stk_iterator_new(struct stk_dataset *dataset, const struct stk_optio
 /* The next batch (or element, if the chain has no batch), in order. STK_END after the last one, for ever;
  * an error likewise. Returns new; release it with stk_batch_unref. */
 STK_API int stk_iterator_next(struct stk_iterator *it, struct stk_batch **out,
+                              struct stk_error *err);
+
+/* The same, but gives up with STK_AGAIN when nothing is ready after that many milliseconds: for callers
+ * that must look after something else (signals) while they wait. Negative: waits for ever. */
+STK_API int stk_iterator_poll(struct stk_iterator *it, int64_t milliseconds, struct stk_batch **out,
                               struct stk_error *err);
 
 /* Makes a blocked and every later next return STK_CANCELLED. Any thread. */

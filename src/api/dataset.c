@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "exec/plan.h"
+#include "lang/objects.h"
 #include "pass/pass.h"
 
 #include <stdlib.h>
@@ -36,31 +37,43 @@ void stk_options_free(struct stk_options *options) { free(options); }
 
 /* ---- datasets ---- */
 
-int stk_dataset_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
-                    struct stk_error *err)
+static int new_on(struct stk_dataset *base, const char *text, const struct stk_objects *objects,
+                  struct stk_dataset **out, struct stk_error *err)
 {
-    int rc = stk__graph_new(text, objects, out, err);
+    int rc = stk__graph_new(text, objects, base, out, err);
     if (!rc && (rc = stk__passes_run(*out, err)))
         stk_dataset_unref(*out);
     return rc;
 }
 
-int stk_dataset_then(const struct stk_dataset *dataset, const char *calls, struct stk_dataset **out,
-                     struct stk_error *err)
+int stk_dataset_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
+                    struct stk_error *err)
+{
+    return new_on(NULL, text, objects, out, err);
+}
+
+int stk_dataset_then(struct stk_dataset *dataset, const char *calls, const struct stk_objects *objects,
+                     struct stk_dataset **out, struct stk_error *err)
 {
     struct stk__text text = { 0 };
-    int rc = stk__print_value(dataset->value, stk__ops_namespace(), STK__SHORT, &text, err);
+    struct stk_objects *all = stk_objects_new();
+    int rc = all ? stk__objects_join(all, dataset->objects, err) : stk__out_of_memory(err);
+    if (!rc)
+        rc = stk__objects_join(all, objects, err);
+    if (!rc)
+        rc = stk__print_value(dataset->value, stk__ops_namespace(), STK__SHORT, &text, err);
     if (!rc)
         stk__text_add(&text, ".%s", calls);
     if (!rc && text.failed)
         rc = stk__out_of_memory(err);
     size_t before = text.len - strlen(calls);
     if (!rc) {
-        rc = stk_dataset_new(text.data, dataset->objects, out, err);
+        rc = new_on(dataset, text.data, all, out, err);
         if (rc && err && err->len)
             err->at = err->at >= before ? err->at - (uint32_t)before : 0; /* the place in `calls` */
     }
     stk__text_free(&text);
+    stk_objects_free(all);
     return rc;
 }
 

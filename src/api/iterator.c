@@ -11,15 +11,17 @@ struct stk_iterator {
     struct stk__exec *exec;
 };
 
-int stk_iterator_new(struct stk_dataset *dataset, const struct stk_options *options,
-                     struct stk_iterator **out, struct stk_error *err)
+/* index -1: everything. */
+static int start(struct stk_dataset *dataset, const struct stk__options *options, int64_t index,
+                 struct stk_iterator **out, struct stk_error *err)
 {
-    struct stk__options values = options ? *stk__options_of(options) : stk__options_default();
     struct stk__plan *plan = NULL;
     struct stk_iterator *it = calloc(1, sizeof *it);
     int rc = it ? STK_OK : stk__out_of_memory(err);
     if (!rc)
-        rc = stk__plan_new(dataset, &values, &plan, err);
+        rc = stk__plan_new(dataset, options, &plan, err);
+    if (!rc && index >= 0)
+        rc = stk__plan_narrow(plan, index, err);
     if (!rc)
         rc = stk__exec_new(plan, &it->exec, err);
     if (plan)
@@ -31,9 +33,41 @@ int stk_iterator_new(struct stk_dataset *dataset, const struct stk_options *opti
     return rc;
 }
 
+int stk_iterator_new(struct stk_dataset *dataset, const struct stk_options *options,
+                     struct stk_iterator **out, struct stk_error *err)
+{
+    struct stk__options values = options ? *stk__options_of(options) : stk__options_default();
+    return start(dataset, &values, -1, out, err);
+}
+
+int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options, int64_t index,
+                   struct stk_batch **out, struct stk_error *err)
+{
+    struct stk__options values = options ? *stk__options_of(options) : stk__options_default();
+    struct stk_iterator *it = NULL;
+    values.workers = 0;
+    values.epochs = 1;
+    *out = NULL;
+    if (index < 0)
+        return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0", (long long)index);
+    int rc = start(dataset, &values, index, &it, err);
+    if (!rc)
+        rc = stk_iterator_next(it, out, err);
+    if (rc == STK_END)
+        rc = stk_fail(err, STK_DATA, "element %lld was left out: all its rows are bad", (long long)index);
+    stk_iterator_free(it);
+    return rc;
+}
+
 int stk_iterator_next(struct stk_iterator *it, struct stk_batch **out, struct stk_error *err)
 {
-    return stk__exec_next(it->exec, out, err);
+    return stk__exec_next(it->exec, -1, out, err);
+}
+
+int stk_iterator_poll(struct stk_iterator *it, int64_t milliseconds, struct stk_batch **out,
+                      struct stk_error *err)
+{
+    return stk__exec_next(it->exec, milliseconds, out, err);
 }
 
 void stk_iterator_cancel(struct stk_iterator *it) { stk__exec_cancel(it->exec); }

@@ -131,7 +131,7 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     x->judge.epoch = ++x->position.epoch;
     x->position.batch = x->position.rows = 0;
     x->stats.epochs++;
-    bool is_last = x->position.epoch == (uint64_t)x->plan->options.epochs;
+    bool is_last = x->position.epoch == (uint64_t)stk__options_end_epoch(&x->plan->options);
     bool is_futile = is_empty && x->plan->options.epochs == INT64_MAX; /* for ever, over nothing */
     if (err.code != STK_END || is_last || is_futile)
         stk__end_run(x, &err);

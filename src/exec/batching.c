@@ -26,7 +26,7 @@ int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_pl
     struct batching *b = calloc(1, sizeof *b);
     if (!b)
         return stk__out_of_memory(err);
-    *b = (struct batching){ .node = node, .pool = pool, .judges = stage->is_judge, .judge.plan = plan,
+    *b = (struct batching){ .node = node, .pool = pool, .judges = stage->is_judge, .judge.plan = plan, .judge.epoch = (uint64_t)plan->options.epoch,
                             .drops_remainder = *(const bool *)stk__node_param(node, "drop_remainder") };
     b->held = stk__chunk_new(&node->input[0]->type, (int)*(const int64_t *)stk__node_param(node, "batch_size"),
                              plan->has_keys ? STK__KEYS : 0);

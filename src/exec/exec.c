@@ -129,11 +129,40 @@ static void note_exit(struct stk__pace *pace, uint64_t entered, uint64_t now)
     pace->left_at = now;
 }
 
-static void wait_for_delivery(struct stk__exec *x)
+static void init_clocked(pthread_cond_t *cond)
+{
+    pthread_condattr_t how;
+    pthread_condattr_init(&how);
+    pthread_condattr_setclock(&how, CLOCK_MONOTONIC); /* stk__clock_ns */
+    pthread_cond_init(cond, &how);
+    pthread_condattr_destroy(&how);
+}
+
+static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until)
+{
+    const struct timespec time = { .tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u) };
+    if (until == UINT64_MAX)
+        pthread_cond_wait(cond, lock);
+    else
+        pthread_cond_timedwait(cond, lock, &time);
+}
+
+/* The caller of next wants to be back in time: what may block is the workers' where there are any. */
+static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
+{
+    x->has_declined = false;
+    x->is_consumer_choosing = x->n_workers > 0;
+    bool has_found = pick(x, w);
+    x->is_consumer_choosing = false;
+    return has_found;
+}
+
+/* Until something is in the queue or the clock says `until`; UINT64_MAX: never. */
+static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 {
     struct stk__work w;
-    while (x->queue_len == 0 && !x->is_cancelled) {
-        if (may_work(x) && pick(x, &w)) {
+    while (x->queue_len == 0 && !x->is_cancelled && (until == UINT64_MAX || stk__clock_ns() < until)) {
+        if (may_work(x) && pick_as_consumer(x, &w)) {
             if (!x->pace.is_quick)
                 stk__wake_worker(x);
             perform(x, &x->worker[x->n_workers], &w);
@@ -141,8 +170,10 @@ static void wait_for_delivery(struct stk__exec *x)
         }
         if (x->queue_len || x->is_cancelled)
             break;
+        if (x->has_declined)
+            pthread_cond_signal(&x->work);
         x->is_consumer_waiting = true;
-        pthread_cond_wait(&x->delivered, &x->lock);
+        wait_until(&x->delivered, &x->lock, until);
         x->is_consumer_waiting = false;
     }
 }
@@ -162,7 +193,13 @@ static int end_code(const struct stk__exec *x, struct stk_error *err)
     return x->error.code;
 }
 
-int stk__exec_next(struct stk__exec *x, struct stk_batch **out, struct stk_error *err)
+static uint64_t deadline(uint64_t now, int64_t milliseconds)
+{
+    const int64_t most = INT64_MAX / 4000000;
+    return milliseconds < 0 || milliseconds > most ? UINT64_MAX : now + (uint64_t)milliseconds * 1000000;
+}
+
+int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **out, struct stk_error *err)
 {
     *out = NULL;
     if (!stk__exec_is_ours(x))
@@ -170,10 +207,14 @@ int stk__exec_next(struct stk__exec *x, struct stk_batch **out, struct stk_error
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
     note_entry(&x->pace, entered);
-    wait_for_delivery(x);
+    wait_for_delivery(x, deadline(entered, milliseconds));
     if (x->is_cancelled) {
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_CANCELLED, "cancelled");
+    }
+    if (x->queue_len == 0) {
+        pthread_mutex_unlock(&x->lock);
+        return stk_fail(err, STK_AGAIN, "nothing was ready within %lld ms", (long long)milliseconds);
     }
     struct stk__delivery d = x->queue[x->queue_head];
     if (d.kind != STK__EVENT_BATCH) { /* stays: next answers it for ever */
@@ -225,6 +266,8 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, const struct st
     s->plan = plan;
     s->ring.cap = (uint64_t)x->plan->ring;
     s->over_level = -1;
+    s->counter[0] = (uint64_t)x->plan->options.epoch;
+    s->position = plan->first;
     s->out_account.unit_bytes = plan->unit_bytes;
     s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
     s->ring.slot = calloc(s->ring.cap, sizeof *s->ring.slot);
@@ -277,6 +320,9 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->position.hash = stk__mix(plan->graph->hash, (uint64_t)plan->options.seed);
     x->judge.plan = plan;
+    x->counter[0] = x->judge.epoch = x->position.epoch = (uint64_t)plan->options.epoch;
+    x->position.rows = plan->stage[plan->last].first;
+    x->position.batch = x->position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
     x->queue_cap = plan->window + 4;
     x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
     x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
@@ -317,7 +363,7 @@ int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_err
     pthread_mutex_init(&x->lock, NULL);
     pthread_mutex_init(&x->io_lock, NULL);
     pthread_cond_init(&x->work, NULL);
-    pthread_cond_init(&x->delivered, NULL);
+    init_clocked(&x->delivered);
     pthread_cond_init(&x->io_work, NULL);
     x->plan = stk__plan_ref(plan);
     int rc = init(x, err);

@@ -139,6 +139,7 @@ struct stk__exec {
     struct stk__stage stage[STK__MAX_STAGES];
     int n_stages, n_sleeping, n_running;
     bool is_stopped, is_cancelled, is_consumer_waiting, has_changed;
+    bool is_consumer_choosing, has_declined; /* a step that may block is left to the workers */
     int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
     size_t used_bytes, peak_bytes;
     uint64_t take_pass, taken, take_holes;                     /* the last segment, at its tail */
@@ -300,7 +301,8 @@ struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int 
 bool stk__exec_is_ours(const struct stk__exec *x);
 void stk__wake_worker(struct stk__exec *x);
 int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err);
-int stk__exec_next(struct stk__exec *x, struct stk_batch **batch, struct stk_error *err);
+/* milliseconds < 0: waits for ever. */
+int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **batch, struct stk_error *err);
 void stk__exec_cancel(struct stk__exec *x);
 void stk__exec_free(struct stk__exec *x);
 

@@ -24,6 +24,8 @@ static const struct stk_param rows[] = {
                 "budget in bytes for everything between storage and the consumer; auto: a quarter of what "
                 "is free, at most 2 GiB"),
     STK_INT_ROW(stk__options, seed, 0, 0, INT64_MAX, 0, "key of everything random"),
+    STK_INT_ROW(stk__options, epoch, 0, 0, INT64_MAX / 2, 0,
+                "number of the first epoch: shuffles and random ops differ from epoch to epoch"),
     STK_INT_ROW(stk__options, epochs, 1, 1, INT64_MAX, STK_TAKES_NONE,
                 "passes over the data; none: for ever"),
     STK_CHOICE_ROW(stk__options, on_error, on_error_names, 0, 0,
@@ -117,6 +119,12 @@ static int64_t free_bytes(void)
     if (limit > 0 && used >= 0 && limit - used < bytes)
         bytes = limit - used;
     return bytes;
+}
+
+int64_t stk__options_end_epoch(const struct stk__options *o)
+{
+    int64_t end;
+    return __builtin_add_overflow(o->epoch, o->epochs, &end) ? INT64_MAX : end;
 }
 
 void stk__options_resolve(struct stk__options *o)

@@ -7,7 +7,7 @@
 enum stk__on_error { STK__FAIL, STK__SKIP, STK__REPLACE };
 
 struct stk__options {
-    int64_t workers, window, io_depth, memory, seed, epochs, rank, world; /* STK_AUTO where not set */
+    int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world; /* STK_AUTO where not set */
     int on_error;
     double max_errors; /* below 1: a fraction of the rows; else a count */
 };
@@ -21,6 +21,9 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
 
 /* Every option at its default. */
 struct stk__options stk__options_default(void);
+
+/* The number of the first epoch that is not run; INT64_MAX: there is none. */
+int64_t stk__options_end_epoch(const struct stk__options *options);
 
 /* Replaces auto by what this machine calls for. */
 void stk__options_resolve(struct stk__options *options);

@@ -232,14 +232,20 @@ static int add_gate(struct planner *p, const struct stk__node *node)
     return STK_OK;
 }
 
-/* Names the op that first made a stream of the rows. */
-static int refuse_replace(struct planner *p, const struct stk__node *node)
+/* The op that first made more than positions are needed for: of this class or worse. */
+static const struct stk__node *first_of_class(const struct stk__node *node, enum stk_class class)
 {
     for (int i = 0; i < node->n_inputs;) {
-        bool is_stream = node->input[i]->class == STK_STREAM;
-        node = is_stream ? node->input[i] : node;
-        i = is_stream ? 0 : i + 1;
+        bool is_it = node->input[i]->class >= class;
+        node = is_it ? node->input[i] : node;
+        i = is_it ? 0 : i + 1;
     }
+    return node;
+}
+
+static int refuse_replace(struct planner *p, const struct stk__node *node)
+{
+    node = first_of_class(node, STK_STREAM);
     return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
                         "%s: on_error=replace needs data that can be read at random, and this makes a stream (%s); "
                         "use on_error=skip", node->op->decl.name, node->why);
@@ -425,7 +431,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     stk__options_resolve(&plan->options);
     plan->has_keys = stk__subtree_is_random(graph->root) || plan->options.on_error == STK__REPLACE;
     struct planner p = { .plan = plan, .err = &local, .n_levels = 1,
-                         .level_count = { (uint64_t)plan->options.epochs } };
+                         .level_count = { (uint64_t)stk__options_end_epoch(&plan->options) } };
     int rc = check_rank(&plan->options, &local);
     if (!rc)
         rc = build_trunk(&p);
@@ -443,6 +449,49 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
         return rc;
     }
     *out = plan;
+    return STK_OK;
+}
+
+/* The number of the batch that comes out of the gates as number `index`. */
+static uint64_t behind_gates(const struct stk__plan *plan, int64_t index)
+{
+    uint64_t position = (uint64_t)index, path = 0;
+    for (int i = plan->n_gates; i-- > 0;) {
+        const struct stk__node *node = plan->gate[i].node;
+        const struct stk_order_run run = { .params = node->params, .state = node->state, .n_inputs = 1,
+                                           .in_count = &node->input[0]->count,
+                                           .rank = (int)plan->options.rank,
+                                           .world = (int)plan->options.world };
+        uint8_t input = 0;
+        node->op->order.at(&run, 1, &position, &path, &input);
+    }
+    return position;
+}
+
+static int refuse_narrow(const struct stk__node *rows, struct stk_error *err)
+{
+    if (rows->class == STK_INDEXED)
+        return stk_fail(err, STK_TYPE, "elements cannot be reached by number behind a repeat of batches");
+    const struct stk__node *node = first_of_class(rows, STK_ADDRESSED);
+    return stk__fail_at(err, STK_TYPE, node->at, node->len,
+                        "%s: elements cannot be reached by number from here on: %s", node->op->decl.name,
+                        node->why);
+}
+
+int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err)
+{
+    const struct stk__node *rows_of = plan->batch ? plan->batch->input[0] : plan->graph->root;
+    struct stk__stage_plan *only = &plan->stage[0]; /* positions that are counted through, in one segment */
+    if (rows_of->class != STK_INDEXED || plan->depth)
+        return refuse_narrow(rows_of, err);
+    int64_t n = stk__node_count(plan->graph->root, (int)plan->options.rank, (int)plan->options.world, NULL);
+    if (index < 0 || (n >= 0 && index >= n))
+        return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0 to %lld", (long long)index,
+                        (long long)n - 1);
+    uint64_t rows = (uint64_t)plan->batch_rows;
+    only->first = behind_gates(plan, index) * rows;
+    only->count = only->count - only->first < rows ? only->count : only->first + rows;
+    plan->n_gates = 0;
     return STK_OK;
 }
 

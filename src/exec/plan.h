@@ -33,6 +33,7 @@ struct stk__stage_plan {
     bool is_judge;                /* the last batch of the chain, before other ops: bad rows end here */
     bool is_source;               /* makes rows or positions itself */
     bool takes_positions;         /* segment: positions arrive from its input */
+    uint64_t first;               /* position the first pass begins with: indexed sources */
     uint64_t count;               /* positions of one pass: indexed sources; UINT64_MAX: no end */
     int origin;                   /* sources: number in the addresses of their rows */
     int depth;                    /* repetition levels around it, minus one */
@@ -80,6 +81,9 @@ struct stk__plan {
 
 int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options, struct stk__plan **out,
                   struct stk_error *err);
+
+/* Leaves of a new plan only element or batch number `index`; an error where it cannot be reached alone. */
+int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err);
 struct stk__plan *stk__plan_ref(struct stk__plan *plan);
 void stk__plan_unref(struct stk__plan *plan);
 

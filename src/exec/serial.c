@@ -196,6 +196,10 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     if (s->is_busy || !stk__has_room(&s->ring) || (s->has_told && !stk__is_closed(s)) ||
         (!s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s))))
         return false;
+    if (x->is_consumer_choosing && s->plan->node->op->flags & STK_OP_BLOCKS) {
+        x->has_declined = true;
+        return false;
+    }
     *w = (struct stk__work){ .kind = STK__STEP, .stage = s };
     bool is_ready;
     switch (s->plan->kind) {

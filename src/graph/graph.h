@@ -10,6 +10,9 @@
 struct stk__node {
     const struct stk_op *op;
     void *params, *state;
+    void *opened;        /* what open made; state, unless infer or a scan put another one there */
+    void *scanned;       /* what a scan of all rows made, or NULL */
+    bool is_shared;      /* opened belongs to a graph that this one keeps alive */
     int n_inputs;
     struct stk__node *input[STK_MAX_INPUTS];
     struct stk_type type;
@@ -29,7 +32,8 @@ struct stk__node {
 /* What a dataset is. */
 struct stk_dataset {
     atomic_int refs;
-    struct stk_arena arena; /* holds everything below */
+    struct stk_dataset *base; /* its calls are the first ones here, and what they opened is shared; or NULL */
+    struct stk_arena arena;   /* holds everything below */
     char *text;             /* as given */
     const struct stk_value *value;
     struct stk_objects *objects; /* the arrays the chain names, kept alive; NULL when it names none */
@@ -40,9 +44,10 @@ struct stk_dataset {
     uint64_t hash; /* of the canonical text */
 };
 
-/* Parses, binds, infers and classifies. Returns new. */
-int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
-                   struct stk_error *err);
+/* Parses, binds, infers and classifies. `base`, kept alive if not NULL, is a graph whose text the new one begins
+ * with. Returns new. */
+int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
+                   struct stk_dataset **out, struct stk_error *err);
 void stk__graph_free(struct stk_dataset *graph);
 
 /* The source node that a row of this field comes from, following untouched fields; NULL when computed. */

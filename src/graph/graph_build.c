@@ -180,12 +180,43 @@ static int insert_read(struct builder *b, struct stk__node *node, int field)
     return infer_node(b, read);
 }
 
+/* The node of the base graph that stands for the same call, as it was built; or NULL. */
+static const struct stk__node *known_node(const struct builder *b, const struct stk__node *node)
+{
+    const struct stk_dataset *base = b->graph->base;
+    for (int i = 0; base && i < base->n_nodes; i++) {
+        const struct stk__node *known = base->node[i];
+        if (known->ordinal == node->ordinal && !known->is_inserted)
+            return known->absorbed ? known->absorbed : known;
+    }
+    return NULL;
+}
+
+static int open_node(struct builder *b, struct stk__node *node)
+{
+    const struct stk__node *known = known_node(b, node);
+    int rc = STK_OK;
+    if (known)
+        node->state = known->opened;
+    else if (node->op->open)
+        rc = node->op->open(node->params, &b->graph->arena, &node->state, b->err);
+    node->opened = node->state;
+    node->is_shared = known != NULL;
+    return rc ? fail_node(b, node, rc) : STK_OK;
+}
+
 static int scan_field(struct builder *b, struct stk__node *node)
 {
     const char *field = node->op->scan_field ? node->op->scan_field(node->params) : NULL;
+    const struct stk__node *known = known_node(b, node);
     if (!field)
         return STK_OK;
-    int rc = stk__scan_node(b->graph, node, field, b->err);
+    int rc = STK_OK;
+    if (known)
+        node->state = known->scanned;
+    else
+        rc = stk__scan_node(b->graph, node, field, b->err);
+    node->scanned = node->state;
     return rc ? fail_node(b, node, rc) : STK_OK;
 }
 
@@ -278,10 +309,9 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
         rc = check_receiver(b, node, receiver != NULL);
     if (rc)
         return rc;
-    if (node->op->open && (rc = node->op->open(node->params, &b->graph->arena, &node->state, b->err)))
-        return fail_node(b, node, rc);
     *out = node;
-    return infer_node(b, node);
+    rc = open_node(b, node);
+    return rc ? rc : infer_node(b, node);
 }
 
 static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out)
@@ -296,21 +326,21 @@ static int build_chain(struct builder *b, const struct stk_value *value, struct 
     return STK_OK;
 }
 
-/* The arrays that a value names live as long as the dataset. */
-static int keep_arrays(struct stk_dataset *g, const struct stk_value *value)
+/* The objects that a value names live as long as the dataset. */
+static int keep_objects(struct stk_dataset *g, const struct stk_value *value)
 {
     int rc = STK_OK;
     bool has_items = value->kind == STK__LIST || value->kind == STK__MAP;
     for (int i = 0; has_items && i < value->n_items && !rc; i++)
-        rc = keep_arrays(g, value->item[i]);
+        rc = keep_objects(g, value->item[i]);
     for (int c = 0; value->kind == STK__CHAIN && c < value->n_calls && !rc; c++)
         for (int i = 0; i < value->call[c].n_args && !rc; i++)
-            rc = keep_arrays(g, value->call[c].arg[i].value);
+            rc = keep_objects(g, value->call[c].arg[i].value);
     if (value->kind != STK__OBJECT)
         return rc;
     if (!g->objects && !(g->objects = stk_objects_new()))
         return STK_MEMORY;
-    return stk__objects_keep(g->objects, value->object.array);
+    return stk__objects_keep(g->objects, value->object.bound);
 }
 
 static int hash_text(struct stk_dataset *g, struct stk_error *err)
@@ -325,8 +355,8 @@ static int hash_text(struct stk_dataset *g, struct stk_error *err)
     return rc;
 }
 
-int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset **out,
-                   struct stk_error *err)
+int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
+                   struct stk_dataset **out, struct stk_error *err)
 {
     struct stk_dataset *g = calloc(1, sizeof *g);
     struct stk_error unseen;
@@ -334,6 +364,7 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
     if (!g)
         return stk__out_of_memory(err);
     atomic_init(&g->refs, 1);
+    g->base = base ? stk_dataset_ref(base) : NULL;
     stk__arena_init(&g->arena, 1 << 14);
     struct builder b = { g, err };
     int rc = STK_OK;
@@ -341,7 +372,7 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
         rc = stk__out_of_memory(err);
     if (!rc)
         rc = stk__parse(g->text, objects, &g->arena, &g->value, err);
-    if (!rc && keep_arrays(g, g->value))
+    if (!rc && keep_objects(g, g->value))
         rc = stk__out_of_memory(err);
     if (!rc && g->value->kind != STK__CHAIN)
         rc = stk__fail_at(err, STK_TYPE, g->value->at, g->value->len, "a chain of calls is wanted here");
@@ -359,11 +390,12 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
 void stk__graph_free(struct stk_dataset *g)
 {
     for (int i = g->n_nodes; i-- > 0;)
-        if (g->node[i]->op->close && g->node[i]->state)
+        if (g->node[i]->op->close && g->node[i]->state && !g->node[i]->is_shared)
             g->node[i]->op->close(g->node[i]->state);
     free(g->node);
     stk_objects_free(g->objects);
     stk__arena_free(&g->arena);
+    stk_dataset_unref(g->base);
     free(g);
 }
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* objects.c: the table behind @name. Entries are counted, so a dataset may outlive its table. */
+#define _GNU_SOURCE
 #include "lang/objects.h"
 
 #include "base/error.h"
 #include "lang/lexer.h"
+
+#include <stoker/op.h>
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct entry {
-    struct stk_array array; /* first: an array of a table is its entry */
-    atomic_int refs;        /* pairs with itself: acq_rel on the last unref */
+    struct stk__object object; /* first: an object of a table is its entry */
+    atomic_int refs;           /* pairs with itself: acq_rel on the last unref */
+    struct stk_field_info *field;
     char name[];
 };
 
@@ -25,19 +29,33 @@ struct stk_objects *stk_objects_new(void)
     return calloc(1, sizeof(struct stk_objects));
 }
 
-void stk__array_ref(const struct stk_array *array)
+static struct entry *entry_of(const struct stk__object *object)
 {
-    atomic_fetch_add_explicit(&((struct entry *)(void *)(uintptr_t)array)->refs, 1,
-                              memory_order_relaxed);
+    return (struct entry *)(void *)(uintptr_t)object;
 }
 
-void stk__array_unref(const struct stk_array *array)
+void stk__object_ref(const struct stk__object *object)
 {
-    struct entry *entry = (struct entry *)(void *)(uintptr_t)array;
-    if (!array || atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) > 1)
+    atomic_fetch_add_explicit(&entry_of(object)->refs, 1, memory_order_relaxed);
+}
+
+static void free_fields(struct entry *entry)
+{
+    for (int f = 0; entry->field && f < entry->object.stream.n_fields; f++)
+        free((char *)(uintptr_t)entry->field[f].name);
+    free(entry->field);
+}
+
+void stk__object_unref(const struct stk__object *object)
+{
+    struct entry *entry = entry_of(object);
+    if (!object || atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) > 1)
         return;
-    if (array->release)
-        array->release(array->context);
+    if (object->kind == STK__ARRAY && object->array.release)
+        object->array.release(object->array.context);
+    if (object->kind == STK__STREAM_OF_CALLER && object->stream.release)
+        object->stream.release(object->stream.context);
+    free_fields(entry);
     free(entry);
 }
 
@@ -46,7 +64,7 @@ void stk_objects_free(struct stk_objects *objects)
     if (!objects)
         return;
     for (int i = 0; i < objects->n; i++)
-        stk__array_unref(&objects->entry[i]->array);
+        stk__object_unref(&objects->entry[i]->object);
     free(objects->entry);
     free(objects);
 }
@@ -61,12 +79,27 @@ const char *stk__objects_name(const struct stk_objects *objects, int index)
     return objects->entry[index]->name;
 }
 
-const struct stk_array *stk__objects_find(const struct stk_objects *objects, const char *name)
+const struct stk__object *stk__objects_find(const struct stk_objects *objects, const char *name)
 {
     for (int i = 0; i < stk__objects_count(objects); i++)
         if (!strcmp(objects->entry[i]->name, name))
-            return &objects->entry[i]->array;
+            return &objects->entry[i]->object;
     return NULL;
+}
+
+static int check_splits(const char *name, const struct stk_array *array, struct stk_error *err)
+{
+    bool is_bytes = array->kind == STK_BYTES;
+    if ((!is_bytes && array->kind != STK_RAGGED) || !array->splits)
+        return stk_fail(err, STK_TYPE, "@%.64s: an array is fixed, or has bytes or ragged values and splits",
+                        name);
+    if (is_bytes && (array->dtype != STK_U8 || array->rank != 1))
+        return stk_fail(err, STK_TYPE, "@%.64s: bytes are uint8 of rank 1", name);
+    for (int64_t i = 0; i < array->shape[0]; i++)
+        if (array->splits[i] < 0 || array->splits[i] > array->splits[i + 1])
+            return stk_fail(err, STK_VALUE, "@%.64s: split %lld is larger than the next", name,
+                            (long long)i);
+    return STK_OK;
 }
 
 static int check_array(const char *name, const struct stk_array *array, struct stk_error *err)
@@ -87,6 +120,10 @@ static int check_array(const char *name, const struct stk_array *array, struct s
     }
     if (is_huge && !is_empty)
         return stk_fail(err, STK_VALUE, "@%.64s: the shape is larger than memory", name);
+    int code = array->kind == STK_FIXED ? STK_OK : check_splits(name, array, err);
+    if (code)
+        return code;
+    is_empty |= array->splits && array->splits[0] == array->splits[array->shape[0]];
     if (!array->data && !is_empty)
         return stk_fail(err, STK_VALUE, "@%.64s: the array has no data", name);
     return STK_OK;
@@ -102,37 +139,145 @@ static bool make_room(struct stk_objects *objects)
     return grown != NULL;
 }
 
-int stk__objects_keep(struct stk_objects *objects, const struct stk_array *array)
+int stk__objects_keep(struct stk_objects *objects, const struct stk__object *object)
 {
-    struct entry *entry = (struct entry *)(void *)(uintptr_t)array;
+    struct entry *entry = entry_of(object);
     if (stk__objects_find(objects, entry->name))
         return STK_OK;
     if (!make_room(objects))
         return STK_MEMORY;
-    stk__array_ref(array);
+    stk__object_ref(object);
     objects->entry[objects->n++] = entry;
     return STK_OK;
+}
+
+int stk__objects_join(struct stk_objects *objects, const struct stk_objects *others,
+                      struct stk_error *err)
+{
+    for (int i = 0; i < stk__objects_count(others); i++) {
+        const struct stk__object *other = &others->entry[i]->object;
+        const char *name = others->entry[i]->name;
+        const struct stk__object *known = stk__objects_find(objects, name);
+        if (known && known != other)
+            return stk_fail(err, STK_NAME, "@%.64s is bound to another object already", name);
+        if (stk__objects_keep(objects, other))
+            return stk__out_of_memory(err);
+    }
+    return STK_OK;
+}
+
+static int check_name(const struct stk_objects *objects, const char *name, struct stk_error *err)
+{
+    if (!stk__is_name(name, strlen(name)))
+        return stk_fail(err, STK_NAME,
+                        "'%.64s' cannot be written as @name: use letters, digits and _", name);
+    if (stk__objects_find(objects, name))
+        return stk_fail(err, STK_NAME, "@%.64s is bound already", name);
+    return STK_OK;
+}
+
+/* Returns new, in no table yet; NULL when out of memory. */
+static struct entry *entry_new(const char *name, enum stk__object_kind kind)
+{
+    size_t len = strlen(name);
+    struct entry *entry = calloc(1, sizeof *entry + len + 1);
+    if (!entry)
+        return NULL;
+    entry->object.kind = kind;
+    atomic_init(&entry->refs, 1);
+    memcpy(entry->name, name, len + 1);
+    return entry;
 }
 
 /* On a fault the array stays the caller's and release is not called. */
 int stk_objects_add_array(struct stk_objects *objects, const char *name,
                           const struct stk_array *array, struct stk_error *err)
 {
-    size_t len = strlen(name);
-    if (!stk__is_name(name, len))
-        return stk_fail(err, STK_NAME,
-                        "'%.64s' cannot be written as @name: use letters, digits and _", name);
-    if (stk__objects_find(objects, name))
-        return stk_fail(err, STK_NAME, "@%.64s is bound already", name);
-    int status = check_array(name, array, err);
+    int status = check_name(objects, name, err);
+    if (!status)
+        status = check_array(name, array, err);
     if (status)
         return status;
-    struct entry *entry = make_room(objects) ? malloc(sizeof *entry + len + 1) : NULL;
+    struct entry *entry = make_room(objects) ? entry_new(name, STK__ARRAY) : NULL;
     if (!entry)
         return stk__out_of_memory(err);
-    entry->array = *array;
-    atomic_init(&entry->refs, 1);
-    memcpy(entry->name, name, len + 1);
+    entry->object.array = *array;
+    objects->entry[objects->n++] = entry;
+    return STK_OK;
+}
+
+static int check_field(const char *name, const struct stk_stream *stream, int f,
+                       struct stk_error *err)
+{
+    const struct stk_field_info *field = &stream->field[f];
+    const char *label = field->name ? field->name : "";
+    if (!stk__is_name(label, strlen(label)))
+        return stk_fail(err, STK_NAME, "@%.64s: '%.64s' is no name for a field", name, label);
+    for (int i = 0; i < f; i++)
+        if (!strcmp(stream->field[i].name, label))
+            return stk_fail(err, STK_NAME, "@%.64s: two fields are called '%.64s'", name, label);
+    if (field->kind < STK_FIXED || field->kind > STK_RAGGED || !stk_dtype_bytes(field->dtype))
+        return stk_fail(err, STK_TYPE, "@%.64s: the field '%.64s' has no such kind or dtype", name,
+                        label);
+    bool has_list = field->kind == STK_RAGGED;
+    if (field->rank < has_list || field->rank > STK_MAX_RANK - 1)
+        return stk_fail(err, STK_VALUE, "@%.64s: rank %d of the field '%.64s' is outside [%d, %d]",
+                        name, field->rank, label, has_list, STK_MAX_RANK - 1);
+    size_t bytes = stk_dtype_bytes(field->dtype);
+    for (int d = has_list; d < field->rank; d++) {
+        bool may_differ = field->kind == STK_SHAPED && field->shape[d] == -1;
+        if (!may_differ && (field->shape[d] < 1 ||
+                            __builtin_mul_overflow(bytes, (size_t)field->shape[d], &bytes) ||
+                            bytes > PTRDIFF_MAX / 4096))
+            return stk_fail(err, STK_VALUE, "@%.64s: dimension %d of the field '%.64s' is %lld",
+                            name, d, label, (long long)field->shape[d]);
+    }
+    return STK_OK;
+}
+
+static int check_stream(const char *name, const struct stk_stream *stream, struct stk_error *err)
+{
+    if (stream->n_fields < 1 || stream->n_fields > STK_MAX_FIELDS)
+        return stk_fail(err, STK_VALUE, "@%.64s: %d fields; 1 to %d are possible", name,
+                        stream->n_fields, STK_MAX_FIELDS);
+    if (!stream->open || !stream->next || !stream->close)
+        return stk_fail(err, STK_VALUE, "@%.64s: a stream needs open, next and close", name);
+    int status = STK_OK;
+    for (int f = 0; f < stream->n_fields && !status; f++)
+        status = check_field(name, stream, f, err);
+    return status;
+}
+
+static bool copy_fields(struct entry *entry, const struct stk_stream *stream)
+{
+    entry->object.stream = *stream;
+    entry->field = calloc((size_t)stream->n_fields, sizeof *entry->field);
+    bool is_whole = entry->field != NULL;
+    for (int f = 0; is_whole && f < stream->n_fields; f++) {
+        entry->field[f] = stream->field[f];
+        entry->field[f].name = strdup(stream->field[f].name);
+        is_whole = entry->field[f].name != NULL;
+    }
+    entry->object.stream.field = entry->field;
+    return is_whole;
+}
+
+/* As with arrays, a fault leaves the stream to the caller. */
+int stk_objects_add_stream(struct stk_objects *objects, const char *name,
+                           const struct stk_stream *stream, struct stk_error *err)
+{
+    int status = check_name(objects, name, err);
+    if (!status)
+        status = check_stream(name, stream, err);
+    if (status)
+        return status;
+    struct entry *entry = make_room(objects) ? entry_new(name, STK__STREAM_OF_CALLER) : NULL;
+    if (!entry || !copy_fields(entry, stream)) {
+        if (entry)
+            free_fields(entry);
+        free(entry);
+        return stk__out_of_memory(err);
+    }
     objects->entry[objects->n++] = entry;
     return STK_OK;
 }

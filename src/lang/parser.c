@@ -178,13 +178,13 @@ static const struct stk_value *resolve(struct parser *p)
     advance(p);
     if (found)
         return value;
-    const struct stk_array *array = stk__objects_find(p->objects, token.text);
-    if (!array)
+    const struct stk__object *bound = stk__objects_find(p->objects, token.text);
+    if (!bound)
         return unknown_object(p, &token);
     struct stk_value *object = new_value(p, STK__OBJECT, token.at);
     if (object) {
         object->object.name = token.text;
-        object->object.array = array;
+        object->object.bound = bound;
     }
     return object;
 }

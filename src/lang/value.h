@@ -61,7 +61,7 @@ struct stk_value {
         };
         struct {
             const char *name;
-            const struct stk_array *array; /* borrowed from the objects given to parse */
+            const struct stk__object *bound; /* borrowed from the objects given to parse */
         } object;
     };
 };

@@ -4,6 +4,7 @@
 #include "op/value_column.h"
 
 #include "base/error.h"
+#include "lang/objects.h"
 
 #include <float.h>
 #include <math.h>
@@ -210,13 +211,31 @@ static int read_list(const struct stk_value *list, struct stk_arena *arena,
     return pack_column(&s, list, arena, column);
 }
 
+/* Rows that differ in length; the shape of one value is that of the field so far. */
+static void borrow_splits(const struct stk_array *array, struct stk__value_column *column)
+{
+    struct stk_field *field = &column->field;
+    column->splits = array->splits;
+    column->value_bytes = stk_field_bytes(field);
+    field->kind = (uint8_t)array->kind;
+    if (array->kind == STK_BYTES) {
+        field->flags = STK_FIELD_TEXT;
+        return;
+    }
+    field->rank = (uint8_t)array->rank;
+    field->shape[0] = -1;
+    for (int d = 1; d < array->rank; d++)
+        field->shape[d] = array->shape[d];
+}
+
 static int borrow_array(const struct stk_value *value, struct stk__value_column *column,
                         struct stk_error *err)
 {
-    const struct stk_array *array = value->object.array;
+    const struct stk__object *object = value->object.bound;
+    const struct stk_array *array = &object->array;
     struct survey s = { .name = column->field.name, .err = err };
-    if (!array)
-        return fail_value(&s, value, "names an object that is not an array");
+    if (object->kind != STK__ARRAY)
+        return fail_value(&s, value, "is a stream, not an array; generator(@name) reads it");
     if (array->rank < 1)
         return fail_value(&s, value,
                           "is an array without dimensions; the first one counts elements");
@@ -229,6 +248,8 @@ static int borrow_array(const struct stk_value *value, struct stk__value_column 
     }
     column->n_rows = array->shape[0];
     column->data = array->data;
+    if (array->kind != STK_FIXED)
+        borrow_splits(array, column);
     return STK_OK;
 }
 
@@ -269,7 +290,11 @@ void stk__value_column_rows(const struct stk__value_column *column, int n, const
         uint64_t row = index[i];
         struct stk_span *span = &out->span[i];
         *span = (struct stk_span){ 0 };
-        if (column->field.kind == STK_BYTES) {
+        if (column->splits) {
+            size_t from = (size_t)column->splits[row], n_values = (size_t)column->splits[row + 1] - from;
+            span->data = (uint8_t *)(uintptr_t)(column->data + from * column->value_bytes);
+            span->bytes = n_values * column->value_bytes;
+        } else if (column->field.kind == STK_BYTES) {
             span->data = (uint8_t *)(uintptr_t)column->text[row]->text;
             span->bytes = column->text[row]->text_len;
         } else {
