@@ -13,7 +13,8 @@ enum { MAX_OPTIONS = 32, MAX_NAME = 48 };
 
 /* Taken by every command that runs or plans a chain. The library knows these by the same names. */
 static const struct cli_option run_options[] = {
-    { "epoch", "N", "number of the first epoch; shuffles differ by it (default 0)", CLI_LIBRARY, 0 },
+    { "epoch", "N", "number of the first epoch; shuffles differ by it (default 0)", CLI_LIBRARY,
+      0 },
     { "epochs", "N", "passes over the data; none: for ever (default 1)", CLI_LIBRARY,
       offsetof(struct cli_args, epochs) },
     { "workers", "N", "threads that compute; 0: the consumer alone (default: usable cores)",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_call.h: for tests: the public functions with their errors checked. Includes nothing of the library but
- * stoker.h. */
+/* api_call.h: for tests: the public functions with their errors checked. Includes nothing of the
+ * library but stoker.h. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 #include <stoker/stoker.h>
 #include <string.h>
 
-static inline struct stk_dataset *make_dataset_with(const char *text, const struct stk_objects *objects)
+static inline struct stk_dataset *make_dataset_with(const char *text,
+                                                    const struct stk_objects *objects)
 {
     struct stk_dataset *data = NULL;
     struct stk_error err;
@@ -22,7 +23,10 @@ static inline struct stk_dataset *make_dataset_with(const char *text, const stru
     return data;
 }
 
-static inline struct stk_dataset *make_dataset(const char *text) { return make_dataset_with(text, NULL); }
+static inline struct stk_dataset *make_dataset(const char *text)
+{
+    return make_dataset_with(text, NULL);
+}
 
 /* Options from "workers=2 seed=7". */
 static inline struct stk_options *make_options(const char *text)
@@ -107,6 +111,6 @@ static inline void check_numbers(const int64_t *found, const int64_t *expected, 
 }
 
 /* CHECK_NUMBERS(view.shape, 2, 3) */
-#define CHECK_NUMBERS(found, ...)                                                                               \
-    check_numbers(found, (const int64_t[]){ __VA_ARGS__ },                                                      \
+#define CHECK_NUMBERS(found, ...)                                                                  \
+    check_numbers(found, (const int64_t[]){ __VA_ARGS__ },                                         \
                   (int)(sizeof(const int64_t[]){ __VA_ARGS__ } / sizeof(int64_t)))

@@ -66,7 +66,10 @@ bool model_judge(struct model *m, struct verdicts *v, const struct row *row, con
     return !is_fatal;
 }
 
-void model_begin_pass(struct verdicts *v) { v->n_rows = v->n_bad = 0; }
+void model_begin_pass(struct verdicts *v)
+{
+    v->n_rows = v->n_bad = 0;
+}
 
 /* NULL if not too large a fraction of the pass was bad. */
 const char *model_end_pass(struct model *m, const struct verdicts *v)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_wraps.c: the library's allocations and file accesses, counted and made to fail. See fault_wraps.h. */
+/* fault_wraps.c: the library's allocations and file accesses, counted and made to fail. See
+ * fault_wraps.h. */
 #define _GNU_SOURCE
 #include "fault_wraps.h"
 
@@ -41,7 +42,10 @@ bool fault_disarm(void)
     return atomic_load(&has_failed);
 }
 
-const char *fault_path(void) { return path_failed; }
+const char *fault_path(void)
+{
+    return path_failed;
+}
 
 static bool fails(enum fault_kind kind, int error)
 {
@@ -62,11 +66,14 @@ enum { N_SLOTS = 1 << 15 };
 static struct slot {
     void *block;
     long ordinal;
-} slots[N_SLOTS]; /* guarded by lock */
+} slots[N_SLOTS];   /* guarded by lock */
 static long n_live; /* guarded by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static size_t home_of(const void *block) { return ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 40 & (N_SLOTS - 1); }
+static size_t home_of(const void *block)
+{
+    return ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 40 & (N_SLOTS - 1);
+}
 
 static size_t find(const void *block)
 {
@@ -98,7 +105,8 @@ static bool remove_block(const void *block)
         slots[at].block = NULL;
         do
             next = (next + 1) & (N_SLOTS - 1);
-        while (slots[next].block && ((next - home_of(slots[next].block)) & (N_SLOTS - 1)) < ((next - at) & (N_SLOTS - 1)));
+        while (slots[next].block && ((next - home_of(slots[next].block)) & (N_SLOTS - 1)) <
+                                        ((next - at) & (N_SLOTS - 1)));
         if (!slots[next].block)
             break;
         slots[at] = slots[next];
@@ -130,8 +138,8 @@ long fault_live_ordinal(void)
 
 /* ---- allocations ---- */
 
-#define DECLARE_WRAP(type, name, ...)                                                                           \
-    type __real_##name(__VA_ARGS__);                                                                            \
+#define DECLARE_WRAP(type, name, ...)                                                              \
+    type __real_##name(__VA_ARGS__);                                                               \
     type __wrap_##name(__VA_ARGS__)
 DECLARE_WRAP(void *, malloc, size_t bytes);
 DECLARE_WRAP(void *, calloc, size_t n, size_t bytes);
@@ -158,7 +166,8 @@ void *__wrap_calloc(size_t n, size_t bytes)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
-    return fails(FAULT_ALLOCATION, ENOMEM) ? NULL : add_block(__real_aligned_alloc(alignment, bytes));
+    return fails(FAULT_ALLOCATION, ENOMEM) ? NULL
+                                           : add_block(__real_aligned_alloc(alignment, bytes));
 }
 
 char *__wrap_strdup(const char *text)

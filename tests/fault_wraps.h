@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_wraps.h: for tests: the n-th allocation or file access of the library fails, and what it holds is counted.
+/* fault_wraps.h: for tests: the n-th allocation or file access of the library fails, and what it
+ * holds is counted.
  *
- * The linker sends the library's calls to fault_wraps.c (--wrap); those of shared libraries are left alone. One
- * plan at a time; counting is safe from any thread.
+ * The linker sends the library's calls to fault_wraps.c (--wrap); those of shared libraries are
+ * left alone. One plan at a time; counting is safe from any thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,6 +20,7 @@ bool fault_disarm(void);
 /* The file whose open, fstat or read failed last; "" if none. */
 const char *fault_path(void);
 
-/* Blocks that were allocated and not freed, and the ordinal (since arming) of one of them, for messages. */
+/* Blocks that were allocated and not freed, and the ordinal (since arming) of one of them, for
+ * messages. */
 long fault_live_blocks(void);
 long fault_live_ordinal(void);

@@ -6,8 +6,8 @@
 #include <stoker/stoker.h>
 #include <string.h>
 
-/* Elements 0, 1, … n - 1: `number` i, `image` of i % 3 + 1 rows and 2 columns, `text` "row i", and `list` of i % 4
- * numbers. Element `bad` breaks in the way `fault` says. */
+/* Elements 0, 1, … n - 1: `number` i, `image` of i % 3 + 1 rows and 2 columns, `text` "row i",
+ * and `list` of i % 4 numbers. Element `bad` breaks in the way `fault` says. */
 struct row_stream {
     int64_t n, bad;
     int fault; /* a code that next returns, or 0: the image has another width than declared */
@@ -72,7 +72,10 @@ static inline void row_close(void *pass)
     free(p);
 }
 
-static inline void row_release(void *context) { ((struct row_stream *)context)->n_released++; }
+static inline void row_release(void *context)
+{
+    ((struct row_stream *)context)->n_released++;
+}
 
 /* Returns new: a table with @rows bound to the stream; NULL when it cannot be made. */
 static inline struct stk_objects *row_objects(struct row_stream *stream)

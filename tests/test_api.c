@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_api.c: the public functions as a C program uses them: datasets, options, views, origins, objects. */
+/* test_api.c: the public functions as a C program uses them: datasets, options, views, origins,
+ * objects. */
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "file_tree.h"
@@ -13,8 +14,9 @@ static void test_dataset(void **state)
     (void)state;
     char *brief = stk_dataset_text(data, false), *full = stk_dataset_text(data, true);
     assert_string_equal(brief, "range(10).shuffle(seed=3).batch(4)");
-    assert_string_equal(full, "range@1(start=10, stop=none, step=1).shuffle@1(buffer_size=none, seed=3, "
-                              "reshuffle_each_iteration=true).batch@1(batch_size=4, drop_remainder=false)");
+    assert_string_equal(
+        full, "range@1(start=10, stop=none, step=1).shuffle@1(buffer_size=none, seed=3, "
+              "reshuffle_each_iteration=true).batch@1(batch_size=4, drop_remainder=false)");
     struct stk_dataset *again = make_dataset(full);
     char *same = stk_dataset_text(again, false);
     assert_string_equal(same, brief);
@@ -40,10 +42,14 @@ static void test_counts(void **state)
         const char *text;
         int64_t count;
     } cases[] = {
-        { "range(10)", 10 },           { "range(10).batch(3, drop_remainder=true)", 3 },
-        { "range(10).repeat(3)", 30 }, { "range(10).repeat()", STK_INFINITE_COUNT },
-        { "range(10).filter('x > 3')", STK_UNKNOWN_COUNT }, { "lines('words.txt')", STK_UNKNOWN_COUNT },
-        { "range(0)", 0 },             { "range(5).zip(range(3).rename({x: y}))", 3 },
+        { "range(10)", 10 },
+        { "range(10).batch(3, drop_remainder=true)", 3 },
+        { "range(10).repeat(3)", 30 },
+        { "range(10).repeat()", STK_INFINITE_COUNT },
+        { "range(10).filter('x > 3')", STK_UNKNOWN_COUNT },
+        { "lines('words.txt')", STK_UNKNOWN_COUNT },
+        { "range(0)", 0 },
+        { "range(5).zip(range(3).rename({x: y}))", 3 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -75,7 +81,8 @@ static void test_then(void **state)
     stk_dataset_unref(base);
 }
 
-/* Each fault has a code, a sentence and a place; the code is the same when nobody wants the sentence. */
+/* Each fault has a code, a sentence and a place; the code is the same when nobody wants the
+ * sentence. */
 static void test_faults_of_chains(void **state)
 {
     static const struct {
@@ -109,7 +116,8 @@ static void test_faults_of_chains(void **state)
         int rc = stk_dataset_new(text, NULL, &data, &err);
         if (rc != cases[i].code || err.code != rc || !strstr(err.text, cases[i].says))
             fail_msg("%s: gives %d: %s", text, rc, err.text);
-        if (err.at + err.len > strlen(text) + 1 || (found && strncmp(text + err.at, found, strlen(found))))
+        if (err.at + err.len > strlen(text) + 1 ||
+            (found && strncmp(text + err.at, found, strlen(found))))
             fail_msg("%s: the place is %u, %u", text, err.at, err.len);
         assert_null(data);
         assert_int_equal(stk_dataset_new(text, NULL, &data, NULL), cases[i].code);
@@ -118,7 +126,8 @@ static void test_faults_of_chains(void **state)
 
 static void test_plan(void **state)
 {
-    struct stk_dataset *data = make_dataset("files('train/*/*.jpg').decode().resize(8, 8).batch(2)");
+    struct stk_dataset *data =
+        make_dataset("files('train/*/*.jpg').decode().resize(8, 8).batch(2)");
     struct stk_options *options = make_options("workers=3 window=5");
     struct stk_error err;
     char *text = NULL, *json = NULL;
@@ -139,7 +148,8 @@ static void test_plan(void **state)
 
 static void test_class_names(void **state)
 {
-    struct stk_dataset *data = make_dataset("image_folder('train').shuffle().decode().resize(8, 8).batch(2)");
+    struct stk_dataset *data =
+        make_dataset("image_folder('train').shuffle().decode().resize(8, 8).batch(2)");
     (void)state;
     assert_string_equal(stk_dataset_class_name(data, "label", 0), "cat");
     assert_string_equal(stk_dataset_class_name(data, "label", 1), "dog");
@@ -174,22 +184,31 @@ static void test_option_faults(void **state)
         int code;
         const char *says;
     } cases[] = {
-        { "worker", "2", STK_NAME, "workers" },     { "sead", "2", STK_NAME, "seed" },
-        { "", "2", STK_NAME, "" },                  { "workers", "-1", STK_VALUE, "workers" },
-        { "workers", "many", STK_TYPE, "workers" }, { "memory", "0", STK_VALUE, "memory" },
-        { "on_error", "skipp", STK_VALUE, "skip" }, { "max_errors", "-0.5", STK_VALUE, "max_errors" },
-        { "seed", "1.5", STK_TYPE, "seed" },        { "workers", "2, seed=3", STK_VALUE, "workers" },
-        { "workers", "2) # ", STK_VALUE, "workers" }, { "workers", "2).range(3", STK_VALUE, "workers" },
-        { "workers", "", STK_VALUE, "workers" },    { "workers", "[2]", STK_TYPE, "workers" },
-        { "window", "none", STK_VALUE, "window" },  { "epochs", "0", STK_VALUE, "epochs" },
+        { "worker", "2", STK_NAME, "workers" },
+        { "sead", "2", STK_NAME, "seed" },
+        { "", "2", STK_NAME, "" },
+        { "workers", "-1", STK_VALUE, "workers" },
+        { "workers", "many", STK_TYPE, "workers" },
+        { "memory", "0", STK_VALUE, "memory" },
+        { "on_error", "skipp", STK_VALUE, "skip" },
+        { "max_errors", "-0.5", STK_VALUE, "max_errors" },
+        { "seed", "1.5", STK_TYPE, "seed" },
+        { "workers", "2, seed=3", STK_VALUE, "workers" },
+        { "workers", "2) # ", STK_VALUE, "workers" },
+        { "workers", "2).range(3", STK_VALUE, "workers" },
+        { "workers", "", STK_VALUE, "workers" },
+        { "workers", "[2]", STK_TYPE, "workers" },
+        { "window", "none", STK_VALUE, "window" },
+        { "epochs", "0", STK_VALUE, "epochs" },
     };
     struct stk_options *options = stk_options_new();
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stk_error err = { 0 };
         int rc = stk_options_set(options, cases[i].name, cases[i].value, &err);
-        bool is_refused = cases[i].code == STK_NAME ? rc == STK_NAME
-                                                    : rc == STK_VALUE || rc == STK_TYPE || rc == STK_SYNTAX;
+        bool is_refused = cases[i].code == STK_NAME
+                              ? rc == STK_NAME
+                              : rc == STK_VALUE || rc == STK_TYPE || rc == STK_SYNTAX;
         if (!is_refused || err.code != rc || !strstr(err.text, cases[i].says) || err.len)
             fail_msg("%s=%s: gives %d: %s", cases[i].name, cases[i].value, rc, err.text);
         assert_int_equal(stk_options_set(options, cases[i].name, cases[i].value, NULL), rc);
@@ -251,7 +270,8 @@ static void test_next_to_the_end_and_beyond(void **state)
 
 static void test_error_for_ever(void **state)
 {
-    struct stk_iterator *it = start_chain("files('mixed/*').decode().resize(4, 4).batch(2)", "workers=2");
+    struct stk_iterator *it =
+        start_chain("files('mixed/*').decode().resize(4, 4).batch(2)", "workers=2");
     struct stk_error err, again;
     struct stk_batch *batch;
     int64_t n_rows;
@@ -283,7 +303,8 @@ static void test_nothing_is_fine(void **state)
     stk_iterator_free(it);
 }
 
-static void check_position(const struct stk_batch *batch, uint64_t epoch, uint64_t ordinal, uint64_t rows)
+static void check_position(const struct stk_batch *batch, uint64_t epoch, uint64_t ordinal,
+                           uint64_t rows)
 {
     struct stk_position position;
     stk_batch_position(batch, &position);
@@ -321,8 +342,8 @@ static void test_position(void **state)
 
 static void test_skipped_errors(void **state)
 {
-    struct stk_iterator *it =
-        start_chain("files('mixed/*').decode().resize(4, 4).batch(2)", "workers=2 on_error=skip epochs=2");
+    struct stk_iterator *it = start_chain("files('mixed/*').decode().resize(4, 4).batch(2)",
+                                          "workers=2 on_error=skip epochs=2");
     struct stk_stats stats;
     struct stk_error err;
     struct stk_batch *batch = next(it);
@@ -332,12 +353,14 @@ static void test_skipped_errors(void **state)
     stk_batch_unref(batch);
     batch = next(it);
     stk_batch_position(batch, &position);
-    assert_true(position.rows == 5 && position.errors == 2); /* rows 2 and 3 are bad, 0 1 4 are good */
+    /* rows 2 and 3 are bad, 0 1 4 are good */
+    assert_true(position.rows == 5 && position.errors == 2);
     stk_batch_unref(batch);
     assert_int_equal(drain(it, &n_rows, &err), STK_END);
     assert_int_equal(n_rows, 3);
     stk_iterator_stats(it, &stats);
-    assert_true(stats.errors == 4 && stats.elements == 6 && stats.batches == 4 && stats.epochs == 2);
+    assert_true(stats.errors == 4 && stats.elements == 6 && stats.batches == 4 &&
+                stats.epochs == 2);
     assert_true(stats.bytes_read > 0 && stats.workers == 2);
     for (uint64_t i = 0; i < 4; i++) {
         assert_int_equal(stk_iterator_error(it, i, &err), STK_OK);
@@ -349,8 +372,9 @@ static void test_skipped_errors(void **state)
 
 static void test_kept_errors(void **state)
 {
-    struct stk_iterator *it = start_chain("files('mixed/3.jpg').repeat(100).decode().resize(4, 4).batch(2)",
-                                          "workers=2 on_error=skip");
+    struct stk_iterator *it =
+        start_chain("files('mixed/3.jpg').repeat(100).decode().resize(4, 4).batch(2)",
+                    "workers=2 on_error=skip");
     struct stk_stats stats;
     struct stk_error err;
     int64_t n_rows;
@@ -368,27 +392,30 @@ static void test_kept_errors(void **state)
 
 static void test_stats(void **state)
 {
-    struct stk_iterator *it = start_chain("range(1000).batch(100)", "workers=2 memory=1000000 epochs=3");
+    struct stk_iterator *it =
+        start_chain("range(1000).batch(100)", "workers=2 memory=1000000 epochs=3");
     struct stk_stats stats;
     struct stk_error err;
     int64_t n_rows;
     (void)state;
     assert_int_equal(drain(it, &n_rows, &err), STK_END);
     stk_iterator_stats(it, &stats);
-    assert_true(stats.elements == 3000 && stats.batches == 30 && stats.epochs == 3 && !stats.errors);
+    assert_true(stats.elements == 3000 && stats.batches == 30 && stats.epochs == 3 &&
+                !stats.errors);
     assert_true(stats.direct_tickets > 0 && stats.tickets >= stats.direct_tickets);
-    assert_true(stats.budget_bytes == 1000000 && stats.peak_bytes <= 1000000 && stats.peak_bytes > 0);
+    assert_true(stats.budget_bytes == 1000000 && stats.peak_bytes <= 1000000 &&
+                stats.peak_bytes > 0);
     stk_iterator_free(it);
 }
 
 /* The number in the message is the number that is needed. */
 static void test_budget_names_what_is_needed(void **state)
 {
-    static const char *const chains[] = { "range(100000).shuffle().batch(256)",
-                                          "range(5000).shuffle(1000).map('x + 1').batch(64)",
-                                          "files('train/*/*.jpg').repeat(20).decode().resize(9, 9).batch(4)",
-                                          "lines('words.txt').repeat(50).batch(3)",
-                                          "range(1000).batch(10).map('x * 2')" };
+    static const char *const chains[] = {
+        "range(100000).shuffle().batch(256)", "range(5000).shuffle(1000).map('x + 1').batch(64)",
+        "files('train/*/*.jpg').repeat(20).decode().resize(9, 9).batch(4)",
+        "lines('words.txt').repeat(50).batch(3)", "range(1000).batch(10).map('x * 2')"
+    };
     (void)state;
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         struct stk_dataset *data = make_dataset(chains[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_api_objects.c: streams of the calling program, elements by number, appended calls, waiting with a limit. */
+/* test_api_objects.c: streams of the calling program, elements by number, appended calls,
+ * waiting with a limit. */
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "file_tree.h"
@@ -68,7 +69,8 @@ static void test_stream_in_a_chain(void **state)
     int64_t n_rows, sum = 0;
     struct stk_batch *batch;
     (void)state;
-    struct stk_dataset *data = make_rows(&stream, ".select('number').shuffle(16).take(60).batch(8)");
+    struct stk_dataset *data =
+        make_rows(&stream, ".select('number').shuffle(16).take(60).batch(8)");
     struct stk_iterator *it = start(data, "workers=2 epochs=3");
     for (n_rows = 0; stk_iterator_next(it, &batch, NULL) == STK_OK; stk_batch_unref(batch)) {
         struct stk_view view = view_of(batch, "number");
@@ -103,9 +105,12 @@ static void check_break(struct row_stream stream, int code, const char *words)
 static void test_stream_breaks(void **state)
 {
     (void)state;
-    check_break((struct row_stream){ .n = 50, .bad = 20, .fault = STK_DATA }, STK_DATA, "row 20 will not do");
-    check_break((struct row_stream){ .n = 50, .bad = 0, .fault = STK_IO }, STK_IO, "row 0 will not do");
-    check_break((struct row_stream){ .n = 50, .bad = 7 }, STK_TYPE, "element 7: the field 'image' has a dimension of 3");
+    check_break((struct row_stream){ .n = 50, .bad = 20, .fault = STK_DATA }, STK_DATA,
+                "row 20 will not do");
+    check_break((struct row_stream){ .n = 50, .bad = 0, .fault = STK_IO }, STK_IO,
+                "row 0 will not do");
+    check_break((struct row_stream){ .n = 50, .bad = 7 }, STK_TYPE,
+                "element 7: the field 'image' has a dimension of 3");
 }
 
 static void test_stream_is_checked(void **state)
@@ -196,8 +201,9 @@ static void test_elements_by_number(void **state)
     check_numbers_of("range(50).batch(4).skip(2).take(7)", "workers=0");
     check_numbers_of("range(50).batch(4).shard(3, 1)", "workers=0");
     check_numbers_of("range(50).shard().batch(4)", "workers=0 rank=1 world=3");
-    check_numbers_of("range(9).zip(range(9).rename({x: y})).concatenate(range(3).zip(range(3).rename({x: y})))",
-                     "workers=0");
+    check_numbers_of(
+        "range(9).zip(range(9).rename({x: y})).concatenate(range(3).zip(range(3).rename({x: y})))",
+        "workers=0");
 }
 
 static void check_refused(const char *text, const char *words)
@@ -215,7 +221,8 @@ static void check_refused(const char *text, const char *words)
 static void test_numbers_refused(void **state)
 {
     (void)state;
-    check_refused("range(9).filter('x > 3').batch(2)", "filter: elements cannot be reached by number");
+    check_refused("range(9).filter('x > 3').batch(2)",
+                  "filter: elements cannot be reached by number");
     check_refused("range(9).shuffle(4)", "shuffle: elements cannot be reached by number");
     check_refused("range(9).batch(4).repeat(2)", "behind a repeat");
     check_refused("range(9).batch(4).shuffle(2)", "batch: elements cannot be reached by number");
@@ -272,7 +279,8 @@ static void test_then_shares_what_is_open(void **state)
     int64_t n_rows;
     (void)state;
     write_file("two/third", "x", 1); /* comes too late for this dataset */
-    assert_int_equal(stk_dataset_then(base, "split([0.5, 0.5], part=0).read()", NULL, &more, &err), STK_OK);
+    assert_int_equal(stk_dataset_then(base, "split([0.5, 0.5], part=0).read()", NULL, &more, &err),
+                     STK_OK);
     stk_dataset_unref(base);
     assert_int_equal(stk_dataset_then(more, "repeat(2)", NULL, &most, &err), STK_OK);
     stk_dataset_unref(more);
@@ -345,12 +353,17 @@ static int slow_next(void *pass, struct stk_cell *cell, struct stk_error *err)
     return STK_OK;
 }
 
-static void slow_close(void *pass) { (void)pass; }
+static void slow_close(void *pass)
+{
+    (void)pass;
+}
 
 static void test_poll(void **state)
 {
     struct slow slow = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
-    const struct stk_stream stream = { 1, row_fields, slow_open, slow_next, slow_close, NULL, &slow };
+    const struct stk_stream stream = {
+        1, row_fields, slow_open, slow_next, slow_close, NULL, &slow
+    };
     struct stk_objects *objects = stk_objects_new();
     struct stk_batch *batch;
     struct stk_error err;
@@ -386,16 +399,11 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream_elements),
-        cmocka_unit_test(test_stream_in_a_chain),
-        cmocka_unit_test(test_stream_breaks),
-        cmocka_unit_test(test_stream_is_checked),
-        cmocka_unit_test(test_elements_by_number),
-        cmocka_unit_test(test_numbers_refused),
-        cmocka_unit_test(test_epoch_by_number),
-        cmocka_unit_test(test_then_shares_what_is_open),
-        cmocka_unit_test(test_then_with_objects),
-        cmocka_unit_test(test_poll),
+        cmocka_unit_test(test_stream_elements),    cmocka_unit_test(test_stream_in_a_chain),
+        cmocka_unit_test(test_stream_breaks),      cmocka_unit_test(test_stream_is_checked),
+        cmocka_unit_test(test_elements_by_number), cmocka_unit_test(test_numbers_refused),
+        cmocka_unit_test(test_epoch_by_number),    cmocka_unit_test(test_then_shares_what_is_open),
+        cmocka_unit_test(test_then_with_objects),  cmocka_unit_test(test_poll),
     };
     return cmocka_run_group_tests(tests, set_up, leave);
 }

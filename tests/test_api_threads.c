@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_api_threads.c: the public functions from several threads at once, batches that outlive everything,
- * cancellation, and a fork in the middle. */
+/* test_api_threads.c: the public functions from several threads at once, batches that outlive
+ * everything, cancellation, and a fork in the middle. */
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "file_tree.h"
@@ -146,7 +146,8 @@ static void test_cancel_while_next_blocks(void **state)
     static const char *const options[] = { "workers=0", "workers=1", "workers=2", "workers=4" };
     (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        struct stk_iterator *it = start_chain("range(2000000000000).filter('x < 0').batch(4)", options[i]);
+        struct stk_iterator *it =
+            start_chain("range(2000000000000).filter('x < 0').batch(4)", options[i]);
         struct stk_batch *batch;
         struct stk_error err;
         pthread_t thread;
@@ -172,7 +173,8 @@ static void test_cancel_before_and_between(void **state)
     stk_iterator_free(it);
     assert_int_equal(((const int64_t *)view_of(held, "x").data)[3], 3);
     stk_batch_unref(held);
-    it = start_chain("files('train/*/*.jpg').repeat(1000).decode().resize(9, 9).batch(4)", "workers=2");
+    it = start_chain("files('train/*/*.jpg').repeat(1000).decode().resize(9, 9).batch(4)",
+                     "workers=2");
     stk_iterator_cancel(it);
     assert_int_equal(stk_iterator_next(it, &batch, NULL), STK_CANCELLED);
     stk_iterator_free(it);
@@ -209,8 +211,8 @@ static void *watch_stats(void *arg)
 
 static void test_stats_from_another_thread(void **state)
 {
-    struct stk_iterator *it = start_chain("files('mixed/*').repeat(100).decode().resize(5, 5).batch(4)",
-                                          "workers=2 on_error=skip");
+    struct stk_iterator *it = start_chain(
+        "files('mixed/*').repeat(100).decode().resize(5, 5).batch(4)", "workers=2 on_error=skip");
     struct stk_error err;
     pthread_t thread;
     int64_t n_rows;
@@ -224,8 +226,8 @@ static void test_stats_from_another_thread(void **state)
 
 /* ---- forks ---- */
 
-/* In the child: everything about a running iterator is refused or does nothing, and nothing hangs; the dataset
- * can be read anew. Returns the exit code. */
+/* In the child: everything about a running iterator is refused or does nothing, and nothing
+ * hangs; the dataset can be read anew. Returns the exit code. */
 static int use_in_child(struct stk_dataset *data, struct stk_iterator *it, struct stk_batch *held)
 {
     struct stk_batch *batch;
@@ -257,7 +259,8 @@ static int use_in_child(struct stk_dataset *data, struct stk_iterator *it, struc
 static void test_fork_in_the_middle(void **state)
 {
 #if defined HAS_ASAN
-    print_message("skipped under AddressSanitizer: its allocator's locks do not survive a fork of threads\n");
+    print_message(
+        "skipped under AddressSanitizer: its allocator's locks do not survive a fork of threads\n");
     skip();
 #endif
     struct stk_dataset *data = make_dataset("range(20000).shuffle().map('x + 1').batch(8)");

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_api_views.c: what a batch shows: views of all kinds, origins, DLPack tensors; arrays of the caller. */
+/* test_api_views.c: what a batch shows: views of all kinds, origins, DLPack tensors; arrays of
+ * the caller. */
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "file_tree.h"
 
 /* ---- views ---- */
 
-static const char all_kinds[] = "values({x: [[1, 2, 3], [4, 5, 6], [7, 8, 9]], name: ['ab', '', 'c'], "
-                                "list: [[1.5, 2.5], [3.5], []], flag: [true, false, true]})";
+static const char all_kinds[] =
+    "values({x: [[1, 2, 3], [4, 5, 6], [7, 8, 9]], name: ['ab', '', 'c'], "
+    "list: [[1.5, 2.5], [3.5], []], flag: [true, false, true]})";
 
 static void check_fixed(const struct stk_batch *batch)
 {
@@ -17,7 +19,8 @@ static void check_fixed(const struct stk_batch *batch)
     CHECK_NUMBERS(x.strides, 24, 8);
     CHECK_NUMBERS((const int64_t *)x.data, 1, 2, 3, 4, 5, 6, 7, 8, 9);
     assert_true(!x.splits && !x.n_splits && (uintptr_t)x.data % 64 == 0);
-    assert_true(flag.dtype == STK_BOOL && flag.rank == 1 && flag.shape[0] == 3 && flag.strides[0] == 1);
+    assert_true(flag.dtype == STK_BOOL && flag.rank == 1 && flag.shape[0] == 3 &&
+                flag.strides[0] == 1);
     assert_memory_equal(flag.data, "\1\0\1", 3);
 }
 
@@ -33,11 +36,13 @@ static void test_batched_views(void **state)
     assert_int_equal(stk_batch_n_fields(batch), 4);
     check_fixed(batch);
     struct stk_view name = view_of(batch, "name"), list = view_of(batch, "list"), at;
-    assert_true(name.kind == STK_BYTES && name.dtype == STK_U8 && name.rank == 1 && name.n_splits == 4);
+    assert_true(name.kind == STK_BYTES && name.dtype == STK_U8 && name.rank == 1 &&
+                name.n_splits == 4);
     assert_true(name.shape[0] == 3 && name.strides[0] == 1);
     CHECK_NUMBERS(name.splits, 0, 2, 2, 3);
     assert_memory_equal(name.data, "abc", 3);
-    assert_true(list.kind == STK_RAGGED && list.dtype == STK_F32 && list.rank == 1 && list.n_splits == 4);
+    assert_true(list.kind == STK_RAGGED && list.dtype == STK_F32 && list.rank == 1 &&
+                list.n_splits == 4);
     assert_true(list.shape[0] == 3 && list.strides[0] == 4);
     CHECK_NUMBERS(list.splits, 0, 2, 3, 3);
     assert_memory_equal(list.data, ((const float[]){ 1.5f, 2.5f, 3.5f }), 12);
@@ -56,7 +61,8 @@ static void check_element(const struct stk_batch *element, int row)
 {
     static const char *const names[] = { "ab", "", "c" };
     static const int64_t lengths[] = { 2, 1, 0 };
-    struct stk_view x = view_of(element, "x"), name = view_of(element, "name"), list = view_of(element, "list");
+    struct stk_view x = view_of(element, "x"), name = view_of(element, "name"),
+                    list = view_of(element, "list");
     assert_true(x.rank == 1 && x.shape[0] == 3 && x.strides[0] == 8);
     CHECK_NUMBERS((const int64_t *)x.data, 3 * row + 1, 3 * row + 2, 3 * row + 3);
     assert_true(view_of(element, "flag").rank == 0);
@@ -123,7 +129,8 @@ static void test_views_after_an_inner_batch(void **state)
         struct stk_batch *batch = next(it);
         struct stk_view x = view_of(batch, "x");
         int64_t n = at < 8 ? 4 : 2;
-        assert_true(x.kind == STK_FIXED && x.rank == 1 && x.shape[0] == n && stk_batch_n_rows(batch) == n);
+        assert_true(x.kind == STK_FIXED && x.rank == 1 && x.shape[0] == n &&
+                    stk_batch_n_rows(batch) == n);
         for (int64_t i = 0; i < n; i++)
             assert_int_equal(((const int64_t *)x.data)[i], at + i + 1);
         stk_batch_unref(batch);
@@ -152,7 +159,8 @@ static void check_origins_of_range(const char *chain)
         struct stk_view x = view_of(batch, "x");
         for (int64_t i = 0; i < stk_batch_n_rows(batch); i++) {
             char expected[64];
-            snprintf(expected, sizeof expected, "range, element %lld", (long long)((const int64_t *)x.data)[i]);
+            snprintf(expected, sizeof expected, "range, element %lld",
+                     (long long)((const int64_t *)x.data)[i]);
             check_origin(batch, i, expected);
             n_rows++;
         }
@@ -174,14 +182,16 @@ static void test_origins(void **state)
     check_origins_of_range("range(30).concatenate(range(5), range(7).shuffle()).batch(4)");
     check_origins_of_range("range(30).filter('x > 3').concatenate(range(9)).batch(4)");
     check_origins_of_range("range(30).zip(range(40).rename({x: y}).shuffle()).batch(4)");
-    check_origins_of_range("range(30).filter('x > 3').zip(range(40).rename({x: y})).skip(2).batch(4)");
+    check_origins_of_range(
+        "range(30).filter('x > 3').zip(range(40).rename({x: y})).skip(2).batch(4)");
     check_origins_of_range("range(30).shuffle().batch(4).map('x + 0')");
     check_origins_of_range("range(30).split([0.5, 0.5], 1).take(9)");
 }
 
 static void test_origins_of_files(void **state)
 {
-    struct stk_iterator *it = start_chain("image_folder('train').decode().resize(4, 4).batch(2)", "workers=2");
+    struct stk_iterator *it =
+        start_chain("image_folder('train').decode().resize(4, 4).batch(2)", "workers=2");
     struct stk_batch *batch = next(it);
     (void)state;
     check_origin(batch, 0, "train/cat/0.jpg");
@@ -238,8 +248,8 @@ static void check_dlpack_type(const char *dtype, int code, int bits)
 
 static void test_dlpack(void **state)
 {
-    struct stk_iterator *it =
-        start_chain("values({x: [[1, 2], [3, 4], [5, 6]], name: ['a', 'b', 'c']}).batch(3)", "workers=2");
+    struct stk_iterator *it = start_chain(
+        "values({x: [[1, 2], [3, 4], [5, 6]], name: ['a', 'b', 'c']}).batch(3)", "workers=2");
     struct stk_batch *batch = next(it);
     struct stk_error err;
     void *out = NULL;
@@ -267,9 +277,10 @@ static void test_dlpack_types(void **state)
     static const struct {
         const char *dtype;
         int code, bits;
-    } cases[] = { { "bool", 6, 8 },   { "uint8", 1, 8 },   { "int8", 0, 8 },     { "uint16", 1, 16 },
-                  { "int32", 0, 32 }, { "uint64", 1, 64 }, { "float16", 2, 16 }, { "bfloat16", 4, 16 },
-                  { "float32", 2, 32 }, { "float64", 2, 64 } };
+    } cases[] = { { "bool", 6, 8 },     { "uint8", 1, 8 },     { "int8", 0, 8 },
+                  { "uint16", 1, 16 },  { "int32", 0, 32 },    { "uint64", 1, 64 },
+                  { "float16", 2, 16 }, { "bfloat16", 4, 16 }, { "float32", 2, 32 },
+                  { "float64", 2, 64 } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_dlpack_type(cases[i].dtype, cases[i].code, cases[i].bits);
@@ -277,16 +288,24 @@ static void test_dlpack_types(void **state)
 
 /* ---- arrays of the caller ---- */
 
-static void count_release(void *context) { ++*(int *)context; }
+static void count_release(void *context)
+{
+    ++*(int *)context;
+}
 
 static struct stk_objects *make_objects(const void *data, int *n_released)
 {
     struct stk_objects *objects = stk_objects_new();
     struct stk_error err;
-    const struct stk_array array = { .data = data, .dtype = STK_F32, .rank = 2, .shape = { 3, 2 },
-                                     .release = count_release, .context = n_released };
+    const struct stk_array array = { .data = data,
+                                     .dtype = STK_F32,
+                                     .rank = 2,
+                                     .shape = { 3, 2 },
+                                     .release = count_release,
+                                     .context = n_released };
     assert_int_equal(stk_objects_add_array(objects, "a", &array, &err), STK_OK);
-    assert_int_equal(stk_objects_add_array(objects, "b", &array, &err), STK_OK); /* nobody uses it */
+    /* nobody uses it */
+    assert_int_equal(stk_objects_add_array(objects, "b", &array, &err), STK_OK);
     assert_int_equal(stk_objects_add_array(objects, "a", &array, &err), STK_NAME);
     assert_int_equal(stk_objects_add_array(objects, "1a", &array, &err), STK_NAME);
     return objects;
@@ -300,7 +319,8 @@ static void test_array_is_kept_while_used(void **state)
     for (int i = 0; i < 6; i++)
         numbers[i] = (float)i / 2;
     struct stk_objects *objects = make_objects(numbers, &n_released);
-    struct stk_dataset *data = make_dataset_with("values({x: @a, y: @a}).batch(2)", objects), *more = NULL;
+    struct stk_dataset *data = make_dataset_with("values({x: @a, y: @a}).batch(2)", objects),
+                       *more = NULL;
     stk_objects_free(objects);
     assert_int_equal(n_released, 1); /* b, which is in no chain */
     struct stk_error err;
@@ -336,7 +356,8 @@ static void test_table_outlives_dataset(void **state)
         struct stk_dataset *data = NULL;
         struct stk_error err;
         stk_dataset_unref(make_dataset_with("values({x: @a}).zip(values({y: @a}))", objects));
-        assert_int_equal(stk_dataset_new("values({x: @a}).nothing()", objects, &data, &err), STK_NAME);
+        assert_int_equal(stk_dataset_new("values({x: @a}).nothing()", objects, &data, &err),
+                         STK_NAME);
         assert_int_equal(stk_dataset_new("values({x: @c})", objects, &data, &err), STK_NAME);
         assert_non_null(strstr(err.text, "@c"));
     }
@@ -358,7 +379,8 @@ static void test_bad_arrays(void **state)
         { { .data = numbers, .dtype = STK_F32, .rank = 9 }, STK_VALUE },
         { { .data = numbers, .dtype = STK_F32, .rank = 1, .shape = { -1 } }, STK_VALUE },
         { { .data = NULL, .dtype = STK_F32, .rank = 1, .shape = { 6 } }, STK_VALUE },
-        { { .data = numbers, .dtype = STK_F32, .rank = 2, .shape = { INT64_MAX, INT64_MAX } }, STK_VALUE },
+        { { .data = numbers, .dtype = STK_F32, .rank = 2, .shape = { INT64_MAX, INT64_MAX } },
+          STK_VALUE },
         { { .data = NULL, .dtype = STK_F32, .rank = 1, .shape = { 0 } }, STK_OK },
     };
     struct stk_objects *objects = stk_objects_new();

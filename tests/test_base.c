@@ -140,8 +140,10 @@ static void check_real(double value)
 
 static void check_reals(void)
 {
-    static const double edges[] = { 0.0, -0.0, 1, -1, 0.1, 1e22, 1e23, 5e-324, DBL_MIN, DBL_MAX,
-                                    -DBL_MAX, INFINITY, -INFINITY, NAN, 9007199254740993.0, 1.0 / 3 };
+    static const double edges[] = { 0.0,      -0.0,     1,         -1,      0.1,
+                                    1e22,     1e23,     5e-324,    DBL_MIN, DBL_MAX,
+                                    -DBL_MAX, INFINITY, -INFINITY, NAN,     9007199254740993.0,
+                                    1.0 / 3 };
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         check_real(edges[i]);
     for (int i = 0; i < 10000; i++) {
@@ -168,8 +170,8 @@ static void test_reals_are_short(void **state)
     static const struct {
         double value;
         const char *text;
-    } cases[] = { { 0.1, "0.1" },   { 2, "2.0" },     { -0.0, "-0.0" }, { 1e300, "1e+300" },
-                  { NAN, "nan" },   { -INFINITY, "-inf" }, { 0.5, "0.5" } };
+    } cases[] = { { 0.1, "0.1" }, { 2, "2.0" },          { -0.0, "-0.0" }, { 1e300, "1e+300" },
+                  { NAN, "nan" }, { -INFINITY, "-inf" }, { 0.5, "0.5" } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stk__text text = { 0 };
@@ -185,8 +187,7 @@ static void test_json_escapes(void **state)
     struct stk__text text = { 0 };
     (void)state;
     stk__text_add_json(&text, raw, sizeof raw - 1);
-    assert_string_equal(text.data,
-                        "\"a\\\"b\\\\c\\n\\u0009\\u0001\\u001f\\u0000z/\x7f\xc3\xa4\"");
+    assert_string_equal(text.data, "\"a\\\"b\\\\c\\n\\u0009\\u0001\\u001f\\u0000z/\x7f\xc3\xa4\"");
     stk__text_free(&text);
     stk__text_add_json(&text, "", 0);
     assert_string_equal(text.data, "\"\"");
@@ -297,7 +298,11 @@ static void test_type_texts(void **state)
 {
     static const struct stk_type type = {
         3,
-        { { .name = "image", .kind = STK_SHAPED, .dtype = STK_U8, .rank = 3, .shape = { -1, -1, 3 } },
+        { { .name = "image",
+            .kind = STK_SHAPED,
+            .dtype = STK_U8,
+            .rank = 3,
+            .shape = { -1, -1, 3 } },
           { .name = "label", .kind = STK_FIXED, .dtype = STK_I64 },
           { .name = "path", .kind = STK_BYTES, .dtype = STK_U8, .flags = STK_FIELD_PATH } }
     };
@@ -307,13 +312,16 @@ static void test_type_texts(void **state)
     assert_string_equal(text.data, "{image: uint8[?, ?, 3], label: int64[], path: path}");
     stk__text_free(&text);
     check_field_text(&(struct stk_field){ .kind = STK_BYTES, .flags = STK_FIELD_TEXT }, "text");
-    check_field_text(&(struct stk_field){ .kind = STK_BYTES, .flags = STK_FIELD_PACKED }, "batch of bytes");
-    check_field_text(&(struct stk_field){ .kind = STK_RAGGED, .dtype = STK_F32, .rank = 2, .shape = { -1, 2 } },
-                     "ragged float32[?, 2]");
+    check_field_text(&(struct stk_field){ .kind = STK_BYTES, .flags = STK_FIELD_PACKED },
+                     "batch of bytes");
+    check_field_text(
+        &(struct stk_field){ .kind = STK_RAGGED, .dtype = STK_F32, .rank = 2, .shape = { -1, 2 } },
+        "ragged float32[?, 2]");
     assert_int_equal(stk_type_find(&type, "label"), 1);
     assert_int_equal(stk_type_find(&type, "labe"), -1);
     assert_int_equal(stk_field_bytes(&type.field[1]), 8);
-    assert_int_equal(stk_field_bytes(&(struct stk_field){ .dtype = STK_F32, .rank = 2, .shape = { 3, 5 } }), 60);
+    assert_int_equal(
+        stk_field_bytes(&(struct stk_field){ .dtype = STK_F32, .rank = 2, .shape = { 3, 5 } }), 60);
 }
 
 static void test_dtypes(void **state)
@@ -329,12 +337,14 @@ static void test_dtypes(void **state)
     assert_null(stk_dtype_name(STK_N_DTYPES));
     assert_int_equal(stk_dtype_bytes(STK_N_DTYPES), 0);
     assert_string_equal(stk_dtype_name(STK_BF16), "bfloat16");
-    assert_true(stk_dtype_bytes(STK_U8) == 1 && stk_dtype_bytes(STK_F16) == 2 && stk_dtype_bytes(STK_F64) == 8);
+    assert_true(stk_dtype_bytes(STK_U8) == 1 && stk_dtype_bytes(STK_F16) == 2 &&
+                stk_dtype_bytes(STK_F64) == 8);
 }
 
 /* ---- arenas ---- */
 
-/* Fills the memory and reads the 64 bytes behind it, so that a sanitizer sees whether it is ours. */
+/* Fills the memory and reads the 64 bytes behind it, so that a sanitizer sees whether it is
+ * ours. */
 static void use(uint8_t *memory, size_t bytes, uint8_t value)
 {
     unsigned sum = 0;

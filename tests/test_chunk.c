@@ -17,7 +17,8 @@
 
 /* ---- buffers ---- */
 
-/* Writes all of a buffer and reads the 64 bytes behind it, so that a sanitizer sees whether it is ours. */
+/* Writes all of a buffer and reads the 64 bytes behind it, so that a sanitizer sees whether it
+ * is ours. */
 static void use(struct stk_buffer *b, uint8_t value)
 {
     unsigned sum = 0;
@@ -98,7 +99,10 @@ static void test_buffer_outlives_pool(void **state)
     stk__buffer_unref(large); /* and with it the pool and what it kept */
 }
 
-static void count_release(void *context) { ++*(int *)context; }
+static void count_release(void *context)
+{
+    ++*(int *)context;
+}
 
 static void test_foreign_buffer(void **state)
 {
@@ -106,8 +110,12 @@ static void test_foreign_buffer(void **state)
     uint8_t bytes[4] = { 1, 2, 3, 4 };
     struct stk_buffer *b = calloc(1, sizeof *b);
     (void)state;
-    *b = (struct stk_buffer){ .memory = STK_FOREIGN, .data = bytes, .bytes = 4, .capacity = 4,
-                              .release = count_release, .context = &n_released };
+    *b = (struct stk_buffer){ .memory = STK_FOREIGN,
+                              .data = bytes,
+                              .bytes = 4,
+                              .capacity = 4,
+                              .release = count_release,
+                              .context = &n_released };
     atomic_init(&b->refs, 1);
     stk__buffer_ref(b);
     stk__buffer_unref(b);
@@ -176,9 +184,12 @@ static void test_blob(void **state)
     float reals[] = { 1, 2, 3, 4, 5, 6 };
     struct stk__pool *pool = stk__pool_new();
     const struct stk_span words[] = { { text, 3, NULL }, { NULL, 0, NULL }, { text + 3, 5, NULL } };
-    const struct stk_span lists[] = { { (uint8_t *)reals, 16, NULL }, { (uint8_t *)(reals + 4), 8, NULL } };
+    const struct stk_span lists[] = { { (uint8_t *)reals, 16, NULL },
+                                      { (uint8_t *)(reals + 4), 8, NULL } };
     const struct stk_field bytes = { .kind = STK_BYTES, .dtype = STK_U8 };
-    const struct stk_field pairs = { .kind = STK_RAGGED, .dtype = STK_F32, .rank = 2, .shape = { -1, 2 } };
+    const struct stk_field pairs = {
+        .kind = STK_RAGGED, .dtype = STK_F32, .rank = 2, .shape = { -1, 2 }
+    };
     (void)state;
     assert_int_equal(stk__blob_unit(&bytes), 1);
     assert_int_equal(stk__blob_unit(&pairs), 8);
@@ -290,7 +301,8 @@ static void check_row(const struct stk_chunk *c, int row, int number)
     if (c->key)
         assert_true(c->key[row].hi == key.hi && c->key[row].lo == key.lo);
     if (c->trace)
-        assert_int_equal(((const struct stk_address *)(const void *)c->trace[row].data)->where, number);
+        assert_int_equal(((const struct stk_address *)(const void *)c->trace[row].data)->where,
+                         number);
 }
 
 static void test_chunk_layout(void **state)
@@ -444,9 +456,13 @@ static void test_own(void **state)
 /* zip: the fields of two chunks side by side. */
 static void test_join(void **state)
 {
-    static const struct stk_type one = { 1, { { .name = "y", .kind = STK_BYTES, .dtype = STK_U8 } } };
-    struct stk_type both = { 5, { type.field[0], type.field[1], type.field[2], type.field[3], one.field[0] } };
-    struct stk_chunk *a = chunk_of(STK__KEYS | STK__TRACE, 0, 8), *b = stk__chunk_new(&one, CAP, STK__KEYS);
+    static const struct stk_type one = { 1,
+                                         { { .name = "y", .kind = STK_BYTES, .dtype = STK_U8 } } };
+    struct stk_type both = {
+        5, { type.field[0], type.field[1], type.field[2], type.field[3], one.field[0] }
+    };
+    struct stk_chunk *a = chunk_of(STK__KEYS | STK__TRACE, 0, 8),
+                     *b = stk__chunk_new(&one, CAP, STK__KEYS);
     struct stk_chunk *c = stk__chunk_new(&both, CAP, STK__KEYS | STK__TRACE);
     (void)state;
     for (int i = 0; i < 8; i++) {

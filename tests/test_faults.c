@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_faults.c: for all n, the n-th allocation or file access of a small run fails: the answer is an error that
- * says so, nothing is left behind, and nothing hangs. */
+/* test_faults.c: for all n, the n-th allocation or file access of a small run fails: the answer
+ * is an error that says so, nothing is left behind, and nothing hangs. */
 #define _GNU_SOURCE
 #include "fault_wraps.h"
 #include "file_tree.h"
@@ -22,7 +22,7 @@ struct outcome {
     int rc; /* STK_END: all is well */
     struct stk_error err;
     int n_rows;
-    uint64_t sum[MAX_ROWS];      /* over the bytes of each row's batch */
+    uint64_t sum[MAX_ROWS]; /* over the bytes of each row's batch */
     char origin[MAX_ROWS][64];
 };
 
@@ -45,8 +45,9 @@ static uint64_t sum_batch(const struct stk_batch *batch)
     for (int f = 0; f < stk_batch_n_fields(batch); f++) {
         struct stk_view v;
         stk_batch_view_at(batch, f, &v);
-        int64_t bytes = v.rank ? v.shape[0] * v.strides[0] : v.splits ? v.splits[v.n_splits - 1]
-                                                                      : (int64_t)stk_dtype_bytes(v.dtype);
+        int64_t bytes = v.rank     ? v.shape[0] * v.strides[0]
+                        : v.splits ? v.splits[v.n_splits - 1]
+                                   : (int64_t)stk_dtype_bytes(v.dtype);
         sum = sum_bytes(sum, v.shape, v.rank * (int64_t)sizeof *v.shape);
         sum = sum_bytes(sum, v.splits, v.n_splits * (int64_t)sizeof *v.splits);
         sum = sum_bytes(sum, v.data, bytes);
@@ -72,7 +73,8 @@ static int note_batch(struct stk_batch *batch, struct outcome *o)
     return rc;
 }
 
-static int read_batches(struct stk_dataset *data, const struct stk_options *options, struct outcome *o)
+static int read_batches(struct stk_dataset *data, const struct stk_options *options,
+                        struct outcome *o)
 {
     struct stk_iterator *it = NULL;
     struct stk_batch *batch;
@@ -84,7 +86,8 @@ static int read_batches(struct stk_dataset *data, const struct stk_options *opti
 }
 
 /* The texts a dataset can give. */
-static int read_texts(struct stk_dataset *data, const struct stk_options *options, struct outcome *o)
+static int read_texts(struct stk_dataset *data, const struct stk_options *options,
+                      struct outcome *o)
 {
     char *text = stk_dataset_text(data, true), *plan = NULL;
     int rc = text ? STK_OK : no_memory(&o->err);
@@ -129,8 +132,9 @@ static void report_hang(int signal_number)
 {
     char text[512];
     (void)signal_number;
-    int len = snprintf(text, sizeof text, "hang: %s, workers=%s on_error=%s, fault %ld, mode %d\n", watched->chain,
-                       watched->workers, watched->on_error, watched_n, watched_mode);
+    int len =
+        snprintf(text, sizeof text, "hang: %s, workers=%s on_error=%s, fault %ld, mode %d\n",
+                 watched->chain, watched->workers, watched->on_error, watched_n, watched_mode);
     if (write(2, text, (size_t)len) < 0)
         _exit(4);
     _exit(3);
@@ -162,8 +166,8 @@ static void check_nothing_left(const struct settings *s, long n, long before)
     if (count_open_files() != n_files_at_start)
         fail_msg("%s, workers=%s, fault %ld: a file stays open", s->chain, s->workers, n);
     if (fault_live_blocks() != before)
-        fail_msg("%s, workers=%s, fault %ld: %ld blocks are left (one is allocation %ld)", s->chain, s->workers, n,
-                 fault_live_blocks() - before, fault_live_ordinal());
+        fail_msg("%s, workers=%s, fault %ld: %ld blocks are left (one is allocation %ld)", s->chain,
+                 s->workers, n, fault_live_blocks() - before, fault_live_ordinal());
 }
 
 static bool is_same(const struct outcome *a, const struct outcome *b)
@@ -197,10 +201,11 @@ static void check_memory_outcome(const struct settings *s, long n)
     for (int i = 0; found.rc == STK_END && i < found.n_rows; i++)
         if (found.sum[i] != expected.sum[i] || strcmp(found.origin[i], expected.origin[i]))
             print_error("row %d is %s (%llx) instead of %s (%llx)\n", i, found.origin[i],
-                        (unsigned long long)found.sum[i], expected.origin[i], (unsigned long long)expected.sum[i]);
+                        (unsigned long long)found.sum[i], expected.origin[i],
+                        (unsigned long long)expected.sum[i]);
     if (found.rc != STK_MEMORY || found.err.code != found.rc || !strstr(found.err.text, "memory"))
-        fail_msg("%s, workers=%s, allocation %ld: gives %d with %d rows: %s", s->chain, s->workers, n, found.rc,
-                 found.n_rows, found.err.text);
+        fail_msg("%s, workers=%s, allocation %ld: gives %d with %d rows: %s", s->chain, s->workers,
+                 n, found.rc, found.n_rows, found.err.text);
 }
 
 static void fail_allocations(const struct settings *s, bool for_ever)
@@ -226,10 +231,12 @@ static void test_allocations_fail(void **state)
     static const char *const chains[] = {
         "range(40).map('x * 2 + 1').shuffle().batch(7)",
         "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], []]})",
-        "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], []]}).shuffle().batch(2)",
+        "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], "
+        "[]]}).shuffle().batch(2)",
         "files('pictures/*').read().batch(2)",
         "files('pictures/*').decode().resize(5, 6).batch(2)",
-        "image_folder('train').decode().center_crop(3, 3).normalize('imagenet').flip(probability=0.5).batch(2)",
+        "image_folder('train').decode().center_crop(3, "
+        "3).normalize('imagenet').flip(probability=0.5).batch(2)",
         "range(50).filter('x % 2 == 0').shuffle(6).batch(4)",
         "range(50).shuffle(6).map('x + 1').batch(4)",
         "range(9).filter('x > 1').zip(range(20).rename({x: y})).batch(2)",
@@ -250,7 +257,8 @@ static void test_allocations_fail(void **state)
     }
 }
 
-/* Bad elements are left out or replaced; want of memory is not their fault and must not cost good ones. */
+/* Bad elements are left out or replaced; want of memory is not their fault and must not cost
+ * good ones. */
 static void test_allocations_fail_among_bad_elements(void **state)
 {
     static const char *const on_error[] = { "skip", "replace" };
@@ -298,8 +306,8 @@ static void check_fail(const struct settings *s, long n)
     if (is_same(&found, &expected))
         return; /* a stream that was read once more, and then it worked */
     if (found.rc != STK_IO || found.err.code != STK_IO || !strstr(found.err.text, name))
-        fail_msg("%s, workers=%s, access %ld (%s): gives %d: %s", s->chain, s->workers, n, name, found.rc,
-                 found.err.text);
+        fail_msg("%s, workers=%s, access %ld (%s): gives %d: %s", s->chain, s->workers, n, name,
+                 found.rc, found.err.text);
 }
 
 /* Exactly the row of the file that failed is missing, in one of the two epochs. */
@@ -316,8 +324,8 @@ static void check_skip(const struct settings *s, long n)
         is_right = !n_missing++ && !strcmp(base_name(expected.origin[i]), name);
     }
     if (!is_right)
-        fail_msg("%s, workers=%s, access %ld (%s): gives %d with %d rows: %s", s->chain, s->workers, n, name,
-                 found.rc, found.n_rows, found.err.text);
+        fail_msg("%s, workers=%s, access %ld (%s): gives %d with %d rows: %s", s->chain, s->workers,
+                 n, name, found.rc, found.n_rows, found.err.text);
 }
 
 static void fail_accesses(const struct settings *s)
@@ -351,12 +359,14 @@ static void test_accesses_fail(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         for (int mode = 0; mode < 4; mode++) {
-            const struct settings s = { chains[i], mode & 1 ? "2" : "0", mode & 2 ? "skip" : "fail" };
+            const struct settings s = { chains[i], mode & 1 ? "2" : "0",
+                                        mode & 2 ? "skip" : "fail" };
             fail_accesses(&s);
         }
     }
     const struct settings lines[] = { { "lines(['words.txt', 'more.txt']).batch(3)", "0", "fail" },
-                                      { "lines(['words.txt', 'more.txt']).batch(3)", "2", "fail" } };
+                                      { "lines(['words.txt', 'more.txt']).batch(3)", "2",
+                                        "fail" } };
     fail_accesses(&lines[0]);
     fail_accesses(&lines[1]);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registry.c: every op that is declared: its declaration, its texts, and a run at defaults and bounds.
+/* test_registry.c: every op that is declared: its declaration, its texts, and a run at defaults
+ * and bounds.
  *
- * A new op needs one row in `trials`: what comes before and after it in a small chain, and arguments for what it
- * requires. Everything else follows from the declaration.
+ * A new op needs one row in `trials`: what comes before and after it in a small chain, and
+ * arguments for what it requires. Everything else follows from the declaration.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -63,8 +64,8 @@ static const struct trial *trial_of(const char *op)
     return NULL;
 }
 
-#define FOR_EACH_OP(decl)                                                                                       \
-    for (int op_index = 0; op_index < stk__ops_namespace()->n_decls; op_index++)                                \
+#define FOR_EACH_OP(decl)                                                                          \
+    for (int op_index = 0; op_index < stk__ops_namespace()->n_decls; op_index++)                   \
         for (const struct stk_decl *decl = stk__ops_namespace()->decl[op_index]; decl; decl = NULL)
 
 static const struct stk_param no_params[] = { STK_ROWS_END };
@@ -79,7 +80,8 @@ static const struct stk_param *params_of(const struct stk_decl *decl)
 static void check_summary(const struct stk_decl *decl)
 {
     size_t len = strlen(decl->summary);
-    if (!isupper((unsigned char)decl->summary[0]) || decl->summary[len - 1] != '.' || strchr(decl->summary, '\n'))
+    if (!isupper((unsigned char)decl->summary[0]) || decl->summary[len - 1] != '.' ||
+        strchr(decl->summary, '\n'))
         fail_msg("%s: the summary must be one sentence: %s", decl->name, decl->summary);
 }
 
@@ -96,9 +98,11 @@ static void check_default(const struct stk_decl *decl, const struct stk_param *r
         n_choices++;
     bool is_good = true;
     if (row->type == STK_ROW_INT)
-        is_good = row->lo.i <= row->hi.i && (is_open(row) || (row->def.i >= row->lo.i && row->def.i <= row->hi.i));
+        is_good = row->lo.i <= row->hi.i &&
+                  (is_open(row) || (row->def.i >= row->lo.i && row->def.i <= row->hi.i));
     else if (row->type == STK_ROW_REAL)
-        is_good = row->lo.r <= row->hi.r && (is_open(row) || (row->def.r >= row->lo.r && row->def.r <= row->hi.r));
+        is_good = row->lo.r <= row->hi.r &&
+                  (is_open(row) || (row->def.r >= row->lo.r && row->def.r <= row->hi.r));
     else if (row->type == STK_ROW_CHOICE)
         is_good = n_choices > 1 && row->def.i >= -1 && row->def.i < n_choices;
     else if (row->type == STK_ROW_NUMBERS || row->type == STK_ROW_TEXTS)
@@ -116,16 +120,18 @@ static void test_declarations_are_complete(void **state)
         check_summary(decl);
         for (const struct stk_param *row = params_of(decl); row->name; row++) {
             if (!row->help || strlen(row->help) < 5 || row->help[strlen(row->help) - 1] == '.')
-                fail_msg("%s: the help of %s must be a phrase without a period", decl->name, row->name);
+                fail_msg("%s: the help of %s must be a phrase without a period", decl->name,
+                         row->name);
             assert_true(row->offset < decl->params_size);
             check_default(decl, row);
             for (const struct stk_param *other = params_of(decl); other != row; other++)
                 assert_string_not_equal(other->name, row->name);
         }
         const struct stk_op *op = stk__op_of(decl);
-        const uint32_t carried_out = STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
-        assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows || op->source.next ||
-                    op->flags & carried_out);
+        const uint32_t carried_out =
+            STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
+        assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
+                    op->source.next || op->flags & carried_out);
         assert_int_equal(op->source.rows || op->source.next, (op->flags & STK_OP_ROOT) != 0);
         assert_true(!(op->source.rows || op->source.next) || op->source.describe);
     }
@@ -231,7 +237,8 @@ static char *list_text(const struct stk_param *row, int64_t n)
     struct stk__text text = { 0 };
     stk__text_add(&text, "[");
     for (int64_t i = 0; i < n; i++)
-        stk__text_add(&text, row->type == STK_ROW_TEXTS ? "%s'x%d'" : "%s%d", i ? ", " : "", (int)i + 1);
+        stk__text_add(&text, row->type == STK_ROW_TEXTS ? "%s'x%d'" : "%s%d", i ? ", " : "",
+                      (int)i + 1);
     stk__text_add(&text, "]");
     return stk__text_take(&text);
 }
@@ -293,15 +300,22 @@ static struct values values_of(const struct stk_param *row)
 {
     struct values v = { 0 };
     switch (row->type) {
-    case STK_ROW_INT: add_ints(row, &v); break;
-    case STK_ROW_REAL: add_reals(row, &v); break;
+    case STK_ROW_INT:
+        add_ints(row, &v);
+        break;
+    case STK_ROW_REAL:
+        add_reals(row, &v);
+        break;
     case STK_ROW_NUMBERS:
-    case STK_ROW_TEXTS: add_lists(row, &v); break;
+    case STK_ROW_TEXTS:
+        add_lists(row, &v);
+        break;
     case STK_ROW_BOOL:
         v.inside[v.n_inside++] = strdup("true");
         v.inside[v.n_inside++] = strdup("false");
         break;
-    default: break;
+    default:
+        break;
     }
     for (int i = 0; row->choices && row->choices[i] && v.n_inside < MAX_VALUES - 2; i++)
         v.inside[v.n_inside++] = strdup(row->choices[i]);
@@ -327,7 +341,8 @@ static void check_refused(const struct stk_param *row, const char *call)
     struct stk_error err = { 0 };
     int rc = print_both(call, &pair, &err);
     free_pair(&pair);
-    if (rc != STK_VALUE || !strstr(err.text, row->name) || !err.len || err.at + err.len > strlen(call))
+    if (rc != STK_VALUE || !strstr(err.text, row->name) || !err.len ||
+        err.at + err.len > strlen(call))
         fail_msg("%.200s: gives %d: %s", call, rc, err.text);
 }
 
@@ -454,8 +469,8 @@ static void check_clean(const char *chain)
     struct stk_error err;
     int64_t n_elements;
     int rc = run_chain(chain, &n_elements, &err);
-    if (rc && (rc == STK_SYNTAX || rc == STK_STATE || rc == STK_CANCELLED || strlen(err.text) < 10 ||
-               err.code != rc || strchr(err.text, '\n')))
+    if (rc && (rc == STK_SYNTAX || rc == STK_STATE || rc == STK_CANCELLED ||
+               strlen(err.text) < 10 || err.code != rc || strchr(err.text, '\n')))
         fail_msg("%.200s: gives %d (%s)", chain, rc, err.text);
 }
 

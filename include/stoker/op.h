@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op.h: what an op is. One const declaration per op; everything else is derived from it.
  *
- * An op's file holds a struct for its parameters, rows that describe them, and one `struct stk_op`:
+ * An op's file holds a struct for its parameters, rows that describe them, and one `struct
+ * stk_op`:
  *
  *     struct scale { double factor, offset; const char *field; };
  *     static const struct stk_param rows[] = {
- *         STK_REAL_ROW(scale, factor, 1, -DBL_MAX, DBL_MAX, STK_REQUIRED, "multiplier"), …, STK_ROWS_END };
- *     const struct stk_op stk__op_scale = { .decl = { "scale", 1, "Multiply and add.", …, rows, sizeof(struct scale) },
+ *         STK_REAL_ROW(scale, factor, 1, -DBL_MAX, DBL_MAX, STK_REQUIRED, "multiplier"),
+ *         …, STK_ROWS_END };
+ *     const struct stk_op stk__op_scale = {
+ *         .decl = { "scale", 1, "Multiply and add.", …, rows, sizeof(struct scale) },
  *         .infer = infer, .row = { .run = run } };
  *
  * Lifetimes:  params   filled by the parser, in the dataset's arena, constant
@@ -14,8 +17,8 @@
  *             thread   made by thread_open() per worker, row ops only
  *             run      made by begin() per iterator, serial ops and stream sources only
  *
- * If infer accepted, running fails only on bad data, I/O or memory. Ops never print, exit, or block
- * (unless flagged), hold no random state, and see neither graph nor executor.
+ * If infer accepted, running fails only on bad data, I/O or memory. Ops never print, exit, or
+ * block (unless flagged), hold no random state, and see neither graph nor executor.
  */
 #ifndef STOKER_OP_H
 #define STOKER_OP_H
@@ -83,11 +86,12 @@ struct stk_param {
         int64_t i;
         double r;
         const char *s;
-    } def, lo, hi; /* bounds are inclusive: INT and REAL; n of items in NUMBERS, TEXTS (lo.i, hi.i) */
+    } def, lo, hi; /* bounds are inclusive: INT, REAL; of the number of items: NUMBERS, TEXTS */
 };
 
 /* The field's C type is checked at compile time: a row over a field of another type has no matching
  * _Generic arm and does not compile. */
+/* clang-format off */
 #define STK_ROW_FIELD(T, f, ctype)                                                                 \
     .name = #f, .offset = (uint32_t)(offsetof(struct T, f) +                                       \
                                      0 * sizeof(_Generic(((struct T *)0)->f, ctype : 1)))
@@ -120,12 +124,13 @@ struct stk_param {
     { STK_ROW_FIELD(T, f, struct stk_chains), .type = STK_ROW_CHAINS, .flags = (fl),               \
       .help = (text) }
 #define STK_ROWS_END { .name = NULL }
+/* clang-format on */
 
 /* What the language needs to know of anything that can be called in a chain. */
 struct stk_decl {
     const char *name;
-    int version; /* rises when the same call starts to yield different data */
-    const char *summary, *doc; /* one sentence; paragraphs with at least one `example` line */
+    int version;                    /* rises when the same call starts to yield different data */
+    const char *summary, *doc;      /* one sentence; paragraphs with at least one `example` line */
     const struct stk_param *params; /* ends with a NULL name */
     size_t params_size;
 };
@@ -135,15 +140,17 @@ struct stk_decl {
 enum stk_field_flags {
     STK_FIELD_PATH = 1 << 0, /* bytes that name a file: `read` is put in where content is wanted */
     STK_FIELD_TEXT = 1 << 1, /* bytes that are text */
-    STK_FIELD_PACKED = 1 << 2, /* after batch: bytes or ragged rows of a whole batch in one; for delivery only */
-    STK_FIELD_255 = 1 << 3,  /* floats that run from 0 to 255 since they were uint8; ops that write other
-                                values clear it */
+    /* after batch: bytes or ragged rows of a whole batch in one; for delivery only */
+    STK_FIELD_PACKED = 1 << 2,
+    /* floats that run from 0 to 255 since they were uint8; ops that write other values clear it */
+    STK_FIELD_255 = 1 << 3,
 };
 
 struct stk_field {
     const char *name;
-    uint8_t kind, dtype, rank, flags;    /* bytes: dtype u8, rank 0. ragged: rank and shape of one value list, shape[0] = -1 */
-    int64_t shape[STK_MAX_RANK];         /* -1: differs between rows (shaped, ragged) */
+    /* bytes: dtype u8, rank 0. ragged: rank and shape of one value list, shape[0] = -1 */
+    uint8_t kind, dtype, rank, flags;
+    int64_t shape[STK_MAX_RANK]; /* -1: differs between rows (shaped, ragged) */
 };
 
 struct stk_type {
@@ -161,15 +168,17 @@ STK_API int stk_type_find(const struct stk_type *type, const char *name);
 
 struct stk_buffer; /* ref-counted bytes */
 
-/* Bytes of one row that is not fixed. owner NULL: scratch of this run; else this span holds a reference. */
+/* Bytes of one row that is not fixed. owner NULL: scratch of this run; else this span holds a
+ * reference. */
 struct stk_span {
     uint8_t *data;
     size_t bytes;
     struct stk_buffer *owner;
 };
 
-/* One field of many rows. Fixed: row i at data + i * stride. Otherwise span[i], and for shaped fields
- * dims + i * rank. Data is 64-byte aligned at row 0 and may be read (not written) 64 bytes past its end. */
+/* One field of many rows. Fixed: row i at data + i * stride. Otherwise span[i], and for shaped
+ * fields dims + i * rank. Data is 64-byte aligned at row 0 and may be read (not written) 64
+ * bytes past its end. */
 struct stk_column {
     uint8_t *data;
     size_t stride;
@@ -182,8 +191,8 @@ struct stk_key {
     uint64_t hi, lo;
 };
 
-/* where: the origin (source or indexed subtree of the plan) in the top 8 bits, position there below.
- * path: hash of the repetition counters the row was made under. */
+/* where: the origin (source or indexed subtree of the plan) in the top 8 bits, position there
+ * below. path: hash of the repetition counters the row was made under. */
 struct stk_address {
     uint64_t where, path;
 };
@@ -200,14 +209,15 @@ struct stk_chunk {
     struct stk_address *address; /* [cap] */
     struct stk_key *key;         /* [cap], or NULL where nothing downstream draws random numbers */
     uint8_t *mask;               /* [cap] */
-    struct stk_span *trace;      /* [cap], or NULL where no row is a batch: the addresses of its rows */
-    struct stk_column *column;   /* [type->n_fields] */
-    struct stk_fault *faults;    /* of bad rows */
+    struct stk_span *trace; /* [cap], or NULL where no row is a batch: the addresses of its rows */
+    struct stk_column *column; /* [type->n_fields] */
+    struct stk_fault *faults;  /* of bad rows */
 };
 
-/* Copies n rows, with keys, addresses, masks and faults, taking new references where spans have owners.
- * Between two chunks of one type; does not change n of either. */
-STK_API void stk_chunk_copy(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n);
+/* Copies n rows, with keys, addresses, masks and faults, taking new references where spans have
+ * owners. Between two chunks of one type; does not change n of either. */
+STK_API void stk_chunk_copy(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from,
+                            int n);
 
 /* Drops the references of n rows, which are then unset. */
 STK_API void stk_chunk_drop(struct stk_chunk *chunk, int from, int n);
@@ -224,14 +234,17 @@ struct stk_infer {
     int rank, world; /* of the run's options; world 0 (a dataset alone) counts as one shard */
     /* to fill in */
     struct stk_type *out;
-    int from[STK_MAX_FIELDS]; /* row ops, zip: out field f is this field of the input (zip: of all inputs'
-                                 fields counted through), untouched; -1: the op writes it */
-    int64_t count;            /* preset to that of the first input; row ops that mark rows dead: unknown */
-    int read_field;           /* preset to -1; set it (and return STK_OK) to have `read` put in before this
-                                 op on that field of the input */
-    size_t scratch_bytes;     /* estimate per row, for the budget */
-    void *state;              /* what open made; infer may make or replace it (from the arena) */
-    struct stk_arena *arena;  /* the dataset's: for names and shapes that must outlive infer */
+    /* row ops, zip: out field f is this field of the input (zip: of all inputs' fields counted
+     * through), untouched; -1: the op writes it */
+    int from[STK_MAX_FIELDS];
+    /* preset to that of the first input; row ops that mark rows dead: unknown */
+    int64_t count;
+    /* preset to -1; set it (and return STK_OK) to have `read` put in before this op on that field
+     * of the input */
+    int read_field;
+    size_t scratch_bytes;    /* estimate per row, for the budget */
+    void *state;             /* what open made; infer may make or replace it (from the arena) */
+    struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
 };
 
 struct stk_arena;
@@ -245,8 +258,8 @@ STK_API int stk_fail(struct stk_error *err, int code, const char *format, ...)
 /* Helpers for infer. Copies in[0] to out, every field untouched. */
 STK_API void stk_infer_pass(struct stk_infer *inf);
 
-/* The field an op works on: `name` if given, else the only one `fits` accepts (-1 and a message that lists
- * the candidates when there is none or more than one). */
+/* The field an op works on: `name` if given, else the only one `fits` accepts (-1 and a message
+ * that lists the candidates when there is none or more than one). */
 STK_API int stk_infer_pick(const struct stk_infer *inf, const char *name,
                            bool (*fits)(const struct stk_field *), const char *what,
                            struct stk_error *err);
@@ -262,16 +275,18 @@ struct stk_rows {
     const struct stk_type *in_type, *out_type;
     int n;
     const struct stk_column *in; /* all fields of the input */
-    struct stk_column *out;      /* [out_type->n_fields]; only those with from[f] < 0 are to be written.
-                                    Fixed columns have their memory; span and dims arrays exist, rows' bytes
-                                    come from stk_rows_alloc or stay where an input span points */
+    /* [out_type->n_fields]; only those with from[f] < 0 are to be written. Fixed columns have their
+     * memory; span and dims arrays exist, rows' bytes come from stk_rows_alloc or stay where an input
+     * span points. */
+    struct stk_column *out;
     uint8_t *mask;
-    const struct stk_key *key;   /* ops flagged STK_RANDOM */
-    uint64_t seed;               /* of the run, mixed with the op's ordinal */
+    const struct stk_key *key; /* ops flagged STK_RANDOM */
+    uint64_t seed;             /* of the run, mixed with the op's ordinal */
     struct stk_scratch *scratch;
 };
 
-/* Memory until the end of this run, 64-byte aligned with 64 readable bytes behind; NULL when there is none. */
+/* Memory until the end of this run, 64-byte aligned with 64 readable bytes behind; NULL when
+ * there is none. */
 STK_API void *stk_rows_alloc(struct stk_rows *rows, size_t bytes);
 
 /* Marks a row bad. The message is the cause alone; op, file and element are added. */
@@ -279,8 +294,8 @@ STK_API void stk_rows_fail(struct stk_rows *rows, int row, int code, const char 
     __attribute__((format(printf, 4, 5)));
 
 /* The i-th four random words of a row for an op with the user's seed: pure in all arguments. */
-STK_API void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
-                             uint32_t words[4]);
+STK_API void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed,
+                             uint32_t index, uint32_t words[4]);
 
 struct stk_row_table {
     int (*thread_open)(const void *params, const void *state, void **thread, struct stk_error *err);
@@ -293,23 +308,27 @@ struct stk_order_run {
     const void *params, *state;
     const int64_t *in_count;
     int n_inputs;
-    uint64_t seed; /* of the run, mixed with the op's ordinal */
+    uint64_t seed;   /* of the run, mixed with the op's ordinal */
     int rank, world; /* as in stk_infer */
 };
 struct stk_order_table {
     int (*count)(const struct stk_infer *inf, int64_t *out, struct stk_error *err);
-    /* Rewrites n output positions (and their repetition paths) to input positions in place. Ops with more
-     * inputs set input[i]; NULL table entry `at` with more inputs: every input at the same position. */
-    void (*at)(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path, uint8_t *input);
+    /* Rewrites n output positions (and their repetition paths) to input positions in place. Ops
+     * with more inputs set input[i]; NULL table entry `at` with more inputs: every input at the
+     * same position. */
+    void (*at)(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+               uint8_t *input);
 };
 
-/* A serial stage is a pump in the manner of zlib: step eats rows and fills `out` until one of the two is
- * exhausted and keeps its place; flush is called again until it says true. Rows may have no columns at all
- * (addresses only). A bad row is a row for ops that keep rows; ops that combine rows pass it on. */
+/* A serial stage is a pump in the manner of zlib: step eats rows and fills `out` until one of
+ * the two is exhausted and keeps its place; flush is called again until it says true. Rows may
+ * have no columns at all (addresses only). A bad row is a row for ops that keep rows; ops that
+ * combine rows pass it on. */
 struct stk_serial_begin {
     const void *params, *state;
     uint64_t seed; /* of the run, mixed with the op's ordinal */
-    struct stk_chunk *(*chunk_new)(void *ctx, int cap); /* of the input's type, charged; NULL: no memory */
+    struct stk_chunk *(*chunk_new)(void *ctx,
+                                   int cap); /* of the input's type, charged; NULL: no memory */
     void (*chunk_free)(void *ctx, struct stk_chunk *chunk);
     void *ctx;
     int rank, world; /* of the run's options */
@@ -326,16 +345,18 @@ struct stk_serial_table {
 
 struct stk_source_table {
     int64_t (*count)(const void *state); /* indexed */
-    /* Writes rows `index[0..n)` to the columns; fixed columns have memory, others have span arrays whose
-     * bytes may belong to the state (owner NULL, valid while the dataset lives). Marks rows through mask. */
+    /* Writes rows `index[0..n)` to the columns; fixed columns have memory, others have span
+     * arrays whose bytes may belong to the state (owner NULL, valid while the dataset lives).
+     * Marks rows through mask. */
     int (*rows)(const struct stk_rows *rows, const uint64_t *index);
-    /* stream: begin → next… → STK_END; rewind starts again. next appends rows to `out` and stops when it is
-     * full; a return other than STK_OK and STK_END breaks the stream. */
+    /* stream: begin → next… → STK_END; rewind starts again. next appends rows to `out` and stops
+     * when it is full; a return other than STK_OK and STK_END breaks the stream. */
     int (*begin)(const void *params, const void *state, void **run, struct stk_error *err);
     int (*rewind)(void *run, struct stk_error *err);
     int (*next)(void *run, struct stk_chunk *out, struct stk_error *err);
     void (*end)(void *run);
-    /* "train/cat/7.jpg" or "words.txt, line 12" for messages; index is what the row's address holds. */
+    /* "train/cat/7.jpg" or "words.txt, line 12" for messages; index is what the row's address
+     * holds. */
     void (*describe)(const void *state, uint64_t index, char *text, size_t size);
     const char *(*class_name)(const void *state, const char *field, int64_t value);
 };
@@ -351,14 +372,17 @@ enum stk_op_flags {
     STK_OP_BATCH = 1 << 5,    /* carried out by the executor */
     STK_OP_PREFETCH = 1 << 6, /* carried out by the executor */
     STK_OP_REPEAT = 1 << 7,   /* a new pass over its input; order table when indexed */
-    STK_OP_MULTI = 1 << 8,    /* more inputs than one: ALL at the same position (zip) or one after the other */
-    STK_OP_ADDRESSES = 1 << 9, /* serial, and works on addresses alone: keeps an indexed input addressed */
+    /* more inputs than one: ALL at the same position (zip) or one after the other */
+    STK_OP_MULTI = 1 << 8,
+    /* serial, and works on addresses alone: keeps an indexed input addressed */
+    STK_OP_ADDRESSES = 1 << 9,
     STK_OP_SHUFFLES = 1 << 10, /* another order in every pass */
     STK_OP_BLOCKS = 1 << 12,   /* a source that may wait for something else than storage */
     STK_OP_STABLE = 1 << 11,   /* needs an input whose order is always the same: split */
 };
 
-/* value * mul[c] + add[c] on one field, channels last, in float32 with a rounding after each of the two. */
+/* value * mul[c] + add[c] on one field, channels last, in float32 with a rounding after each of
+ * the two. */
 struct stk_affine {
     int field, channels; /* channels 1: the same for all */
     const float *mul, *add;
@@ -369,10 +393,11 @@ enum stk_mode { STK_MODE_EITHER, STK_MODE_ORDER, STK_MODE_SERIAL };
 struct stk_op {
     struct stk_decl decl;
     uint32_t flags;
-    /* Ops with both tables: order where the inputs are indexed, else serial; `mode` decides otherwise. */
+    /* Ops with both tables: order where the inputs are indexed, else serial; `mode` decides
+     * otherwise. */
     enum stk_mode (*mode)(const void *params);
-    /* Order ops that must look at one field of every row when the dataset is built (split by a field):
-     * its name or NULL, and what to do with a hash of each row's value. */
+    /* Order ops that must look at one field of every row when the dataset is built (split by a
+     * field): its name or NULL, and what to do with a hash of each row's value. */
     const char *(*scan_field)(const void *params);
     int (*scan)(const void *params, struct stk_arena *arena, const uint64_t *hash, int64_t n,
                 void **state, struct stk_error *err);
@@ -380,8 +405,8 @@ struct stk_op {
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
     void (*close)(void *state);
     int (*infer)(struct stk_infer *inf, struct stk_error *err);
-    /* Row ops that are such a map say so; row ops that can apply one to what they write take it: a new state, or
-     * NULL if they cannot. */
+    /* Row ops that are such a map say so; row ops that can apply one to what they write take it:
+     * a new state, or NULL if they cannot. */
     bool (*is_affine)(const void *params, const void *state, struct stk_affine *out);
     int (*take_affine)(const void *params, const void *state, struct stk_arena *arena,
                        const struct stk_affine *affine, void **new_state);

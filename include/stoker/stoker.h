@@ -5,7 +5,8 @@
  *     struct stk_dataset *data;
  *     struct stk_iterator *it;
  *     struct stk_batch *batch;
- *     if (stk_dataset_new("image_folder('train').decode().resize(224, 224).batch(32)", NULL, &data, &err))
+ *     if (stk_dataset_new("image_folder('train').decode().resize(224, 224).batch(32)", NULL, &data,
+ *                         &err))
  *         return report(&err);
  *     stk_iterator_new(data, NULL, &it, &err);
  *     while (stk_iterator_next(it, &batch, &err) == STK_OK) {
@@ -18,10 +19,11 @@
  *     stk_dataset_unref(data);
  *
  * Functions return 0 (STK_OK) or a code of the list below and write the reason into the caller's
- * `stk_error`, which may be NULL. Ownership is said in three words: *takes* (the callee frees it later),
- * *borrows* (only for the call), *returns new* (the caller frees it). Handles are opaque. A dataset is
- * immutable and may be used from any thread; an iterator has one consumer at a time, but
- * stk_iterator_cancel may come from anywhere; batches may be released on any thread.
+ * `stk_error`, which may be NULL. Ownership is said in three words: *takes* (the callee frees it
+ * later), *borrows* (only for the call), *returns new* (the caller frees it). Handles are
+ * opaque. A dataset is immutable and may be used from any thread; an iterator has one consumer
+ * at a time, but stk_iterator_cancel may come from anywhere; batches may be released on any
+ * thread.
  */
 #ifndef STOKER_STOKER_H
 #define STOKER_STOKER_H
@@ -64,7 +66,8 @@ enum stk_status {
 
 enum { STK_ERROR_TEXT = 512, STK_MAX_RANK = 8 };
 
-/* What went wrong. `at` and `len` are the place in the chain's text, in bytes; len is 0 if there is none. */
+/* What went wrong. `at` and `len` are the place in the chain's text, in bytes; len is 0 if there
+ * is none. */
 struct stk_error {
     int code;
     uint32_t at, len;
@@ -91,7 +94,7 @@ enum stk_dtype {
 #define STK_DTYPE_ENUM(name, text, bytes, kind) STK_##name,
     STK_DTYPE_LIST(STK_DTYPE_ENUM)
 #undef STK_DTYPE_ENUM
-    STK_N_DTYPES
+        STK_N_DTYPES
 };
 
 /* How the values of one field lie. */
@@ -102,7 +105,8 @@ enum stk_kind {
     STK_RAGGED, /* a list per element; lists differ in length */
 };
 
-/* Where bytes live. Everything today is one of the first three; a device path adds kinds, not functions. */
+/* Where bytes live. Everything today is one of the first three; a device path adds kinds, not
+ * functions. */
 enum stk_memory { STK_HEAP, STK_MAPPED, STK_FOREIGN, STK_MEMFD, STK_PINNED, STK_DEVICE };
 
 enum { STK_UNKNOWN_COUNT = -2, STK_INFINITE_COUNT = -1 };
@@ -127,8 +131,8 @@ STK_API const char *stk_dtype_name(int dtype);
 /* Bytes of one value. */
 STK_API size_t stk_dtype_bytes(int dtype);
 
-/* Limits the kernels to an instruction set: "scalar", "avx2", "avx512" or "auto". Process-wide; call it
- * before the first iterator. Asking for more than the machine has is an error. */
+/* Limits the kernels to an instruction set: "scalar", "avx2", "avx512" or "auto". Process-wide;
+ * call it before the first iterator. Asking for more than the machine has is an error. */
 STK_API int stk_cpu_limit(const char *level, struct stk_error *err);
 
 /* What this machine offers and what is used, as JSON. Returns new; free with stk_text_free. */
@@ -152,37 +156,39 @@ STK_API void stk_options_free(struct stk_options *options);
 
 STK_API struct stk_objects *stk_objects_new(void);
 
-/* Binds @name to memory of the caller: `n` elements of `shape` and `dtype`, row-major, which must stay
- * valid until `release(context)` is called (release may be NULL). Borrows name. */
+/* Binds @name to memory of the caller: `n` elements of `shape` and `dtype`, row-major, which
+ * must stay valid until `release(context)` is called (release may be NULL). Borrows name. */
 struct stk_array {
     const void *data;
     int dtype, rank; /* rank counts the leading dimension */
     int64_t shape[STK_MAX_RANK];
     void (*release)(void *context);
     void *context;
-    int kind;              /* STK_FIXED, or STK_BYTES (of uint8) and STK_RAGGED, which have splits: element i */
-    const int64_t *splits; /* is values splits[i] up to splits[i + 1], and shape[1], … is that of one value */
+    /* STK_FIXED, or STK_BYTES (of uint8) and STK_RAGGED, which have splits: element i */
+    int kind;
+    const int64_t
+        *splits; /* is values splits[i] up to splits[i + 1], and shape[1], … is that of one value */
 };
 STK_API int stk_objects_add_array(struct stk_objects *objects, const char *name,
                                   const struct stk_array *array, struct stk_error *err);
 
-/* One field of one element. Shape counts for fields whose dimensions differ between elements: all of
- * them for a shaped field, the length first for a ragged one. */
+/* One field of one element. Shape counts for fields whose dimensions differ between elements:
+ * all of them for a shaped field, the length first for a ragged one. */
 struct stk_cell {
     const void *data;
     size_t bytes;
     int64_t shape[STK_MAX_RANK];
 };
 
-/* Elements that the caller makes, one after the other: the chain generator(@name) reads them. Every pass
- * over the data is one open … close. Calls come from worker threads, one at a time within a pass; passes
- * of two iterators may overlap. */
+/* Elements that the caller makes, one after the other: the chain generator(@name) reads them.
+ * Every pass over the data is one open … close. Calls come from worker threads, one at a time
+ * within a pass; passes of two iterators may overlap. */
 struct stk_stream {
     int n_fields;
     const struct stk_field_info *field; /* copied, names too */
     int (*open)(void *context, void **pass, struct stk_error *err);
-    /* Fills in one cell per field, valid until the next call. STK_OK; STK_END; or another code and a
-     * message, which breaks the stream and so ends the run. */
+    /* Fills in one cell per field, valid until the next call. STK_OK; STK_END; or another code
+     * and a message, which breaks the stream and so ends the run. */
     int (*next)(void *pass, struct stk_cell *cell, struct stk_error *err);
     void (*close)(void *pass);
     void (*release)(void *context); /* when nobody can call any more; may be NULL */
@@ -194,16 +200,16 @@ STK_API void stk_objects_free(struct stk_objects *objects);
 
 /* ---- datasets ---- */
 
-/* Parses and checks a chain (or a recipe whose last line is one). `objects` may be NULL; borrows it, but
- * keeps what it uses. Returns new. */
+/* Parses and checks a chain (or a recipe whose last line is one). `objects` may be NULL; borrows
+ * it, but keeps what it uses. Returns new. */
 STK_API int stk_dataset_new(const char *text, const struct stk_objects *objects,
                             struct stk_dataset **out, struct stk_error *err);
 STK_API struct stk_dataset *stk_dataset_ref(struct stk_dataset *dataset);
 STK_API void stk_dataset_unref(struct stk_dataset *dataset);
 
-/* A new dataset with calls appended: stk_dataset_then(d, "shuffle().batch(32)", NULL, …). It shares what
- * the first one has opened: files are not looked for again. `objects` are those that the new calls name,
- * or NULL. Returns new. */
+/* A new dataset with calls appended: stk_dataset_then(d, "shuffle().batch(32)", NULL, …). It
+ * shares what the first one has opened: files are not looked for again. `objects` are those that
+ * the new calls name, or NULL. Returns new. */
 STK_API int stk_dataset_then(struct stk_dataset *dataset, const char *calls,
                              const struct stk_objects *objects, struct stk_dataset **out,
                              struct stk_error *err);
@@ -224,18 +230,19 @@ STK_API int stk_dataset_n_fields(const struct stk_dataset *dataset);
 STK_API int stk_dataset_field(const struct stk_dataset *dataset, int index,
                               struct stk_field_info *out);
 
-/* Names of the values of an integer field, e.g. the class names of image_folder: the i-th name, or NULL
- * when there is none. Borrowed from the dataset. */
+/* Names of the values of an integer field, e.g. the class names of image_folder: the i-th name,
+ * or NULL when there is none. Borrowed from the dataset. */
 STK_API const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char *field,
                                            int64_t value);
 
-/* Element (or batch, if the chain ends in one) number `index` of the options' first epoch, as iterating
- * would deliver it. For chains whose elements can be made from their positions; others get an error that
- * says why. Returns new. */
+/* Element (or batch, if the chain ends in one) number `index` of the options' first epoch, as
+ * iterating would deliver it. For chains whose elements can be made from their positions; others
+ * get an error that says why. Returns new. */
 STK_API int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options,
                            int64_t index, struct stk_batch **out, struct stk_error *err);
 
-/* How the chain will run with these options (NULL: defaults): a tree for people or JSON. Returns new. */
+/* How the chain will run with these options (NULL: defaults): a tree for people or JSON. Returns
+ * new. */
 STK_API int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options,
                              bool json, char **out, struct stk_error *err);
 
@@ -245,13 +252,14 @@ STK_API int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk
 STK_API int stk_iterator_new(struct stk_dataset *dataset, const struct stk_options *options,
                              struct stk_iterator **out, struct stk_error *err);
 
-/* The next batch (or element, if the chain has no batch), in order. STK_END after the last one, for ever;
- * an error likewise. Returns new; release it with stk_batch_unref. */
+/* The next batch (or element, if the chain has no batch), in order. STK_END after the last one,
+ * for ever; an error likewise. Returns new; release it with stk_batch_unref. */
 STK_API int stk_iterator_next(struct stk_iterator *it, struct stk_batch **out,
                               struct stk_error *err);
 
-/* The same, but gives up with STK_AGAIN when nothing is ready after that many milliseconds: for callers
- * that must look after something else (signals) while they wait. Negative: waits for ever. */
+/* The same, but gives up with STK_AGAIN when nothing is ready after that many milliseconds: for
+ * callers that must look after something else (signals) while they wait. Negative: waits for
+ * ever. */
 STK_API int stk_iterator_poll(struct stk_iterator *it, int64_t milliseconds, struct stk_batch **out,
                               struct stk_error *err);
 
@@ -283,9 +291,9 @@ STK_API void stk_batch_unref(struct stk_batch *batch);
 STK_API int64_t stk_batch_n_rows(const struct stk_batch *batch);
 STK_API int stk_batch_n_fields(const struct stk_batch *batch);
 
-/* A field as memory, valid while the batch is held. Strides are in bytes. For bytes and ragged fields
- * `splits` has n + 1 offsets into data (bytes) or into its first dimension (ragged values), and shape is
- * that of the values. */
+/* A field as memory, valid while the batch is held. Strides are in bytes. For bytes and ragged
+ * fields `splits` has n + 1 offsets into data (bytes) or into its first dimension (ragged
+ * values), and shape is that of the values. */
 struct stk_view {
     const char *name;
     int kind, dtype, rank, memory;
@@ -311,8 +319,8 @@ struct stk_position {
 };
 STK_API void stk_batch_position(const struct stk_batch *batch, struct stk_position *out);
 
-/* A DLPack tensor (a DLManagedTensor of dlpack.h) over a fixed field, holding its own reference to the
- * batch. Returns new: its deleter frees it. */
+/* A DLPack tensor (a DLManagedTensor of dlpack.h) over a fixed field, holding its own reference
+ * to the batch. Returns new: its deleter frees it. */
 STK_API int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **out,
                              struct stk_error *err);
 

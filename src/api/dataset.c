@@ -9,9 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *stk_version(void) { return STOKER_VERSION; }
+const char *stk_version(void)
+{
+    return STOKER_VERSION;
+}
 
-void stk_text_free(char *text) { free(text); }
+void stk_text_free(char *text)
+{
+    free(text);
+}
 
 /* ---- options ---- */
 
@@ -33,7 +39,10 @@ int stk_options_set(struct stk_options *options, const char *name, const char *v
     return stk__options_set(&options->values, name, value, err);
 }
 
-void stk_options_free(struct stk_options *options) { free(options); }
+void stk_options_free(struct stk_options *options)
+{
+    free(options);
+}
 
 /* ---- datasets ---- */
 
@@ -52,8 +61,9 @@ int stk_dataset_new(const char *text, const struct stk_objects *objects, struct 
     return new_on(NULL, text, objects, out, err);
 }
 
-int stk_dataset_then(struct stk_dataset *dataset, const char *calls, const struct stk_objects *objects,
-                     struct stk_dataset **out, struct stk_error *err)
+int stk_dataset_then(struct stk_dataset *dataset, const char *calls,
+                     const struct stk_objects *objects, struct stk_dataset **out,
+                     struct stk_error *err)
 {
     struct stk__text text = { 0 };
     struct stk_objects *all = stk_objects_new();
@@ -89,9 +99,15 @@ char *stk_dataset_text(const struct stk_dataset *dataset, bool canonical)
     return stk__text_take(&text);
 }
 
-int64_t stk_dataset_count(const struct stk_dataset *dataset) { return dataset->root->count; }
+int64_t stk_dataset_count(const struct stk_dataset *dataset)
+{
+    return dataset->root->count;
+}
 
-int stk_dataset_n_fields(const struct stk_dataset *dataset) { return dataset->root->type.n_fields; }
+int stk_dataset_n_fields(const struct stk_dataset *dataset)
+{
+    return dataset->root->type.n_fields;
+}
 
 int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_field_info *out)
 {
@@ -99,13 +115,15 @@ int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_f
     if (index < 0 || index >= type->n_fields)
         return STK_VALUE;
     const struct stk_field *field = &type->field[index];
-    *out = (struct stk_field_info){ .name = field->name, .kind = field->kind, .dtype = field->dtype,
-                                    .rank = field->rank };
+    *out = (struct stk_field_info){
+        .name = field->name, .kind = field->kind, .dtype = field->dtype, .rank = field->rank
+    };
     memcpy(out->shape, field->shape, sizeof out->shape);
     return STK_OK;
 }
 
-const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char *field, int64_t value)
+const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char *field,
+                                   int64_t value)
 {
     int f = stk_type_find(&dataset->root->type, field);
     const struct stk__node *source = f < 0 ? NULL : stk__graph_trace(dataset->root, f);
@@ -114,8 +132,8 @@ const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char
     return source->op->source.class_name(source->state, field, value);
 }
 
-int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options, bool json,
-                     char **out, struct stk_error *err)
+int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options,
+                     bool json, char **out, struct stk_error *err)
 {
     struct stk__options values = options ? options->values : stk__options_default();
     struct stk__plan *plan;

@@ -11,7 +11,8 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* The table an op is carried out by; ops with an order table may have a serial one beside it, for streams. */
+/* The table an op is carried out by; ops with an order table may have a serial one beside it,
+ * for streams. */
 static const char *class_of(const struct stk_op *op)
 {
     if (op->flags & STK_OP_ROOT)
@@ -29,10 +30,12 @@ static void add_flags(const struct stk_op *op, struct stk__text *out)
         uint32_t flag;
         const char *name;
     } names[] = {
-        { STK_OP_RANDOM, "random" },     { STK_OP_HEAVY, "heavy" },       { STK_OP_FILTER, "filter" },
-        { STK_OP_ROOT, "root" },         { STK_OP_FETCH, "fetch" },       { STK_OP_BATCH, "batch" },
-        { STK_OP_PREFETCH, "prefetch" }, { STK_OP_REPEAT, "repeat" },     { STK_OP_MULTI, "multi" },
-        { STK_OP_ADDRESSES, "addresses" }, { STK_OP_SHUFFLES, "shuffles" }, { STK_OP_STABLE, "stable" },
+        { STK_OP_RANDOM, "random" },     { STK_OP_HEAVY, "heavy" },
+        { STK_OP_FILTER, "filter" },     { STK_OP_ROOT, "root" },
+        { STK_OP_FETCH, "fetch" },       { STK_OP_BATCH, "batch" },
+        { STK_OP_PREFETCH, "prefetch" }, { STK_OP_REPEAT, "repeat" },
+        { STK_OP_MULTI, "multi" },       { STK_OP_ADDRESSES, "addresses" },
+        { STK_OP_SHUFFLES, "shuffles" }, { STK_OP_STABLE, "stable" },
     };
     const char *separator = "";
     stk__text_add(out, ",\"flags\":[");
@@ -106,12 +109,14 @@ char *stk_devices_json(void)
     stk__text_add(&out, "{\"cpu\": {");
     add_model(&out);
     add_levels(&out);
-    stk__text_add(&out, "},\n \"cores\": {\"online\": %d, \"usable\": %d, \"why\": \"%s\"},\n", get_nprocs(),
-                  cores, why);
-    stk__text_add(&out, " \"caches\": {\"l1d_bytes\": %ld, \"l2_bytes\": %ld, \"l3_bytes\": %ld},\n",
+    stk__text_add(&out, "},\n \"cores\": {\"online\": %d, \"usable\": %d, \"why\": \"%s\"},\n",
+                  get_nprocs(), cores, why);
+    stk__text_add(&out,
+                  " \"caches\": {\"l1d_bytes\": %ld, \"l2_bytes\": %ld, \"l3_bytes\": %ld},\n",
                   cache_bytes(_SC_LEVEL1_DCACHE_SIZE), cache_bytes(_SC_LEVEL2_CACHE_SIZE),
                   cache_bytes(_SC_LEVEL3_CACHE_SIZE));
     stk__text_add(&out, " \"memory\": {\"free_bytes\": %lld, \"default_budget_bytes\": %lld}}",
-                  (long long)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE), (long long)options.memory);
+                  (long long)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE),
+                  (long long)options.memory);
     return stk__text_take(&out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlpack.c: fields of a batch as DLPack tensors. The layout is that of DLPack 0.8's DLManagedTensor. */
+/* dlpack.c: fields of a batch as DLPack tensors. The layout is that of DLPack 0.8's
+ * DLManagedTensor. */
 #include "base/error.h"
 #include "base/type.h"
 
@@ -33,7 +34,8 @@ struct dl_managed_tensor {
 enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
 
 /* The tensor and what it points to, in one allocation. */
-struct export {
+struct export
+{
     struct dl_managed_tensor tensor;
     struct stk_batch *batch;
     int64_t shape[STK_MAX_RANK], strides[STK_MAX_RANK];
@@ -61,7 +63,8 @@ int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **out, str
     if (rc)
         return rc;
     if (view.kind != STK_FIXED)
-        return stk_fail(err, STK_TYPE, "field '%s' is not one array: its rows differ in length", field);
+        return stk_fail(err, STK_TYPE, "field '%s' is not one array: its rows differ in length",
+                        field);
     struct export *export = calloc(1, sizeof *export);
     if (!export)
         return stk__out_of_memory(err);
@@ -71,10 +74,15 @@ int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **out, str
         export->strides[d] = view.strides[d] / (int64_t)bytes;
     export->batch = stk_batch_ref(batch);
     export->tensor = (struct dl_managed_tensor){
-        .dl_tensor = { .data = view.data, .device = { DL_CPU, 0 }, .ndim = view.rank,
+        .dl_tensor = { .data = view.data,
+                       .device = { DL_CPU, 0 },
+                       .ndim = view.rank,
                        .dtype = { type_code(view.dtype), (uint8_t)(8 * bytes), 1 },
-                       .shape = export->shape, .strides = export->strides },
-        .manager_ctx = export, .deleter = delete_export };
+                       .shape = export->shape,
+                       .strides = export->strides },
+        .manager_ctx = export,
+        .deleter = delete_export
+    };
     *out = &export->tensor;
     return STK_OK;
 }

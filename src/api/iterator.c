@@ -49,12 +49,14 @@ int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *option
     values.epochs = 1;
     *out = NULL;
     if (index < 0)
-        return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0", (long long)index);
+        return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0",
+                        (long long)index);
     int rc = start(dataset, &values, index, &it, err);
     if (!rc)
         rc = stk_iterator_next(it, out, err);
     if (rc == STK_END)
-        rc = stk_fail(err, STK_DATA, "element %lld was left out: all its rows are bad", (long long)index);
+        rc = stk_fail(err, STK_DATA, "element %lld was left out: all its rows are bad",
+                      (long long)index);
     stk_iterator_free(it);
     return rc;
 }
@@ -70,7 +72,10 @@ int stk_iterator_poll(struct stk_iterator *it, int64_t milliseconds, struct stk_
     return stk__exec_next(it->exec, milliseconds, out, err);
 }
 
-void stk_iterator_cancel(struct stk_iterator *it) { stk__exec_cancel(it->exec); }
+void stk_iterator_cancel(struct stk_iterator *it)
+{
+    stk__exec_cancel(it->exec);
+}
 
 void stk_iterator_free(struct stk_iterator *it)
 {

@@ -33,7 +33,8 @@ void stk__arena_free(struct stk_arena *arena)
 
 static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
 {
-    size_t size = arena->block_bytes > bytes ? arena->block_bytes : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
+    size_t size = arena->block_bytes > bytes ? arena->block_bytes
+                                             : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
     struct stk__arena_block *b = NULL;
     if (size > SIZE_MAX - sizeof *b - TAIL)
         return NULL;
@@ -113,8 +114,8 @@ char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     return text;
 }
 
-/* The size of one block instead of several that held `bytes`; scratch for images gets all that may be kept at once:
- * growing with each larger image would touch fresh pages each time. */
+/* The size of one block instead of several that held `bytes`; scratch for images gets all that
+ * may be kept at once: growing with each larger image would touch fresh pages each time. */
 static size_t merged_bytes(size_t bytes)
 {
     const size_t small = (size_t)256 << 10;

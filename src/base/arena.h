@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.h: memory that is freed all at once (a dataset), or rewound and used again (a worker's scratch). */
+/* arena.h: memory that is freed all at once (a dataset), or rewound and used again (a worker's
+ * scratch). */
 #pragma once
 #include <stoker/op.h>
 
@@ -23,8 +24,9 @@ char *stk__arena_text_n(struct stk_arena *arena, const char *text, size_t len);
 char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Everything is free again. What was spread over several blocks will find one that holds it all, so a worker's
- * scratch settles on a single block of the size its elements take; more than 4 MiB are given back. */
+/* Everything is free again. What was spread over several blocks will find one that holds it all,
+ * so a worker's scratch settles on a single block of the size its elements take; more than 4 MiB
+ * are given back. */
 void stk__arena_reset(struct stk_arena *arena);
 
 /* A place to go back to; everything taken since is free again, blocks are kept. */

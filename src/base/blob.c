@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-static size_t head_bytes(int64_t n) { return (((size_t)n + 2) * sizeof(int64_t) + 63) / 64 * 64; }
+static size_t head_bytes(int64_t n)
+{
+    return (((size_t)n + 2) * sizeof(int64_t) + 63) / 64 * 64;
+}
 
 size_t stk__blob_unit(const struct stk_field *field)
 {
@@ -20,7 +23,8 @@ struct stk__blob stk__blob_open(uint8_t *packed)
     return (struct stk__blob){ head[0], head + 1, packed + head_bytes(head[0]) };
 }
 
-struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n, size_t unit)
+struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n,
+                                 size_t unit)
 {
     size_t bytes = 0;
     for (int i = 0; i < n; i++)

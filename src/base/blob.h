@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob.h: rows of different lengths brought together in one buffer: how a batch holds bytes and ragged fields.
+/* blob.h: rows of different lengths brought together in one buffer: how a batch holds bytes and
+ * ragged fields.
  *
  *     int64 n | int64 splits[n + 1] | padding to 64 bytes | the rows, one behind the other
  *
@@ -18,7 +19,8 @@ struct stk__blob {
 size_t stk__blob_unit(const struct stk_field *field);
 
 /* Packs n spans. Returns new; NULL when out of memory. */
-struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n, size_t unit);
+struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n,
+                                 size_t unit);
 
 /* What a packed buffer holds; borrows it. */
 struct stk__blob stk__blob_open(uint8_t *packed);

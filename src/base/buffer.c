@@ -43,7 +43,10 @@ struct stk__pool *stk__pool_new(void)
     return pool;
 }
 
-static size_t total_bytes(size_t capacity) { return (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN; }
+static size_t total_bytes(size_t capacity)
+{
+    return (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN;
+}
 
 static void buffer_free(struct stk_buffer *buffer)
 {
@@ -173,7 +176,8 @@ void stk__buffer_unref(struct stk_buffer *b)
     size_t size;
     int c = class_of(b->capacity, &size);
     pthread_mutex_lock(&pool->lock);
-    bool is_kept = b->capacity <= pool->keep_bytes && pool->kept_bytes <= pool->keep_bytes - b->capacity;
+    bool is_kept =
+        b->capacity <= pool->keep_bytes && pool->kept_bytes <= pool->keep_bytes - b->capacity;
     if (is_kept) {
         b->next = pool->kept[c];
         pool->kept[c] = b;

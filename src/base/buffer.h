@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h: ref-counted bytes and the pools they return to.
  *
- * A buffer is 64-byte aligned and readable 64 bytes past its end. The last unref gives it back to its pool,
- * which keeps it for the next taker of about that size; a pool lives as long as the last of its buffers, so a
- * delivered batch may outlive its iterator.
+ * A buffer is 64-byte aligned and readable 64 bytes past its end. The last unref gives it back
+ * to its pool, which keeps it for the next taker of about that size; a pool lives as long as the
+ * last of its buffers, so a delivered batch may outlive its iterator.
  */
 #pragma once
 #include <stdatomic.h>
@@ -26,7 +26,8 @@ struct stk_buffer {
 struct stk__pool *stk__pool_new(void);
 void stk__pool_unref(struct stk__pool *pool);
 
-/* How much is kept for reuse at most; what is above is freed at once and from now on. At first: no limit. */
+/* How much is kept for reuse at most; what is above is freed at once and from now on. At first:
+ * no limit. */
 void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes);
 
 /* Bytes in buffers, used or kept. */

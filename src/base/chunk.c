@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunk.c: one allocation per chunk: addresses, keys, masks, then the columns, each on its own cache line. */
+/* chunk.c: one allocation per chunk: addresses, keys, masks, then the columns, each on its own
+ * cache line. */
 #include "base/chunk.h"
 
 #include "base/hash.h"
@@ -11,7 +12,10 @@
 
 enum { ALIGN = 64, TAIL = 64 };
 
-static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
 
 static size_t column_bytes(const struct stk_field *field, size_t cap)
 {
@@ -23,7 +27,8 @@ static size_t column_bytes(const struct stk_field *field, size_t cap)
 
 static size_t head_bytes(const struct stk_type *type)
 {
-    return aligned(sizeof(struct stk_chunk)) + aligned(sizeof(struct stk_column) * (size_t)type->n_fields);
+    return aligned(sizeof(struct stk_chunk)) +
+           aligned(sizeof(struct stk_column) * (size_t)type->n_fields);
 }
 
 size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts)
@@ -39,7 +44,8 @@ size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts)
     return bytes;
 }
 
-static void place_column(struct stk_column *c, const struct stk_field *field, size_t cap, uint8_t *at)
+static void place_column(struct stk_column *c, const struct stk_field *field, size_t cap,
+                         uint8_t *at)
 {
     *c = (struct stk_column){ .rank = field->rank };
     if (field->kind == STK_FIXED) {
@@ -228,7 +234,8 @@ static void copy_masks(struct stk_chunk *dst, int at, const struct stk_chunk *sr
     }
 }
 
-void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n)
+void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from,
+                          int n)
 {
     size_t rows = (size_t)n;
     memmove(dst->address + at, src->address + from, rows * sizeof *dst->address);
@@ -266,7 +273,8 @@ int stk__chunk_compact(struct stk_chunk *chunk, int n)
             chunk->mask[kept] = chunk->mask[i];
             chunk->mask[i] = STK_LIVE;
         }
-        for (struct stk_fault *f = chunk->mask[kept] == STK_BAD ? chunk->faults : NULL; f; f = f->next)
+        for (struct stk_fault *f = chunk->mask[kept] == STK_BAD ? chunk->faults : NULL; f;
+             f = f->next)
             f->row = f->row == i ? kept : f->row;
         kept++;
     }
@@ -307,7 +315,8 @@ bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *po
     return true;
 }
 
-void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src, int from, int n)
+void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src,
+                     int from, int n)
 {
     for (int f = 0; f < src->type->n_fields; f++)
         copy_column(&dst->column[field + f], at, &src->column[f], from, n);
@@ -317,8 +326,8 @@ void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_
         if (!field)
             dst->address[at + i] = src->address[from + i];
         if (dst->key)
-            dst->key[at + i] = field ? stk__key_join(dst->key[at + i], src->key[from + i])
-                                     : src->key[from + i];
+            dst->key[at + i] =
+                field ? stk__key_join(dst->key[at + i], src->key[from + i]) : src->key[from + i];
         if (!src->n_bad || src->mask[from + i] != STK_BAD || dst->mask[at + i] == STK_BAD)
             continue;
         const struct stk_fault *fault = stk__chunk_find_fault(src, from + i);

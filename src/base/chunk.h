@@ -4,9 +4,18 @@
 #include "base/buffer.h"
 
 /* The two parts of an address's `where`. */
-static inline uint64_t stk__where(int origin, uint64_t position) { return (uint64_t)origin << 56 | position; }
-static inline int stk__where_origin(uint64_t where) { return (int)(where >> 56); }
-static inline uint64_t stk__where_position(uint64_t where) { return where & (((uint64_t)1 << 56) - 1); }
+static inline uint64_t stk__where(int origin, uint64_t position)
+{
+    return (uint64_t)origin << 56 | position;
+}
+static inline int stk__where_origin(uint64_t where)
+{
+    return (int)(where >> 56);
+}
+static inline uint64_t stk__where_position(uint64_t where)
+{
+    return where & (((uint64_t)1 << 56) - 1);
+}
 
 /* Why a row is bad. In a chunk's list, in no order. */
 struct stk_fault {
@@ -29,9 +38,9 @@ void stk__chunk_free(struct stk_chunk *chunk);
 /* Drops rows, faults and counts, keeps the memory. */
 void stk__chunk_clear(struct stk_chunk *chunk);
 
-/* Lists of faults. Without memory for one it is left out: a bad row without a fault is "out of memory". */
-void stk__fault_add(struct stk_fault **list, int row, int code, const char *op,
-                    const char *text);
+/* Lists of faults. Without memory for one it is left out: a bad row without a fault is "out of
+ * memory". */
+void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text);
 const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row);
 void stk__faults_free(struct stk_fault *faults);
 
@@ -42,17 +51,20 @@ void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op
 const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int row);
 
 /* As stk_chunk_copy without masks and faults; inside one chunk rows are moved (at <= from). */
-void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n);
+void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from,
+                          int n);
 
 /* Moves those of the first n rows that are not dead to the front; returns how many are left. */
 int stk__chunk_compact(struct stk_chunk *chunk, int n);
 
-/* Gives every span in rows [at, at + n) that has no owner one from the pool; false when out of memory. */
+/* Gives every span in rows [at, at + n) that has no owner one from the pool; false when out of
+ * memory. */
 bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *pool);
 
-/* Copies n rows of `src` as the fields of `dst` from `field` on: zip. The rows of field 0 set address, key and
- * mask, further ones are joined to them. */
-void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src, int from, int n);
+/* Copies n rows of `src` as the fields of `dst` from `field` on: zip. The rows of field 0 set
+ * address, key and mask, further ones are joined to them. */
+void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src,
+                     int from, int n);
 
 /* Copies n spans, taking references; what was there is dropped. */
 void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n);

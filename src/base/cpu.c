@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const stk__cpu_level_names[STK__N_CPU_LEVELS + 1] = { "scalar", "avx2", "avx512", NULL };
+const char *const stk__cpu_level_names[STK__N_CPU_LEVELS + 1] = { "scalar", "avx2", "avx512",
+                                                                  NULL };
 
 static _Atomic int limit = STK__N_CPU_LEVELS; /* pairs with itself: a plain flag */
 

@@ -30,7 +30,8 @@ int stk_fail(struct stk_error *err, int code, const char *format, ...)
     return code;
 }
 
-int stk__fail_at(struct stk_error *err, int code, uint32_t at, uint32_t len, const char *format, ...)
+int stk__fail_at(struct stk_error *err, int code, uint32_t at, uint32_t len, const char *format,
+                 ...)
 {
     if (!err)
         return code;

@@ -4,8 +4,8 @@
 #include <stoker/op.h>
 
 /* As stk_fail, with the place in the text that the message is about. */
-int stk__fail_at(struct stk_error *err, int code, uint32_t at, uint32_t len, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+int stk__fail_at(struct stk_error *err, int code, uint32_t at, uint32_t len, const char *format,
+                 ...) __attribute__((format(printf, 5, 6)));
 
 /* Puts text before the message. */
 void stk__error_prefix(struct stk_error *err, const char *format, ...)

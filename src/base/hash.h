@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.h: mixing of 64-bit words (keys, paths, seeds) and a hash over bytes (digests, cache keys).
+/* hash.h: mixing of 64-bit words (keys, paths, seeds) and a hash over bytes (digests, cache
+ * keys).
  *
- * tests/model/bits.py is the same in plain Python; the numbers these functions give are part of what a
- * chain means, so changing them changes everybody's shuffles.
+ * tests/model/bits.py is the same in plain Python; the numbers these functions give are part of
+ * what a chain means, so changing them changes everybody's shuffles.
  */
 #pragma once
 #include <stddef.h>
@@ -30,6 +31,6 @@ static inline struct stk_key stk__key_join(struct stk_key a, struct stk_key b)
     return (struct stk_key){ stk__mix(a.hi, b.hi), stk__mix(a.lo, b.lo) };
 }
 
-/* A running hash: h starts anywhere (0), any split of the bytes into calls gives a different result. data may be
- * NULL when bytes is 0. */
+/* A running hash: h starts anywhere (0), any split of the bytes into calls gives a different
+ * result. data may be NULL when bytes is 0. */
 uint64_t stk__hash_bytes(uint64_t h, const void *data, size_t bytes);

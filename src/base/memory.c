@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c: small pieces from malloc, large ones mapped.
  *
- * malloc keeps large pieces that were freed once (its threshold for mapping grows), per thread: a run with a few
- * large images held 60 MB more than it used.
+ * malloc keeps large pieces that were freed once (its threshold for mapping grows), per thread:
+ * a run with a few large images held 60 MB more than it used.
  */
 #define _GNU_SOURCE
 #include "base/memory.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h: aligned memory. Large pieces are mapped, so that they go back to the system when they are freed. */
+/* memory.h: aligned memory. Large pieces are mapped, so that they go back to the system when
+ * they are freed. */
 #pragma once
 #include <stddef.h>
 

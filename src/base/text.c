@@ -79,7 +79,8 @@ static locale_t c_locale(void)
     if (found)
         return found;
     locale_t fresh = newlocale(LC_ALL_MASK, "C", (locale_t)0), none = (locale_t)0;
-    if (!__atomic_compare_exchange_n(&made, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (!__atomic_compare_exchange_n(&made, &none, fresh, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
         freelocale(fresh);
         return none;
     }

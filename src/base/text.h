@@ -21,7 +21,8 @@ void stk__text_add_json(struct stk__text *text, const char *value, size_t len);
 /* A real that reads back as the same bits, locale-free, always with '.' or 'e' (or nan, inf). */
 void stk__text_add_real(struct stk__text *text, double value);
 
-/* Gives the string away (returns new, from malloc; "" when empty, NULL when an allocation failed). */
+/* Gives the string away (returns new, from malloc; "" when empty, NULL when an allocation
+ * failed). */
 char *stk__text_take(struct stk__text *text);
 void stk__text_free(struct stk__text *text);
 

@@ -30,7 +30,10 @@ size_t stk_dtype_bytes(int dtype)
     return dtype >= 0 && dtype < STK_N_DTYPES ? dtypes[dtype].bytes : 0;
 }
 
-char stk__dtype_kind(int dtype) { return dtypes[dtype].kind; }
+char stk__dtype_kind(int dtype)
+{
+    return dtypes[dtype].kind;
+}
 
 size_t stk_field_bytes(const struct stk_field *field)
 {
@@ -53,11 +56,13 @@ void stk__field_text(const struct stk_field *field, struct stk__text *out)
     if (field->flags & STK_FIELD_PACKED)
         stk__text_add(out, "batch of ");
     if (field->kind == STK_BYTES) {
-        stk__text_add(out, field->flags & STK_FIELD_PATH ? "path"
-                           : field->flags & STK_FIELD_TEXT ? "text" : "bytes");
+        stk__text_add(out, field->flags & STK_FIELD_PATH   ? "path"
+                           : field->flags & STK_FIELD_TEXT ? "text"
+                                                           : "bytes");
         return;
     }
-    stk__text_add(out, "%s%s[", field->kind == STK_RAGGED ? "ragged " : "", dtypes[field->dtype].name);
+    stk__text_add(out, "%s%s[", field->kind == STK_RAGGED ? "ragged " : "",
+                  dtypes[field->dtype].name);
     for (int d = 0; d < field->rank; d++) {
         if (field->shape[d] < 0)
             stk__text_add(out, "%s?", d ? ", " : "");

@@ -129,7 +129,10 @@ void stk_batch_unref(struct stk_batch *batch)
 
 /* ---- packing ---- */
 
-static bool is_batched(const struct stk_batch *batch) { return batch->depot->plan->batch != NULL; }
+static bool is_batched(const struct stk_batch *batch)
+{
+    return batch->depot->plan->batch != NULL;
+}
 
 static void shape_text(const int32_t *dims, int rank, char *text, size_t size)
 {
@@ -151,10 +154,11 @@ static int check_shapes(const struct stk_batch *batch, int field, struct stk_err
         shape_text(c->dims, c->rank, first, sizeof first);
         shape_text(dims, c->rank, other, sizeof other);
         stk__plan_describe(batch->depot->plan, batch->chunk->address[i], origin, sizeof origin);
-        return stk_fail(err, STK_DATA,
-                        "batch: rows of field '%s' differ in shape: row 0 is %s, row %d (%s) is %s; resize or "
-                        "crop them first",
-                        batch->chunk->type->field[field].name, first, i, origin, other);
+        return stk_fail(
+            err, STK_DATA,
+            "batch: rows of field '%s' differ in shape: row 0 is %s, row %d (%s) is %s; resize or "
+            "crop them first",
+            batch->chunk->type->field[field].name, first, i, origin, other);
     }
     return STK_OK;
 }
@@ -195,7 +199,8 @@ static int pack_field(struct stk_batch *batch, int f, struct stk_error *err)
     struct stk__packed *packed = &batch->packed[f];
     uint8_t *data = batch->n && field->flags & STK_FIELD_PACKED ? c->span[0].data : NULL;
     if (!data) {
-        packed->buffer = stk__blob_new(batch->depot->pool, c->span, batch->n, stk__blob_unit(field));
+        packed->buffer =
+            stk__blob_new(batch->depot->pool, c->span, batch->n, stk__blob_unit(field));
         if (!packed->buffer)
             return stk__out_of_memory(err);
         data = packed->buffer->data;
@@ -236,9 +241,15 @@ int64_t stk_batch_n_rows(const struct stk_batch *batch)
     return trace ? (int64_t)(trace->bytes / sizeof(struct stk_address)) : batch->n;
 }
 
-int stk_batch_n_fields(const struct stk_batch *batch) { return batch->chunk->type->n_fields; }
+int stk_batch_n_fields(const struct stk_batch *batch)
+{
+    return batch->chunk->type->n_fields;
+}
 
-void stk_batch_position(const struct stk_batch *batch, struct stk_position *out) { *out = batch->position; }
+void stk_batch_position(const struct stk_batch *batch, struct stk_position *out)
+{
+    *out = batch->position;
+}
 
 static void set_strides(struct stk_view *view)
 {
@@ -274,8 +285,9 @@ int stk_batch_view_at(const struct stk_batch *batch, int index, struct stk_view 
     if (index < 0 || index >= stk_batch_n_fields(batch))
         return STK_VALUE;
     const struct stk_field *field = &batch->chunk->type->field[index];
-    *out = (struct stk_view){ .name = field->name, .kind = field->kind, .dtype = field->dtype,
-                              .memory = STK_HEAP };
+    *out = (struct stk_view){
+        .name = field->name, .kind = field->kind, .dtype = field->dtype, .memory = STK_HEAP
+    };
     if (field->kind == STK_BYTES || field->kind == STK_RAGGED) {
         set_values(batch, index, out);
         set_strides(out);
@@ -286,9 +298,11 @@ int stk_batch_view_at(const struct stk_batch *batch, int index, struct stk_view 
     if (lead)
         out->shape[0] = batch->n;
     for (int d = 0; d < field->rank; d++)
-        out->shape[d + lead] = field->kind == STK_FIXED ? field->shape[d] : batch->packed[index].dims[d];
+        out->shape[d + lead] =
+            field->kind == STK_FIXED ? field->shape[d] : batch->packed[index].dims[d];
     out->kind = STK_FIXED;
-    out->data = field->kind == STK_FIXED ? batch->chunk->column[index].data : batch->packed[index].data;
+    out->data =
+        field->kind == STK_FIXED ? batch->chunk->column[index].data : batch->packed[index].data;
     set_strides(out);
     return STK_OK;
 }

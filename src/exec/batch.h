@@ -20,7 +20,7 @@ struct stk__depot {
 struct stk__packed {
     struct stk_buffer *buffer; /* NULL: the only row's own bytes */
     uint8_t *data;
-    int64_t *splits; /* NULL for shaped fields */
+    int64_t *splits;            /* NULL for shaped fields */
     int64_t n_splits, n_values; /* values: bytes, or entries of a ragged field */
     int32_t dims[STK_MAX_RANK];
 };

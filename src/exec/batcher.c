@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batcher.c: puts rows into batches in order and judges bad ones, once, in order.
  *
- * Batches open in number order, by a direct ticket or by the batcher, whoever needs one first. A ticket whose rows
- * are all good and already in place costs nothing here; other rows are moved, which closes holes. What a bad row
- * means is decided here alone, so it depends neither on the number of workers nor on how far they ran ahead.
+ * Batches open in number order, by a direct ticket or by the batcher, whoever needs one first. A
+ * ticket whose rows are all good and already in place costs nothing here; other rows are moved,
+ * which closes holes. What a bad row means is decided here alone, so it depends neither on the
+ * number of workers nor on how far they ran ahead.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -44,7 +45,8 @@ static void release_batch(struct stk__exec *x, uint64_t no)
 
 static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_batch *batch)
 {
-    x->queue[(x->queue_head + x->queue_len++) % x->queue_cap] = (struct stk__delivery){ kind, batch };
+    x->queue[(x->queue_head + x->queue_len++) % x->queue_cap] =
+        (struct stk__delivery){ kind, batch };
     if (x->is_consumer_waiting)
         pthread_cond_signal(&x->delivered);
 }
@@ -100,8 +102,8 @@ void stk__drop_ticket(struct stk__exec *x, const struct stk__ticket *t)
         release_emptied(x, t);
 }
 
-/* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the batch and the count
- * of bad rows. */
+/* The end of a level-0 pass is the end of an epoch; ends of repeats above batch only close the
+ * batch and the count of bad rows. */
 static void judge_end(struct stk__exec *x, struct stk__ticket *t)
 {
     struct stk_error err = { .code = STK_END };
@@ -137,7 +139,8 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
         stk__end_run(x, &err);
 }
 
-/* Rows behind the end of a gate: unjudged, but they have places in batches, which must come free. */
+/* Rows behind the end of a gate: unjudged, but they have places in batches, which must come
+ * free. */
 static void discard_rows(struct stk__exec *x, int n)
 {
     int64_t fill = (int64_t)x->fill + n;
@@ -203,16 +206,21 @@ static int read_for(struct stk__exec *x, struct stk__eval *e, struct stk__fetche
     return STK_OK;
 }
 
-/* Makes the row at another position of the same data in `spare_row`. STK_OK, STK_MEMORY, or STK_DATA if that one is no
- * good either. */
-static int try_replacement(struct stk__exec *x, struct stk__worker *worker, struct stk_address *address)
+/* Makes the row at another position of the same data in `spare_row`. STK_OK, STK_MEMORY, or
+ * STK_DATA if that one is no good either. */
+static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
+                           struct stk_address *address)
 {
     struct stk__stage *last = stk__last_stage(x);
     int stage = x->plan->last;
     uint64_t position = stk__where_position(address->where), path = address->path;
     struct stk__fetched fetched[STK__MAX_READS] = { { 0 } };
-    struct stk__eval e = { .program = last->plan->program, .thread = &worker->eval[stage],
-                           .scratch = &worker->scratch, .n = 1, .position = &position, .path = &path,
+    struct stk__eval e = { .program = last->plan->program,
+                           .thread = &worker->eval[stage],
+                           .scratch = &worker->scratch,
+                           .n = 1,
+                           .position = &position,
+                           .path = &path,
                            .out = x->spare_row };
     stk__chunk_clear(x->spare_row);
     x->spare_row->address[0] = *address;
@@ -233,7 +241,8 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker, stru
     return rc;
 }
 
-static int replace_row(struct stk__exec *x, struct stk__worker *worker, const struct stk__ticket *t, int row)
+static int replace_row(struct stk__exec *x, struct stk__worker *worker, const struct stk__ticket *t,
+                       int row)
 {
     enum { MAX_TRIES = 16 };
     const struct stk__stage_plan *source = stk__last_stage(x)->plan;
@@ -290,7 +299,8 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
             i++;
             continue;
         }
-        while (i + run < t->n && w->fill + run < full && !(t->n_bad && t->chunk->mask[from + run] == STK_BAD))
+        while (i + run < t->n && w->fill + run < full &&
+               !(t->n_bad && t->chunk->mask[from + run] == STK_BAD))
             run++;
         if (t->chunk != current || from != w->fill)
             stk__chunk_copy_rows(current, w->fill, t->chunk, from, run);

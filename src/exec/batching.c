@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batching.c: gathers rows and emits them as one. A bad row passes in front of the batch it would have been in. */
+/* batching.c: gathers rows and emits them as one. A bad row passes in front of the batch it
+ * would have been in. */
 #include "exec/batching.h"
 
 #include "base/blob.h"
@@ -26,9 +27,15 @@ int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_pl
     struct batching *b = calloc(1, sizeof *b);
     if (!b)
         return stk__out_of_memory(err);
-    *b = (struct batching){ .node = node, .pool = pool, .judges = stage->is_judge, .judge.plan = plan, .judge.epoch = (uint64_t)plan->options.epoch,
-                            .drops_remainder = *(const bool *)stk__node_param(node, "drop_remainder") };
-    b->held = stk__chunk_new(&node->input[0]->type, (int)*(const int64_t *)stk__node_param(node, "batch_size"),
+    *b = (struct batching){ .node = node,
+                            .pool = pool,
+                            .judges = stage->is_judge,
+                            .judge.plan = plan,
+                            .judge.epoch = (uint64_t)plan->options.epoch,
+                            .drops_remainder =
+                                *(const bool *)stk__node_param(node, "drop_remainder") };
+    b->held = stk__chunk_new(&node->input[0]->type,
+                             (int)*(const int64_t *)stk__node_param(node, "batch_size"),
                              plan->has_keys ? STK__KEYS : 0);
     if (!b->held) {
         free(b);
@@ -38,9 +45,15 @@ int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_pl
     return STK_OK;
 }
 
-struct stk__judge *stk__batching_judge(void *run) { return &((struct batching *)run)->judge; }
+struct stk__judge *stk__batching_judge(void *run)
+{
+    return &((struct batching *)run)->judge;
+}
 
-bool stk__batching_is_broken(const void *run) { return ((const struct batching *)run)->is_broken; }
+bool stk__batching_is_broken(const void *run)
+{
+    return ((const struct batching *)run)->is_broken;
+}
 
 static void end(void *run)
 {
@@ -92,8 +105,9 @@ static bool emit_field(struct batching *b, int f, struct stk_chunk *out, int row
         return true;
     }
     const struct stk_field *field = &b->held->type->field[f];
-    struct stk_buffer *buffer = dst->dims ? stk__buffer_new(b->pool, bytes)
-                                          : stk__blob_new(b->pool, src->span, b->n, stk__blob_unit(field));
+    struct stk_buffer *buffer =
+        dst->dims ? stk__buffer_new(b->pool, bytes)
+                  : stk__blob_new(b->pool, src->span, b->n, stk__blob_unit(field));
     if (!buffer)
         return false;
     stk__buffer_unref(dst->span[row].owner);
@@ -133,7 +147,8 @@ static void emit(struct batching *b, struct stk_chunk *out)
     int code = STK_DATA;
     for (int f = 0; f < out->type->n_fields && !text[0]; f++) {
         if (b->held->column[f].dims && !same_shapes(&b->held->column[f], b->n))
-            snprintf(text, sizeof text, "rows of field '%.40s' differ in shape", out->type->field[f].name);
+            snprintf(text, sizeof text, "rows of field '%.40s' differ in shape",
+                     out->type->field[f].name);
         else if (!emit_field(b, f, out, row)) {
             snprintf(text, sizeof text, "out of memory");
             code = STK_MEMORY;
@@ -167,7 +182,8 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
             if (!b->judges)
                 pass_bad(in, row, out);
             else if (!b->is_broken)
-                b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
+                b->is_broken =
+                    !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
             continue;
         }
         if (b->is_broken)
@@ -191,5 +207,6 @@ static bool flush(void *run, struct stk_chunk *out)
     return true;
 }
 
-const struct stk_serial_table stk__batching = { .end = end, .next_epoch = next_epoch, .step = step,
-                                                .flush = flush };
+const struct stk_serial_table stk__batching = {
+    .end = end, .next_epoch = next_epoch, .step = step, .flush = flush
+};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec.c: choosing work, workers, next, birth and death. Rules in exec.h.
  *
- * At most `workers` threads compute at a time. The consumer is one of them while it waits in next, so a plan that
- * is cheaper than waking somebody needs nobody else.
+ * At most `workers` threads compute at a time. The consumer is one of them while it waits in
+ * next, so a plan that is cheaper than waking somebody needs nobody else.
  */
 #define _GNU_SOURCE
 #include "exec/exec.h"
@@ -25,7 +25,9 @@ static bool look(struct stk__exec *x, struct stk__work *w)
         return false;
     if (t) {
         x->is_batcher_busy = true;
-        *w = (struct stk__work){ .kind = STK__MOVE, .ticket = t, .fill = x->fill,
+        *w = (struct stk__work){ .kind = STK__MOVE,
+                                 .ticket = t,
+                                 .fill = x->fill,
                                  .current = x->batch[x->current_no % (uint64_t)x->plan->window] };
         return true;
     }
@@ -39,7 +41,8 @@ static bool look(struct stk__exec *x, struct stk__work *w)
     return false;
 }
 
-/* Looking may retire an empty ticket or open one that waited; then those already asked are asked again. */
+/* Looking may retire an empty ticket or open one that waited; then those already asked are asked
+ * again. */
 static bool pick(struct stk__exec *x, struct stk__work *w)
 {
     do {
@@ -67,18 +70,33 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
     x->n_running++;
     pthread_mutex_unlock(&x->lock);
     switch (w->kind) {
-    case STK__RUN: stk__run_segment(x, worker, w); break;
-    case STK__FETCH: stk__run_fetch(x, worker, w); break;
-    case STK__STEP: stk__run_step(x, w); break;
-    case STK__MOVE: stk__run_move(x, worker, w); break;
+    case STK__RUN:
+        stk__run_segment(x, worker, w);
+        break;
+    case STK__FETCH:
+        stk__run_fetch(x, worker, w);
+        break;
+    case STK__STEP:
+        stk__run_step(x, w);
+        break;
+    case STK__MOVE:
+        stk__run_move(x, worker, w);
+        break;
     }
     pthread_mutex_lock(&x->lock);
     x->n_running--;
     switch (w->kind) {
-    case STK__RUN: stk__finish_segment(x, w); break;
-    case STK__FETCH: break;
-    case STK__STEP: stk__finish_step(x, w); break;
-    case STK__MOVE: stk__finish_move(x, w); break;
+    case STK__RUN:
+        stk__finish_segment(x, w);
+        break;
+    case STK__FETCH:
+        break;
+    case STK__STEP:
+        stk__finish_step(x, w);
+        break;
+    case STK__MOVE:
+        stk__finish_move(x, w);
+        break;
     }
 }
 
@@ -105,7 +123,10 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-bool stk__exec_is_ours(const struct stk__exec *x) { return x->pid == getpid(); }
+bool stk__exec_is_ours(const struct stk__exec *x)
+{
+    return x->pid == getpid();
+}
 
 /* ---- the consumer ---- */
 
@@ -114,8 +135,9 @@ static bool may_work(const struct stk__exec *x)
     return x->n_workers == 0 || x->n_running < x->n_workers;
 }
 
-/* Waking a thread costs 4 to 5 us. A consumer that comes back at once and gets its batches for a few us does better
- * alone; the averages change within a few batches when either stops being true. */
+/* Waking a thread costs 4 to 5 us. A consumer that comes back at once and gets its batches for a
+ * few us does better alone; the averages change within a few batches when either stops being
+ * true. */
 static void note_entry(struct stk__pace *pace, uint64_t now)
 {
     uint64_t outside = pace->left_at ? now - pace->left_at : UINT32_MAX;
@@ -140,14 +162,16 @@ static void init_clocked(pthread_cond_t *cond)
 
 static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until)
 {
-    const struct timespec time = { .tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u) };
+    const struct timespec time = { .tv_sec = (time_t)(until / 1000000000u),
+                                   .tv_nsec = (long)(until % 1000000000u) };
     if (until == UINT64_MAX)
         pthread_cond_wait(cond, lock);
     else
         pthread_cond_timedwait(cond, lock, &time);
 }
 
-/* The caller of next wants to be back in time: what may block is the workers' where there are any. */
+/* The caller of next wants to be back in time: what may block is the workers' where there are
+ * any. */
 static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
 {
     x->has_declined = false;
@@ -161,7 +185,8 @@ static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
 static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 {
     struct stk__work w;
-    while (x->queue_len == 0 && !x->is_cancelled && (until == UINT64_MAX || stk__clock_ns() < until)) {
+    while (x->queue_len == 0 && !x->is_cancelled &&
+           (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (may_work(x) && pick_as_consumer(x, &w)) {
             if (!x->pace.is_quick)
                 stk__wake_worker(x);
@@ -196,14 +221,17 @@ static int end_code(const struct stk__exec *x, struct stk_error *err)
 static uint64_t deadline(uint64_t now, int64_t milliseconds)
 {
     const int64_t most = INT64_MAX / 4000000;
-    return milliseconds < 0 || milliseconds > most ? UINT64_MAX : now + (uint64_t)milliseconds * 1000000;
+    return milliseconds < 0 || milliseconds > most ? UINT64_MAX
+                                                   : now + (uint64_t)milliseconds * 1000000;
 }
 
-int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **out, struct stk_error *err)
+int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **out,
+                   struct stk_error *err)
 {
     *out = NULL;
     if (!stk__exec_is_ours(x))
-        return stk_fail(err, STK_STATE, "this iterator was started before a fork; make a new one in the child");
+        return stk_fail(err, STK_STATE,
+                        "this iterator was started before a fork; make a new one in the child");
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
     note_entry(&x->pace, entered);
@@ -214,7 +242,8 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     }
     if (x->queue_len == 0) {
         pthread_mutex_unlock(&x->lock);
-        return stk_fail(err, STK_AGAIN, "nothing was ready within %lld ms", (long long)milliseconds);
+        return stk_fail(err, STK_AGAIN, "nothing was ready within %lld ms",
+                        (long long)milliseconds);
     }
     struct stk__delivery d = x->queue[x->queue_head];
     if (d.kind != STK__EVENT_BATCH) { /* stays: next answers it for ever */
@@ -228,7 +257,8 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     x->n_open--;
     x->stats.batches++;
     x->stats.elements += (uint64_t)d.batch->n;
-    if (x->n_workers && !x->pace.is_quick && (x->n_open <= x->plan->window / 2 || x->queue_len == 0))
+    if (x->n_workers && !x->pace.is_quick &&
+        (x->n_open <= x->plan->window / 2 || x->queue_len == 0))
         stk__wake_worker(x); /* refill by halves, not one by one */
     note_exit(&x->pace, entered, stk__clock_ns());
     pthread_mutex_unlock(&x->lock);
@@ -275,7 +305,8 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, const struct st
         return stk__out_of_memory(err);
     for (uint64_t i = 0; plan->program && i < s->ring.cap; i++) {
         for (int k = 0; k < plan->program->n_reads; k++) {
-            s->ring.slot[i].fetched[k] = calloc((size_t)plan->ticket_rows, sizeof(struct stk__fetched));
+            s->ring.slot[i].fetched[k] =
+                calloc((size_t)plan->ticket_rows, sizeof(struct stk__fetched));
             if (!s->ring.slot[i].fetched[k])
                 return stk__out_of_memory(err);
         }
@@ -306,8 +337,10 @@ static int init_workers(struct stk__exec *x, struct stk_error *err)
 static int start_workers(struct stk__exec *x, struct stk_error *err)
 {
     for (; x->n_started < x->n_workers; x->n_started++)
-        if (pthread_create(&x->worker[x->n_started].thread, NULL, worker_main, &x->worker[x->n_started]))
-            return stk_fail(err, STK_MEMORY, "cannot start worker %d of %d", x->n_started + 1, x->n_workers);
+        if (pthread_create(&x->worker[x->n_started].thread, NULL, worker_main,
+                           &x->worker[x->n_started]))
+            return stk_fail(err, STK_MEMORY, "cannot start worker %d of %d", x->n_started + 1,
+                            x->n_workers);
     return STK_OK;
 }
 
@@ -466,15 +499,19 @@ bool stk__exec_is_clean(struct stk__exec *x)
 /* Reads without the lock: for a watchdog, when everything stands still. */
 void stk__exec_dump(struct stk__exec *x, struct stk__text *out)
 {
-    stk__text_add(out, "open %d opened_no %llu current_no %llu fill %d queue %d spare %lld stopped %d asleep %d\n",
-                  x->n_open, (unsigned long long)x->opened_no, (unsigned long long)x->current_no, x->fill,
-                  x->queue_len, (long long)x->spare_bytes, x->is_stopped, x->n_sleeping);
+    stk__text_add(
+        out,
+        "open %d opened_no %llu current_no %llu fill %d queue %d spare %lld stopped %d asleep %d\n",
+        x->n_open, (unsigned long long)x->opened_no, (unsigned long long)x->current_no, x->fill,
+        x->queue_len, (long long)x->spare_bytes, x->is_stopped, x->n_sleeping);
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage *s = &x->stage[i];
-        stk__text_add(out, "stage %d %s kind %d busy %d head %llu opened %llu tail %llu held %zu/%zu end %d\n", i,
-                      s->plan->node->op->decl.name, s->plan->kind, s->is_busy,
-                      (unsigned long long)s->ring.head, (unsigned long long)s->ring.opened,
-                      (unsigned long long)s->ring.tail, s->out_account.held_bytes, s->io_account.held_bytes,
-                      s->is_exhausted);
+        stk__text_add(
+            out,
+            "stage %d %s kind %d busy %d head %llu opened %llu tail %llu held %zu/%zu end %d\n", i,
+            s->plan->node->op->decl.name, s->plan->kind, s->is_busy,
+            (unsigned long long)s->ring.head, (unsigned long long)s->ring.opened,
+            (unsigned long long)s->ring.tail, s->out_account.held_bytes, s->io_account.held_bytes,
+            s->is_exhausted);
     }
 }

@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec.h: the running of a plan. One mutex; work is chosen and booked under it and computed outside it.
+/* exec.h: the running of a plan. One mutex; work is chosen and booked under it and computed
+ * outside it.
  *
- * RINGS. Each stage owns the ring it writes to. A slot is a ticket; slots are taken, opened and retired in order
- * and computed in any order:
+ * RINGS. Each stage owns the ring it writes to. A slot is a ticket; slots are taken, opened and
+ * retired in order and computed in any order:
  *
  *      head ........ opened ........ tail           head <= opened <= tail <= head + cap
- *      READY/RUNNING | FETCHING/FETCHED |           take: input rows are assigned (and I/O is asked for)
- *                                                   open: the destination is reserved; only then it may run
- * Without I/O, take and open are one act. A downstream stage sees the head only, and only when READY.
+ *      READY/RUNNING | FETCHING/FETCHED |
  *
- * MEMORY. Every account owns one unit for ever; what it holds above that comes from the spare budget. A stage
- * that can go on with one unit can therefore never be starved by another. Nothing waits for memory: work without
- * it is not ready.
+ * To take a slot is to assign input rows to it (and to ask for their I/O), to open it is to reserve
+ * its destination; only then it may run.
+ * Without I/O, take and open are one act. A downstream stage sees the head only, and only when
+ * READY.
  *
- * WHERE A TICKET LANDS. land = rows opened so far in this pass − holes judged so far: the place in the compacted
- * output where its first row is expected; rows before it can only move it down. It is direct iff land >= claimed
- * (nobody was promised those slots) and it does not straddle a batch; else it is staged. The batcher copies a row
- * only if it is not where it belongs. Tickets are cut where land says a batch ends, so one short staged ticket
- * after a hole brings the rows back to direct.
+ * MEMORY. Every account owns one unit for ever; what it holds above that comes from the spare
+ * budget. A stage that can go on with one unit can therefore never be starved by another.
+ * Nothing waits for memory: work without it is not ready.
  *
- * LIVENESS. A busy bit under the one lock stands for a stage's try-lock, so whoever leaves a stage looks again
- * under the same lock and no wake-up is lost. Whoever takes work wakes one sleeper if more is left.
+ * WHERE A TICKET LANDS. land = rows opened so far in this pass − holes judged so far: the place
+ * in the compacted output where its first row is expected; rows before it can only move it down.
+ * It is direct iff land >= claimed (nobody was promised those slots) and it does not straddle a
+ * batch; else it is staged. The batcher copies a row only if it is not where it belongs. Tickets
+ * are cut where land says a batch ends, so one short staged ticket after a hole brings the rows
+ * back to direct.
+ *
+ * LIVENESS. A busy bit under the one lock stands for a stage's try-lock, so whoever leaves a
+ * stage looks again under the same lock and no wake-up is lost. Whoever takes work wakes one
+ * sleeper if more is left.
  */
 #pragma once
 #include "exec/batch.h"
@@ -41,28 +47,29 @@ struct stk__lot {
 
 enum stk__ticket_state { STK__FREE, STK__FETCHING, STK__FETCHED, STK__RUNNING, STK__READY };
 
-/* A ticket without rows is a mark. A break ends no pass: it travels to whoever ends the run because of it. A stage
- * that needs no more rows drops it and closes the pass, which the stream, waiting at its break, then ends. */
+/* A ticket without rows is a mark. A break ends no pass: it travels to whoever ends the run
+ * because of it. A stage that needs no more rows drops it and closes the pass, which the stream,
+ * waiting at its break, then ends. */
 enum stk__end_mark { STK__NO_END, STK__END_PASS, STK__END_BROKEN };
 
 struct stk__ticket {
     enum stk__ticket_state state;
-    enum stk__end_mark end;   /* a ticket without rows that closes a pass */
-    int level;                /* of an end: the outermost level that ended */
-    uint64_t pass;            /* last stage: how many of the batcher's passes came before */
-    uint64_t position, path;  /* first position, where the stage counts positions itself */
-    struct stk__lot *in;      /* counted slice of an upstream chunk */
+    enum stk__end_mark end;  /* a ticket without rows that closes a pass */
+    int level;               /* of an end: the outermost level that ended */
+    uint64_t pass;           /* last stage: how many of the batcher's passes came before */
+    uint64_t position, path; /* first position, where the stage counts positions itself */
+    struct stk__lot *in;     /* counted slice of an upstream chunk */
     int in_from, n_in;
     bool is_direct;
-    uint64_t next_batch_no;   /* of an end: where the next pass's batches start */
-    struct stk__lot *out;     /* staged: a chunk of its own */
-    struct stk_chunk *chunk;  /* where its rows are: out's, or the batch's */
-    int out_from, n, n_used;  /* n_used: rows already taken by the stage downstream */
+    uint64_t next_batch_no;  /* of an end: where the next pass's batches start */
+    struct stk__lot *out;    /* staged: a chunk of its own */
+    struct stk_chunk *chunk; /* where its rows are: out's, or the batch's */
+    int out_from, n, n_used; /* n_used: rows already taken by the stage downstream */
     int n_bad;
     struct stk_fault *faults; /* of a direct ticket; a staged one has them in its chunk */
     struct stk_error *broken; /* of an END_BROKEN; owned by the stage */
     /* I/O */
-    atomic_int n_unfetched;   /* pairs with itself: the last request to finish publishes the rest */
+    atomic_int n_unfetched; /* pairs with itself: the last request to finish publishes the rest */
     struct stk__fetched *fetched[STK__MAX_READS]; /* [ticket_rows], kept with the slot */
     struct stk_buffer *paths;
     size_t fetch_charge;
@@ -80,24 +87,28 @@ struct stk__stage {
     struct stk__lot *free_lots;
     bool is_busy;
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
-    /* sources */
-    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS]; /* see passes.c */
+    /* sources; see passes.c */
+    uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS];
     uint64_t position, path;
     bool is_exhausted;
     bool is_stuck; /* a stream that broke, until its pass is closed */
-    /* what the stage downstream has read */
-    uint64_t n_read, n_read_at[STK__MAX_LEVELS]; /* rows; and when a pass of this level or further out last ended */
-    uint64_t n_ended[STK__MAX_LEVELS];           /* such ends */
-    int over_level; /* what comes is dropped until a mark of this level or further out; -1: nothing is */
+    /* what the stage downstream has read: rows; and when a pass of this level or further out
+     * last ended */
+    uint64_t n_read, n_read_at[STK__MAX_LEVELS];
+    uint64_t n_ended[STK__MAX_LEVELS]; /* such ends */
+    /* what comes is dropped until a mark of this level or further out; -1: nothing is */
+    int over_level;
     /* serial stages */
     void *run;
     struct stk__lot *open_out;
-    bool begins_pass;        /* next_epoch is due */
-    int current;             /* chaining: the input being read */
-    int seen_level[STK_MAX_INPUTS]; /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
-    int end_level;           /* the outermost of those */
-    bool has_ended;          /* one of them, or the last, has; the pass ends when all have */
-    bool has_told;           /* a judge: that its verdict broke the stream; it then waits as a stuck source does */
+    bool begins_pass; /* next_epoch is due */
+    int current;      /* chaining: the input being read */
+    /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
+    int seen_level[STK_MAX_INPUTS];
+    int end_level;  /* the outermost of those */
+    bool has_ended; /* one of them, or the last, has; the pass ends when all have */
+    /* a judge: that its verdict broke the stream; it then waits as a stuck source does */
+    bool has_told;
     struct stk_error broken;   /* what a break on its way downstream says */
     struct stk_error breaking; /* a stream's next one, written outside the lock */
 };
@@ -142,8 +153,8 @@ struct stk__exec {
     bool is_consumer_choosing, has_declined; /* a step that may block is left to the workers */
     int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
     size_t used_bytes, peak_bytes;
-    uint64_t take_pass, taken, take_holes;                     /* the last segment, at its tail */
-    uint64_t open_pass, opened, open_holes, claimed, base_no;  /* and at its opened cursor */
+    uint64_t take_pass, taken, take_holes;                    /* the last segment, at its tail */
+    uint64_t open_pass, opened, open_holes, claimed, base_no; /* and at its opened cursor */
     struct stk__account batch_account;
     struct stk_batch **batch; /* batch[no % window] */
     uint64_t opened_no, current_no;
@@ -151,19 +162,22 @@ struct stk__exec {
     bool is_batcher_busy;
     struct stk__gate gate[STK__MAX_GATES];
     uint64_t counter[STK__MAX_LEVELS]; /* as of a source, at the batcher */
-    uint64_t n_yielded[STK__MAX_LEVELS]; /* batches of this pass that came out of the level's repeat */
-    int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
+    /* batches of this pass that came out of the level's repeat */
+    uint64_t n_yielded[STK__MAX_LEVELS];
+    int closed_level;             /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
-    struct stk__judge judge; /* the batcher's; changed by whoever holds its busy bit */
-    struct stk_error error; /* how the run ended */
+    struct stk__judge judge;      /* the batcher's; changed by whoever holds its busy bit */
+    struct stk_error error;       /* how the run ended */
     struct stk__delivery *queue;
     int queue_cap, queue_head, queue_len;
     struct stk_stats stats;
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
-    int n_requests_open, max_requests; /* the most at a time doubles whenever somebody waits for a read */
+    /* the most at a time doubles whenever somebody waits for a read */
+    int n_requests_open, max_requests;
     struct stk__pace {
-        uint64_t left_at, outside_ns, inside_ns; /* averages of the time between and in calls of next */
+        /* averages of the time between and in calls of next */
+        uint64_t left_at, outside_ns, inside_ns;
         bool is_quick; /* a batch costs the consumer less than waking somebody else */
     } pace;
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
@@ -216,12 +230,20 @@ static inline struct stk__ticket *stk__slot_at(struct stk__ring *r, uint64_t seq
     return &r->slot[seq % r->cap];
 }
 
-static inline bool stk__has_room(const struct stk__ring *r) { return r->tail - r->head < r->cap; }
+static inline bool stk__has_room(const struct stk__ring *r)
+{
+    return r->tail - r->head < r->cap;
+}
 
-static inline struct stk__stage *stk__last_stage(struct stk__exec *x) { return &x->stage[x->plan->last]; }
+static inline struct stk__stage *stk__last_stage(struct stk__exec *x)
+{
+    return &x->stage[x->plan->last];
+}
 
-/* The oldest ticket of a stage with rows, or an end mark for a reader at this depth, if it is READY. */
-struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *stage, struct stk__stage *reader);
+/* The oldest ticket of a stage with rows, or an end mark for a reader at this depth, if it is
+ * READY. */
+struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *stage,
+                              struct stk__stage *reader);
 void stk__retire(struct stk__exec *x, struct stk__stage *stage);
 
 /* A pass of this level yielded nothing: if its repeat is endless, the repeat is over. */
@@ -238,7 +260,8 @@ bool stk__is_closed(const struct stk__stage *s);
 /* Ends the source's pass; returns the outermost level that ended. */
 int stk__source_end_pass(struct stk__stage *s);
 
-/* Tells the sources above a stage that its pass, which ends with end number `pass` of this level, is not needed. */
+/* Tells the sources above a stage that its pass, which ends with end number `pass` of this
+ * level, is not needed. */
 void stk__close_pass(struct stk__exec *x, struct stk__stage *stage, int depth, uint64_t pass);
 
 /* The same for whatever the stage is reading now. */
@@ -297,12 +320,14 @@ struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int 
 
 /* ---- running (exec.c) ---- */
 
-/* False in a child that was forked while the run was on: its locks may be held by threads that are not there. */
+/* False in a child that was forked while the run was on: its locks may be held by threads that
+ * are not there. */
 bool stk__exec_is_ours(const struct stk__exec *x);
 void stk__wake_worker(struct stk__exec *x);
 int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err);
 /* milliseconds < 0: waits for ever. */
-int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **batch, struct stk_error *err);
+int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **batch,
+                   struct stk_error *err);
 void stk__exec_cancel(struct stk__exec *x);
 void stk__exec_free(struct stk__exec *x);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c: reads by request. Whoever takes a ticket asks for all its rows; I/O threads answer.
  *
- * A request is open, stat and read of one file. A few requests and two threads begin: the first batch does not wait
- * for reads of later ones. A worker without work doubles the requests, a read that was slow while others waited starts
- * threads, both up to the depth; so files in the page cache are read by few threads and a little ahead, and slow
- * storage soon has many requests in flight. One wake-up per request: waking all costs more than the reads.
+ * A request is open, stat and read of one file. A few requests and two threads begin: the first
+ * batch does not wait for reads of later ones. A worker without work doubles the requests, a
+ * read that was slow while others waited starts threads, both up to the depth; so files in the
+ * page cache are read by few threads and a little ahead, and slow storage soon has many requests
+ * in flight. One wake-up per request: waking all costs more than the reads.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -22,8 +23,8 @@
 
 /* ---- one file ---- */
 
-static struct stk_buffer *fail_read(int fd, struct stk_buffer *buffer, int *code, char **text, int status,
-                                    const char *what, int error)
+static struct stk_buffer *fail_read(int fd, struct stk_buffer *buffer, int *code, char **text,
+                                    int status, const char *what, int error)
 {
     char reason[160], message[256];
     if (fd >= 0)
@@ -55,7 +56,8 @@ struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int 
     if (fstat(fd, &info))
         return fail_read(fd, NULL, code, text, STK_IO, "cannot stat the file", errno);
     if (!S_ISREG(info.st_mode))
-        return fail_read(fd, NULL, code, text, STK_IO, "not a regular file", S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
+        return fail_read(fd, NULL, code, text, STK_IO, "not a regular file",
+                         S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
     size_t bytes = (size_t)info.st_size, done = 0;
     struct stk_buffer *buffer = stk__buffer_new(pool, bytes);
     if (!buffer)
@@ -77,8 +79,8 @@ struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int 
 /* ---- asking ---- */
 
 /* Paths of one ticket as C strings in one buffer; result rows without a path are left alone. */
-static int copy_paths(struct stk__exec *x, struct stk__ticket *t, const struct stk_span *const *paths,
-                      int n_reads)
+static int copy_paths(struct stk__exec *x, struct stk__ticket *t,
+                      const struct stk_span *const *paths, int n_reads)
 {
     size_t bytes = 1;
     for (int k = 0; k < n_reads; k++)
@@ -108,7 +110,8 @@ static int add_requests(struct stk__exec *x, struct stk__stage *s, struct stk__t
     return n;
 }
 
-static int count_requests(const struct stk__ticket *t, const struct stk_span *const *paths, int n_reads)
+static int count_requests(const struct stk__ticket *t, const struct stk_span *const *paths,
+                          int n_reads)
 {
     int n = 0;
     for (int k = 0; k < n_reads; k++)
@@ -169,7 +172,8 @@ static long n_waits(void)
     return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
-/* A read that took `ns`, waiting, while requests wait: storage that is slow can do several at once. */
+/* A read that took `ns`, waiting, while requests wait: storage that is slow can do several at
+ * once. */
 static void grow(struct stk__exec *x, uint64_t ns)
 {
     const uint64_t slow_ns = 300000, step_ns = 1000000;
@@ -249,7 +253,8 @@ void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk_
     }
     stk__arena_reset(&worker->scratch);
     if (!n)
-        fetched_ticket(x, w->stage, t); /* nothing to read: bad rows, or no memory, which the run will find */
+        /* nothing to read: bad rows, or no memory, which the run will find */
+        fetched_ticket(x, w->stage, t);
 }
 
 int stk__io_start(struct stk__exec *x, struct stk_error *err)

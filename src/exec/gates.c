@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gates.c: take, skip and shard above the last batch. Each is its op's serial table at work on one row without
- * columns per batch; called with the lock held. */
+/* gates.c: take, skip and shard above the last batch. Each is its op's serial table at work on
+ * one row without columns per batch; called with the lock held. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "exec/exec.h"
@@ -12,10 +12,12 @@ int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
     for (int i = 0; i < x->plan->n_gates; i++) {
         const struct stk__node *node = x->plan->gate[i].node;
         struct stk__gate *gate = &x->gate[i];
-        const struct stk_serial_begin begin = {
-            .params = node->params, .state = node->state,
-            .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
-            .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
+        const struct stk_serial_begin begin = { .params = node->params,
+                                                .state = node->state,
+                                                .seed = stk__mix((uint64_t)x->plan->options.seed,
+                                                                 node->ordinal),
+                                                .rank = (int)x->plan->options.rank,
+                                                .world = (int)x->plan->options.world };
         gate->in = stk__chunk_new(&no_fields, 1, false);
         gate->out = stk__chunk_new(&no_fields, 1, false);
         gate->begins_pass = true;
@@ -46,7 +48,8 @@ static uint64_t pass_path(const struct stk__exec *x, int depth)
     return path;
 }
 
-/* A gate that is done: nobody needs the rest of its pass, and what still comes is thrown away unjudged. */
+/* A gate that is done: nobody needs the rest of its pass, and what still comes is thrown away
+ * unjudged. */
 static void close_gate(struct stk__exec *x, int depth)
 {
     if (x->closed_level < 0 || depth < x->closed_level)

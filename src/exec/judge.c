@@ -31,23 +31,29 @@ struct stk_error *stk__judge_last(struct stk__judge *judge)
     return &judge->kept[(judge->n_errors - 1) % STK__KEPT_ERRORS];
 }
 
-bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address)
+bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
+                    struct stk_address address)
 {
     judge->n_rows++;
     judge->n_bad++;
     judge->n_errors++;
     struct stk_error *err = stk__judge_last(judge);
     describe(judge, fault, address, err);
-    bool is_elements_fault = fault && fault->code != STK_MEMORY; /* else another time it would be there */
+    /* else another time it would be there */
+    bool is_elements_fault = fault && fault->code != STK_MEMORY;
     if (judge->plan->options.on_error == STK__FAIL || !is_elements_fault)
         return false;
     if (!is_too_many(judge, false))
         return true;
-    stk__error_prefix(err, "too many bad elements (%llu), the last: ", (unsigned long long)judge->n_bad);
+    stk__error_prefix(err,
+                      "too many bad elements (%llu), the last: ", (unsigned long long)judge->n_bad);
     return false;
 }
 
-void stk__judge_begin(struct stk__judge *judge) { judge->n_rows = judge->n_bad = 0; }
+void stk__judge_begin(struct stk__judge *judge)
+{
+    judge->n_rows = judge->n_bad = 0;
+}
 
 bool stk__judge_pass(const struct stk__judge *judge, struct stk_error *err)
 {

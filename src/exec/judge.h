@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.h: what a bad row does to the run. Asked once per bad row, in order, by whoever makes the last batches, so
- * the answer depends neither on the number of workers nor on how far they ran ahead. */
+/* judge.h: what a bad row does to the run. Asked once per bad row, in order, by whoever makes
+ * the last batches, so the answer depends neither on the number of workers nor on how far they
+ * ran ahead. */
 #pragma once
 #include "exec/plan.h"
 
@@ -8,21 +9,24 @@ enum { STK__KEPT_ERRORS = 64 };
 
 struct stk__judge {
     const struct stk__plan *plan;
-    uint64_t n_rows, n_bad;  /* rows seen in this pass, bad ones among them */
-    uint64_t n_errors;       /* bad ones in all passes */
-    uint64_t epoch;          /* for messages; kept by the owner */
+    uint64_t n_rows, n_bad; /* rows seen in this pass, bad ones among them */
+    uint64_t n_errors;      /* bad ones in all passes */
+    uint64_t epoch;         /* for messages; kept by the owner */
     struct stk_error kept[STK__KEPT_ERRORS];
 };
 
-/* Judges one row: writes its message (op, origin, element, cause) and says whether the run may go on. `fault` may
- * be NULL (out of memory). Want of memory always ends the run: it is not the row's fault, and to leave good rows out
- * silently would make the data depend on the machine. The row is counted. */
-bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault, struct stk_address address);
+/* Judges one row: writes its message (op, origin, element, cause) and says whether the run may
+ * go on. `fault` may be NULL (out of memory). Want of memory always ends the run: it is not the
+ * row's fault, and to leave good rows out silently would make the data depend on the machine.
+ * The row is counted. */
+bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
+                    struct stk_address address);
 
 /* Judges the end of a pass: false and a message if too large a fraction was bad. */
 bool stk__judge_pass(const struct stk__judge *judge, struct stk_error *err);
 
-/* The next pass is judged by itself: how far a pass went that nobody needed to its end would count otherwise. */
+/* The next pass is judged by itself: how far a pass went that nobody needed to its end would
+ * count otherwise. */
 void stk__judge_begin(struct stk__judge *judge);
 
 /* The message of the last bad row. */

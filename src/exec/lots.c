@@ -16,7 +16,8 @@ bool stk__can_charge(const struct stk__exec *x, const struct stk__account *a, si
     return a->held_bytes == 0 || (int64_t)more <= x->spare_bytes;
 }
 
-/* May go beyond the spare (an element larger than its estimate): then nobody else gets any until it is back. */
+/* May go beyond the spare (an element larger than its estimate): then nobody else gets any until
+ * it is back. */
 void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
 {
     size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
@@ -44,7 +45,8 @@ static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
     struct stk__lot *lot = calloc(1, sizeof *lot);
     if (!lot)
         return NULL;
-    lot->chunk = stk__chunk_new(s->plan->type, s->plan->ticket_rows, stk__stage_parts(x->plan, s->plan));
+    lot->chunk =
+        stk__chunk_new(s->plan->type, s->plan->ticket_rows, stk__stage_parts(x->plan, s->plan));
     if (!lot->chunk) {
         free(lot);
         return NULL;

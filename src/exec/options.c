@@ -14,32 +14,41 @@
 static const char *const on_error_names[] = { "fail", "skip", "replace", NULL };
 
 static const struct stk_param rows[] = {
-    STK_INT_ROW(stk__options, workers, STK_AUTO, 0, 1024, STK_TAKES_AUTO | STK_TUNABLE,
-                "threads that compute at the same time; 0: only the caller of next; auto: one per core"),
+    STK_INT_ROW(
+        stk__options, workers, STK_AUTO, 0, 1024, STK_TAKES_AUTO | STK_TUNABLE,
+        "threads that compute at the same time; 0: only the caller of next; auto: one per core"),
     STK_INT_ROW(stk__options, window, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
-                "batches in flight; auto: what the last prefetch says, else as many as fit in 48 MB, 2 to 16"),
+                "batches in flight; auto: what the last prefetch says, else as many as fit in 48 "
+                "MB, 2 to 16"),
     STK_INT_ROW(stk__options, io_depth, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
                 "reads in flight; auto: 32"),
-    STK_INT_ROW(stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
-                "budget in bytes for everything between storage and the consumer; auto: a quarter of what "
-                "is free, at most 2 GiB"),
+    STK_INT_ROW(
+        stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
+        "budget in bytes for everything between storage and the consumer; auto: a quarter of what "
+        "is free, at most 2 GiB"),
     STK_INT_ROW(stk__options, seed, 0, 0, INT64_MAX, 0, "key of everything random"),
     STK_INT_ROW(stk__options, epoch, 0, 0, INT64_MAX / 2, 0,
                 "number of the first epoch: shuffles and random ops differ from epoch to epoch"),
     STK_INT_ROW(stk__options, epochs, 1, 1, INT64_MAX, STK_TAKES_NONE,
                 "passes over the data; none: for ever"),
-    STK_CHOICE_ROW(stk__options, on_error, on_error_names, 0, 0,
-                   "what a bad element does: fail ends the run, skip leaves it out, replace takes another one "
-                   "in its place (indexed chains)"),
+    STK_CHOICE_ROW(
+        stk__options, on_error, on_error_names, 0, 0,
+        "what a bad element does: fail ends the run, skip leaves it out, replace takes another one "
+        "in its place (indexed chains)"),
     STK_REAL_ROW(stk__options, max_errors, DBL_MAX, 0, DBL_MAX, 0,
-                 "how many bad elements of one epoch skip and replace accept: a count, or below 1 a fraction"),
+                 "how many bad elements of one epoch skip and replace accept: a count, or below 1 "
+                 "a fraction"),
     STK_INT_ROW(stk__options, rank, 0, 0, INT64_MAX, 0, "which part shard() means"),
     STK_INT_ROW(stk__options, world, 1, 1, INT64_MAX, 0, "how many parts shard() means"),
     STK_ROWS_END
 };
 
 const struct stk_decl stk__options_decl = {
-    .name = "options", .version = 1, .summary = "Run options.", .doc = "", .params = rows,
+    .name = "options",
+    .version = 1,
+    .summary = "Run options.",
+    .doc = "",
+    .params = rows,
     .params_size = sizeof(struct stk__options),
 };
 
@@ -72,21 +81,25 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
     int rc = text ? STK_OK : stk__out_of_memory(err);
     struct stk__options given;
     if (!rc && !row->name) {
-        const struct stk__call call = { .name = "options", .n_args = 1,
-                                        .arg = &(struct stk__arg){ .name = name, .value = &(struct stk_value){ 0 } } };
+        const struct stk__call call = { .name = "options",
+                                        .n_args = 1,
+                                        .arg = &(struct stk__arg){
+                                            .name = name, .value = &(struct stk_value){ 0 } } };
         rc = stk__bind(&call, &stk__options_decl, &arena, &given, err);
         rc = rc ? rc : STK_NAME;
     }
     if (!rc)
         rc = stk__parse(text, NULL, &arena, &parsed, err);
-    bool is_one = !rc && parsed->kind == STK__CHAIN && parsed->n_calls == 1 && parsed->call[0].n_args == 1;
+    bool is_one =
+        !rc && parsed->kind == STK__CHAIN && parsed->n_calls == 1 && parsed->call[0].n_args == 1;
     if (!rc && (!is_one || strchr(value, '#'))) /* it closed our bracket */
         rc = stk_fail(err, STK_VALUE, "options: '%s' is no value for %s", value, name);
     if (!rc)
         rc = stk__bind(&parsed->call[0], &stk__options_decl, &arena, &given, err);
     if (!rc) {
         size_t bytes = row->type == STK_ROW_CHOICE ? sizeof(int) : sizeof(int64_t);
-        memcpy((unsigned char *)options + row->offset, (const unsigned char *)&given + row->offset, bytes);
+        memcpy((unsigned char *)options + row->offset, (const unsigned char *)&given + row->offset,
+               bytes);
     }
     if (rc && err)
         err->at = err->len = 0; /* the place is in our text, not in the user's */

@@ -7,7 +7,8 @@
 enum stk__on_error { STK__FAIL, STK__SKIP, STK__REPLACE };
 
 struct stk__options {
-    int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world; /* STK_AUTO where not set */
+    /* STK_AUTO where not set */
+    int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world;
     int on_error;
     double max_errors; /* below 1: a fraction of the rows; else a count */
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* passes.c: how sources count their passes, and how a stage that needs no more rows ends one early.
+/* passes.c: how sources count their passes, and how a stage that needs no more rows ends one
+ * early.
  *
- * A source at depth d counts d + 1 levels, the iterator's epochs first. pass_no[l] is how many ends of passes of
- * level l or further out a stage has published, n_ended[l] how many of them the stage downstream has read: it is in
- * pass n_ended[l] + 1. Through a stage with one input ends come one by one, so this number means the same to
- * everything above it, up to a source or to a stage with several inputs, which asks each of them with its own number.
+ * A source at depth d counts d + 1 levels, the iterator's epochs first. pass_no[l] is how many
+ * ends of passes of level l or further out a stage has published, n_ended[l] how many of them
+ * the stage downstream has read: it is in pass n_ended[l] + 1. Through a stage with one input
+ * ends come one by one, so this number means the same to everything above it, up to a source or
+ * to a stage with several inputs, which asks each of them with its own number.
  */
 #include "base/hash.h"
 #include "exec/exec.h"

@@ -28,8 +28,14 @@ static bool is_row_op(const struct stk__node *node)
     return node->op->row.run || node->op->flags & STK_OP_FETCH;
 }
 
-static bool is_prefetch(const struct stk__node *node) { return node->op->flags & STK_OP_PREFETCH; }
-static bool is_passes(const struct stk__node *node) { return node->op->flags & STK_OP_REPEAT && !node->is_order; }
+static bool is_prefetch(const struct stk__node *node)
+{
+    return node->op->flags & STK_OP_PREFETCH;
+}
+static bool is_passes(const struct stk__node *node)
+{
+    return node->op->flags & STK_OP_REPEAT && !node->is_order;
+}
 
 static bool subtree_reads(const struct stk__node *node)
 {
@@ -48,8 +54,8 @@ static int push_passes(struct planner *p, const struct stk__node *node)
 {
     int64_t count = int_param(node, "count");
     if (p->n_levels == STK__MAX_LEVELS)
-        return stk__fail_at(p->err, STK_VALUE, node->at, node->len, "repeat: at most %d inside one another",
-                            STK__MAX_LEVELS - 1);
+        return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
+                            "repeat: at most %d inside one another", STK__MAX_LEVELS - 1);
     p->level_count[p->n_levels++] = count < 0 ? UINT64_MAX : (uint64_t)count;
     return STK_OK;
 }
@@ -61,10 +67,13 @@ static int add_stage(struct planner *p, enum stk__stage_kind kind, const struct 
 {
     struct stk__plan *plan = p->plan;
     if (plan->n_stages == STK__MAX_STAGES)
-        return stk__fail_at(p->err, STK_VALUE, node->at, node->len, "the chain needs more than %d stages",
-                            STK__MAX_STAGES), -1;
+        return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
+                            "the chain needs more than %d stages", STK__MAX_STAGES),
+               -1;
     struct stk__stage_plan *s = &plan->stage[plan->n_stages];
-    *s = (struct stk__stage_plan){ .kind = kind, .node = node, .type = type, .depth = p->n_levels - 1 };
+    *s = (struct stk__stage_plan){
+        .kind = kind, .node = node, .type = type, .depth = p->n_levels - 1
+    };
     memcpy(s->level_count, p->level_count, sizeof s->level_count);
     return plan->n_stages++;
 }
@@ -80,12 +89,15 @@ static void set_origin(struct planner *p, int stage, const struct stk__program *
 
 static uint64_t pass_count(const struct planner *p, const struct stk__node *node)
 {
-    int64_t count = stk__node_count(node, (int)p->plan->options.rank, (int)p->plan->options.world, NULL);
+    int64_t count =
+        stk__node_count(node, (int)p->plan->options.rank, (int)p->plan->options.world, NULL);
     return count < 0 ? UINT64_MAX : (uint64_t)count;
 }
 
-/* The serial stages that choose positions of an indexed subtree; row ops on the way run later, in a segment. */
-static int build_positions(struct planner *p, const struct stk__node *node, const struct stk__program *program)
+/* The serial stages that choose positions of an indexed subtree; row ops on the way run later,
+ * in a segment. */
+static int build_positions(struct planner *p, const struct stk__node *node,
+                           const struct stk__program *program)
 {
     if (node->class == STK_INDEXED) {
         int s = add_stage(p, STK__POSITIONS, node, &no_fields);
@@ -110,8 +122,8 @@ static int build_positions(struct planner *p, const struct stk__node *node, cons
     return s;
 }
 
-/* Where the rows of a segment ending in `node` come in: below its row ops, and above the second of two reads
- * that depend on one another. */
+/* Where the rows of a segment ending in `node` come in: below its row ops, and above the second
+ * of two reads that depend on one another. */
 static const struct stk__node *segment_base(const struct stk__node *node)
 {
     const struct stk__node *read = NULL;
@@ -173,9 +185,10 @@ static int build_serial(struct planner *p, const struct stk__node *node)
     for (int i = 0; i < node->n_inputs; i++)
         if ((input[i] = build_stage(p, node->input[i])) < 0)
             return -1;
-    enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH ? STK__BATCHING
+    enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH      ? STK__BATCHING
                                 : !(node->op->flags & STK_OP_MULTI) ? STK__SERIAL
-                                : node->op->order.at ? STK__CHAINING : STK__ZIPPING;
+                                : node->op->order.at                ? STK__CHAINING
+                                                                    : STK__ZIPPING;
     int s = add_stage(p, kind, node, &node->type);
     if (s >= 0) {
         p->plan->stage[s].is_judge = node == p->judge;
@@ -225,8 +238,9 @@ static int add_gate(struct planner *p, const struct stk__node *node)
 {
     struct stk__plan *plan = p->plan;
     if (plan->n_gates == STK__MAX_GATES)
-        return stk__fail_at(p->err, STK_VALUE, node->at, node->len, "%s: at most %d such ops after batch",
-                            node->op->decl.name, STK__MAX_GATES);
+        return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
+                            "%s: at most %d such ops after batch", node->op->decl.name,
+                            STK__MAX_GATES);
     memmove(plan->gate + 1, plan->gate, sizeof *plan->gate * (size_t)plan->n_gates++);
     plan->gate[0] = (struct stk__gate_plan){ node, p->n_levels - 1 };
     return STK_OK;
@@ -246,9 +260,11 @@ static const struct stk__node *first_of_class(const struct stk__node *node, enum
 static int refuse_replace(struct planner *p, const struct stk__node *node)
 {
     node = first_of_class(node, STK_STREAM);
-    return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
-                        "%s: on_error=replace needs data that can be read at random, and this makes a stream (%s); "
-                        "use on_error=skip", node->op->decl.name, node->why);
+    return stk__fail_at(
+        p->err, STK_VALUE, node->at, node->len,
+        "%s: on_error=replace needs data that can be read at random, and this makes a stream (%s); "
+        "use on_error=skip",
+        node->op->decl.name, node->why);
 }
 
 static int build_trunk(struct planner *p)
@@ -258,7 +274,9 @@ static int build_trunk(struct planner *p)
     plan->batch = final_batch(node);
     plan->batch_rows = 1;
     for (; plan->batch && node != plan->batch; node = node->input[0]) {
-        int rc = is_passes(node) ? push_passes(p, node) : is_gate(node) ? add_gate(p, node) : STK_OK;
+        int rc = is_passes(node) ? push_passes(p, node)
+                 : is_gate(node) ? add_gate(p, node)
+                                 : STK_OK;
         if (rc)
             return rc;
     }
@@ -305,11 +323,13 @@ static void set_trace(struct stk__plan *plan)
 {
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
-        s->has_trace = s->kind == STK__BATCHING || (s->n_inputs && plan->stage[s->input[0]].has_trace);
+        s->has_trace =
+            s->kind == STK__BATCHING || (s->n_inputs && plan->stage[s->input[0]].has_trace);
     }
 }
 
-/* Rows that are not fixed show their size only when they are there; until then: a file or an image, or a string. */
+/* Rows that are not fixed show their size only when they are there; until then: a file or an
+ * image, or a string. */
 static size_t row_bytes(const struct stk_type *type, bool is_heavy)
 {
     const size_t large = 1 << 16, small = 256;
@@ -336,8 +356,8 @@ static bool is_large(const struct stk__stage_plan *s)
     return s->kind == STK__SEGMENT && (s->program->is_heavy || s->program->n_reads);
 }
 
-/* One where a row is work enough; a few where it is only read, so that requests are asked for together; else as
- * many as stay in the first-level cache. */
+/* One where a row is work enough; a few where it is only read, so that requests are asked for
+ * together; else as many as stay in the first-level cache. */
 static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
     const size_t chunk_bytes = 1 << 15, most = 1024;
@@ -347,7 +367,8 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     if (s->kind == STK__SEGMENT && s->program->n_reads)
         rows = (size_t)plan->options.io_depth / 8;
     rows = rows < 1 ? 1 : rows > most ? most : rows;
-    bool is_cut = plan->is_direct && s == &plan->stage[plan->last] && rows > (uint64_t)plan->batch_rows;
+    bool is_cut =
+        plan->is_direct && s == &plan->stage[plan->last] && rows > (uint64_t)plan->batch_rows;
     return is_cut ? (int)plan->batch_rows : (int)rows;
 }
 
@@ -357,10 +378,12 @@ static void size_stages(struct stk__plan *plan)
         struct stk__stage_plan *s = &plan->stage[i];
         s->ticket_rows = ticket_rows(plan, s);
         size_t variable = row_bytes(s->type, is_large(s)) * (size_t)s->ticket_rows;
-        s->unit_bytes = stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
+        s->unit_bytes =
+            stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
         if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
-            s->held_bytes = stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
-                            (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) * held_rows(s->node);
+            s->held_bytes =
+                stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
+                (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) * held_rows(s->node);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];
     plan->batch_bytes = row_bytes(last->type, is_large(last)) * (size_t)plan->batch_rows +
@@ -401,7 +424,8 @@ static int check_budget(struct stk__plan *plan, struct stk_error *err)
     plan->minimum_bytes = least;
     if (least > (uint64_t)plan->options.memory)
         return stk_fail(err, STK_BUDGET,
-                        "memory: this chain needs at least %zu bytes (one batch is %zu), but the budget is %lld",
+                        "memory: this chain needs at least %zu bytes (one batch is %zu), but the "
+                        "budget is %lld",
                         least, plan->batch_bytes, (long long)plan->options.memory);
     return STK_OK;
 }
@@ -410,14 +434,15 @@ static int check_rank(const struct stk__options *options, struct stk_error *err)
 {
     if (options->rank < options->world)
         return STK_OK;
-    return stk_fail(err, STK_VALUE, "rank: there is no rank %lld in a world of %lld; ranks count from 0",
+    return stk_fail(err, STK_VALUE,
+                    "rank: there is no rank %lld in a world of %lld; ranks count from 0",
                     (long long)options->rank, (long long)options->world);
 }
 
 /* ---- birth and death ---- */
 
-int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options, struct stk__plan **out,
-                  struct stk_error *err)
+int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
+                  struct stk__plan **out, struct stk_error *err)
 {
     struct stk__plan *plan = calloc(1, sizeof *plan);
     struct stk_error local = { 0 };
@@ -430,7 +455,9 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     plan->options = *options;
     stk__options_resolve(&plan->options);
     plan->has_keys = stk__subtree_is_random(graph->root) || plan->options.on_error == STK__REPLACE;
-    struct planner p = { .plan = plan, .err = &local, .n_levels = 1,
+    struct planner p = { .plan = plan,
+                         .err = &local,
+                         .n_levels = 1,
                          .level_count = { (uint64_t)stk__options_end_epoch(&plan->options) } };
     int rc = check_rank(&plan->options, &local);
     if (!rc)
@@ -458,7 +485,9 @@ static uint64_t behind_gates(const struct stk__plan *plan, int64_t index)
     uint64_t position = (uint64_t)index, path = 0;
     for (int i = plan->n_gates; i-- > 0;) {
         const struct stk__node *node = plan->gate[i].node;
-        const struct stk_order_run run = { .params = node->params, .state = node->state, .n_inputs = 1,
+        const struct stk_order_run run = { .params = node->params,
+                                           .state = node->state,
+                                           .n_inputs = 1,
                                            .in_count = &node->input[0]->count,
                                            .rank = (int)plan->options.rank,
                                            .world = (int)plan->options.world };
@@ -471,23 +500,26 @@ static uint64_t behind_gates(const struct stk__plan *plan, int64_t index)
 static int refuse_narrow(const struct stk__node *rows, struct stk_error *err)
 {
     if (rows->class == STK_INDEXED)
-        return stk_fail(err, STK_TYPE, "elements cannot be reached by number behind a repeat of batches");
+        return stk_fail(err, STK_TYPE,
+                        "elements cannot be reached by number behind a repeat of batches");
     const struct stk__node *node = first_of_class(rows, STK_ADDRESSED);
     return stk__fail_at(err, STK_TYPE, node->at, node->len,
-                        "%s: elements cannot be reached by number from here on: %s", node->op->decl.name,
-                        node->why);
+                        "%s: elements cannot be reached by number from here on: %s",
+                        node->op->decl.name, node->why);
 }
 
 int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err)
 {
     const struct stk__node *rows_of = plan->batch ? plan->batch->input[0] : plan->graph->root;
-    struct stk__stage_plan *only = &plan->stage[0]; /* positions that are counted through, in one segment */
+    struct stk__stage_plan *only =
+        &plan->stage[0]; /* positions that are counted through, in one segment */
     if (rows_of->class != STK_INDEXED || plan->depth)
         return refuse_narrow(rows_of, err);
-    int64_t n = stk__node_count(plan->graph->root, (int)plan->options.rank, (int)plan->options.world, NULL);
+    int64_t n =
+        stk__node_count(plan->graph->root, (int)plan->options.rank, (int)plan->options.world, NULL);
     if (index < 0 || (n >= 0 && index >= n))
-        return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0 to %lld", (long long)index,
-                        (long long)n - 1);
+        return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0 to %lld",
+                        (long long)index, (long long)n - 1);
     uint64_t rows = (uint64_t)plan->batch_rows;
     only->first = behind_gates(plan, index) * rows;
     only->count = only->count - only->first < rows ? only->count : only->first + rows;
@@ -510,7 +542,8 @@ void stk__plan_unref(struct stk__plan *plan)
     free(plan);
 }
 
-void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text, size_t size)
+void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
+                        size_t size)
 {
     const struct stk__origin *origin = &plan->origin[stk__where_origin(address.where)];
     uint64_t index = stk__where_position(address.where);

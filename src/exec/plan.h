@@ -5,21 +5,31 @@
  *                            segment ─▶ batcher ─▶ consumer
  *     stream ─▶ serial ────▶ ┘
  *
- *  segment    any worker; a program over positions it counts itself, positions that arrive, or rows that arrive
- *  serial     one worker at a time; take, buffer shuffle, inner batch, zip and concatenate of streams
- *  positions  a serial source of positions of an indexed subtree, for serial ops on addresses
+ *  segment    any worker; a program over positions it counts itself, or over positions or rows
+ *             that arrive
+ *  serial     one worker at a time; take, buffer shuffle, inner batch, zip and concatenate of
+ *             streams
+ * positions  a serial source of positions of an indexed subtree, for serial ops on addresses
  *  stream     a serial source of rows
  *
- * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat` above it that is
- * not a function of positions. The mark that ends a pass carries the outermost level that ended with it; a stage
- * reacts to marks of its own depth or further out and swallows the rest, so `repeat` needs no stage.
+ * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat`
+ * above it that is not a function of positions. The mark that ends a pass carries the outermost
+ * level that ended with it; a stage reacts to marks of its own depth or further out and swallows
+ * the rest, so `repeat` needs no stage.
  */
 #pragma once
 #include "exec/options.h"
 #include "graph/program.h"
 
-enum stk__stage_kind { STK__SEGMENT, STK__SERIAL, STK__BATCHING, STK__ZIPPING, STK__CHAINING, STK__POSITIONS,
-                       STK__STREAMING };
+enum stk__stage_kind {
+    STK__SEGMENT,
+    STK__SERIAL,
+    STK__BATCHING,
+    STK__ZIPPING,
+    STK__CHAINING,
+    STK__POSITIONS,
+    STK__STREAMING
+};
 
 enum { STK__MAX_STAGES = 48, STK__MAX_LEVELS = 8 };
 
@@ -30,14 +40,16 @@ struct stk__stage_plan {
     struct stk__program *program; /* segments */
     const struct stk_type *type;  /* of the output; no fields when only addresses travel */
     bool has_trace;               /* its rows are batches */
-    bool is_judge;                /* the last batch of the chain, before other ops: bad rows end here */
-    bool is_source;               /* makes rows or positions itself */
-    bool takes_positions;         /* segment: positions arrive from its input */
-    uint64_t first;               /* position the first pass begins with: indexed sources */
-    uint64_t count;               /* positions of one pass: indexed sources; UINT64_MAX: no end */
-    int origin;                   /* sources: number in the addresses of their rows */
-    int depth;                    /* repetition levels around it, minus one */
-    uint64_t level_count[STK__MAX_LEVELS]; /* passes per level, outermost first; UINT64_MAX: no end */
+    /* the last batch of the chain, before other ops: bad rows end here */
+    bool is_judge;
+    bool is_source;       /* makes rows or positions itself */
+    bool takes_positions; /* segment: positions arrive from its input */
+    uint64_t first;       /* position the first pass begins with: indexed sources */
+    uint64_t count;       /* positions of one pass: indexed sources; UINT64_MAX: no end */
+    int origin;           /* sources: number in the addresses of their rows */
+    int depth;            /* repetition levels around it, minus one */
+    /* passes per level, outermost first; UINT64_MAX: no end */
+    uint64_t level_count[STK__MAX_LEVELS];
     int ticket_rows;
     size_t unit_bytes; /* of one output chunk */
     size_t held_bytes; /* serial state that keeps rows */
@@ -79,10 +91,11 @@ struct stk__plan {
     int window, ring;
 };
 
-int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options, struct stk__plan **out,
-                  struct stk_error *err);
+int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
+                  struct stk__plan **out, struct stk_error *err);
 
-/* Leaves of a new plan only element or batch number `index`; an error where it cannot be reached alone. */
+/* Leaves of a new plan only element or batch number `index`; an error where it cannot be reached
+ * alone. */
 int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err);
 struct stk__plan *stk__plan_ref(struct stk__plan *plan);
 void stk__plan_unref(struct stk__plan *plan);
@@ -91,7 +104,8 @@ void stk__plan_unref(struct stk__plan *plan);
 int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan *stage);
 
 /* "train/cat/7.jpg": the source element behind an address. */
-void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text, size_t size);
+void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
+                        size_t size);
 
 /* The plan for people, and as JSON. */
 void stk__plan_text(const struct stk__plan *plan, struct stk__text *out);

@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const char *const class_names[] = { "indexed", "addressed", "stream" };
-static const char *const kind_names[] = { "segment", "serial stage", "batching stage", "zipping stage",
-                                          "chaining stage", "positions", "stream source" };
+static const char *const kind_names[] = { "segment",       "serial stage",   "batching stage",
+                                          "zipping stage", "chaining stage", "positions",
+                                          "stream source" };
 
 static void add_bytes(struct stk__text *out, size_t bytes)
 {
@@ -128,7 +129,8 @@ static void json_node(struct stk__text *out, const struct stk__node *node, bool 
     stk__text_add(out, "%s{", *is_first ? "" : ", ");
     *is_first = false;
     json_text(out, "op", node->op->decl.name);
-    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__CANONICAL, &text, NULL);
+    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__CANONICAL, &text,
+                    NULL);
     stk__text_add(out, ", ");
     json_text(out, "call", text.data ? text.data : "");
     stk__text_free(&text);
@@ -164,7 +166,8 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
     bool is_first = true;
     stk__text_add(out, "%s{", index ? ", " : "");
     json_text(out, "kind", kind_names[s->kind]);
-    stk__text_add(out, ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_bytes\": %zu, \"inputs\": [",
+    stk__text_add(out,
+                  ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_bytes\": %zu, \"inputs\": [",
                   s->ticket_rows, s->unit_bytes, s->held_bytes);
     for (int i = 0; i < s->n_inputs; i++)
         stk__text_add(out, "%s%d", i ? ", " : "", s->input[i]);
@@ -178,13 +181,15 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
 
 void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
 {
-    stk__text_add(out,
-                  "{\"workers\": %lld, \"memory\": %lld, \"minimum_bytes\": %zu, \"seed\": %lld, \"window\": %d, "
-                  "\"io_depth\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, \"direct\": %s, ",
-                  (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
-                  (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
-                  (long long)(plan->batch ? plan->batch_rows : 0), plan->batch_bytes,
-                  plan->is_direct ? "true" : "false");
+    stk__text_add(
+        out,
+        "{\"workers\": %lld, \"memory\": %lld, \"minimum_bytes\": %zu, \"seed\": %lld, \"window\": "
+        "%d, "
+        "\"io_depth\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, \"direct\": %s, ",
+        (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
+        (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
+        (long long)(plan->batch ? plan->batch_rows : 0), plan->batch_bytes,
+        plan->is_direct ? "true" : "false");
     json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
     stk__text_add(out, ", \"stages\": [");
     for (int i = 0; i < plan->n_stages; i++)

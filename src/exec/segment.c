@@ -36,7 +36,8 @@ static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
     }
     uint64_t limit = (uint64_t)s->plan->ticket_rows;
     if (is_placed(x, s)) {
-        uint64_t batch = (uint64_t)x->plan->batch_rows, room = batch - (x->taken - x->take_holes) % batch;
+        uint64_t batch = (uint64_t)x->plan->batch_rows,
+                 room = batch - (x->taken - x->take_holes) % batch;
         limit = room < limit ? room : limit; /* a ticket does not cut a batch */
     }
     g->n = g->end ? 0 : (int)(n < limit ? n : limit);
@@ -73,8 +74,9 @@ static void take_from_ring(struct stk__exec *x, struct stk__stage *s, struct stk
 static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const struct grant *g)
 {
     bool has_io = s->plan->program->n_reads > 0;
-    struct stk__ticket *t =
-        stk__push_ticket(&s->ring, g->end ? STK__READY : has_io ? STK__FETCHING : STK__FETCHED);
+    struct stk__ticket *t = stk__push_ticket(&s->ring, g->end   ? STK__READY
+                                                       : has_io ? STK__FETCHING
+                                                                : STK__FETCHED);
     t->n_in = g->n;
     t->end = g->end;
     x->stats.tickets++;
@@ -93,10 +95,10 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
     return t;
 }
 
-/* Reserves the destination of the ticket at the opened cursor; false if there is no room yet. With `commit`
- * false it only looks. */
-static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk__end_mark end, int level,
-                      bool commit)
+/* Reserves the destination of the ticket at the opened cursor; false if there is no room yet.
+ * With `commit` false it only looks. */
+static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk__end_mark end,
+                      int level, bool commit)
 {
     uint64_t batch = (uint64_t)x->plan->batch_rows, land = x->opened - x->open_holes;
     bool is_mine = is_placed(x, s), is_direct = false;
@@ -139,7 +141,10 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
 /* ---- choosing ---- */
 
 /* The level of a source's end is known once it is taken; until then it may be any. */
-static int end_level(const struct grant *g) { return g->from ? g->from->level : 0; }
+static int end_level(const struct grant *g)
+{
+    return g->from ? g->from->level : 0;
+}
 
 bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
 {
@@ -212,7 +217,8 @@ bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__wo
 static int fill_positions(const struct stk__ticket *t, struct stk__eval *e)
 {
     size_t bytes = (size_t)t->n_in * sizeof(uint64_t);
-    uint64_t *position = stk__arena_take(e->scratch, bytes), *path = stk__arena_take(e->scratch, bytes);
+    uint64_t *position = stk__arena_take(e->scratch, bytes),
+             *path = stk__arena_take(e->scratch, bytes);
     if (!position || !path)
         return STK_MEMORY;
     const struct stk_address *from = t->in ? t->in->chunk->address + t->in_from : NULL;
@@ -228,8 +234,10 @@ static int fill_positions(const struct stk__ticket *t, struct stk__eval *e)
 int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct stk__stage *s,
                       struct stk__ticket *t, struct stk__eval *e)
 {
-    *e = (struct stk__eval){ .program = s->plan->program, .thread = &worker->eval[s - x->stage],
-                             .scratch = &worker->scratch, .n = t->n_in };
+    *e = (struct stk__eval){ .program = s->plan->program,
+                             .thread = &worker->eval[s - x->stage],
+                             .scratch = &worker->scratch,
+                             .n = t->n_in };
     if (!s->plan->program->cut)
         return fill_positions(t, e);
     e->in = t->in->chunk;
@@ -243,7 +251,8 @@ static void write_addresses(const struct stk__stage *s, const struct stk__ticket
     if (t->in) {
         memcpy(out, t->in->chunk->address + t->in_from, sizeof *out * (size_t)t->n_in);
         if (t->in->chunk->trace)
-            stk__spans_copy(t->chunk->trace + t->out_from, t->in->chunk->trace + t->in_from, t->n_in);
+            stk__spans_copy(t->chunk->trace + t->out_from, t->in->chunk->trace + t->in_from,
+                            t->n_in);
         return;
     }
     uint64_t where = stk__where(s->plan->origin, t->position);
@@ -254,7 +263,8 @@ static void write_addresses(const struct stk__stage *s, const struct stk__ticket
 /* No memory to evaluate with: the rows are there, and bad. */
 static void fail_rows(struct stk__ticket *t, int code)
 {
-    stk__faults_free(t->faults); /* what was found before counts no more: keys and columns were not written */
+    /* what was found before counts no more: keys and columns were not written */
+    stk__faults_free(t->faults);
     t->faults = NULL;
     for (int i = 0; i < t->n_in; i++) {
         t->chunk->mask[t->out_from + i] = STK_BAD;
@@ -332,7 +342,9 @@ void stk__finish_segment(struct stk__exec *x, struct stk__work *w)
         size_t bytes = s->plan->unit_bytes, spans = span_bytes(t->chunk, t->n);
         if (spans) {
             bytes += spans;
-            s->typical_bytes = bytes > s->typical_bytes ? bytes : s->typical_bytes - (s->typical_bytes - bytes) / 8;
+            s->typical_bytes = bytes > s->typical_bytes
+                                   ? bytes
+                                   : s->typical_bytes - (s->typical_bytes - bytes) / 8;
             stk__lot_settle(x, t->out, bytes);
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serial.c: stages that one worker at a time carries through: sources that count or stream, serial ops, and the
- * joining of several inputs that are not indexed. */
+/* serial.c: stages that one worker at a time carries through: sources that count or stream,
+ * serial ops, and the joining of several inputs that are not indexed. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "exec/batching.h"
@@ -93,7 +93,8 @@ static void see_mark(struct stk__exec *x, struct stk__stage *s, int i, const str
 }
 
 /* Hands the break at the head of an input on. */
-static void pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
+static void pass_break(struct stk__exec *x, struct stk__stage *s, int i,
+                       const struct stk__ticket *t)
 {
     if (!make_way(x, s))
         return;
@@ -102,8 +103,9 @@ static void pass_break(struct stk__exec *x, struct stk__stage *s, int i, const s
     stk__retire(x, input_of(x, s, i));
 }
 
-/* Throws away what the inputs still have of a pass that is over. Inputs run ahead, so one of them may have begun
- * further passes inside the one that ended: each must come to a mark of the outermost level seen. */
+/* Throws away what the inputs still have of a pass that is over. Inputs run ahead, so one of
+ * them may have begun further passes inside the one that ended: each must come to a mark of the
+ * outermost level seen. */
 static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
 {
     bool is_done = true;
@@ -155,7 +157,8 @@ static bool chain_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk
 }
 
 /* The first input, in order, that has ended ends the pass. */
-static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work *w, bool *is_starved)
+static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work *w,
+                     bool *is_starved)
 {
     *is_starved = false;
     for (int i = 0; i < s->plan->n_inputs; i++) {
@@ -208,9 +211,14 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
         w->is_closed = stk__is_closed(s);
         is_ready = !s->is_exhausted && (w->is_closed || !s->is_stuck);
         break;
-    case STK__ZIPPING: is_ready = zip_is_ready(x, s, w); break;
-    case STK__CHAINING: is_ready = chain_is_ready(x, s, w); break;
-    default: is_ready = (w->ticket = stk__peek(x, input_of(x, s, 0), s)) != NULL;
+    case STK__ZIPPING:
+        is_ready = zip_is_ready(x, s, w);
+        break;
+    case STK__CHAINING:
+        is_ready = chain_is_ready(x, s, w);
+        break;
+    default:
+        is_ready = (w->ticket = stk__peek(x, input_of(x, s, 0), s)) != NULL;
     }
     if (!is_ready)
         return false;
@@ -317,11 +325,20 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
 {
     (void)x;
     switch (w->stage->plan->kind) {
-    case STK__POSITIONS: run_positions(w->stage, w); break;
-    case STK__STREAMING: run_streaming(w->stage, w); break;
-    case STK__ZIPPING: run_zip(w->stage, w); break;
-    case STK__CHAINING: run_chain(w->stage, w); break;
-    default: run_op(w->stage, w);
+    case STK__POSITIONS:
+        run_positions(w->stage, w);
+        break;
+    case STK__STREAMING:
+        run_streaming(w->stage, w);
+        break;
+    case STK__ZIPPING:
+        run_zip(w->stage, w);
+        break;
+    case STK__CHAINING:
+        run_chain(w->stage, w);
+        break;
+    default:
+        run_op(w->stage, w);
     }
 }
 
@@ -409,7 +426,8 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
     if (w->is_flushed && out->n == 0)
         end_pass(x, s, w);
     else if (out->n && (w->is_flushed || out->n == out->cap || ring->head == ring->tail)) {
-        /* A source that ended with rows ends its pass at the next step: the same call says so again. */
+        /* A source that ended with rows ends its pass at the next step: the same call says so
+         * again. */
         publish_rows(s);
     }
 }
@@ -445,11 +463,15 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
     if (s->plan->kind == STK__SERIAL) {
-        const struct stk_serial_begin begin = {
-            .params = node->params, .state = node->state,
-            .seed = stk__mix((uint64_t)x->plan->options.seed, node->ordinal),
-            .chunk_new = new_held, .chunk_free = free_held, .ctx = &(struct holder){ x, s },
-            .rank = (int)x->plan->options.rank, .world = (int)x->plan->options.world };
+        const struct stk_serial_begin begin = { .params = node->params,
+                                                .state = node->state,
+                                                .seed = stk__mix((uint64_t)x->plan->options.seed,
+                                                                 node->ordinal),
+                                                .chunk_new = new_held,
+                                                .chunk_free = free_held,
+                                                .ctx = &(struct holder){ x, s },
+                                                .rank = (int)x->plan->options.rank,
+                                                .world = (int)x->plan->options.world };
         rc = node->op->serial.begin(&begin, &s->run, err);
     }
     if (rc)

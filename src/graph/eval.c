@@ -58,14 +58,18 @@ void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, u
 {
     struct stk_key key = rows->key[row];
     uint64_t k = stk__mix(rows->seed, user_seed);
-    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi, index };
+    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
+                                  index };
     const uint32_t philox_key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
     stk__philox(counter, philox_key, words);
 }
 
 /* ---- columns ---- */
 
-static size_t frame_rows(int n) { return (size_t)(n > 0 ? n : 1); }
+static size_t frame_rows(int n)
+{
+    return (size_t)(n > 0 ? n : 1);
+}
 
 /* Memory for a column an op is about to write: its final place, or scratch. */
 static bool column_new(struct stk__eval *e, const struct stk_field *field, int dest, int n,
@@ -93,7 +97,8 @@ static bool frame_new(struct stk__eval *e, const struct stk_type *type, int n, b
                       struct frame *frame)
 {
     *frame = (struct frame){ 0 };
-    frame->column = stk_arena_alloc(e->scratch, sizeof *frame->column * (size_t)(type->n_fields + 1));
+    frame->column =
+        stk_arena_alloc(e->scratch, sizeof *frame->column * (size_t)(type->n_fields + 1));
     if (has_mask)
         frame->mask = stk_arena_alloc(e->scratch, frame_rows(n));
     return frame->column && (frame->mask || !has_mask);
@@ -117,12 +122,14 @@ static void row_copy(struct stk_column *dst, int to, const struct stk_column *sr
 {
     size_t rank = (size_t)dst->rank;
     if (dst->data) {
-        memcpy(dst->data + (size_t)to * dst->stride, src->data + (size_t)from * src->stride, dst->stride);
+        memcpy(dst->data + (size_t)to * dst->stride, src->data + (size_t)from * src->stride,
+               dst->stride);
         return;
     }
     dst->span[to] = src->span[from];
     if (dst->dims)
-        memcpy(dst->dims + (size_t)to * rank, src->dims + (size_t)from * rank, rank * sizeof *dst->dims);
+        memcpy(dst->dims + (size_t)to * rank, src->dims + (size_t)from * rank,
+               rank * sizeof *dst->dims);
 }
 
 /* ---- roles ---- */
@@ -130,10 +137,14 @@ static void row_copy(struct stk_column *dst, int to, const struct stk_column *sr
 static struct call make_call(struct stk__eval *e, const struct stk__pnode *p, int n)
 {
     const struct stk__node *node = p->node;
-    return (struct call){
-        .rows = { .params = node->params, .state = node->state, .n = n, .out_type = &node->type,
-                  .in_type = node->n_inputs ? &node->input[0]->type : NULL, .seed = p->seed },
-        .eval = e, .pnode = p };
+    return (struct call){ .rows = { .params = node->params,
+                                    .state = node->state,
+                                    .n = n,
+                                    .out_type = &node->type,
+                                    .in_type = node->n_inputs ? &node->input[0]->type : NULL,
+                                    .seed = p->seed },
+                          .eval = e,
+                          .pnode = p };
 }
 
 static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
@@ -193,8 +204,8 @@ static int open_thread(struct stk__eval *e, const struct stk__pnode *p, struct c
 }
 
 /* Columns of an op over one input: untouched ones shared, its own made. */
-static bool own_columns(struct stk__eval *e, const struct stk__pnode *p, int n, const struct frame *in,
-                        struct frame *frame)
+static bool own_columns(struct stk__eval *e, const struct stk__pnode *p, int n,
+                        const struct frame *in, struct frame *frame)
 {
     const struct stk__node *node = p->node;
     if (!frame_new(e, &node->type, n, false, frame))
@@ -270,13 +281,17 @@ static bool places_copy(struct stk__eval *e, struct places at, int n, struct pla
 }
 
 /* Rewrites output positions of an order op to positions of its input. */
-static void map_places(const struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
-                       uint8_t *input)
+static void map_places(const struct stk__eval *e, const struct stk__pnode *p, struct places at,
+                       int n, uint8_t *input)
 {
     const struct stk__node *node = p->node;
-    const struct stk_order_run run = { .params = node->params, .state = node->state, .seed = p->seed,
-                                       .in_count = p->in_count, .n_inputs = node->n_inputs,
-                                       .rank = e->program->rank, .world = e->program->world };
+    const struct stk_order_run run = { .params = node->params,
+                                       .state = node->state,
+                                       .seed = p->seed,
+                                       .in_count = p->in_count,
+                                       .n_inputs = node->n_inputs,
+                                       .rank = e->program->rank,
+                                       .world = e->program->world };
     node->op->order.at(&run, n, at.position, at.path, input);
 }
 
@@ -312,8 +327,8 @@ static int eval_zip(struct stk__eval *e, const struct stk__pnode *p, struct plac
 }
 
 /* Rows of one input of a concatenation, put where they belong. */
-static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, const int *row, int n,
-                        struct places at, struct frame *frame)
+static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, const int *row,
+                        int n, struct places at, struct frame *frame)
 {
     struct frame in;
     struct stk_fault *outer = e->faults;
@@ -357,12 +372,14 @@ static int eval_concat(struct stk__eval *e, const struct stk__pnode *p, struct p
     uint8_t *input = stk_arena_alloc(e->scratch, rows);
     int *row = stk__arena_take(e->scratch, rows * sizeof *row);
     struct places part;
-    if (!input || !row || !frame_new(e, &node->type, n, true, frame) || !places_copy(e, at, n, &part))
+    if (!input || !row || !frame_new(e, &node->type, n, true, frame) ||
+        !places_copy(e, at, n, &part))
         return STK_MEMORY;
     for (int f = 0; f < node->type.n_fields; f++)
         if (!column_new(e, &node->type.field[f], p->dest[f], n, &frame->column[f]))
             return STK_MEMORY;
-    if (e->program->has_keys && !(frame->key = stk__arena_take(e->scratch, rows * sizeof *frame->key)))
+    if (e->program->has_keys &&
+        !(frame->key = stk__arena_take(e->scratch, rows * sizeof *frame->key)))
         return STK_MEMORY;
     map_places(e, p, at, n, input);
     for (int k = 0; k < node->n_inputs; k++) {
@@ -392,14 +409,22 @@ static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct pla
                      struct frame *frame)
 {
     switch (p->role) {
-    case STK__ROLE_SOURCE: return eval_source(e, p, at, n, frame);
-    case STK__ROLE_CUT: return eval_cut(e, p, n, frame);
-    case STK__ROLE_PASS: return eval_node(e, p->input[0], at, n, frame);
-    case STK__ROLE_ORDER: return eval_order(e, p, at, n, frame);
-    case STK__ROLE_ROW: return eval_row(e, p, at, n, frame);
-    case STK__ROLE_READ: return eval_read(e, p, at, n, frame);
-    case STK__ROLE_ZIP: return eval_zip(e, p, at, n, frame);
-    case STK__ROLE_CONCAT: return eval_concat(e, p, at, n, frame);
+    case STK__ROLE_SOURCE:
+        return eval_source(e, p, at, n, frame);
+    case STK__ROLE_CUT:
+        return eval_cut(e, p, n, frame);
+    case STK__ROLE_PASS:
+        return eval_node(e, p->input[0], at, n, frame);
+    case STK__ROLE_ORDER:
+        return eval_order(e, p, at, n, frame);
+    case STK__ROLE_ROW:
+        return eval_row(e, p, at, n, frame);
+    case STK__ROLE_READ:
+        return eval_read(e, p, at, n, frame);
+    case STK__ROLE_ZIP:
+        return eval_zip(e, p, at, n, frame);
+    case STK__ROLE_CONCAT:
+        return eval_concat(e, p, at, n, frame);
     }
     return STK_STATE;
 }
@@ -413,7 +438,8 @@ static int start(struct stk__eval *e, struct places *at)
     e->n_bad = e->n_dead = 0;
     if (e->program->cut)
         return STK_OK;
-    const struct places given = { (uint64_t *)(uintptr_t)e->position, (uint64_t *)(uintptr_t)e->path };
+    const struct places given = { (uint64_t *)(uintptr_t)e->position,
+                                  (uint64_t *)(uintptr_t)e->path };
     return places_copy(e, given, e->n, at) ? STK_OK : STK_MEMORY;
 }
 
@@ -471,8 +497,8 @@ struct search {
 };
 
 /* The rows have arrived at the read: what is below it yields their paths. */
-static int evaluate_paths(struct stk__eval *e, const struct search *search, struct places at, const int *row,
-                          int n)
+static int evaluate_paths(struct stk__eval *e, const struct search *search, struct places at,
+                          const int *row, int n)
 {
     const struct stk__node *node = search->read->node;
     struct frame frame;
@@ -492,8 +518,9 @@ static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const str
                       struct places at, const int *row, int n);
 
 /* Input k gets the rows that come from it; `input` is NULL when all do (zip). */
-static int find_paths_in(struct stk__eval *e, const struct stk__pnode *p, int k, const uint8_t *input,
-                         const struct search *search, struct places at, const int *row, int n)
+static int find_paths_in(struct stk__eval *e, const struct stk__pnode *p, int k,
+                         const uint8_t *input, const struct search *search, struct places at,
+                         const int *row, int n)
 {
     struct places part;
     int *part_row = stk__arena_take(e->scratch, frame_rows(n) * sizeof *part_row), n_part = 0;
@@ -558,9 +585,12 @@ const struct stk__node *stk__eval_locate(const struct stk__program *program, uin
     const struct stk__pnode *p = program->root;
     while (p->role != STK__ROLE_SOURCE && p->role != STK__ROLE_CUT) {
         uint8_t input = 0;
-        const struct stk_order_run run = { .params = p->node->params, .state = p->node->state,
-                                           .seed = p->seed, .in_count = p->in_count,
-                                           .n_inputs = p->node->n_inputs, .rank = program->rank,
+        const struct stk_order_run run = { .params = p->node->params,
+                                           .state = p->node->state,
+                                           .seed = p->seed,
+                                           .in_count = p->in_count,
+                                           .n_inputs = p->node->n_inputs,
+                                           .rank = program->rank,
                                            .world = program->world };
         if (p->role == STK__ROLE_ORDER || p->role == STK__ROLE_CONCAT)
             p->node->op->order.at(&run, 1, &position, &path, &input);

@@ -10,33 +10,36 @@
 struct stk__node {
     const struct stk_op *op;
     void *params, *state;
-    void *opened;        /* what open made; state, unless infer or a scan put another one there */
-    void *scanned;       /* what a scan of all rows made, or NULL */
-    bool is_shared;      /* opened belongs to a graph that this one keeps alive */
+    void *opened;   /* what open made; state, unless infer or a scan put another one there */
+    void *scanned;  /* what a scan of all rows made, or NULL */
+    bool is_shared; /* opened belongs to a graph that this one keeps alive */
     int n_inputs;
     struct stk__node *input[STK_MAX_INPUTS];
     struct stk_type type;
     int from[STK_MAX_FIELDS]; /* see stk_infer */
     int64_t count;
     enum stk_class class;
-    const char *why;     /* why it has this class, for `plan` */
-    bool is_order;       /* carried out by its order table: a pure function of positions */
-    bool is_inserted;    /* put in by us, not written by the user */
-    int id;              /* index into graph->node */
-    uint32_t ordinal;    /* of the call in the user's text, counted in reading order */
-    uint32_t at, len;    /* of the call's name in that text */
+    const char *why;  /* why it has this class, for `plan` */
+    bool is_order;    /* carried out by its order table: a pure function of positions */
+    bool is_inserted; /* put in by us, not written by the user */
+    int id;           /* index into graph->node */
+    uint32_t ordinal; /* of the call in the user's text, counted in reading order */
+    uint32_t at, len; /* of the call's name in that text */
     size_t scratch_bytes;
-    const struct stk__node *absorbed; /* the op above that this one carries out too, as it was; or NULL */
+    const struct stk__node
+        *absorbed; /* the op above that this one carries out too, as it was; or NULL */
 };
 
 /* What a dataset is. */
 struct stk_dataset {
     atomic_int refs;
-    struct stk_dataset *base; /* its calls are the first ones here, and what they opened is shared; or NULL */
-    struct stk_arena arena;   /* holds everything below */
+    struct stk_dataset
+        *base; /* its calls are the first ones here, and what they opened is shared; or NULL */
+    struct stk_arena arena; /* holds everything below */
     char *text;             /* as given */
     const struct stk_value *value;
-    struct stk_objects *objects; /* the arrays the chain names, kept alive; NULL when it names none */
+    struct stk_objects
+        *objects; /* the arrays the chain names, kept alive; NULL when it names none */
     struct stk__node *root;
     struct stk__node **node;
     int n_nodes, cap_nodes;
@@ -44,18 +47,19 @@ struct stk_dataset {
     uint64_t hash; /* of the canonical text */
 };
 
-/* Parses, binds, infers and classifies. `base`, kept alive if not NULL, is a graph whose text the new one begins
- * with. Returns new. */
+/* Parses, binds, infers and classifies. `base`, kept alive if not NULL, is a graph whose text
+ * the new one begins with. Returns new. */
 int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
                    struct stk_dataset **out, struct stk_error *err);
 void stk__graph_free(struct stk_dataset *graph);
 
-/* The source node that a row of this field comes from, following untouched fields; NULL when computed. */
+/* The source node that a row of this field comes from, following untouched fields; NULL when
+ * computed. */
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field);
 
 /* A parameter of a node's call, by name; the name must be one the op declares. */
 const void *stk__node_param(const struct stk__node *node, const char *name);
 
-/* Elements of a node's output when shard() means this rank of this world. in_count, when not NULL, gets
- * the inputs' counts. */
+/* Elements of a node's output when shard() means this rank of this world. in_count, when not
+ * NULL, gets the inputs' counts. */
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count);

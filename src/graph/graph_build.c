@@ -7,8 +7,9 @@
  *     addressed   a serial order of such rows   → positions are buffered, never data
  *     stream      next only                     → rows travel
  *
- * A source has the class its table allows; 1:1 ops keep their input's; an op that drops rows makes a stream;
- * order ops over indexed inputs stay indexed, over others they run as serial stages.
+ * A source has the class its table allows; 1:1 ops keep their input's; an op that drops rows
+ * makes a stream; order ops over indexed inputs stay indexed, over others they run as serial
+ * stages.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -61,8 +62,14 @@ static int fail_node(struct builder *b, const struct stk__node *node, int code)
     return code;
 }
 
-static bool is_row_op(const struct stk_op *op) { return op->row.run || op->flags & STK_OP_FETCH; }
-static bool is_source(const struct stk_op *op) { return op->source.rows || op->source.next; }
+static bool is_row_op(const struct stk_op *op)
+{
+    return op->row.run || op->flags & STK_OP_FETCH;
+}
+static bool is_source(const struct stk_op *op)
+{
+    return op->source.rows || op->source.next;
+}
 
 static bool subtree_reads(const struct stk__node *node)
 {
@@ -91,7 +98,8 @@ static int classify_order(struct builder *b, struct stk__node *node)
     const struct stk_op *op = node->op;
     if (op->flags & STK_OP_STABLE && is_shuffled(node->input[0])) {
         stk_fail(b->err, STK_TYPE,
-                 "must come before shuffle: the order changes in every epoch, and rows of one part would turn "
+                 "must come before shuffle: the order changes in every epoch, and rows of one part "
+                 "would turn "
                  "up in another");
         return fail_node(b, node, STK_TYPE);
     }
@@ -106,15 +114,18 @@ static int classify_order(struct builder *b, struct stk__node *node)
     }
     if (mode == STK_MODE_ORDER) {
         stk_fail(b->err, STK_TYPE,
-                 "a global order needs an indexed input, but %s makes a stream; put it before %s, or give "
+                 "a global order needs an indexed input, but %s makes a stream; put it before %s, "
+                 "or give "
                  "buffer_size to shuffle within a buffer",
                  node->input[0]->op->decl.name, node->input[0]->op->decl.name);
         return fail_node(b, node, STK_TYPE);
     }
-    if (weakest <= STK_ADDRESSED && node->n_inputs == 1 && op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
+    if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&
+        op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
         set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
     else
-        set_class(node, STK_STREAM, node->n_inputs > 1 ? "an input is not indexed" : "its input is a stream");
+        set_class(node, STK_STREAM,
+                  node->n_inputs > 1 ? "an input is not indexed" : "its input is a stream");
     return STK_OK;
 }
 
@@ -124,13 +135,15 @@ static int classify(struct builder *b, struct stk__node *node)
     if (is_source(op)) {
         bool is_indexed = op->source.rows != NULL;
         set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
-                  is_indexed ? "any element can be made from its position" : "can only be read in order");
+                  is_indexed ? "any element can be made from its position"
+                             : "can only be read in order");
         return STK_OK;
     }
     if (op->flags & STK_OP_FILTER)
         set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
     else if (op->flags & STK_OP_FETCH && subtree_reads(node->input[0]))
-        set_class(node, STK_STREAM, "reads what another read led to, so rows are known only after reading");
+        set_class(node, STK_STREAM,
+                  "reads what another read led to, so rows are known only after reading");
     else if (op->flags & STK_OP_BATCH)
         set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
     else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
@@ -142,9 +155,13 @@ static int classify(struct builder *b, struct stk__node *node)
 
 static void prepare_infer(struct builder *b, const struct stk__node *node, struct stk_infer *inf)
 {
-    *inf = (struct stk_infer){ .params = node->params, .n_inputs = node->n_inputs, .read_field = -1,
+    *inf = (struct stk_infer){ .params = node->params,
+                               .n_inputs = node->n_inputs,
+                               .read_field = -1,
                                .count = node->n_inputs ? node->input[0]->count : STK_UNKNOWN_COUNT,
-                               .state = node->state, .arena = &b->graph->arena, .world = 1 };
+                               .state = node->state,
+                               .arena = &b->graph->arena,
+                               .world = 1 };
     for (int i = 0; i < node->n_inputs; i++) {
         inf->in[i] = &node->input[i]->type;
         inf->in_count[i] = node->input[i]->count;
@@ -162,11 +179,15 @@ static int insert_read(struct builder *b, struct stk__node *node, int field)
     struct stk__node *read = op ? node_new(b, op) : NULL;
     if (!read)
         return stk__out_of_memory(b->err);
-    const struct stk__arg arg = { .name = "field", .value = &(struct stk_value){
-        .kind = STK__STRING, .text = node->input[0]->type.field[field].name,
-        .text_len = strlen(node->input[0]->type.field[field].name) } };
-    const struct stk__call call = { .name = "read", .at = node->at, .len = node->len, .n_args = 1,
-                                    .arg = &arg };
+    const struct stk__arg arg = {
+        .name = "field",
+        .value = &(struct stk_value){ .kind = STK__STRING,
+                                      .text = node->input[0]->type.field[field].name,
+                                      .text_len = strlen(node->input[0]->type.field[field].name) }
+    };
+    const struct stk__call call = {
+        .name = "read", .at = node->at, .len = node->len, .n_args = 1, .arg = &arg
+    };
     int rc = stk__bind(&call, &op->decl, &b->graph->arena, read->params, b->err);
     if (rc)
         return rc;
@@ -264,8 +285,9 @@ static int add_inputs(struct builder *b, struct stk__node *node)
             (const void *)((const unsigned char *)node->params + p->offset);
         for (int i = 0; i < chains->n; i++) {
             if (node->n_inputs == STK_MAX_INPUTS)
-                return stk__fail_at(b->err, STK_VALUE, node->at, node->len, "%s: takes at most %d inputs",
-                                    node->op->decl.name, STK_MAX_INPUTS);
+                return stk__fail_at(b->err, STK_VALUE, node->at, node->len,
+                                    "%s: takes at most %d inputs", node->op->decl.name,
+                                    STK_MAX_INPUTS);
             int rc = build_chain(b, chains->item[i], &node->input[node->n_inputs]);
             if (rc)
                 return rc;
@@ -282,9 +304,10 @@ static int check_receiver(struct builder *b, const struct stk__node *node, bool 
         return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
                             "%s: begins a chain, so it cannot follow another call", op->decl.name);
     if (!(op->flags & STK_OP_ROOT) && !node->n_inputs)
-        return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
-                            "%s: works on data, so a source such as files('*.jpg') must come before it",
-                            op->decl.name);
+        return stk__fail_at(
+            b->err, STK_TYPE, node->at, node->len,
+            "%s: works on data, so a source such as files('*.jpg') must come before it",
+            op->decl.name);
     return STK_OK;
 }
 
@@ -375,7 +398,8 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
     if (!rc && keep_objects(g, g->value))
         rc = stk__out_of_memory(err);
     if (!rc && g->value->kind != STK__CHAIN)
-        rc = stk__fail_at(err, STK_TYPE, g->value->at, g->value->len, "a chain of calls is wanted here");
+        rc = stk__fail_at(err, STK_TYPE, g->value->at, g->value->len,
+                          "a chain of calls is wanted here");
     if (!rc)
         rc = build_chain(&b, g->value, &g->root);
     if (!rc)
@@ -438,8 +462,12 @@ const void *stk__node_param(const struct stk__node *node, const char *name)
 
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count)
 {
-    struct stk_infer inf = { .params = node->params, .state = node->state, .n_inputs = node->n_inputs,
-                             .count = node->count, .rank = rank, .world = world };
+    struct stk_infer inf = { .params = node->params,
+                             .state = node->state,
+                             .n_inputs = node->n_inputs,
+                             .count = node->count,
+                             .rank = rank,
+                             .world = world };
     for (int i = 0; i < node->n_inputs; i++) {
         inf.in[i] = &node->input[i]->type;
         inf.in_count[i] = stk__node_count(node->input[i], rank, world, NULL);
@@ -447,7 +475,8 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
             in_count[i] = inf.in_count[i];
     }
     bool is_one_to_one = is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
-    int64_t count = is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;
+    int64_t count =
+        is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;
     if (node->op->order.count)
         node->op->order.count(&inf, &count, NULL);
     return count;

@@ -12,12 +12,14 @@ void stk_infer_pass(struct stk_infer *inf)
         inf->from[f] = f;
 }
 
-static int no_candidate(const struct stk_infer *inf, const char *what, int n_found, struct stk_error *err)
+static int no_candidate(const struct stk_infer *inf, const char *what, int n_found,
+                        struct stk_error *err)
 {
     struct stk__text type = { 0 };
     stk__type_text(inf->in[0], &type);
     if (n_found)
-        stk_fail(err, STK_TYPE, "more than one field could be the %s it needs; name it with field=: it gets %s",
+        stk_fail(err, STK_TYPE,
+                 "more than one field could be the %s it needs; name it with field=: it gets %s",
                  what, type.data ? type.data : "");
     else
         stk_fail(err, STK_TYPE, "needs %s, but gets %s", what, type.data ? type.data : "");
@@ -25,8 +27,9 @@ static int no_candidate(const struct stk_infer *inf, const char *what, int n_fou
     return -1;
 }
 
-static int named_field(const struct stk_infer *inf, const char *name, bool (*fits)(const struct stk_field *),
-                       const char *what, struct stk_error *err)
+static int named_field(const struct stk_infer *inf, const char *name,
+                       bool (*fits)(const struct stk_field *), const char *what,
+                       struct stk_error *err)
 {
     const struct stk_type *in = inf->in[0];
     int f = stk_type_find(in, name);
@@ -38,14 +41,15 @@ static int named_field(const struct stk_infer *inf, const char *name, bool (*fit
         stk_fail(err, STK_NAME, "there is no field '%s' in %s", name, text.data ? text.data : "");
     } else {
         stk__field_text(&in->field[f], &text);
-        stk_fail(err, STK_TYPE, "field '%s' is %s, but %s is needed", name, text.data ? text.data : "", what);
+        stk_fail(err, STK_TYPE, "field '%s' is %s, but %s is needed", name,
+                 text.data ? text.data : "", what);
     }
     stk__text_free(&text);
     return -1;
 }
 
-int stk_infer_pick(const struct stk_infer *inf, const char *name, bool (*fits)(const struct stk_field *),
-                   const char *what, struct stk_error *err)
+int stk_infer_pick(const struct stk_infer *inf, const char *name,
+                   bool (*fits)(const struct stk_field *), const char *what, struct stk_error *err)
 {
     if (name)
         return named_field(inf, name, fits, what, err);

@@ -54,7 +54,8 @@ static int add_slots(struct compiler *c, struct stk__pnode *p)
     }
     if (p->role == STK__ROLE_READ) {
         if (program->n_reads == STK__MAX_READS)
-            return stk_fail(c->err, STK_VALUE, "at most %d reads per element are possible", STK__MAX_READS);
+            return stk_fail(c->err, STK_VALUE, "at most %d reads per element are possible",
+                            STK__MAX_READS);
         p->read_slot = program->n_reads++;
         program->read[p->read_slot] = p;
     }
@@ -127,7 +128,8 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
     struct stk__program *program = stk_arena_alloc(arena, sizeof *program);
     if (!program)
         return stk__out_of_memory(err);
-    program->thread_node = stk_arena_alloc(arena, sizeof(struct stk__pnode *) * (size_t)count_nodes(root));
+    program->thread_node =
+        stk_arena_alloc(arena, sizeof(struct stk__pnode *) * (size_t)count_nodes(root));
     if (!program->thread_node)
         return stk__out_of_memory(err);
     program->type = &root->type;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h: evaluating rows of a subtree by their positions, or the ops above a cut on rows that arrived.
+/* program.h: evaluating rows of a subtree by their positions, or the ops above a cut on rows
+ * that arrived.
  *
- * A program is a subtree of the graph. Its leaves are sources, or the one place where it was cut and rows come
- * in as a chunk. Evaluating n rows walks down with an array of positions, which order ops rewrite, and comes up
- * with columns, which row ops replace:
+ * A program is a subtree of the graph. Its leaves are sources, or the one place where it was cut
+ * and rows come in as a chunk. Evaluating n rows walks down with an array of positions, which
+ * order ops rewrite, and comes up with columns, which row ops replace:
  *
  *        positions  5 6 7 ──▶ shuffle ──▶ 81 3 40 ──▶ files       path
  *        columns    image ◀── resize ◀── decode ◀── (read) ◀──────┘
  *
- * A column that ends up in the output unchanged after some op made it is written to its final place by that op
- * (pnode->dest), so a batch slot may be the destination of a source. `read` is a gap: its results are asked for
- * first (stk__eval_paths gives the paths) and handed in as `fetched` when the rest is run.
+ * A column that ends up in the output unchanged after some op made it is written to its final
+ * place by that op (pnode->dest), so a batch slot may be the destination of a source. `read` is
+ * a gap: its results are asked for first (stk__eval_paths gives the paths) and handed in as
+ * `fetched` when the rest is run.
  *
- * Evaluation allocates from the worker's scratch only and is pure: the same positions give the same rows.
+ * Evaluation allocates from the worker's scratch only and is pure: the same positions give the
+ * same rows.
  */
 #pragma once
 #include "base/chunk.h"
@@ -20,8 +23,9 @@
 
 enum stk__role {
     STK__ROLE_SOURCE,
-    STK__ROLE_CUT,    /* rows of the input chunk */
-    STK__ROLE_PASS,   /* nothing to do here: prefetch, and serial ops that already chose the positions */
+    STK__ROLE_CUT, /* rows of the input chunk */
+    /* nothing to do here: prefetch, and serial ops that already chose the positions */
+    STK__ROLE_PASS,
     STK__ROLE_ORDER,
     STK__ROLE_ROW,
     STK__ROLE_READ,
@@ -51,8 +55,8 @@ struct stk__program {
     struct stk__pnode *read[STK__MAX_READS];
     int n_reads;
     bool has_keys, has_filter, is_heavy;
-    const char *exclusive;  /* lock group of an op in it, or NULL */
-    size_t scratch_bytes;   /* per row, estimated */
+    const char *exclusive; /* lock group of an op in it, or NULL */
+    size_t scratch_bytes;  /* per row, estimated */
     int rank, world;
     uint64_t seed;
 };

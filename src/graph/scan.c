@@ -26,8 +26,13 @@ static int scan_block(const struct stk__program *program, struct stk__eval_threa
     uint64_t position[BLOCK], path[BLOCK] = { 0 };
     for (int i = 0; i < chunk->n; i++)
         position[i] = first + (uint64_t)i;
-    struct stk__eval eval = { .program = program, .thread = thread, .scratch = scratch, .n = chunk->n,
-                              .position = position, .path = path, .out = chunk };
+    struct stk__eval eval = { .program = program,
+                              .thread = thread,
+                              .scratch = scratch,
+                              .n = chunk->n,
+                              .position = position,
+                              .path = path,
+                              .out = chunk };
     int rc = stk__eval_run(&eval);
     if (!rc && eval.n_bad)
         rc = STK_DATA;
@@ -84,8 +89,8 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
     if (rc)
         return rc;
     if (program->n_reads)
-        return stk_fail(err, STK_TYPE, "field '%s' is known only after reading files; split before that",
-                        field);
+        return stk_fail(err, STK_TYPE,
+                        "field '%s' is known only after reading files; split before that", field);
     uint64_t *hash = malloc(sizeof *hash * (size_t)(input->count + 1));
     if (!hash)
         return stk__out_of_memory(err);

@@ -13,16 +13,16 @@
  * down, and give 0 for a divisor of 0. MIN and MAX yield NaN if either side is. Comparisons yield
  * 0 or 1 bytes. float16 and bfloat16 only convert. */
 #define STK__ELEMENTWISE_LIST(X)                                                                   \
-    X(ADD) X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX)                            \
-    X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE)                                      \
-    X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH)                     \
-    X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
+    X(ADD)                                                                                         \
+    X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) \
+        X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) \
+            X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
 
 enum stk__elementwise_op {
 #define STK__ELEMENTWISE_ENUM(name) STK__EW_##name,
     STK__ELEMENTWISE_LIST(STK__ELEMENTWISE_ENUM)
 #undef STK__ELEMENTWISE_ENUM
-    STK__EW_N_OPS
+        STK__EW_N_OPS
 };
 
 /* Many values to one. SUM: int64/uint64 of integers, float32 and float64 of themselves, added as

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise_body.h: the loops of elementwise.h, compiled once per instruction set by the file
  * that includes this one and vectorised by the compiler. Kernels are named <operation>_<type>:
- * add_u8, floordiv_i32, sqrt_f64, convert_f32_i8. Nothing here depends on the width of a vector: sums
- * have their lanes spelled out.
+ * add_u8, floordiv_i32, sqrt_f64, convert_f32_i8. Nothing here depends on the width of a vector:
+ * sums have their lanes spelled out.
  */
 #include "kernel/elementwise.h"
 
@@ -52,7 +52,7 @@
     BINARY(add_u##w, U, U, x + y)                                                                  \
     BINARY(sub_u##w, U, U, x - y)                                                                  \
     BINARY(mul_u##w, U, U, 1u * x * y)                                                             \
-    BINARY(and_u##w, U, U, x & y)                                                                  \
+    BINARY(and_u##w, U, U, x &y)                                                                   \
     BINARY(or_u##w, U, U, x | y)                                                                   \
     BINARY(xor_u##w, U, U, x ^ y)                                                                  \
     BINARY(shl_u##w, U, U, x << (y & (w - 1)))                                                     \
@@ -96,7 +96,7 @@ UNARY(not_bool, uint8_t, uint8_t, !x)
 #define FLOATS(s, T, f)                                                                            \
     BINARY(add_##s, T, T, x + y)                                                                   \
     BINARY(sub_##s, T, T, x - y)                                                                   \
-    BINARY(mul_##s, T, T, x * y)                                                                   \
+    BINARY(mul_##s, T, T, x *y)                                                                    \
     BINARY(div_##s, T, T, x / y)                                                                   \
     BINARY(floordiv_##s, T, T, floor##f(x / y))                                                    \
     BINARY(eq_##s, uint8_t, T, x == y)                                                             \
@@ -285,7 +285,10 @@ enum { LANES = 8 };
         return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +                                       \
                ((lane[4] + lane[5]) + (lane[6] + lane[7]));                                        \
     }                                                                                              \
-    static void sum_##s(void *dst, const void *src, size_t n) { *(T *)dst = (T)total_##s(src, n); }\
+    static void sum_##s(void *dst, const void *src, size_t n)                                      \
+    {                                                                                              \
+        *(T *)dst = (T)total_##s(src, n);                                                          \
+    }                                                                                              \
     static void mean_##s(void *dst, const void *src, size_t n)                                     \
     {                                                                                              \
         *(T *)dst = (T)(total_##s(src, n) / (double)n);                                            \
@@ -438,8 +441,9 @@ static void fill_floats(struct stk__elementwise_kernels *k)
 
 static void fill_all(struct stk__elementwise_kernels *k)
 {
-    static const stk__elementwise_fn select[] = { [1] = select_u8, [2] = select_u16,
-                                                  [4] = select_u32, [8] = select_u64 };
+    static const stk__elementwise_fn select[] = {
+        [1] = select_u8, [2] = select_u16, [4] = select_u32, [8] = select_u64
+    };
     fill_integers(k);
     fill_bool(k);
     fill_floats(k);

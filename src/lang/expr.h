@@ -23,23 +23,23 @@ enum { STK__EXPR_LIMIT = 250, STK__EXPR_BLOCK_BYTES = 4096 };
 
 /* Elementwise codes; the kernels of kernel/elementwise.h have the same names. */
 #define STK__EXPR_ELEMENTWISE(X)                                                                   \
-    X(ADD) X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX)                            \
-    X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE)                                      \
-    X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH)                     \
-    X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
+    X(ADD)                                                                                         \
+    X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) \
+        X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) \
+            X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
 #define STK__EXPR_REDUCE(X) X(SUM) X(MEAN) X(AMIN) X(AMAX) X(ANY) X(ALL)
 
 enum stk__expr_code {
 #define STK__EXPR_ENUM(name) STK__EXPR_##name,
     STK__EXPR_ELEMENTWISE(STK__EXPR_ENUM)
-    STK__EXPR_CONVERT, /* dtype to `to`; a copy when they are equal */
-    STK__EXPR_EXPAND,  /* a: a scalar or a vector of the last dimension, repeated */
-    STK__EXPR_NONZERO, /* no result: rows where a holds a zero are bad */
+        STK__EXPR_CONVERT, /* dtype to `to`; a copy when they are equal */
+    STK__EXPR_EXPAND,      /* a: a scalar or a vector of the last dimension, repeated */
+    STK__EXPR_NONZERO,     /* no result: rows where a holds a zero are bad */
     /* from here on by row */
     STK__EXPR_REDUCE(STK__EXPR_ENUM)
-    STK__EXPR_SLICE,   /* imm: the index in the first dimension of a */
-    STK__EXPR_LEN,     /* a: a field; imm: bytes per counted thing */
-    STK__EXPR_SAME,    /* a: a bytes field; b: another, or -1: text of imm bytes */
+        STK__EXPR_SLICE, /* imm: the index in the first dimension of a */
+    STK__EXPR_LEN,       /* a: a field; imm: bytes per counted thing */
+    STK__EXPR_SAME,      /* a: a bytes field; b: another, or -1: text of imm bytes */
 #undef STK__EXPR_ENUM
 };
 

@@ -14,36 +14,42 @@ struct stk__namespace {
 
 const struct stk_decl *stk__namespace_find(const struct stk__namespace *ns, const char *name);
 
-/* The known name nearest to a misspelt one (edit distance), or NULL if none is near. `names` ends with NULL. */
+/* The known name nearest to a misspelt one (edit distance), or NULL if none is near. `names`
+ * ends with NULL. */
 const char *stk__nearest(const char *name, const char *const *names);
 
 /* Fails with STK_NAME at the call, offering the nearest known name. */
-int stk__unknown_call(const struct stk__namespace *ns, const struct stk__call *call, struct stk_error *err);
+int stk__unknown_call(const struct stk__namespace *ns, const struct stk__call *call,
+                      struct stk_error *err);
 
-/* Parses a chain, or a recipe: assignments, then optionally a chain; the result is the chain or else the
- * last assignment. @name finds earlier assignments, then objects (may be NULL). The text may be freed after. */
+/* Parses a chain, or a recipe: assignments, then optionally a chain; the result is the chain or
+ * else the last assignment. @name finds earlier assignments, then objects (may be NULL). The
+ * text may be freed after. */
 int stk__parse(const char *text, const struct stk_objects *objects, struct stk_arena *arena,
                const struct stk_value **out, struct stk_error *err);
 
-/* Fills params (params_size bytes, cleared by this call) from defaults and arguments. Every fault names the
- * call, the parameter and what it takes, and points at the argument. Texts and values stay where the call
- * has them; arrays are made in the arena. A row whose default is none takes the word none. */
+/* Fills params (params_size bytes, cleared by this call) from defaults and arguments. Every
+ * fault names the call, the parameter and what it takes, and points at the argument. Texts and
+ * values stay where the call has them; arrays are made in the arena. A row whose default is none
+ * takes the word none. */
 int stk__bind(const struct stk__call *call, const struct stk_decl *decl, struct stk_arena *arena,
               void *params, struct stk_error *err);
 
 enum stk__print_form { STK__SHORT, STK__CANONICAL };
 
-/* Prints one bound call. Short: positional while that is possible, defaults left out, keywords after.
- * Canonical: name@version and every parameter by name. Nested chains are bound against ns. */
-int stk__print_call(const struct stk_decl *decl, const void *params, const struct stk__namespace *ns,
-                    enum stk__print_form form, struct stk__text *out, struct stk_error *err);
+/* Prints one bound call. Short: positional while that is possible, defaults left out, keywords
+ * after. Canonical: name@version and every parameter by name. Nested chains are bound against
+ * ns. */
+int stk__print_call(const struct stk_decl *decl, const void *params,
+                    const struct stk__namespace *ns, enum stk__print_form form,
+                    struct stk__text *out, struct stk_error *err);
 
-/* Prints a value; chains in it are bound against ns and printed in the form asked for, or as they were
- * written if ns is NULL. Both printers append to out, and what they print is UTF-8. */
+/* Prints a value; chains in it are bound against ns and printed in the form asked for, or as
+ * they were written if ns is NULL. Both printers append to out, and what they print is UTF-8. */
 int stk__print_value(const struct stk_value *value, const struct stk__namespace *ns,
                      enum stk__print_form form, struct stk__text *out, struct stk_error *err);
 
-/* Declarations as JSON: one object with name, version, summary, doc and params; or only what stands between its
- * braces, for a caller that has more to say. */
+/* Declarations as JSON: one object with name, version, summary, doc and params; or only what
+ * stands between its braces, for a caller that has more to say. */
 void stk__decl_json(const struct stk_decl *decl, struct stk__text *out);
 void stk__decl_json_members(const struct stk_decl *decl, struct stk__text *out);

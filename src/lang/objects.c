@@ -91,7 +91,8 @@ static int check_splits(const char *name, const struct stk_array *array, struct 
 {
     bool is_bytes = array->kind == STK_BYTES;
     if ((!is_bytes && array->kind != STK_RAGGED) || !array->splits)
-        return stk_fail(err, STK_TYPE, "@%.64s: an array is fixed, or has bytes or ragged values and splits",
+        return stk_fail(err, STK_TYPE,
+                        "@%.64s: an array is fixed, or has bytes or ragged values and splits",
                         name);
     if (is_bytes && (array->dtype != STK_U8 || array->rank != 1))
         return stk_fail(err, STK_TYPE, "@%.64s: bytes are uint8 of rank 1", name);

@@ -24,11 +24,11 @@ const char *stk__objects_name(const struct stk_objects *objects, int index);
 void stk__object_ref(const struct stk__object *object);
 void stk__object_unref(const struct stk__object *object);
 
-/* Adds an object of another table under its name, kept alive as above; one that is in already is left
- * alone. STK_OK or STK_MEMORY. */
+/* Adds an object of another table under its name, kept alive as above; one that is in already is
+ * left alone. STK_OK or STK_MEMORY. */
 int stk__objects_keep(struct stk_objects *objects, const struct stk__object *object);
 
-/* Adds all objects of another table, which may be NULL. Two tables may not bind one name to different
- * objects. */
+/* Adds all objects of another table, which may be NULL. Two tables may not bind one name to
+ * different objects. */
 int stk__objects_join(struct stk_objects *objects, const struct stk_objects *others,
                       struct stk_error *err);

@@ -3,14 +3,16 @@
  *
  *     chain := call ('.' call)*     call := name ['@' version] '(' [arg (',' arg)* [',']] ')'
  *     arg := [name '='] value
- *     value := number | string | word | chain | '[' values ']' | '{' key ':' value, … '}' | '@' name
+ *     value := number | string | word | chain | '[' values ']' | '{' key ':' value, … '}'
+ *            | '@' name
  *     recipe := (name '=' value)* [chain] ; '#' starts a comment
  *
- * A number is constant arithmetic with + - * / and brackets over literals (12, 0xff, .5, 1e-3) and @names of
- * numbers. Integers have 64 bits; + - * of two integers is an integer, '/' always gives a real, and what
- * overflows or is not finite is an error. A chain or a chain's beginning may be an @name assigned before.
- * Brackets nest at most 64 deep (a list that is a whole argument is free), a chain has at most 1024 calls, a
- * text at most 1 MiB, also when its @names are written out.
+ * A number is constant arithmetic with + - * / and brackets over literals (12, 0xff, .5, 1e-3)
+ * and @names of numbers. Integers have 64 bits; + - * of two integers is an integer, '/' always
+ * gives a real, and what overflows or is not finite is an error. A chain or a chain's beginning
+ * may be an @name assigned before. Brackets nest at most 64 deep (a list that is a whole
+ * argument is free), a chain has at most 1024 calls, a text at most 1 MiB, also when its @names
+ * are written out.
  */
 #pragma once
 #include "base/arena.h"
@@ -34,7 +36,7 @@ struct stk__arg {
 
 struct stk__call {
     const char *name;
-    int version; /* 0: none written */
+    int version;      /* 0: none written */
     uint32_t at, len; /* of the name */
     int n_args;
     const struct stk__arg *arg;

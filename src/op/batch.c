@@ -40,8 +40,11 @@ static int64_t rows_of(const struct stk_infer *inf)
 static int stack(struct stk_field *field, int64_t n_rows, struct stk_error *err)
 {
     if (field->flags & STK_FIELD_PACKED)
-        return stk_fail(err, STK_TYPE, "rows of the field '%s' differ in length, so it can be batched once; leave it "
-                        "out with select", field->name);
+        return stk_fail(
+            err, STK_TYPE,
+            "rows of the field '%s' differ in length, so it can be batched once; leave it "
+            "out with select",
+            field->name);
     if (field->kind == STK_BYTES || field->kind == STK_RAGGED) {
         field->flags |= STK_FIELD_PACKED;
         return STK_OK;
@@ -71,7 +74,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_batch = {
     .decl = { "batch", 1, "Put runs of elements together along a new first dimension.",
-              "Every field gets a first dimension of `batch_size`; the last batch of an epoch may be "
+              "Every field gets a first dimension of `batch_size`; the last batch of an epoch may "
+              "be "
               "shorter unless drop_remainder is true. Elements of one batch must have equal "
               "shapes: resize or crop images first, or the run ends with an error. Fields of "
               "bytes and ragged fields become one block of data with offsets.\n"

@@ -10,7 +10,8 @@ struct cast {
 
 static const struct stk_param params[] = {
     STK_CHOICE_ROW(cast, dtype, stk__dtype_names, 0, STK_REQUIRED, "the new dtype"),
-    STK_TEXT_ROW(cast, field, NULL, STK_TAKES_NONE, "the field; none: the only array of numbers, else the only number"),
+    STK_TEXT_ROW(cast, field, NULL, STK_TAKES_NONE,
+                 "the field; none: the only array of numbers, else the only number"),
     STK_ROWS_END,
 };
 

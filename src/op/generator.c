@@ -180,7 +180,8 @@ static int add_row(struct run *r, struct stk_chunk *out)
     return STK_OK;
 }
 
-/* Hands rows on after a millisecond: whoever makes them slowly is not waited for until a chunk is full. */
+/* Hands rows on after a millisecond: whoever makes them slowly is not waited for until a chunk
+ * is full. */
 static int next(void *run, struct stk_chunk *out, struct stk_error *err)
 {
     const uint64_t patience_ns = 1000000;

@@ -16,7 +16,8 @@ static const struct stk_param params[] = {
 
 static bool is_path(const struct stk_field *field)
 {
-    return field->kind == STK_BYTES && field->flags & STK_FIELD_PATH && !(field->flags & STK_FIELD_PACKED);
+    return field->kind == STK_BYTES && field->flags & STK_FIELD_PATH &&
+           !(field->flags & STK_FIELD_PACKED);
 }
 
 static bool is_bytes(const struct stk_field *field)

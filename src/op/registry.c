@@ -24,7 +24,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp((*(const struct stk_decl *const *)a)->name, (*(const struct stk_decl *const *)b)->name);
+    return strcmp((*(const struct stk_decl *const *)a)->name,
+                  (*(const struct stk_decl *const *)b)->name);
 }
 
 static void fill(void)

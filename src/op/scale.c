@@ -14,7 +14,8 @@ struct scale {
 static const struct stk_param params[] = {
     STK_REAL_ROW(scale, factor, 1, -DBL_MAX, DBL_MAX, STK_REQUIRED, "multiplier"),
     STK_REAL_ROW(scale, offset, 0, -DBL_MAX, DBL_MAX, 0, "added after multiplying"),
-    STK_TEXT_ROW(scale, field, NULL, STK_TAKES_NONE, "the field; none: the only array of numbers, else the only number"),
+    STK_TEXT_ROW(scale, field, NULL, STK_TAKES_NONE,
+                 "the field; none: the only array of numbers, else the only number"),
     STK_CHOICE_ROW(scale, dtype, stk__dtype_names, STK_F32, 0, "dtype of the result"),
     STK_ROWS_END,
 };

@@ -291,7 +291,8 @@ void stk__value_column_rows(const struct stk__value_column *column, int n, const
         struct stk_span *span = &out->span[i];
         *span = (struct stk_span){ 0 };
         if (column->splits) {
-            size_t from = (size_t)column->splits[row], n_values = (size_t)column->splits[row + 1] - from;
+            size_t from = (size_t)column->splits[row],
+                   n_values = (size_t)column->splits[row + 1] - from;
             span->data = (uint8_t *)(uintptr_t)(column->data + from * column->value_bytes);
             span->bytes = n_values * column->value_bytes;
         } else if (column->field.kind == STK_BYTES) {

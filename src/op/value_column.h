@@ -9,8 +9,8 @@ struct stk__value_column {
     const uint8_t *data;                 /* fixed and ragged */
     const size_t *start;                 /* ragged: [n_rows + 1] offsets into data */
     const struct stk_value *const *text; /* bytes: [n_rows] strings */
-    const int64_t *splits;               /* bytes and ragged arrays: [n_rows + 1] values before each row */
-    size_t value_bytes;                  /* of one value of such an array */
+    const int64_t *splits; /* bytes and ragged arrays: [n_rows + 1] values before each row */
+    size_t value_bytes;    /* of one value of such an array */
 };
 
 /* Reads a list, or borrows an array. field.name is set before. What it keeps is in the arena or

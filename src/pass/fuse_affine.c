@@ -17,7 +17,8 @@ static bool keeps_others(const struct stk__node *upper, int field)
 }
 
 /* The upper node becomes both; what it was is kept for the plan. */
-static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state, struct stk_error *err)
+static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state,
+                struct stk_error *err)
 {
     struct stk__node *was = stk_arena_alloc(&graph->arena, sizeof *was);
     if (!was)
@@ -40,11 +41,13 @@ int stk__pass_fuse_affine(struct stk_dataset *graph, struct stk_error *err)
         struct stk__node *upper = graph->node[i];
         struct stk_affine affine;
         if (!upper->op->is_affine || !upper->input[0]->op->take_affine ||
-            !upper->op->is_affine(upper->params, upper->state, &affine) || !keeps_others(upper, affine.field))
+            !upper->op->is_affine(upper->params, upper->state, &affine) ||
+            !keeps_others(upper, affine.field))
             continue;
         const struct stk__node *lower = upper->input[0];
         void *state = NULL;
-        int rc = lower->op->take_affine(lower->params, lower->state, &graph->arena, &affine, &state);
+        int rc =
+            lower->op->take_affine(lower->params, lower->state, &graph->arena, &affine, &state);
         if (!rc && state)
             rc = fuse(graph, upper, state, err);
         if (rc)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.h: rewrites of a graph before it is shared. Each is exact: what is delivered stays the same, bit for bit. */
+/* pass.h: rewrites of a graph before it is shared. Each is exact: what is delivered stays the
+ * same, bit for bit. */
 #pragma once
 #include "graph/graph.h"
 
 /* Runs every pass, in order. */
 int stk__passes_run(struct stk_dataset *graph, struct stk_error *err);
 
-/* An op that multiplies and adds per channel is carried out by the op before it, while the rows are in cache. */
+/* An op that multiplies and adds per channel is carried out by the op before it, while the rows
+ * are in cache. */
 int stk__pass_fuse_affine(struct stk_dataset *graph, struct stk_error *err);
