@@ -89,9 +89,16 @@ def scramble(x):
 
 
 def permute(count, key, position):
-    """The image of a position under the keyed permutation of [0, count): six Feistel rounds over
-    the smallest number of bits that holds them (two at least), until the result is inside."""
-    bits = max(2, (count - 1).bit_length())
+    """The image of a position under the keyed permutation of [0, count): a shuffle from the last
+    value down for up to 64 values, else six Feistel rounds over the smallest number of bits that
+    holds them, until the result is inside."""
+    if count <= 64:
+        values = list(range(count))
+        for i in range(count - 1, 0, -1):
+            j = below(mix(key, i), i + 1)
+            values[i], values[j] = values[j], values[i]
+        return values[position]
+    bits = (count - 1).bit_length()
     left_bits = bits // 2
     right_bits = bits - left_bits
     left_mask, right_mask = 2**left_bits - 1, 2**right_bits - 1

@@ -22,8 +22,27 @@ static uint64_t encrypt(const struct stk__cipher *cipher, uint64_t position)
     return (uint64_t)left << cipher->bits_right | right;
 }
 
+void stk__permute_few(uint64_t *position, int n, uint64_t count, uint64_t key)
+{
+    uint8_t value[STK__FEW];
+    for (uint64_t i = 0; i < count; i++)
+        value[i] = (uint8_t)i;
+    for (uint64_t i = count; i-- > 1;) {
+        uint64_t j = stk__below(stk__mix(key, i), i + 1);
+        uint8_t kept = value[i];
+        value[i] = value[j];
+        value[j] = kept;
+    }
+    for (int i = 0; i < n; i++)
+        position[i] = value[position[i]];
+}
+
 void stk__permute_scalar(uint64_t *position, int n, uint64_t count, uint64_t key)
 {
+    if (count <= STK__FEW) {
+        stk__permute_few(position, n, count, key);
+        return;
+    }
     struct stk__cipher cipher = stk__cipher_make(count, key);
     for (int i = 0; i < n; i++) {
         do

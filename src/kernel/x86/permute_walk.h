@@ -49,6 +49,10 @@ static inline void stk__walk_block(const struct stk__cipher *cipher, stk__encryp
 static inline void stk__walk(stk__encrypt_fn encrypt, uint64_t *position, int n, uint64_t count,
                              uint64_t key)
 {
+    if (count <= STK__FEW) {
+        stk__permute_few(position, n, count, key);
+        return;
+    }
     struct stk__cipher cipher = stk__cipher_make(count, key);
     for (int at = 0; at < n; at += STK__WALK_BLOCK) {
         int block = n - at < STK__WALK_BLOCK ? n - at : STK__WALK_BLOCK;
