@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench parity mutants install docs format tidy clean distclean help setup configure
+.PHONY: build demo python test bench parity mutants install docs format tidy clean distclean help setup configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -16,14 +16,20 @@ build: configure ## build the library and the command: build/stoker (the default
 demo: build ## make a data set of drawn shapes, run a pipeline on it, write a contact sheet
 	@tools/demo.sh $(BUILD)
 
+python: setup $(VENV)/.done ## build the Python package (build/wheels) and install it into build/venv
+	@tools/python.sh $(BUILD) $(VENV)
+
 test: setup $(VENV)/.done ## everything that must hold: builds, sanitizers, model, checks
 	@BUILD=$(BUILD) tools/test.sh
 
-bench: build $(PEERS)/.done ## compare with the peers (installs them into build/venv-peers)
-	@$(PEERS)/bin/python bench/run.py --stoker $(BUILD)/stoker
+bench: build $(PEERS)/.done ## compare with the peers, installed into build/venv-peers; DATA=dir, ARGS=--help
+	@cmake --build $(BUILD) --target c_loop >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
+	@tools/python.sh $(BUILD) $(PEERS)
+	@$(PEERS)/bin/python bench/run.py --build $(BUILD) $(ARGS)
 
-parity: build $(PEERS)/.done ## compare results with the installed TensorFlow and Pillow
-	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -p no:cacheprovider tests/parity
+parity: build $(PEERS)/.done ## compare results with the installed TensorFlow and Pillow; run the documents' code for them
+	@tools/python.sh $(BUILD) $(PEERS)
+	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -rs -p no:cacheprovider tests/parity tests/test_docs.py
 
 mutants: build ## break the executor's rules one by one; its test must notice each (about 5 minutes)
 	@python3 tests/mutate.py $(BUILD)
@@ -31,8 +37,11 @@ mutants: build ## break the executor's rules one by one; its test must notice ea
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
-docs: build ## regenerate docs/ops.md, the man page and the completion from the declarations
+docs: build $(VENV)/.done ## regenerate docs/ops.md, the man page and the completion; build the site: build/site
 	@python3 tools/gen_docs.py $(BUILD)/stoker
+	@python3 tools/gen_python.py $(BUILD)/stoker
+	@$(VENV)/bin/python -m mkdocs build --strict --site-dir $(BUILD)/site >$(BUILD)/site.log 2>&1 || { cat $(BUILD)/site.log; exit 1; }
+	@echo "the site is in $(BUILD)/site/index.html"
 
 format: setup ## format all C in place
 	@tools/sources.sh | xargs clang-format -i
@@ -59,5 +68,9 @@ configure: setup
 $(VENV)/.done: tools/requirements.txt | setup
 	@tools/setup.sh venv $(VENV) $<
 
-$(PEERS)/.done: tools/requirements-peers.txt | setup
-	@tools/setup.sh venv $(PEERS) $<
+$(PEERS)/.done: tools/requirements-peers.txt tools/requirements.txt | setup
+	@tools/setup.sh venv $(PEERS) tools/requirements.txt
+	@rm $@
+	@tools/setup.sh packages tools/packages-peers.txt || true # the peers that need them say so
+	@$(PEERS)/bin/python bench/install.py
+	@touch $@

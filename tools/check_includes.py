@@ -51,20 +51,21 @@ def fault_in_room(path, bracket, target, source):
     return f"{room} may not include {target} of {other}"
 
 
-def fault_in_command(path, bracket, target, source):
-    """The command is a client: its own headers and the public ones."""
+def fault_in_client(path, bracket, target, source):
+    """The command and the Python extension are clients: their own headers and the public one."""
     found = resolve(path, target, source)
     if found is None:
         return f'"{target}" does not exist' if bracket == '"' else None
-    client, public = source.parent / "cli", source.parent / "include" / "stoker"
-    if found.is_relative_to(client) or found == public / "stoker.h":
+    client = source.parent / path.relative_to(source.parent).parts[0]
+    if found.is_relative_to(client) or found == source.parent / "include/stoker/stoker.h":
         return None
-    return f"the command may include stoker/stoker.h only, not {target}"
+    return f"{client.name} may include stoker/stoker.h only, not {target}"
 
 
 def faults(top):
     source = top / "src"
-    for folder, judge in ((source, fault_in_room), (top / "cli", fault_in_command)):
+    clients = [(top / name, fault_in_client) for name in ("cli", "python")]
+    for folder, judge in [(source, fault_in_room), *clients]:
         for path in sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h", ".def")):
             if folder == source and path.relative_to(source).parts[0] not in ALLOWED:
                 yield f"{path.relative_to(top)}:1: this room is not in the list of tools/check_includes.py"

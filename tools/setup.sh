@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need, once, without asking.
 #
-#   tools/setup.sh packages                 Debian packages of tools/packages.txt
+#   tools/setup.sh packages [LIST]          Debian packages of a list (tools/packages.txt)
 #   tools/setup.sh venv DIR REQUIREMENTS    a Python environment with pinned packages
 set -eu
 cd "$(dirname "$0")/.."
 
 missing_packages() {
     local name
-    for name in $(sed 's/#.*//' tools/packages.txt); do
+    for name in $(sed 's/#.*//' "$1"); do
         dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q '^install ok installed' ||
             echo "$name"
     done
@@ -27,7 +27,7 @@ install_packages() {
         echo "Not a Debian system: see tools/packages.txt for what the build needs." >&2
         return
     fi
-    missing=$(missing_packages | xargs)
+    missing=$(missing_packages "$1" | xargs)
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" != 0 ]; then
         sudo -n true 2>/dev/null || give_up "$missing"
@@ -50,7 +50,7 @@ make_venv() {
 }
 
 case "${1-}" in
-packages) install_packages ;;
+packages) install_packages "${2-tools/packages.txt}" ;;
 venv) make_venv "${2:?directory}" "${3:?requirements file}" ;;
 *)
     sed -n '2,5s/^# \{0,1\}//p' "$0" >&2

@@ -88,10 +88,11 @@ run_pytest() {
     heading "pytest, $title"
     export STOKER=$2
     shift 2
-    suite "$report" "$build/venv/bin/python" -m pytest -q --tb=short -p no:cacheprovider \
+    suite "$report" "$build/venv/bin/python" -m pytest -q -rs --tb=short -p no:cacheprovider \
         --junitxml "$report" "$@"
 }
 
+check "Python package: build and install" tools/python.sh "$build" "$build/venv"
 run_pytest "release" "$build/stoker" tests --ignore tests/parity
 run_pytest "the model under address" "$build/asan/stoker" tests/test_model.py
 run_pytest "the model under thread" "$build/tsan/stoker" tests/test_model.py

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c: Batch: what iterating gives. It holds its memory for as long as it or one of its fields
+ * is used. */
+#include "ext.h"
+
+struct batch {
+    PyObject base;
+    struct stk_batch *batch;
+    PyObject *names, *attributes; /* tuples of the chain */
+};
+
+PyObject *ext_batch_new(struct stk_batch *batch, const struct ext_chain *chain)
+{
+    struct batch *self = ext_new(ext_types.batch, sizeof *self);
+    if (!self) {
+        stk_batch_unref(batch);
+        return NULL;
+    }
+    self->batch = batch;
+    self->names = Py_NewRef(chain->names);
+    self->attributes = Py_NewRef(chain->attributes);
+    return (PyObject *)self;
+}
+
+struct stk_batch *ext_batch_of(PyObject *batch)
+{
+    return ((struct batch *)batch)->batch;
+}
+
+static void batch_dealloc(PyObject *object)
+{
+    struct batch *self = (struct batch *)object;
+    stk_batch_unref(self->batch);
+    Py_XDECREF(self->names);
+    Py_XDECREF(self->attributes);
+    ext_free(object);
+    ext_drain();
+}
+
+/* ---- fields ---- */
+
+/* The place of a name in a tuple, or -1. Names are interned, so the first look is mostly enough. */
+static Py_ssize_t find(PyObject *names, PyObject *name)
+{
+    Py_ssize_t n = PyTuple_Size(names);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyTuple_GetItem(names, i) == name)
+            return i;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *known = PyTuple_GetItem(names, i);
+        if (known != Py_None && !PyUnicode_Compare(known, name))
+            return i;
+    }
+    return -1;
+}
+
+static PyObject *field_at(PyObject *self, Py_ssize_t index)
+{
+    struct stk_view view;
+    if (stk_batch_view_at(((struct batch *)self)->batch, (int)index, &view))
+        return ext_raise_state("the batch has no such field");
+    return ext_field_new(self, &view);
+}
+
+static PyObject *batch_getattro(PyObject *self, PyObject *name)
+{
+    Py_ssize_t index = find(((struct batch *)self)->attributes, name);
+    if (index >= 0)
+        return field_at(self, index);
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (!found && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_AttributeError, "the batch has no field %R; it has %R", name,
+                     ((struct batch *)self)->names);
+    }
+    return found;
+}
+
+static Py_ssize_t batch_length(PyObject *self)
+{
+    return PyTuple_Size(((struct batch *)self)->names);
+}
+
+static PyObject *batch_subscript(PyObject *self, PyObject *key)
+{
+    PyObject *names = ((struct batch *)self)->names;
+    if (PyUnicode_Check(key)) {
+        Py_ssize_t index = find(names, key);
+        if (index >= 0)
+            return field_at(self, index);
+        PyErr_Format(PyExc_KeyError, "the batch has no field %R; it has %R", key, names);
+        return NULL;
+    }
+    if (!PyIndex_Check(key)) {
+        PyErr_Format(PyExc_TypeError, "a field is asked for by its name or its number, not by %R",
+                     key);
+        return NULL;
+    }
+    Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError), n = batch_length(self);
+    if (i == -1 && PyErr_Occurred())
+        return NULL;
+    i += i < 0 ? n : 0;
+    if (i >= 0 && i < n)
+        return field_at(self, i);
+    PyErr_Format(PyExc_IndexError, "the batch has %zd fields", n);
+    return NULL;
+}
+
+static int batch_contains(PyObject *self, PyObject *name)
+{
+    return PyUnicode_Check(name) && find(((struct batch *)self)->names, name) >= 0;
+}
+
+static PyObject *batch_keys(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PySequence_List(((struct batch *)self)->names);
+}
+
+static PyObject *batch_values(PyObject *self, PyObject *unused)
+{
+    Py_ssize_t n = batch_length(self);
+    PyObject *values = PyList_New(n);
+    (void)unused;
+    for (Py_ssize_t i = 0; values && i < n; i++) {
+        PyObject *field = field_at(self, i);
+        if (!field || PyList_SetItem(values, i, field) < 0)
+            Py_CLEAR(values);
+    }
+    return values;
+}
+
+static PyObject *batch_items(PyObject *self, PyObject *unused)
+{
+    Py_ssize_t n = batch_length(self);
+    PyObject *items = PyList_New(n);
+    (void)unused;
+    for (Py_ssize_t i = 0; items && i < n; i++) {
+        PyObject *pair = Py_BuildValue("(ON)", PyTuple_GetItem(((struct batch *)self)->names, i),
+                                       field_at(self, i));
+        if (!pair || PyList_SetItem(items, i, pair) < 0)
+            Py_CLEAR(items);
+    }
+    return items;
+}
+
+static PyObject *batch_iter(PyObject *self)
+{
+    PyObject *values = batch_values(self, NULL);
+    PyObject *iterator = values ? PyObject_GetIter(values) : NULL;
+    Py_XDECREF(values);
+    return iterator;
+}
+
+/* ---- where it comes from ---- */
+
+static PyObject *batch_n_rows(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(stk_batch_n_rows(((struct batch *)self)->batch));
+}
+
+static PyObject *origin_of(const struct stk_batch *batch, int64_t row)
+{
+    char *text = stk_batch_origin(batch, row);
+    if (!text)
+        return PyErr_NoMemory();
+    PyObject *origin = ext_text(text);
+    stk_text_free(text);
+    return origin;
+}
+
+static PyObject *batch_origin(PyObject *self, PyObject *number)
+{
+    const struct stk_batch *batch = ((struct batch *)self)->batch;
+    Py_ssize_t row = PyNumber_AsSsize_t(number, PyExc_IndexError);
+    int64_t n = stk_batch_n_rows(batch);
+    if (row == -1 && PyErr_Occurred())
+        return NULL;
+    row += row < 0 ? (Py_ssize_t)n : 0;
+    if (row >= 0 && row < n)
+        return origin_of(batch, row);
+    PyErr_Format(PyExc_IndexError, "the batch has %lld rows", (long long)n);
+    return NULL;
+}
+
+static PyObject *batch_origins(PyObject *self, void *unused)
+{
+    const struct stk_batch *batch = ((struct batch *)self)->batch;
+    int64_t n = stk_batch_n_rows(batch);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    (void)unused;
+    for (int64_t row = 0; list && row < n; row++) {
+        PyObject *origin = origin_of(batch, row);
+        if (!origin || PyList_SetItem(list, (Py_ssize_t)row, origin) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyStructSequence_Field position_fields[] = {
+    { "epoch", "of the iterator" },
+    { "batch", "number of this batch in the epoch" },
+    { "rows", "rows judged in the epoch up to the end of this batch, bad ones too" },
+    { "errors", "bad rows since the iterator began" },
+    { "hash", "of the canonical chain and the seed" },
+    { NULL, NULL },
+};
+
+PyStructSequence_Desc ext_position_desc = {
+    .name = "stoker.Position",
+    .doc = "The place in the data at which a batch ends.",
+    .fields = position_fields,
+    .n_in_sequence = 5,
+};
+
+static PyObject *batch_position(PyObject *self, void *unused)
+{
+    struct stk_position position;
+    stk_batch_position(((struct batch *)self)->batch, &position);
+    const uint64_t value[] = { position.epoch, position.batch, position.rows, position.errors,
+                               position.hash };
+    PyObject *tuple = PyStructSequence_New(ext_types.position);
+    (void)unused;
+    for (int i = 0; tuple && i < 5; i++)
+        PyStructSequence_SetItem(tuple, i, PyLong_FromUnsignedLongLong(value[i]));
+    if (tuple && PyErr_Occurred())
+        Py_CLEAR(tuple);
+    return tuple;
+}
+
+/* ---- to others ---- */
+
+static PyObject *batch_numpy(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return ext_call("_convert", "batch", "(Os)", self, "numpy");
+}
+
+static PyObject *batch_torch(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return ext_call("_convert", "batch", "(Os)", self, "torch");
+}
+
+static PyObject *batch_tensorflow(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return ext_call("_convert", "batch", "(Os)", self, "tensorflow");
+}
+
+static PyObject *batch_jax(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return ext_call("_convert", "batch", "(Os)", self, "jax");
+}
+
+static PyObject *batch_repr(PyObject *self)
+{
+    return ext_call("_show", "batch_repr", "(O)", self);
+}
+
+static PyObject *batch_html(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return ext_call("_show", "batch_html", "(O)", self);
+}
+
+static PyObject *batch_dir(PyObject *self, PyObject *unused)
+{
+    PyObject *type = PyObject_Dir((PyObject *)Py_TYPE(self));
+    PyObject *names = type ? PySequence_InPlaceConcat(type, ((struct batch *)self)->names) : NULL;
+    (void)unused;
+    Py_XDECREF(type);
+    return names;
+}
+
+static PyObject *batch_reduce(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    PyErr_SetString(PyExc_TypeError,
+                    "a Batch cannot be pickled; pickle batch.numpy() or batch.torch()");
+    return NULL;
+}
+
+static PyMethodDef methods[] = {
+    { "keys", batch_keys, METH_NOARGS, "Names of the fields, in order." },
+    { "values", batch_values, METH_NOARGS, "The fields, in order." },
+    { "items", batch_items, METH_NOARGS, "Pairs of name and field." },
+    { "origin", batch_origin, METH_O,
+      "origin(i)\n--\n\nWhere row i comes from, such as 'train/cat/7.jpg'." },
+    { "numpy", batch_numpy, METH_NOARGS, "A dict of NumPy arrays of the same memory." },
+    { "torch", batch_torch, METH_NOARGS, "A dict of PyTorch tensors of the same memory." },
+    { "tensorflow", batch_tensorflow, METH_NOARGS, "A dict of TensorFlow tensors." },
+    { "jax", batch_jax, METH_NOARGS, "A dict of JAX arrays." },
+    { "_repr_html_", batch_html, METH_NOARGS, NULL },
+    { "__dir__", batch_dir, METH_NOARGS, NULL },
+    { "__reduce__", batch_reduce, METH_NOARGS, NULL },
+    { 0 },
+};
+
+static PyGetSetDef getters[] = {
+    { "n_rows", batch_n_rows, NULL, "Number of rows; 1 for an element of a chain without batch.",
+      NULL },
+    { "origins", batch_origins, NULL, "Where each row comes from, a list of texts.", NULL },
+    { "position", batch_position, NULL, "The place in the data at which this batch ends.", NULL },
+    { 0 },
+};
+
+static PyType_Slot slots[] = {
+    { Py_tp_doc, "Rows put together, or one element: fields by name, by attribute or in order.\n\n"
+                 "    batch['image'], batch.image, image, label = batch\n\n"
+                 "It owns its memory: it stays valid when the iterator and the dataset are gone." },
+    { Py_tp_dealloc, batch_dealloc },
+    { Py_tp_getattro, batch_getattro },
+    { Py_tp_repr, batch_repr },
+    { Py_tp_iter, batch_iter },
+    { Py_tp_methods, methods },
+    { Py_tp_getset, getters },
+    { Py_mp_length, batch_length },
+    { Py_mp_subscript, batch_subscript },
+    { Py_sq_contains, batch_contains },
+    { 0, NULL },
+};
+
+PyType_Spec ext_batch_spec = {
+    .name = "stoker.Batch",
+    .basicsize = sizeof(struct batch),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

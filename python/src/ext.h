@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ext.h: what the files of the Python extension share. CPython's limited API and stoker.h, nothing
+ * else.
+ *
+ * Who may wait for whom. A worker of the library takes the GIL only inside the callbacks of a
+ * stream (stream.c), never while it holds a lock of the library. So a thread with the GIL may call
+ * functions of the library that are quick; what may wait or compute is called without the GIL.
+ * Owners of memory that the library lets go are put on a list (deferred.c) and released later by a
+ * thread that has the GIL anyway.
+ */
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stoker/stoker.h>
+
+enum { EXT_PATIENCE_MS = 50 }; /* between two looks for signals */
+
+/* ---- types ---- */
+
+struct ext_types {
+    PyTypeObject *chain, *iterator, *batch, *array, *bytes, *ragged, *memory, *stream, *position,
+        *stats;
+};
+extern struct ext_types ext_types; /* filled once, when the module is made */
+
+extern PyType_Spec ext_chain_spec, ext_iterator_spec, ext_batch_spec, ext_array_spec,
+    ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec;
+extern PyStructSequence_Desc ext_position_desc, ext_stats_desc;
+
+/* A dataset of the library and the Python objects it names. */
+struct ext_chain {
+    PyObject base;
+    struct stk_dataset *dataset;
+    PyObject *objects;    /* dict: name → Memory or Stream; NULL: none */
+    PyObject *names;      /* tuple of field names */
+    PyObject *attributes; /* the same, but None where Batch has an attribute of that name */
+    bool has_streams;
+};
+
+/* One array in memory that an owner keeps, C-contiguous. */
+struct ext_array {
+    PyObject base;
+    PyObject *owner; /* a Batch */
+    void *data;
+    int dtype, rank;
+    bool is_writable;
+    int64_t n_bytes;
+    Py_ssize_t shape[STK_MAX_RANK], strides[STK_MAX_RANK];
+};
+
+/* Memory of the caller that a chain names. */
+struct ext_memory {
+    PyObject base;
+    struct stk_array array;
+    PyObject *owner;      /* whose memory it is, or NULL */
+    Py_buffer buffer;     /* held if buffer.obj */
+    void *tensor;         /* held DLPack tensor, or NULL */
+    bool is_versioned;    /* the tensor's struct */
+    void *block, *splits; /* our own copies, or NULL */
+};
+
+/* ---- calls.c: small things around calls of Python ---- */
+
+/* stoker.MODULE.NAME(…) with arguments as for Py_BuildValue. Returns new. */
+PyObject *ext_call(const char *module, const char *name, const char *format, ...);
+
+/* UTF-8, with something else for what is none. Returns new. */
+PyObject *ext_text(const char *text);
+
+/* A tuple of dimensions; negative ones are None. Returns new. */
+PyObject *ext_shape(const int64_t *shape, int rank);
+
+/* Allocates an object of one of our types; its fields are zero. */
+void *ext_new(PyTypeObject *type, size_t bytes);
+void ext_free(PyObject *self);
+
+/* ---- errors.c ---- */
+
+/* Raises the package's exception. `text` is the chain (NULL: none), in which the place is `shift`
+ * bytes further on. Returns NULL. */
+PyObject *ext_raise(const struct stk_error *err, const char *text, size_t shift);
+
+PyObject *ext_raise_state(const char *message);
+
+/* The exception as an object that is not raised. Returns new. */
+PyObject *ext_exception(const struct stk_error *err, const char *text, size_t shift);
+
+/* ---- deferred.c: what must be done by a thread with the GIL ---- */
+
+struct ext_deferred {
+    struct ext_deferred *next;
+    void (*finish)(struct ext_deferred *self); /* called with the GIL; frees self */
+};
+void ext_defer(struct ext_deferred *work); /* any thread, with or without the GIL */
+void ext_drain(void);                      /* with the GIL */
+
+/* ---- job.c: work on a thread of its own, so that Ctrl-C can leave it ---- */
+
+struct ext_job {
+    void (*run)(struct ext_job *self);  /* without the GIL */
+    void (*drop)(struct ext_job *self); /* frees, by whoever is last; without the GIL */
+    void *lock;                         /* of job.c */
+};
+
+/* Runs and waits. 0: done, and the caller drops the job; -1: a signal raised an exception, and the
+ * job drops itself when it ends. The caller has the GIL. */
+int ext_job_run(struct ext_job *job);
+
+/* Starts it and waits for it so long, whatever signals come; then it is left alone. It drops
+ * itself. */
+void ext_job_leave(struct ext_job *job, int milliseconds);
+
+bool ext_is_main_thread(void);
+int ext_jobs_running(void);
+void ext_jobs_forget(void); /* in a forked child, which has none of the threads */
+
+/* ---- module.c ---- */
+
+bool ext_is_exiting(void); /* the interpreter is on its way out: leave Python alone */
+int ext_generation(void);  /* another number in a forked child */
+
+/* While iterators are closed at exit, other threads can only be daemons: they stay here and say
+ * nothing, as Python's own end for them is. Returns for everybody else. */
+void ext_stay_if_exiting(void);
+
+/* ---- iterator.c ---- */
+
+PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options);
+
+/* Closes all that are open and waits so long for them to be gone. */
+void ext_iterators_close(int milliseconds);
+
+/* ---- dtype.c ---- */
+
+int ext_dtype_of_name(const char *name); /* or -1 */
+const char *ext_dtype_format(int dtype); /* of the buffer protocol, or NULL */
+int ext_dtype_of_format(const char *format, Py_ssize_t item_bytes); /* or -1 */
+PyObject *ext_number_read(int dtype, const void *at);
+int ext_number_write(int dtype, PyObject *number, void *at); /* 0, or -1 with an exception */
+
+/* ---- array.c, rows.c, batch.c ---- */
+
+PyObject *ext_array_new(PyObject *owner, void *data, int dtype, int rank, const int64_t *shape);
+PyObject *ext_field_new(PyObject *batch,
+                        const struct stk_view *view); /* what a field is to users */
+PyObject *ext_batch_new(struct stk_batch *batch, const struct ext_chain *chain); /* takes batch */
+struct stk_batch *ext_batch_of(PyObject *batch);                                 /* borrowed */
+
+/* ---- dlpack.c ---- */
+
+PyObject *ext_dlpack_export(struct ext_array *array, bool is_versioned, bool is_copy);
+
+/* What a DLPack capsule holds. Takes the tensor over from the capsule; 0, or -1 with an
+ * exception. */
+struct ext_tensor {
+    void *managed;
+    bool is_versioned;
+    void *data;
+    int dtype, rank;
+    int64_t shape[STK_MAX_RANK], strides[STK_MAX_RANK]; /* strides in bytes */
+};
+int ext_dlpack_import(PyObject *object, struct ext_tensor *out);
+void ext_dlpack_release(void *managed, bool is_versioned);
+
+/* Copies elements at strides (in bytes) one behind the other. */
+void ext_copy_strided(const struct ext_tensor *from, void *to);
+
+/* ---- memory.c, stream.c, element.c ---- */
+
+int ext_memory_bind(PyObject *memory, struct stk_objects *objects, const char *name);
+int ext_stream_bind(PyObject *stream, struct stk_objects *objects, const char *name);
+
+/* The exception that a generator raised, if the message tells of one; taken out of the stream.
+ * Returns new, or NULL without an exception. */
+PyObject *ext_stream_failure(PyObject *stream, const char *message);
+
+/* One field of an element as memory, kept until the next value. */
+struct ext_cell {
+    Py_buffer buffer;
+    struct ext_tensor tensor;
+    PyObject *value;
+    char *scratch;
+    size_t scratch_bytes;
+};
+int ext_cell_set(struct ext_cell *cell, const struct stk_field_info *field, PyObject *value,
+                 struct stk_cell *out);
+void ext_cell_clear(struct ext_cell *cell);

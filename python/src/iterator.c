@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* iterator.c: Iterator: one run over a dataset.
+ *
+ * `lock` is held by the thread that waits in next, without the GIL; close waits for it. Everything
+ * else is guarded by the GIL. Every open iterator is in a list, so that the interpreter can close
+ * them when it exits. One that is not at its end is freed by a thread of its own, for which nobody
+ * waits long: its threads may be inside a read that hangs, or inside a generator that waits for the
+ * very thread that lets the iterator go.
+ */
+#include "ext.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { PARTING_MS = 200 }; /* for threads that are told to end */
+
+struct iterator {
+    PyObject base;
+    struct stk_iterator *it; /* NULL: closed */
+    struct ext_chain *chain;
+    PyThread_type_lock lock;
+    unsigned long user;              /* the thread that holds lock, or 0 */
+    int generation;                  /* of the process that made it */
+    bool is_over;                    /* nothing more will come */
+    struct iterator *next, **before; /* in the list of open ones */
+};
+
+static struct iterator *open_iterators;
+
+static void list_add(struct iterator *self)
+{
+    self->next = open_iterators;
+    self->before = &open_iterators;
+    if (self->next)
+        self->next->before = &self->next;
+    open_iterators = self;
+}
+
+static void list_remove(struct iterator *self)
+{
+    if (!self->before)
+        return;
+    *self->before = self->next;
+    if (self->next)
+        self->next->before = self->before;
+    self->next = NULL;
+    self->before = NULL;
+}
+
+/* ---- freeing ---- */
+
+struct farewell {
+    struct ext_job job; /* first: a farewell is its job */
+    struct stk_iterator *it;
+};
+
+static void farewell_run(struct ext_job *job)
+{
+    stk_iterator_free(((struct farewell *)job)->it);
+}
+
+static void farewell_drop(struct ext_job *job)
+{
+    free(job);
+}
+
+static struct ext_job *farewell_new(struct stk_iterator *it)
+{
+    struct farewell *farewell = malloc(sizeof *farewell);
+    if (!farewell)
+        return NULL;
+    *farewell = (struct farewell){ { .run = farewell_run, .drop = farewell_drop }, it };
+    return &farewell->job;
+}
+
+/* Takes the run out of its object, so that nobody else finds it. */
+static struct stk_iterator *detach(struct iterator *self)
+{
+    struct stk_iterator *it = self->it;
+    self->it = NULL;
+    list_remove(self);
+    return it;
+}
+
+static void free_here(struct stk_iterator *it)
+{
+    Py_BEGIN_ALLOW_THREADS stk_iterator_free(it);
+    Py_END_ALLOW_THREADS
+}
+
+static void free_behind(struct stk_iterator *it, int milliseconds)
+{
+    struct ext_job *job = farewell_new(it);
+    stk_iterator_cancel(it);
+    if (job)
+        ext_job_leave(job, milliseconds);
+    else
+        free_here(it);
+}
+
+/* ---- one user at a time ---- */
+
+static bool is_foreign(const struct iterator *self)
+{
+    return self->generation != ext_generation();
+}
+
+/* Refuses users who could only wait for ever. */
+static int check_user(const struct iterator *self)
+{
+    if (is_foreign(self))
+        ext_raise_state("this iterator was started before a fork; make a new one in the child");
+    else if (self->user == PyThread_get_thread_ident())
+        ext_raise_state(
+            "this iterator is waiting for what its own generator does; it cannot be used there");
+    else
+        return 0;
+    return -1;
+}
+
+static int enter(struct iterator *self)
+{
+    if (check_user(self) < 0)
+        return -1;
+    PyLockStatus got = PyThread_acquire_lock_timed(self->lock, 0, 0);
+    while (got != PY_LOCK_ACQUIRED) {
+        Py_BEGIN_ALLOW_THREADS got =
+            PyThread_acquire_lock_timed(self->lock, EXT_PATIENCE_MS * 1000, 0);
+        Py_END_ALLOW_THREADS if (got != PY_LOCK_ACQUIRED && PyErr_CheckSignals()) return -1;
+    }
+    self->user = PyThread_get_thread_ident();
+    return 0;
+}
+
+static void leave(struct iterator *self)
+{
+    self->user = 0;
+    PyThread_release_lock(self->lock);
+}
+
+/* ---- next ---- */
+
+/* Raises what a generator raised, as it was; false if the message tells of none. */
+static bool raise_failure(const struct iterator *self, const struct stk_error *err)
+{
+    PyObject *name, *object, *failure = NULL;
+    Py_ssize_t at = 0;
+    PyObject *objects = self->chain->objects;
+    while (!failure && objects && PyDict_Next(objects, &at, &name, &object))
+        if (Py_TYPE(object) == ext_types.stream)
+            failure = ext_stream_failure(object, err->text);
+    if (failure)
+        PyErr_SetObject((PyObject *)Py_TYPE(failure), failure);
+    Py_XDECREF(failure);
+    return failure != NULL;
+}
+
+static PyObject *conclude(const struct iterator *self, int rc, const struct stk_error *err)
+{
+    if (rc == STK_END)
+        return NULL; /* StopIteration */
+    if (rc == STK_CANCELLED)
+        return ext_raise_state("this iterator was closed");
+    if (self->chain->has_streams && raise_failure(self, err))
+        return NULL;
+    return ext_raise(err, NULL, 0);
+}
+
+/* The next batch; NULL without an exception at the end, or when so many milliseconds have passed
+ * (negative: never). */
+static PyObject *wait_for_next(struct iterator *self, long milliseconds)
+{
+    struct stk_batch *batch = NULL;
+    struct stk_error err = { 0 };
+    int rc = STK_AGAIN;
+    ext_drain();
+    if (PyErr_CheckSignals() || enter(self) < 0)
+        return NULL;
+    struct stk_iterator *it = self->it;
+    if (!it) {
+        leave(self);
+        ext_stay_if_exiting();
+        return ext_raise_state("this iterator was closed");
+    }
+    while (rc == STK_AGAIN) {
+        Py_BEGIN_ALLOW_THREADS rc = stk_iterator_poll(it, EXT_PATIENCE_MS, &batch, &err);
+        Py_END_ALLOW_THREADS bool is_late =
+            milliseconds >= 0 && (milliseconds -= EXT_PATIENCE_MS) < 0;
+        if (rc == STK_AGAIN && (PyErr_CheckSignals() || is_late))
+            break;
+    }
+    leave(self);
+    if (rc == STK_CANCELLED)
+        ext_stay_if_exiting();
+    if (rc == STK_OK)
+        return ext_batch_new(batch, self->chain);
+    self->is_over |= rc == STK_END;
+    return rc == STK_AGAIN ? NULL : conclude(self, rc, &err);
+}
+
+static PyObject *iterator_next(PyObject *self)
+{
+    return wait_for_next((struct iterator *)self, -1);
+}
+
+static PyObject *iterator_next_within(PyObject *self, PyObject *milliseconds)
+{
+    long patience = PyLong_AsLong(milliseconds);
+    if (patience == -1 && PyErr_Occurred())
+        return NULL;
+    PyObject *batch = wait_for_next((struct iterator *)self, patience);
+    return batch || PyErr_Occurred() ? batch : Py_NewRef(Py_None);
+}
+
+/* ---- close ---- */
+
+/* Waits for the workers; Ctrl-C leaves them to end by themselves. */
+static int close_now(struct iterator *self)
+{
+    if (!self->it)
+        return 0;
+    if (check_user(self) < 0)
+        return -1;
+    stk_iterator_cancel(self->it);
+    if (enter(self) < 0)
+        return -1;
+    struct stk_iterator *it = detach(self);
+    leave(self);
+    struct ext_job *job = it ? farewell_new(it) : NULL;
+    int rc = 0;
+    if (job && !(rc = ext_job_run(job)))
+        farewell_drop(job);
+    else if (it && !job)
+        free_here(it);
+    ext_drain();
+    return rc;
+}
+
+static PyObject *iterator_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return close_now((struct iterator *)self) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *iterator_exit(PyObject *self, PyObject *unused)
+{
+    return iterator_close(self, unused);
+}
+
+static PyObject *iterator_self(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+static int count_open(void)
+{
+    int n = 0;
+    for (struct iterator *i = open_iterators; i; i = i->next)
+        n++;
+    return n;
+}
+
+/* Those that nobody waits in are freed; the others are told to come back. */
+static void dismiss_all(void)
+{
+    for (struct iterator *i = open_iterators, *next; i; i = next) {
+        next = i->next;
+        if (is_foreign(i)) {
+            list_remove(i);
+        } else if (PyThread_acquire_lock_timed(i->lock, 0, 0) == PY_LOCK_ACQUIRED) {
+            free_behind(detach(i), 0);
+            PyThread_release_lock(i->lock);
+        } else {
+            stk_iterator_cancel(i->it);
+        }
+    }
+}
+
+void ext_iterators_close(int milliseconds)
+{
+    const struct timespec moment = { .tv_nsec = 2000000 };
+    dismiss_all();
+    for (int i = 0; i < milliseconds / 2 && (count_open() || ext_jobs_running()); i++) {
+        Py_BEGIN_ALLOW_THREADS nanosleep(&moment, NULL);
+        Py_END_ALLOW_THREADS dismiss_all();
+        ext_drain();
+    }
+}
+
+/* ---- making ---- */
+
+PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options)
+{
+    struct stk_error err = { 0 };
+    int rc;
+    ext_stay_if_exiting();
+    if (ext_is_exiting())
+        return ext_raise_state("the interpreter is on its way out");
+    struct iterator *self = ext_new(ext_types.iterator, sizeof *self);
+    if (!self)
+        return NULL;
+    self->generation = ext_generation();
+    self->chain = (struct ext_chain *)Py_NewRef((PyObject *)chain);
+    self->lock = PyThread_allocate_lock();
+    PyObject_GC_Track(self);
+    if (!self->lock) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    Py_BEGIN_ALLOW_THREADS rc = stk_iterator_new(chain->dataset, options, &self->it, &err);
+    Py_END_ALLOW_THREADS if (rc)
+    {
+        self->it = NULL;
+        Py_DECREF(self);
+        return ext_raise(&err, NULL, 0);
+    }
+    list_add(self);
+    return (PyObject *)self;
+}
+
+static int iterator_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((struct iterator *)self)->chain);
+    return 0;
+}
+
+static void iterator_dealloc(PyObject *object)
+{
+    struct iterator *self = (struct iterator *)object;
+    PyObject_GC_UnTrack(object);
+    struct stk_iterator *it = detach(self);
+    if (it && !self->is_over && !is_foreign(self))
+        free_behind(it, PARTING_MS);
+    else if (it)
+        free_here(it);
+    if (self->lock)
+        PyThread_free_lock(self->lock);
+    Py_CLEAR(self->chain);
+    ext_free(object);
+    ext_drain();
+}
+
+/* ---- questions ---- */
+
+static PyStructSequence_Field stats_fields[] = {
+    { "elements", "elements delivered so far" },
+    { "batches", "batches delivered so far" },
+    { "epochs", "epochs that ended" },
+    { "errors", "rows judged bad so far" },
+    { "bytes_read", "bytes read from storage" },
+    { "tickets", "pieces of work done" },
+    { "direct_tickets", "of these, written where they were delivered" },
+    { "budget_bytes", "the budget" },
+    { "used_bytes", "memory in use" },
+    { "peak_bytes", "the most that was in use" },
+    { "workers", "threads that compute" },
+    { NULL, NULL },
+};
+
+PyStructSequence_Desc ext_stats_desc = {
+    .name = "stoker.Stats",
+    .doc = "What an iterator has done so far.",
+    .fields = stats_fields,
+    .n_in_sequence = 11,
+};
+
+static PyObject *iterator_stats(PyObject *object, PyObject *unused)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_stats s = { 0 };
+    (void)unused;
+    if (!self->it)
+        return ext_raise_state("this iterator was closed");
+    stk_iterator_stats(self->it, &s);
+    const uint64_t value[] = { s.elements,   s.batches,    s.epochs,           s.errors,
+                               s.bytes_read, s.tickets,    s.direct_tickets,   s.budget_bytes,
+                               s.used_bytes, s.peak_bytes, (uint64_t)s.workers };
+    PyObject *tuple = PyStructSequence_New(ext_types.stats);
+    for (int i = 0; tuple && i < (int)(sizeof value / sizeof *value); i++)
+        PyStructSequence_SetItem(tuple, i, PyLong_FromUnsignedLongLong(value[i]));
+    if (tuple && PyErr_Occurred())
+        Py_CLEAR(tuple);
+    return tuple;
+}
+
+static PyObject *iterator_errors(PyObject *object, PyObject *unused)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_error err;
+    PyObject *list = self->it ? PyList_New(0) : ext_raise_state("this iterator was closed");
+    (void)unused;
+    for (uint64_t i = 0; list && !stk_iterator_error(self->it, i, &err); i++) {
+        PyObject *error = ext_exception(&err, NULL, 0);
+        if (!error || PyList_Append(list, error) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(error);
+    }
+    return list;
+}
+
+static PyObject *iterator_closed(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(!((struct iterator *)self)->it);
+}
+
+static PyMethodDef methods[] = {
+    { "close", iterator_close, METH_NOARGS,
+      "Ends the run and waits for its threads. Batches stay valid." },
+    { "stats", iterator_stats, METH_NOARGS,
+      "What was done so far: elements, batches, bytes, memory." },
+    { "errors", iterator_errors, METH_NOARGS,
+      "The errors that were skipped or replaced, oldest first; the last 64 are kept." },
+    { "_next_within", iterator_next_within, METH_O, NULL },
+    { "__enter__", iterator_self, METH_NOARGS, NULL },
+    { "__exit__", iterator_exit, METH_VARARGS, NULL },
+    { 0 },
+};
+
+static PyGetSetDef getters[] = {
+    { "closed", iterator_closed, NULL, "Whether it was closed.", NULL },
+    { 0 },
+};
+
+static PyType_Slot slots[] = {
+    { Py_tp_doc, "One run over a dataset: for batch in ds.iterate(workers=2): …\n\n"
+                 "It may be used by several threads, one at a time; close() may come from any." },
+    { Py_tp_dealloc, iterator_dealloc },
+    { Py_tp_traverse, iterator_traverse },
+    { Py_tp_iter, PyObject_SelfIter },
+    { Py_tp_iternext, iterator_next },
+    { Py_tp_methods, methods },
+    { Py_tp_getset, getters },
+    { 0, NULL },
+};
+
+PyType_Spec ext_iterator_spec = {
+    .name = "stoker.Iterator",
+    .basicsize = sizeof(struct iterator),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

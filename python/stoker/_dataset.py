@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataset: a chain of calls as a value, and what can be asked of it."""
+import os
+from _thread import allocate_lock
+
+from . import _ops, _text
+from ._core import Chain
+
+INFINITE = -1  # ds.cardinality of an endless dataset
+UNKNOWN = -2  # ds.cardinality of one that nobody can count beforehand
+
+_SUFFIXES = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+_epoch_lock = allocate_lock()  # guards _next_epoch of all datasets
+
+
+def _renew_lock():
+    global _epoch_lock
+    _epoch_lock = allocate_lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+class Field:
+    """What one field is: its name, kind ('fixed', 'shaped', 'bytes', 'ragged'), dtype and shape.
+
+    A dimension that differs between elements or batches is None. A field of bytes has the dtype 'bytes'.
+    """
+
+    __slots__ = ("name", "kind", "dtype", "shape")
+
+    def __init__(self, name, kind, dtype, shape):
+        self.name, self.kind, self.dtype, self.shape = name, kind, dtype, tuple(shape)
+
+    def __repr__(self):
+        if self.kind == "bytes":
+            return "bytes"
+        dims = ", ".join("?" if n is None else str(n) for n in self.shape)
+        return f"{'ragged ' if self.kind == 'ragged' else ''}{self.dtype}[{dims}]"
+
+    def _row(self):
+        return self.name, self.kind, self.dtype, self.shape
+
+    def __eq__(self, other):
+        return self._row() == other._row() if isinstance(other, Field) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._row())
+
+    def __reduce__(self):
+        return Field, self._row()
+
+
+class Plan:
+    """How a chain will run: str(plan) is a tree for people, plan.json the same as data."""
+
+    def __init__(self, chain, options):
+        self._chain, self._options = chain, options
+        self._tree = chain.plan(options, False)
+
+    def __str__(self):
+        return self._tree
+
+    def __repr__(self):
+        return self._tree.rstrip("\n")
+
+    @property
+    def json(self):
+        import json
+        return json.loads(self._chain.plan(self._options, True))
+
+    def _repr_html_(self):
+        import html
+        return f"<pre>{html.escape(self._tree)}</pre>"
+
+
+class Dataset(_ops.Ops):
+    """A chain of calls: what data, in which order, and what is done to it. Nothing is read before it is iterated.
+
+        ds = stoker.files('train/*/*.jpg').decode().resize(224, 224).batch(32)
+        for batch in ds: ...          # an epoch; the next `for` is the next one
+        len(ds), ds.spec, ds[0], ds[:10], ds.head(3), str(ds), ds.plan()
+
+    Every op is a method that gives a new Dataset and leaves this one as it is. What can be found wrong without
+    reading data is raised at once, on the line that says it.
+    """
+
+    __slots__ = ("_chain", "_settings", "_next_epoch", "__weakref__")
+
+    def __init__(self, text):
+        """The dataset of a chain or a recipe, as stoker.parse."""
+        made = parse(text)
+        self._set(made._chain, {})
+
+    def _set(self, chain, settings):
+        self._chain, self._settings, self._next_epoch = chain, settings, 0
+        return self
+
+    # ---- making others ----
+
+    def _then(self, name, values):
+        writer = _text.Writer(self._chain.objects)
+        text = writer.call(name, _ops.ROWS[name], values)
+        more = writer.more
+        everything = {**(self._chain.objects or {}), **more} if more else None
+        chain = self._chain.then(_text.encode(text), more or None, everything)
+        return Dataset.__new__(type(self))._set(chain, self._settings)
+
+    def _with_options(self, given):
+        return Dataset.__new__(type(self))._set(self._chain, {**self._settings, **texts(given)})
+
+    # ---- text ----
+
+    def __str__(self):
+        return self._chain.text(False)
+
+    @property
+    def canonical(self):
+        """The chain with every parameter and op version: two that mean the same have the same."""
+        return self._chain.text(True)
+
+    def __repr__(self):
+        from . import _show
+        return _show.dataset_repr(self)
+
+    def _repr_html_(self):
+        from . import _show
+        return _show.dataset_html(self)
+
+    def _identity(self):
+        objects = self._chain.objects or {}
+        return self.canonical, [(name, id(thing)) for name, thing in sorted(objects.items())], self._settings
+
+    def __eq__(self, other):
+        return self._identity() == other._identity() if isinstance(other, Dataset) else NotImplemented
+
+    def __hash__(self):
+        return hash(self.canonical)
+
+    def __reduce__(self):
+        return _restore, (type(self), str(self), self._chain.objects, self._settings)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name, name=name, obj=self)
+        from . import _names
+        raise AttributeError(_names.missing_method(name, dir(type(self))), name=name, obj=self)
+
+    # ---- questions ----
+
+    @property
+    def cardinality(self):
+        """Elements (batches, behind batch) in an epoch; stoker.INFINITE or stoker.UNKNOWN where that is no number."""
+        return self._chain.count
+
+    def __len__(self):
+        count = self._chain.count
+        if count >= 0:
+            return count
+        if count == INFINITE:
+            raise TypeError("this dataset is endless (repeat without a count), so it has no length")
+        raise TypeError("nobody knows the length of this dataset before it is read: it has a filter or a stream in it")
+
+    def __bool__(self):
+        return True
+
+    @property
+    def spec(self):
+        """What iterating gives: a dict from names to Fields."""
+        return {row[0]: Field(*row) for row in self._chain.fields()}
+
+    def class_names(self, field="label"):
+        """Names of the values of an integer field, such as the directories of image_folder; [] if there are none."""
+        if field not in self.spec:
+            raise KeyError(f"there is no field {field!r}; there are {list(self.spec)}")
+        names = []
+        while (name := self._chain.class_name(field, len(names))) is not None:
+            names.append(name)
+        return names
+
+    # ---- elements ----
+
+    def __getitem__(self, key):
+        """ds[i]: one element (or batch) of epoch 0, without reading others; ds[a:b]: a Dataset of that part."""
+        if isinstance(key, slice):
+            return self._slice(key)
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"an element is asked for by its number, not by {key!r}")
+        index, count = key.__index__(), self._chain.count
+        if index < 0:
+            index += len(self)
+        if index < 0 or 0 <= count <= index:
+            raise IndexError(f"there are {count} elements, so there is no element {key}")
+        return self._chain.at(self._settings, index)
+
+    def _slice(self, key):
+        start, stop, step = key.start, key.stop, 1 if key.step is None else key.step
+        if step < 1:
+            raise ValueError("a dataset cannot be read backwards: the step of a slice is at least 1")
+        if (start or 0) < 0 or (stop or 0) < 0:
+            start, stop, _ = slice(start, stop).indices(len(self))
+        start = start or 0
+        part = self.skip(start) if start else self
+        part = part if stop is None else part.take(max(0, stop - start))
+        return part.shard(step, 0) if step > 1 else part
+
+    def head(self, n=5):
+        """The first n elements (or batches) of epoch 0, a list."""
+        part = self.take(max(0, n))
+        with part._chain.iterate({**self._settings, "epoch": self._settings.get("epoch", "0")}) as batches:
+            return list(batches)
+
+    # ---- runs ----
+
+    def __iter__(self):
+        return self._iterate({})
+
+    def _iterate(self, given):
+        given = texts(given)
+        settings = {**self._settings, **given}
+        if "epoch" not in given:
+            settings["epoch"] = str(int(settings.get("epoch", 0)) + self._claim_epochs(settings.get("epochs", "1")))
+        return self._chain.iterate(settings)
+
+    def _claim_epochs(self, n):
+        with _epoch_lock:
+            first = self._next_epoch
+            self._next_epoch += int(n) if n.isdigit() else 1
+        return first
+
+    def _plan(self, given):
+        return Plan(self._chain, {**self._settings, **texts(given)})
+
+    def progress(self, **options):
+        """Iterates like `for batch in ds`, and shows how far it is on standard error; see stoker.progress."""
+        from . import _progress
+        return _progress.progress(self, options)
+
+
+def texts(options):
+    """Options as the library takes them: names and texts. What was not given (...) is left out."""
+    return {name: _option(name, value) for name, value in options.items() if value is not ...}
+
+
+def _option(name, value):
+    if name == "memory" and isinstance(value, str):
+        value = _bytes(value)
+    if value is None:
+        return "none"
+    if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(value, "__index__")):
+        raise TypeError(f"{name} cannot be {value!r}")
+    if isinstance(value, str):
+        return value or "''"
+    return _text.number(value.__index__() if hasattr(value, "__index__") else value)
+
+
+def _bytes(text):
+    """'512M' as a number; anything else stays as it is, for the library to judge."""
+    amount = text.strip().upper().removesuffix("IB").removesuffix("B")
+    shift = _SUFFIXES.get(amount[-1:])
+    try:
+        return int(float(amount[:-1]) * (1 << shift)) if shift else text
+    except (ValueError, OverflowError):
+        return text
+
+
+def root(name, values):
+    """The dataset that a root function begins."""
+    writer = _text.Writer()
+    text = writer.call(name, _ops.ROWS[name], values)
+    return Dataset.__new__(Dataset)._set(Chain(_text.encode(text), writer.more or None), {})
+
+
+def parse(text, **objects):
+    """The dataset of a chain or a recipe. Names after @ in it are given as keywords.
+
+        stoker.parse("files('*.jpg').decode().batch(32)")
+        stoker.parse("values({x: @images}).shuffle().batch(@size)", images=array, size=32)
+
+    An object may be an array, a number, a text, another Dataset, or a pair (function, spec) for
+    `generator(@name)`, as in from_generator.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a chain is a str, not {type(text).__name__}")
+    if not objects:
+        return Dataset.__new__(Dataset)._set(Chain(_text.encode(text)), {})
+    from . import _arrays
+    before, bound = _arrays.assignments(objects)
+    return Dataset.__new__(Dataset)._set(Chain(_text.encode(before + text), bound or None), {})
+
+
+def _restore(kind, text, objects, settings):
+    return Dataset.__new__(kind)._set(Chain(_text.encode(text), objects), settings)

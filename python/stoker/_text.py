@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python values as the text of a chain."""
+from os import PathLike, fspath
+
+REQUIRED = ...
+
+# Rows whose texts are quoted; in others a text is a word such as auto or bilinear.
+_QUOTED = ("text", "texts", "pairs", "value")
+_PLAIN = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+
+
+class Writer:
+    """Writes calls, and collects the objects that they name."""
+
+    def __init__(self, objects=None):
+        self.known = objects or {}  # names that are taken, by the chain the calls are for
+        self.more = {}
+
+    def call(self, name, rows, values):
+        """name(…) with what differs from the defaults: by position as long as that is possible, then by name."""
+        parts, by_name = [], False
+        for (param, kind, default, is_variadic), value in zip(rows, values):
+            if is_variadic:
+                items = value[0] if len(value) == 1 and isinstance(value[0], (list, tuple)) else value
+                parts += [self.value(item, kind, param, name) for item in items]
+            elif default is not REQUIRED and is_same(value, default):
+                by_name = True
+            else:
+                text = self.value(value, kind, param, name)
+                parts.append(f"{param}={text}" if by_name else text)
+        return f"{name}({', '.join(parts)})"
+
+    def value(self, value, kind, param="", call=""):
+        """One value; `kind` is the type of the row that it is for."""
+        if value is None:
+            return "none"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (int, float)):
+            return number(value)
+        if isinstance(value, PathLike):
+            value = fspath(value)
+        if isinstance(value, (str, bytes)):
+            is_word = kind not in _QUOTED and isinstance(value, str) and is_name(value)
+            return value if is_word else quote(value)
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{key(name)}: {self.value(item, kind, name, call)}"
+                                   for name, item in value.items()) + "}"
+        if isinstance(value, (list, tuple)):
+            return "[" + ", ".join(self.value(item, kind, param, call) for item in value) + "]"
+        if hasattr(value, "_chain"):
+            return self.chain(value)
+        return self.foreign(value, kind, param, call)
+
+    def foreign(self, value, kind, param, call):
+        """Values of other packages: numbers of NumPy, dtypes, arrays. Where elements are wanted an array is bound."""
+        if kind == "choice":
+            return dtype_name(value)
+        if kind == "value" and getattr(value, "shape", None) != ():
+            from . import _arrays
+            return "@" + self.bind(_arrays.object_name(param), _arrays.memory(value, param))
+        if hasattr(value, "tolist"):
+            return self.value(value.tolist(), kind, param, call)
+        for convert in ("__index__", "__float__"):
+            if hasattr(value, convert):
+                return number(getattr(value, convert)())
+        hint = "; an expression is a text such as 'x / 255', and Python functions go into stoker.from_generator" \
+            if callable(value) else ""
+        raise TypeError(f"{call}: {param} cannot be {type(value).__name__}{hint}")
+
+    def chain(self, dataset):
+        """The text of another dataset; its objects get other names where theirs are taken."""
+        text, names = str(dataset), {}
+        for name, thing in (dataset._chain.objects or {}).items():
+            names[name] = self.bind(name, thing)
+        return rename(text, names)
+
+    def bind(self, name, thing):
+        """A name for an object: its own, or one like it that is free."""
+        taken = {**self.known, **self.more}
+        wanted, number_ = name, 2
+        while wanted in taken and taken[wanted] is not thing:
+            wanted, number_ = f"{name}_{number_}", number_ + 1
+        if wanted not in taken:
+            self.more[wanted] = thing
+        return wanted
+
+
+def is_same(value, default):
+    return value is default or (type(value) is type(default) and value == default)
+
+
+def number(value):
+    return repr(int(value)) if isinstance(value, int) else repr(float(value))
+
+
+def is_name(text):
+    return text.isascii() and text.isidentifier()
+
+
+def key(name):
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a str, not {type(name).__name__}")
+    return name if is_name(name) else quote(name)
+
+
+def quote(text):
+    """A string of the language. What is no UTF-8, such as odd file names, is written byte by byte."""
+    raw = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    try:
+        return "'" + "".join(_PLAIN.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}")
+                             for c in raw.decode("utf-8")) + "'"
+    except UnicodeDecodeError:
+        return "'" + "".join(chr(b) if 32 <= b < 127 and chr(b) not in "\\'" else f"\\x{b:02x}" for b in raw) + "'"
+
+
+def dtype_name(value):
+    """'float32' of numpy.float32, numpy.dtype('float32'), torch.float32, tensorflow.float32 and such."""
+    name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
+    return str(name).rpartition(".")[2].rstrip("_")
+
+
+def rename(text, names):
+    """Puts other names for @names into a chain; strings are left alone."""
+    if all(old == new for old, new in names.items()):
+        return text
+    out, at = [], 0
+    while at < len(text):
+        end = at + 1
+        if text[at] in "'\"":
+            while text[end] != text[at]:
+                end += 2 if text[end] == "\\" else 1
+            end += 1
+        elif text[at] == "@":
+            while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+                end += 1
+            name = text[at + 1:end]
+            out.append("@" + names.get(name, name))
+            at = end
+            continue
+        out.append(text[at:end])
+        at = end
+    return "".join(out)
+
+
+def encode(text):
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions: their types, texts and places."""
+
+import pickle
+
+import pytest
+import stoker
+
+
+@pytest.fixture
+def bad_pictures(pictures, tmp_path):
+    """Four good images and two bad ones."""
+    for number, path in enumerate(sorted(pictures.glob("*/*.png"))):
+        target = tmp_path / "all" / f"{number}.png"
+        target.parent.mkdir(exist_ok=True)
+        raw = path.read_bytes()
+        target.write_bytes(raw[:20] if number in (1, 4) else raw)
+    return tmp_path / "all"
+
+
+@pytest.mark.parametrize("make, kind, natural, code", [
+    (lambda: stoker.parse("range(10"), stoker.ChainError, ValueError, "syntax"),
+    (lambda: stoker.parse("rang(10)"), stoker.ChainError, ValueError, "name"),
+    (lambda: stoker.range(10).map("y + 1"), stoker.ChainError, ValueError, "name"),
+    (lambda: stoker.range(10).batch(0), stoker.ChainError, ValueError, "value"),
+    (lambda: stoker.range(10).batch("four"), stoker.TypeMismatchError, TypeError, "type"),
+    (lambda: stoker.range(10).decode(), stoker.TypeMismatchError, TypeError, "type"),
+    (lambda: stoker.files("/nothing/here/*.jpg"), stoker.StorageError, OSError, "io"),
+    (lambda: stoker.lines("/nothing/here.txt"), stoker.StorageError, OSError, "io"),
+    (lambda: next(stoker.files("/nothing.jpg").read().iterate()), stoker.StorageError, OSError, "io"),
+    (lambda: list(stoker.values({"x": [1, 0]}).map("10 // x").batch(2)), stoker.DataError, ValueError, "data"),
+    (lambda: stoker.range(10).batch(4).iterate(memory=1000), stoker.BudgetError, RuntimeError, "budget"),
+])
+def test_kinds(make, kind, natural, code):
+    with pytest.raises(kind) as caught:
+        make()
+    assert isinstance(caught.value, natural) and isinstance(caught.value, stoker.Error) and caught.value.code == code
+
+
+def test_place():
+    with pytest.raises(stoker.ChainError) as caught:
+        stoker.range(10).shuffle().batch(0, drop_remainder=True).batch(3)
+    error = caught.value
+    assert str(error) == ("batch: batch_size=0 is outside [1, 2147483647]\n"
+                          "  range(10).shuffle().batch(0, true)\n"
+                          "                            ^")
+    assert error.chain[error.at:error.at + error.len] == "0"
+
+
+def test_place_behind_other_letters():
+    with pytest.raises(stoker.ChainError) as caught:
+        stoker.values({"größe": [1, 2]}).rename({"größe": "b"}).map("größe + 1").batch(2)
+    error = caught.value
+    text, line, mark = str(error).split("\n")
+    assert error.chain[error.at:error.at + error.len] == "map" and mark.index("^") == line.index("map(")
+
+
+def test_place_in_a_long_chain():
+    ds = stoker.range(10)
+    for _ in range(100):
+        ds = ds.skip(1)
+    with pytest.raises(stoker.ChainError) as caught:
+        ds.take(1).map("z")
+    _, line, mark = str(caught.value).split("\n")
+    assert len(line) < 120 and line[mark.index("^"):].startswith("map(") and mark.count("~") == 2
+
+
+def test_place_in_a_recipe():
+    with pytest.raises(stoker.ChainError) as caught:
+        stoker.parse("n = 3\nrange(@n).bach(2)\n")
+    assert str(caught.value).split("\n")[1:] == ["  range(@n).bach(2)", "            ^~~~"]
+
+
+def test_nothing_is_read_before():
+    with pytest.raises(stoker.TypeMismatchError, match="needs picture bytes"):
+        stoker.range(10).decode()
+
+
+def test_unknown_methods():
+    with pytest.raises(AttributeError, match="did you mean 'shuffle'"):
+        stoker.range(10).shufle()
+    with pytest.raises(AttributeError, match="did you mean 'batch'"):
+        stoker.range(10).bach
+    with pytest.raises(AttributeError, match=r"stoker.range\("):
+        stoker.range(10).range(3)
+    with pytest.raises(AttributeError, match=r"ds.decode\("):
+        stoker.decode()
+    with pytest.raises(AttributeError, match="did you mean 'image_folder'"):
+        stoker.image_foldr("x")
+    with pytest.raises(AttributeError):
+        stoker.range(10)._nothing
+    assert not hasattr(stoker.range(3), "__dlpack__") and not hasattr(stoker, "nothing_like_it")
+
+
+def test_arguments_that_cannot_be():
+    with pytest.raises(TypeError, match="from_generator"):
+        stoker.range(10).map(lambda x: x + 1)
+    with pytest.raises(TypeError, match="batch_size cannot be object"):
+        stoker.range(10).batch(object())
+    with pytest.raises(TypeError, match="a name is a str"):
+        stoker.range(10).rename({3: "y"})
+    with pytest.raises(TypeError, match="a chain is a str"):
+        stoker.parse(3)
+    with pytest.raises(stoker.Error):
+        stoker.range(float("nan"))
+    with pytest.raises(stoker.Error):
+        stoker.range(10**30)
+    with pytest.raises(stoker.Error):
+        stoker.zip(stoker.range(3), 4)
+    with pytest.raises(ValueError):
+        stoker.parse("range(3)\0.batch(2)")
+
+
+def test_bad_elements(bad_pictures):
+    ds = stoker.files(f"{bad_pictures}/*.png").decode().resize(4, 4).batch(2)
+    with pytest.raises(stoker.DataError, match=r"decode: .*1\.png \(element 1 of epoch 0\)"):
+        list(ds)
+    it = ds.iterate(on_error="skip")
+    assert [b.n_rows for b in it] == [2, 2] and it.stats().errors == 2
+    errors = it.errors()
+    assert [type(error) for error in errors] == [stoker.DataError] * 2 and "4.png" in str(errors[1])
+    assert sum(b.n_rows for b in ds.iterate(on_error="replace")) == 6
+    with pytest.raises(stoker.DataError, match="too many bad elements"):
+        list(ds.iterate(on_error="skip", max_errors=1))
+    with pytest.raises(stoker.DataError, match="1.png"):
+        ds[0]
+
+
+def test_errors_last():
+    it = stoker.values({"x": [1, 0, 2]}).map("10 // x").iterate()
+    assert next(it).x == 10
+    for _ in range(3):
+        with pytest.raises(stoker.DataError, match="division by zero"):
+            next(it)
+
+
+def test_errors_pickle():
+    with pytest.raises(stoker.ChainError) as caught:
+        stoker.range(10).batch(0)
+    back = pickle.loads(pickle.dumps(caught.value))
+    assert type(back) is stoker.ChainError and str(back) == str(caught.value) and back.code == "value" and back.len == 1
