@@ -1,97 +1,397 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.py found, as documents: docs/benchmarks.md, docs/benchmarks.svg and the table in README.md."""
-import math
-import re
-from html import escape
+"""What run.py found, as text: the table on the terminal, docs/benchmarks.md and README's table.
 
+Called with the path of a results.json that run.py left, it writes the documents again.
+"""
+
+import json
+import re
+import string
+import sys
+from pathlib import Path
+
+import catalog
+import data
+import plot
+
+TOP = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- bench:begin (written by make bench) -->", "<!-- bench:end -->"
-NAMES = {"tf.data": "tf.data", "opencv": "OpenCV"}
+MAIN = "stoker"
+FREE_CORES = 1.8  # what two busy processes do at least, compared with one, where two cores are free
 
 HOW = """\
 ## How it is measured
 
-- Everything runs on the same two cores, each measurement in a process of its own, files in the page cache.
-- A round does every measurement once, stoker and peers in turn, so that what slows the machine for a while slows all
-  of them. The best reading of each counts. A reading is the fastest epoch after one that warms up.
-- An epoch of `seed` is enough passes over the images for 3000 of them.
-- stoker is `stoker run CHAIN --json`: every batch is made, delivered in order to the consumer and released. Peers are
-  `bench/peers.py`, consumed from Python as their users do, set up as their documentation advises: tf.data with
-  `num_parallel_calls=AUTOTUNE` and `prefetch(AUTOTUNE)`, OpenCV in as many threads as there are cores. stoker is at its
-  defaults.
-- stoker and OpenCV decode JPEG with the accurate inverse transform, tf.data with its default, the fast one.
-- tf.data has no global shuffle in its stable interface: in `shuffle` it has a buffer that holds every element. In `map`
-  it does a tenth of the elements; the rate is per element.
-- `reads` puts a 2 ms sleep before every `read` of a file (`tests/faults/interpose.c`), opening excluded. The ideal is
-  64 reads per 2 ms.
-- `resize` is the kernel alone, from the harness that also checks it (`checkkernel --bench`).
+- Everything runs on the same two cores, each measurement in a process of its own, files in the page
+  cache.
+- A round does every measurement once, stoker and peers in turn, so that what slows the machine for
+  a while slows all of them. The best reading of each counts: of {rounds} rounds here.
+- A reading starts a process, runs one epoch to warm up, then times two stretches of whole epochs,
+  each of a second or more, and takes the faster one. An epoch of images is at least {epoch} images;
+  epochs that take stoker milliseconds are run many in one go.
+- *First batch* counts from the start of the process, imports included; behind it, the same from the
+  end of the imports.
+- *Memory* is the peak resident size of the process. Where it has worker processes, it is the most
+  that all of them have together, sampled while they warm up; a page that several have counts once.
+- *CPU* is processor time of all its processes and threads per 1000 elements.
+- *stoker is* says how many times as fast as that row stoker is from Python.
+- stoker and peers are consumed from Python, batch by batch; nothing is done with a batch but to
+  take its length. Peers are set up as their documentation advises, with as many threads or
+  processes as there are cores. Before anything is measured, the first batch of everybody is checked
+  for shape, type and range.
+- Peers come from PyPI, pinned in `tools/requirements-peers.txt`. torch there is the build with
+  CUDA, which makes it larger in memory and slower to import than a build without.
 
-Absolute numbers belong to the machine; ratios taken side by side carry further. `make bench` measures on yours, with the
-demo's drawn shapes or with `DATA=directory` of JPEGs.
+Absolute numbers belong to the machine; ratios taken side by side carry further. `make bench`
+measures on yours, with generated images, or with `DATA=directory` of JPEG files; `make bench
+ARGS=--help` shows what else there is.
 """
 
-
-def value_text(row):
-    if row.unit in ("×", "times"):
-        digits = 2 if row.value < 10 else 1 if row.value < 100 else 0
-        return f"{row.value:,.{digits}f}×"
-    digits = 3 if row.value < 1 else 1
-    return f"{row.value:.{digits}f} {row.unit}"
-
-
-def target_text(row):
-    unit = "×" if row.unit in ("×", "times") else f" {row.unit}"
-    return f"{'≤' if row.is_limit else '≥'} {row.target:g}{unit}"
+LIKE_PHOTOS = """\
+Generated images stand in for photographs: heaps of shapes with 1/f texture, blur and noise, stored
+with the sizes, qualities and chroma sampling that ImageNet's files have (`bench/data.py`). Decoding
+them takes about 8 % longer per megapixel than decoding 300 originals of ImageNet, 2 % longer in the
+mean over images (libjpeg-turbo)."""
+README_TEXT = """\
+Images or numbers per second from Python; in brackets, how many times as fast stoker is. First batch
+(from the start of the process) and memory are those of *seed*. FFCV reads its own re-encoded file.
+{cpu}, two cores, files in the page cache. What is not the same, how it is measured, and more:
+[docs/benchmarks.md](docs/benchmarks.md)."""
 
 
-def machine_lines(machine):
-    versions = ", ".join(f"{NAMES[name]} {version}" for name, version in machine["peers"].items())
+# ---- numbers as text ----
+
+
+def rate_text(reading):
+    rate = reading["per_s"]
+    return f"{rate / 1e6:,.1f} M/s" if rate >= 1e6 else f"{rate:,.0f}/s"
+
+
+def ratio_text(value):
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f}×"
+
+
+def seconds_text(seconds):
+    return f"{seconds * 1e3:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+
+def first_text(reading):
+    if "first_s" not in reading:
+        return ""
+    after = f" ({seconds_text(reading['after_import_s'])})" if "after_import_s" in reading else ""
+    return seconds_text(reading["first_s"]) + after
+
+
+def memory_text(reading):
+    return f"{reading['rss_mb']:,.0f} MB" if "rss_mb" in reading else ""
+
+
+def cpu_text(reading):
+    if "cpu_s_per_1000" not in reading:
+        return ""
+    seconds = reading["cpu_s_per_1000"]
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if seconds * factor >= 0.1:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def value_text(value, unit):
+    if unit == "×":
+        return ratio_text(value)
+    return f"{value:.{3 if abs(value) < 1 else 1}f} {unit}"
+
+
+def limit_text(bar):
+    return (
+        f"{'≤' if bar.is_most else '≥'} {bar.limit:g}{'×' if bar.unit == '×' else ' ' + bar.unit}"
+    )
+
+
+def stoker_is(readings, name):
+    """How many times as fast as a row stoker is, as text."""
+    mine, other = readings.get(MAIN, {}), readings.get(name, {})
+    if name == MAIN or "per_s" not in mine or "per_s" not in other:
+        return ""
+    return ratio_text(mine["per_s"] / other["per_s"])
+
+
+# ---- rows ----
+
+COLUMNS = ["rate", "stoker is", "first batch (after import)", "memory", "CPU / 1000"]
+
+
+def cells(readings, name):
+    """The cells of a row, without its name; one text where it was not measured."""
+    reading = readings[name]
+    if "failed" in reading:
+        return [f"not measured: {reading['failed']}"]
     return [
-        f"{machine['cpu']} ({machine['level']}), {machine['cores']} cores used, {machine['memory']}, {machine['system']}",
-        f"stoker {machine['stoker']} against {versions}; {machine['images']}; {machine['date']}",
-        f"two busy processes do {machine['two']:.2f} times the work of one on these cores (raw baseline)",
+        rate_text(reading),
+        stoker_is(readings, name),
+        first_text(reading),
+        memory_text(reading),
+        cpu_text(reading),
     ]
 
 
-def table(rows):
-    lines = ["| work | stoker | peer | | stoker is | target | |", "|---|--:|---|--:|--:|--:|---|"]
+def bar_rows(work, readings):
+    """(text, value, limit, verdict) of each bar of a work."""
+    rows = []
+    for bar in work.BARS:
+        value = bar.value(readings)
+        if value is None:
+            rows.append((bar.text, "not measured", limit_text(bar), ""))
+        else:
+            rows.append(
+                (
+                    bar.text,
+                    value_text(value, bar.unit),
+                    limit_text(bar),
+                    "pass" if bar.holds(value) else "SHORT",
+                )
+            )
+    return rows
+
+
+def split(readings, peers):
+    """Names of the rows: those to compare with, and those that are listed apart."""
+    apart = [peer.name for peer in peers if peer.IS_APART and peer.name in readings]
+    return [name for name in readings if name not in apart], apart
+
+
+def all_hold(results, works):
+    rows = [row for work in works for row in bar_rows(work, results["works"].get(work.name, {}))]
+    return all(verdict != "SHORT" for *_, verdict in rows)
+
+
+def notes(work, peers, readings):
+    """[(peer, what is not the same)] of a work."""
+    return [
+        (peer.name, peer.NOTES[work.stem])
+        for peer in peers
+        if work.stem in peer.NOTES and peer.name in readings
+    ]
+
+
+def machine_lines(results):
+    machine, images = results["machine"], results["images"]
+    cpu = f"{machine['cpu']} ({machine['level']})"
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    lines = [
+        f"{cpu}, {machine['cores']} cores used, {machine['memory']}, "
+        f"{machine['system']}, Python {machine['python']}",
+        f"stoker {machine['stoker']}" + (f" against {versions}" if versions else ""),
+    ]
+    if images["n"]:
+        kind = "generated images" if images["is_generated"] else "JPEG files"
+        lines.append(f"{images['n']} {kind}; {machine['date']}")
+    two = f"two busy processes do {machine['two']:.2f} times the work of one here (raw baseline)"
+    is_busy = machine["two"] < FREE_CORES
+    return lines + [two + ("; the cores are not free, trust no figure" if is_busy else "")]
+
+
+# ---- the terminal ----
+
+
+def aligned(rows):
+    """Rows of texts as lines: the first column to the left, the others to the right."""
+    n_columns = max(len(row) for row in rows)
+    full = [row for row in rows if len(row) == n_columns]
+    widths = [max(len(row[i]) for row in full) for i in range(n_columns)]
+    widths[0] = max(len(row[0]) for row in rows)
+    lines = []
     for row in rows:
-        lines.append(f"| {row.name} | {row.stoker_per_s:,.0f}/s | {NAMES[row.peer]} | {row.peer_per_s:,.0f}/s "
-                     f"| **{value_text(row)}** | {target_text(row)} | {verdict(row)} |")
+        rest = (
+            [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+            if len(row) == n_columns
+            else row[1:]
+        )
+        lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
     return lines
 
 
-def verdict(row):
-    return "pass" if row.passes else "short"
-
-
-def single_table(rows):
-    lines = ["| what | result | target | |", "|---|--:|--:|---|"]
-    lines += [f"| {row.name}: {row.text.removeprefix('seed: ')} | {value_text(row)} | {target_text(row)} | {verdict(row)} |"
-              for row in rows]
-    return lines
-
-
-def benchmarks_markdown(machine, works, rows):
-    lines = ["# Benchmarks", "", "Written by `make bench`.", ""]
-    lines += [f"- {line}" for line in machine_lines(machine)]
-    lines += ["", "![stoker against its peers](benchmarks.svg)", "", "## Against peers", ""]
-    lines += table([row for row in rows if row.peer])
-    lines += ["", "The works, as stoker has them:", ""]
+def terminal(results, works, peers):
+    """Everything, as a text for the terminal."""
+    lines = machine_lines(results)
     for work in works:
-        chain = work.chain.format(images="images", passes="N")
-        lines += [f"- **{work.name}**: {work.text}.", f"  `{chain}`"]
-    lines += ["", "## Alone", ""]
-    lines += single_table([row for row in rows if not row.peer])
-    return "\n".join(lines) + "\n\n" + HOW
+        readings = results["works"].get(work.name)
+        if not readings:
+            continue
+        among, apart = split(readings, peers)
+        rows = [[name, *cells(readings, name)] for name in among]
+        rows += [[f"({name})", *cells(readings, name)] for name in apart]
+        lines += ["", f"{work.name}: {work.text}", *aligned([["", *COLUMNS], *rows])]
+        bars = bar_rows(work, readings)
+        lines += ["  " + line for line in aligned([list(row) for row in bars])] if bars else []
+    return "\n".join(lines)
 
 
-def readme_section(machine, rows):
-    lines = ["![stoker against its peers](docs/benchmarks.svg)", ""]
-    lines += ["| work | stoker | peer | | stoker is |", "|---|--:|---|--:|--:|"]
-    lines += [f"| {row.name}: {row.text.split(';')[0]} | {row.stoker_per_s:,.0f}/s | {NAMES[row.peer]} "
-              f"| {row.peer_per_s:,.0f}/s | {value_text(row)} |" for row in rows if row.peer]
-    lines += ["", f"{machine['cpu']}, two cores, {machine['images']}, files in the page cache. How, and more numbers:",
-              "[docs/benchmarks.md](docs/benchmarks.md)."]
+# ---- docs/benchmarks.md ----
+
+
+def markdown_table(rows):
+    head, *body = rows
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+    lines += ["| " + " | ".join([*row, *[""] * (len(head) - len(row))]) + " |" for row in body]
+    return lines
+
+
+def chain_text(work):
+    """A work's chain as people read it."""
+    count = {"count": work.COUNT} if work.COUNT else {}
+    values = {"images": "images", "passes": "N", "reads": "reads", **count, **work.PARAMETERS}
+    return string.Template(work.CHAIN).substitute(values)
+
+
+def apart_text(readings, name):
+    found = cells(readings, name)
+    if len(found) == 1:
+        return f"For scale, {name}: {found[0]}."
+    rate, ratio, first, memory, cpu = found
+    ratio = f" (stoker is {ratio})" if ratio else ""
+    return f"For scale, {name}: {rate}{ratio}, first batch {first}, {memory}, CPU {cpu} per 1000."
+
+
+def work_section(work, peers, readings):
+    lines = [f"## {work.name}", "", work.text, ""]
+    if work.CHAIN:
+        lines += ["```text", chain_text(work), "```", ""]
+    has_difference = any("differs" in reading for reading in readings.values())
+    head = ["", *COLUMNS, *(["differs by"] if has_difference else [])]
+    rows = [head]
+    among, apart = split(readings, peers)
+    for name in among:
+        title = f"**{name}**" if name == MAIN else name
+        difference = f"{readings[name]['differs']:.2f}" if "differs" in readings[name] else ""
+        found = cells(readings, name)
+        rows.append([title, *found, *([difference] if has_difference and len(found) > 1 else [])])
+    lines += [*markdown_table(rows), ""]
+    for name in apart:
+        lines += [apart_text(readings, name), ""]
+    lines += [work.NOTE, ""] if work.NOTE else []
+    said = notes(work, peers, readings)
+    lines += (
+        ["Not the same:", "", *(f"- {name}: {text}." for name, text in said), ""] if said else []
+    )
+    bars = bar_rows(work, readings)
+    lines += [*markdown_table([["bar", "is", "must be", ""], *bars]), ""] if bars else []
+    return lines
+
+
+def image_section(images):
+    if not images["n"]:
+        return []
+    lines = ["## The images", ""]
+    lines += [LIKE_PHOTOS, ""] if images["is_generated"] else []
+    rows = [["", "these", "ImageNet"]]
+    for name, value in images["statistics"].items():
+        digits = (
+            0
+            if name in ("kilobytes", "4:4:4", "4:2:0") or "quality" in name or "other" in name
+            else 2
+        )
+        unit = " %" if ":" in name or "other" in name else ""
+        rows.append([name, f"{value:.{digits}f}{unit}", f"{data.IMAGENET[name]:g}{unit}"])
+    return [
+        *lines,
+        *markdown_table(rows),
+        "",
+        "ImageNet: 1000 originals; bits per pixel and quality are of 300 of them.",
+        "",
+    ]
+
+
+def setups(peers, results):
+    seen = {name for readings in results["works"].values() for name in readings}
+    return [
+        "## Who",
+        "",
+        *(f"- **{peer.name}**: {peer.text}" for peer in peers if peer.name in seen),
+        "",
+    ]
+
+
+def markdown(results, works, peers):
+    lines = ["# Benchmarks", "", "Written by `make bench`.", ""]
+    lines += [f"- {line}" for line in machine_lines(results)]
+    lines += ["", "![stoker against its peers](benchmarks.svg)", ""]
+    for work in works:
+        if results["works"].get(work.name):
+            lines += work_section(work, peers, results["works"][work.name])
+    lines += setups(peers, results) + image_section(results["images"])
+    return "\n".join(lines) + "\n" + HOW.format(rounds=results["rounds"], epoch=3000)
+
+
+# ---- README.md ----
+
+
+def readme_cell(readings, name):
+    if "per_s" not in readings.get(name, {}):
+        return ""
+    ratio = stoker_is(readings, name)
+    return rate_text(readings[name]) + (f" ({ratio})" if ratio else "")
+
+
+def readme_table(results, names, columns, last=()):
+    """Rows of rates and ratios; `last` are (title, function of the first work's reading)."""
+    rows = [["", *columns, *(title for title, _ in last)]]
+    for name in names:
+        found = [results["works"].get(column, {}) for column in columns]
+        if not any("per_s" in readings.get(name, {}) for readings in found):
+            continue
+        title = f"**{name}**" if name == MAIN else name
+        rows.append(
+            [
+                title,
+                *(readme_cell(readings, name) for readings in found),
+                *(text(found[0].get(name, {})) for _, text in last),
+            ]
+        )
+    return markdown_table(rows)
+
+
+def readme_apart(results, works, peers):
+    """A sentence on each peer that is listed apart."""
+    lines = []
+    for peer in (peer for peer in peers if peer.IS_APART):
+        rates = [
+            f"{readme_cell(results['works'].get(work, {}), peer.name)} of *{work}*"
+            for work in works
+        ]
+        rates = [rate for rate in rates if not rate.startswith(" ")]
+        lines += (
+            [f"For scale, not a loader: a {peer.name} does {' and '.join(rates)}."] if rates else []
+        )
+    return lines
+
+
+def readme_section(results, works, peers):
+    shown = [
+        peer.name for peer in peers if peer.name == MAIN or not (peer.IS_STOKER or peer.IS_APART)
+    ]
+    images = [work.name for work in works if work.DATA == "images"]
+    numbers = [
+        work.name for work in works if work.COUNT and not work.DATA and work.name != "iterate"
+    ]
+    texts = {work.name: work.text for work in works}
+    small = [
+        name for name in shown if any(name in results["works"].get(work, {}) for work in numbers)
+    ]
+    lines = readme_table(
+        results,
+        shown,
+        images,
+        [("first batch", lambda r: first_text(r).partition(" (")[0]), ("memory", memory_text)],
+    )
+    lines += ["", *readme_table(results, small, numbers), ""]
+    lines += [f"- **{name}**: {texts[name]}" for name in images + numbers]
+    lines += [
+        "",
+        README_TEXT.format(cpu=results["machine"]["cpu"]),
+        *readme_apart(results, images, peers),
+    ]
     return "\n".join(lines)
 
 
@@ -102,58 +402,22 @@ def put_between_marks(text, section):
     return pattern.sub(lambda _: f"{BEGIN}\n{section}\n{END}", text)
 
 
-# ---- the plot: ratios as bars on a logarithmic axis, hand-written SVG ----
-
-WIDTH, LEFT, RIGHT, TOP_MARGIN, PITCH, BAR = 760, 150, 90, 64, 34, 20
-
-
-def plot(machine, rows):
-    rows = [row for row in rows if row.peer]
-    top = 10 ** math.ceil(math.log10(max(max(row.value, row.target) for row in rows)))
-    low = 10 ** math.floor(math.log10(min(1, *(row.value for row in rows))))
-    height = TOP_MARGIN + PITCH * len(rows) + 40
-
-    def x_of(value):
-        share = math.log(value / low) / math.log(top / low)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
-
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-           'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222">',
-           f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-           '<text x="16" y="26" font-size="16" font-weight="bold">Times as fast as the peer, on two cores</text>',
-           f'<text x="16" y="46" fill="#666">logarithmic; the mark is the target; {escape(machine["cpu"])}</text>']
-    out += grid(x_of, low, top, height)
-    for i, row in enumerate(rows):
-        out += bar(x_of, row, TOP_MARGIN + PITCH * i)
-    return "\n".join(out + ["</svg>"]) + "\n"
-
-
-def grid(x_of, low, top, height):
-    out = []
-    tick = low
-    while tick <= top:
-        x = x_of(tick)
-        color = "#888" if tick == 1 else "#ddd"
-        out += [f'<line x1="{x:.1f}" y1="{TOP_MARGIN - 6}" x2="{x:.1f}" y2="{height - 30}" stroke="{color}"/>',
-                f'<text x="{x:.1f}" y="{height - 12}" text-anchor="middle" fill="#666">{tick:,g}×</text>']
-        tick *= 10
-    return out
-
-
-def bar(x_of, row, y):
-    begin, end = sorted((x_of(1), x_of(row.value)))
-    color = "#2f6db3" if row.passes else "#c0562f"
-    target = x_of(row.target)
-    label = f"{row.name} / {NAMES[row.peer]}"
-    return [f'<text x="{LEFT - 12}" y="{y + 15}" text-anchor="end">{escape(label)}</text>',
-            f'<rect x="{begin:.1f}" y="{y}" width="{max(end - begin, 1.5):.1f}" height="{BAR}" rx="2" fill="{color}"/>',
-            f'<line x1="{target:.1f}" y1="{y - 4}" x2="{target:.1f}" y2="{y + BAR + 4}" stroke="#222" stroke-width="2"/>',
-            f'<text x="{max(end, target) + 8:.1f}" y="{y + 15}" font-weight="bold">{value_text(row)}</text>']
-
-
-def write_all(top, machine, works, rows):
+def write_all(top, results, works, peers):
     readme = top / "README.md"
-    (top / "docs" / "benchmarks.md").write_text(benchmarks_markdown(machine, works, rows), encoding="utf-8")
-    (top / "docs" / "benchmarks.svg").write_text(plot(machine, rows), encoding="utf-8")
-    readme.write_text(put_between_marks(readme.read_text(encoding="utf-8"), readme_section(machine, rows)),
-                      encoding="utf-8")
+    (top / "docs" / "benchmarks.md").write_text(markdown(results, works, peers), encoding="utf-8")
+    (top / "docs" / "benchmarks.svg").write_text(plot.draw(results, works, peers), encoding="utf-8")
+    section = readme_section(results, works, peers)
+    readme.write_text(
+        put_between_marks(readme.read_text(encoding="utf-8"), section), encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    write_all(
+        TOP,
+        json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")),
+        catalog.works(),
+        catalog.peers(),
+    )

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the Python package derives from the declarations: python/stoker/_ops.py and __init__.pyi.
+"""Writes what the Python package derives from the declarations: python/stoker/_ops.py and
+__init__.pyi.
 
     tools/gen_python.py STOKER [DIRECTORY]
 
-STOKER is the command. It is asked for its ops (`ops --json`) and for the run options (`run --help`). The stub is
-python/stubs.pyi.in with the ops put in where it says so. DIRECTORY is where the tree to write to begins (default:
-this one).
+STOKER is the command. It is asked for its ops (`ops --json`) and for the run options (`run
+--help`). The stub is python/stubs.pyi.in with the ops put in where it says so. DIRECTORY is where
+the tree to write to begins (default: this one).
 """
+
 import json
 import keyword
 import sys
@@ -23,14 +25,29 @@ WIDTH = 100
 OTHERWISE = {"generator": "stoker.from_generator"}
 NO_OPTIONS = {"cpu": "stoker.cpu_limit"}
 
-OPTION_TYPES = {"epochs": "int | None", "memory": "int | str", "max_errors": "float",
-                "on_error": "Literal['fail', 'skip', 'replace']"}
+OPTION_TYPES = {
+    "epochs": "int | None",
+    "memory": "int | str",
+    "max_errors": "float",
+    "on_error": "Literal['fail', 'skip', 'replace']",
+}
 AUTO_OPTIONS = ("workers", "window", "io_depth", "memory")
 
 # What the rows of a declaration take, for type checkers.
-TYPES = {"int": "int", "real": "float", "bool": "bool", "text": "str", "numbers": "float | Sequence[float]",
-         "texts": "str | PathLike[str] | Sequence[str | PathLike[str]]", "pairs": "Mapping[str, str]",
-         "value": "Mapping[str, Any]", "chains": "Dataset"}
+TYPES = {
+    "int": "int",
+    "real": "float",
+    "bool": "bool",
+    "text": "str",
+    "numbers": "float | Sequence[float]",
+    "texts": "str | PathLike[str] | Sequence[str | PathLike[str]]",
+    "pairs": "Mapping[str, str]",
+    "value": "Mapping[str, Any]",
+    "chains": "Dataset",
+}
+
+# What each of any number of arguments is.
+VARIADIC_TYPES = {"texts": "str", "chains": "Dataset"}
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -77,6 +94,14 @@ def is_root(op):
     return ("root" in op["flags"] or "multi" in op["flags"]) and op["name"] not in OTHERWISE
 
 
+def is_slow(op):
+    """Sources that take paths, ops whose inputs may be such sources, and those that look at
+    every value.
+    """
+    takes_paths = any(param["type"] in ("text", "texts") for param in op["params"])
+    return bool({"multi", "stable"} & set(op["flags"])) or ("root" in op["flags"] and takes_paths)
+
+
 def is_method(op):
     return "root" not in op["flags"]
 
@@ -119,8 +144,7 @@ def values_code(op):
 def head(name, given, indent):
     """The line, or lines, of a def."""
     start = " " * indent + f"def {name}("
-    return "\n".join(textwrap.wrap(f"{start}{given}):", WIDTH,
-                                   subsequent_indent=" " * len(start)))
+    return "\n".join(textwrap.wrap(f"{start}{given}):", WIDTH, subsequent_indent=" " * len(start)))
 
 
 def function(op, is_a_method):
@@ -128,7 +152,10 @@ def function(op, is_a_method):
     pad = " " * indent
     given = ", ".join((["self"] if is_a_method else []) + parameters(op))
     call = "self._then" if is_a_method else "_dataset.root"
-    body = [head(python_name(op["name"]), given, indent), docstring(doc_lines(op, indent + 4), indent + 4)]
+    body = [
+        head(python_name(op["name"]), given, indent),
+        docstring(doc_lines(op, indent + 4), indent + 4),
+    ]
     if not is_a_method:
         body.append(f"{pad}    from . import _dataset")
     body.append(f"{pad}    return {call}({op['name']!r}, {values_code(op)})")
@@ -136,14 +163,25 @@ def function(op, is_a_method):
 
 
 def rows_code(op):
-    rows = [f"({p['name']!r}, {p['type']!r}, {default_code(p)}, {p['variadic']})" for p in op["params"]]
+    rows = [
+        f"({p['name']!r}, {p['type']!r}, {default_code(p)}, {p['variadic']})" for p in op["params"]
+    ]
     return f"    {op['name']!r}: ({', '.join(rows)}{',' if len(rows) == 1 else ''}),"
 
 
 OPTION_METHODS = [
-    ("iterate", "_iterate", ["Starts a run and gives its Iterator.", "",
-                             "    with ds.iterate(workers=2, epochs=3) as batches:", "        for batch in batches: ...",
-                             "", "Without `epoch` each run goes on with the epoch after the last one of this Dataset."]),
+    (
+        "iterate",
+        "_iterate",
+        [
+            "Starts a run and gives its Iterator.",
+            "",
+            "    with ds.iterate(workers=2, epochs=3) as batches:",
+            "        for batch in batches: ...",
+            "",
+            "Without `epoch` each run goes on with the epoch after the last one of this Dataset.",
+        ],
+    ),
     ("options", "_with_options", ["The same chain with options that its runs keep."]),
     ("plan", "_plan", ["How the chain will run: a tree for people, `.json` as data."]),
 ]
@@ -153,22 +191,30 @@ def option_method(name, target, lines, options):
     given = "self, *, " + ", ".join(f"{o.name}=..." for o in options)
     lines = [*lines, "", *(line for o in options for line in fill(f"{o.name}: {o.text}", 8, 4))]
     passed = ", ".join(f"{o.name}={o.name}" for o in options)
-    body = textwrap.wrap(f"return self.{target}(dict({passed}))", WIDTH - 8, subsequent_indent=" " * 4)
-    return "\n".join([head(name, given, 4), docstring(lines, 8),
-                      *(" " * 8 + line for line in body)]) + "\n"
+    body = textwrap.wrap(
+        f"return self.{target}(dict({passed}))", WIDTH - 8, subsequent_indent=" " * 4
+    )
+    return (
+        "\n".join([head(name, given, 4), docstring(lines, 8), *(" " * 8 + line for line in body)])
+        + "\n"
+    )
 
 
 def ops_module(ops, options):
     roots, methods = [op for op in ops if is_root(op)], [op for op in ops if is_method(op)]
     shown = [op for op in ops if op["name"] not in OTHERWISE]
     names = ", ".join(repr(python_name(op["name"])) for op in roots)
-    parts = [HEAD + '"""The ops: methods of datasets, and functions that begin a chain."""\n\n'
-             f"__all__ = [{names}]\n"
-             "ROOTS = frozenset(__all__)\n"
-             "METHODS = frozenset([" + ", ".join(repr(op["name"]) for op in methods) + "])\n",
-             "# Of every parameter: name, type, default (...: none), and whether it takes any number of arguments.\n"
-             "ROWS = {\n" + "\n".join(rows_code(op) for op in shown) + "\n}\n",
-             '\nclass Ops:\n    """The ops as methods; Dataset has them."""\n\n    __slots__ = ()\n']
+    parts = [
+        HEAD + '"""The ops: methods of datasets, and functions that begin a chain."""\n\n'
+        f"__all__ = [{names}]\n"
+        "ROOTS = frozenset(__all__)\n"
+        "METHODS = frozenset([" + ", ".join(repr(op["name"]) for op in methods) + "])\n"
+        "# Ops that may look at storage, or through all values, while a chain is built.\n"
+        "SLOW = frozenset([" + ", ".join(repr(op["name"]) for op in ops if is_slow(op)) + "])\n",
+        "# Of every parameter: name, type, default (...: none), whether it takes several values.\n"
+        "ROWS = {\n" + "\n".join(rows_code(op) for op in shown) + "\n}\n",
+        '\nclass Ops:\n    """The ops as methods; Dataset has them."""\n\n    __slots__ = ()\n',
+    ]
     parts += [function(op, True) for op in methods]
     parts += [option_method(*row, options) for row in OPTION_METHODS]
     parts += ["\n" + function(op, False) for op in roots]
@@ -180,8 +226,13 @@ def wrap_lists(text):
     lines = []
     for line in text.split("\n"):
         if len(line) > WIDTH and line.startswith(("__all__", "METHODS", "    '")):
-            lines += textwrap.wrap(line, WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False,
-                                   break_long_words=False)
+            lines += textwrap.wrap(
+                line,
+                WIDTH,
+                subsequent_indent=" " * 8,
+                break_on_hyphens=False,
+                break_long_words=False,
+            )
         else:
             lines.append(line)
     return "\n".join(lines)
@@ -206,15 +257,20 @@ def type_code(param):
 def stub_parameter(param):
     name = python_name(param["name"])
     if param["variadic"]:
-        return f"*{name}: {type_code(param).replace(' | Sequence[str | PathLike[str]]', '').replace(' | PathLike[str]', '')}"
-    return f"{name}: {type_code(param)}" + ("" if param["required"] else f" = {default_code(param)}")
+        return f"*{name}: {VARIADIC_TYPES[param['type']]}"
+    default = "" if param["required"] else f" = {default_code(param)}"
+    return f"{name}: {type_code(param)}{default}"
 
 
 def stub(name, given, result, lines, indent):
     pad = " " * indent
     text = f"{pad}def {name}({', '.join(given)}) -> {result}:"
     if len(text) > WIDTH:
-        text = f"{pad}def {name}(\n" + "".join(f"{pad}    {one},\n" for one in given) + f"{pad}) -> {result}:"
+        text = (
+            f"{pad}def {name}(\n"
+            + "".join(f"{pad}    {one},\n" for one in given)
+            + f"{pad}) -> {result}:"
+        )
     return text + "\n" + docstring(lines[:1], indent + 4)
 
 
@@ -232,7 +288,9 @@ def stub_options(options):
 def stub_module(ops, options, template):
     methods = [stub_op(op, True) for op in ops if is_method(op)] + stub_options(options)
     roots = [stub_op(op, False) for op in ops if is_root(op)]
-    return template.replace("    # METHODS\n", "\n".join(methods) + "\n").replace("# ROOTS\n", "\n".join(roots) + "\n")
+    return template.replace("    # METHODS\n", "\n".join(methods) + "\n").replace(
+        "# ROOTS\n", "\n".join(roots) + "\n"
+    )
 
 
 # ---- ----
@@ -245,10 +303,14 @@ def main():
     top = Path(sys.argv[2]) if len(sys.argv) > 2 else TREE
     ops = sorted(json.loads(gen_docs.ask(stoker, "ops", "--json")), key=lambda op: op["name"])
     run = gen_docs.Command("run", gen_docs.ask(stoker, "run", "--help"))
-    options = [Option(row) for row in run.sections["Run options"] if row.name.lstrip("-") not in NO_OPTIONS]
+    options = [
+        Option(row) for row in run.sections["Run options"] if row.name.lstrip("-") not in NO_OPTIONS
+    ]
     template = (TREE / "python/stubs.pyi.in").read_text(encoding="utf-8")
-    made = {"python/stoker/_ops.py": ops_module(ops, options),
-            "python/stoker/__init__.pyi": stub_module(ops, options, template)}
+    made = {
+        "python/stoker/_ops.py": ops_module(ops, options),
+        "python/stoker/__init__.pyi": stub_module(ops, options, template),
+    }
     for name, text in made.items():
         path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)

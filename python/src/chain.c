@@ -8,7 +8,7 @@
 
 /* ---- building ---- */
 
-/* Builds on a thread of its own: looking for files may take long. */
+/* Looking for files, or through values, may take long. */
 struct build {
     struct ext_job job;       /* first: a build is its job */
     struct stk_dataset *base; /* NULL: text is a whole chain */
@@ -128,7 +128,7 @@ static bool has_streams(PyObject *objects)
 }
 
 /* Takes the dataset. */
-static PyObject *chain_new(struct stk_dataset *dataset, PyObject *objects)
+static PyObject *chain_new(struct stk_dataset *dataset, PyObject *objects, bool is_slow)
 {
     struct ext_chain *self = ext_new(ext_types.chain, sizeof *self);
     if (!self) {
@@ -138,6 +138,7 @@ static PyObject *chain_new(struct stk_dataset *dataset, PyObject *objects)
     self->dataset = dataset;
     self->objects = Py_XNewRef(objects);
     self->has_streams = has_streams(objects);
+    self->is_slow = is_slow;
     int rc = name_fields(self);
     PyObject_GC_Track(self);
     if (rc)
@@ -159,16 +160,17 @@ static PyObject *raise_build(const struct build *build)
     return NULL;
 }
 
-/* Builds what is asked for; `all` are the objects of the result. Takes build. */
-static PyObject *carry_out(struct build *build, PyObject *all)
+/* Builds what is asked for. `all` are the objects of the result. Takes build. */
+static PyObject *carry_out(struct build *build, PyObject *all, const struct ext_chain *base,
+                           bool is_slow)
 {
-    if (!build || ext_job_run(&build->job) < 0)
+    if (!build || ext_job_run(&build->job, !is_slow) < 0)
         return NULL;
     PyObject *chain = NULL;
     struct stk_dataset *dataset = build->rc ? NULL : build->out;
     build->out = NULL;
     if (dataset)
-        chain = chain_new(dataset, all);
+        chain = chain_new(dataset, all, is_slow || (base && base->is_slow));
     else
         raise_build(build);
     build_drop(&build->job);
@@ -176,28 +178,31 @@ static PyObject *carry_out(struct build *build, PyObject *all)
     return chain;
 }
 
-/* Chain(text, objects): text is bytes, objects a dict or None. */
+/* Chain(text, objects, is_slow): text is bytes, objects a dict or None; `is_slow` if building may
+ * have to look at storage or through values. */
 static PyObject *chain_make(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    static char *names[] = { "text", "objects", NULL };
+    static char *names[] = { "text", "objects", "is_slow", NULL };
     PyObject *text, *objects = Py_None;
+    int is_slow = true;
     (void)type;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "S|O:Chain", names, &text, &objects))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "S|Op:Chain", names, &text, &objects, &is_slow))
         return NULL;
     objects = objects == Py_None ? NULL : objects;
-    return carry_out(build_new(text, objects, NULL), objects);
+    return carry_out(build_new(text, objects, NULL), objects, NULL, is_slow);
 }
 
-/* chain.then(calls, more, all): `more` are the objects that the calls name, `all` those of the
- * result. */
+/* chain.then(calls, more, all, is_slow): `more` are the objects that the calls name, `all` those of
+ * the result; None if there are no more. */
 static PyObject *chain_then(PyObject *self, PyObject *args)
 {
-    PyObject *calls, *more = Py_None, *all = Py_None;
+    PyObject *calls, *more, *all;
+    int is_slow;
     struct ext_chain *chain = (struct ext_chain *)self;
-    if (!PyArg_ParseTuple(args, "S|OO:then", &calls, &more, &all))
+    if (!PyArg_ParseTuple(args, "SOOp:then", &calls, &more, &all, &is_slow))
         return NULL;
     return carry_out(build_new(calls, more == Py_None ? NULL : more, chain->dataset),
-                     all == Py_None ? chain->objects : all);
+                     all == Py_None ? chain->objects : all, chain, is_slow);
 }
 
 static int chain_traverse(PyObject *self, visitproc visit, void *arg)
@@ -367,7 +372,7 @@ static PyObject *chain_at(PyObject *self, PyObject *args)
                            .options = options,
                            .index = index,
                            .dataset = stk_dataset_ref(chain->dataset) };
-    if (ext_job_run(&look->job) < 0)
+    if (ext_job_run(&look->job, !chain->is_slow) < 0)
         return NULL;
     PyObject *batch = NULL;
     struct stk_batch *out = look->rc ? NULL : look->out;

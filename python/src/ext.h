@@ -36,6 +36,7 @@ struct ext_chain {
     PyObject *names;      /* tuple of field names */
     PyObject *attributes; /* the same, but None where Batch has an attribute of that name */
     bool has_streams;
+    bool is_slow; /* making or reading elements may wait for storage */
 };
 
 /* One array in memory that an owner keeps, C-contiguous. */
@@ -103,9 +104,9 @@ struct ext_job {
     void *lock;                         /* of job.c */
 };
 
-/* Runs and waits. 0: done, and the caller drops the job; -1: a signal raised an exception, and the
+/* Without a thread if `is_quick`. Runs and waits. 0: done, and the caller drops the job; -1: a signal raised an exception, and the
  * job drops itself when it ends. The caller has the GIL. */
-int ext_job_run(struct ext_job *job);
+int ext_job_run(struct ext_job *job, bool is_quick);
 
 /* Starts it and waits for it so long, whatever signals come; then it is left alone. It drops
  * itself. */

@@ -228,7 +228,7 @@ static int close_now(struct iterator *self)
     leave(self);
     struct ext_job *job = it ? farewell_new(it) : NULL;
     int rc = 0;
-    if (job && !(rc = ext_job_run(job)))
+    if (job && !(rc = ext_job_run(job, self->is_over)))
         farewell_drop(job);
     else if (it && !job)
         free_here(it);

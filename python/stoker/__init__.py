@@ -7,9 +7,10 @@
     for batch in ds:                       # each `for` is another epoch
         step(batch.image.torch(), batch.label.torch())
 
-A Dataset is a chain of calls and a value: each method gives a new one. `stoker.parse` reads the same chain as
-text, `str(ds)` prints it, `ds.plan()` says how it will run.
+A Dataset is a chain of calls and a value: each method gives a new one. `stoker.parse` reads the
+same chain as text, `str(ds)` prints it, `ds.plan()` says how it will run.
 """
+
 from ._core import Array, Batch, Bytes, Iterator, Position, Ragged, Stats
 from ._core import version as _version
 from ._dataset import INFINITE, UNKNOWN, Dataset, Field, Plan, parse
@@ -30,9 +31,32 @@ from ._ops import __all__ as _roots
 __version__ = _version()
 
 __all__ = [
-    "INFINITE", "UNKNOWN", "Array", "Batch", "BudgetError", "Bytes", "CancelledError", "ChainError", "DataError",
-    "Dataset", "Error", "Field", "Iterator", "OutOfMemoryError", "Plan", "Position", "Ragged", "StateError",
-    "Stats", "StorageError", "TypeMismatchError", "cpu_limit", "devices", "from_arrays", "from_generator", "parse",
+    "INFINITE",
+    "UNKNOWN",
+    "Array",
+    "Batch",
+    "BudgetError",
+    "Bytes",
+    "CancelledError",
+    "ChainError",
+    "DataError",
+    "Dataset",
+    "Error",
+    "Field",
+    "Iterator",
+    "OutOfMemoryError",
+    "Plan",
+    "Position",
+    "Ragged",
+    "StateError",
+    "Stats",
+    "StorageError",
+    "TypeMismatchError",
+    "cpu_limit",
+    "devices",
+    "from_arrays",
+    "from_generator",
+    "parse",
     "progress",
 ] + _roots
 
@@ -43,18 +67,21 @@ def from_arrays(fields=None, /, **named):
         stoker.from_arrays({'x': images, 'y': labels}).shuffle().batch(32)
         stoker.from_arrays(x=images, y=labels)
 
-    Takes everything with the buffer protocol (NumPy arrays, array.array, memoryview, mmap) or `__dlpack__` (PyTorch
-    tensors), and lists of numbers, str or bytes. Arrays that are C-contiguous are not copied: they are kept
-    until the last dataset and iterator over them are gone, and must not change meanwhile. Others are copied
-    once. Lists of whole numbers become int64, of other numbers float32, of str and bytes a bytes field; lists
-    in a list make an array, or a ragged field if they differ in length.
+    Takes everything with the buffer protocol (NumPy arrays, array.array, memoryview, mmap) or
+    `__dlpack__` (PyTorch tensors), and lists of numbers, str or bytes. Arrays that are C-contiguous
+    are not copied: they are kept until the last dataset and iterator over them are gone, and must
+    not change meanwhile. Others are copied once. Lists of whole numbers become int64, of other
+    numbers float32, of str and bytes a bytes field; lists in a list make an array, or a ragged
+    field if they differ in length.
     """
     from . import _arrays
+
     return _arrays.from_arrays(fields, named)
 
 
 def from_generator(fn, spec):
-    """A dataset of what a Python function yields: `fn()` is called once per epoch and gives an iterable.
+    """A dataset of what a Python function yields: `fn()` is called once per epoch and gives an
+    iterable.
 
         def samples():
             for path in paths:
@@ -62,19 +89,22 @@ def from_generator(fn, spec):
 
         stoker.from_generator(samples, {'image': ('uint8', (None, None, 3)), 'name': str})
 
-    An element is a dict, a tuple in the order of the fields, or the value alone if there is one field. The spec
-    maps names to what each field is:
+    An element is a dict, a tuple in the order of the fields, or the value alone if there is one
+    field. The spec maps names to what each field is:
 
-        'float32', numpy.float32          one number
-        ('float32', (28, 28))             an array; None stands for a dimension that differs between elements
-        ('int64', 'ragged')               a list of any length; ('float32', 'ragged', (3,)): of rows of 3
-        'bytes', bytes, str               a string of bytes; str is encoded as UTF-8
-        a Field                           as in the spec of another dataset
+        'float32', numpy.float32     one number
+        ('float32', (28, 28))        an array; None: a dimension that differs between elements
+        ('int64', 'ragged')          a list of any length
+        ('int64', 'ragged', (3,))    the same, of rows of 3
+        'bytes', bytes, str          a string of bytes; str is encoded as UTF-8
+        a Field                      as in the spec of another dataset
 
-    Arrays must have the dtype of the spec; numbers and lists are converted. The function runs in a thread of
-    the run, one element at a time. An exception in it arrives where the dataset is iterated.
+    Arrays must have the dtype of the spec; numbers and lists are converted. The function runs in a
+    thread of the run, one element at a time. An exception in it arrives where the dataset is
+    iterated.
     """
     from . import _arrays
+
     return _arrays.from_generator(fn, spec)
 
 
@@ -87,20 +117,27 @@ def progress(batches, **options):
     On a terminal a line is kept up to date; otherwise one line is printed at the end.
     """
     from . import _progress
+
     return _progress.progress(batches, options)
 
 
 def devices():
-    """What this machine offers and what is used: processor, instruction sets, cores, caches, memory."""
+    """What this machine offers and what is used: processor, instruction sets, cores, caches,
+    memory.
+    """
     import json
 
     from . import _core
+
     return json.loads(_core.devices_json())
 
 
 def cpu_limit(level):
-    """Limits the kernels to an instruction set, for the whole process: 'scalar', 'avx2', 'avx512' or 'auto'."""
+    """Limits the kernels to an instruction set, for the whole process: 'scalar', 'avx2',
+    'avx512' or 'auto'.
+    """
     from . import _core
+
     _core.cpu_limit(level)
 
 
@@ -108,4 +145,5 @@ def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'stoker' has no attribute {name!r}", name=name)
     from . import _names
+
     raise AttributeError(_names.missing_function(name, __all__), name=name)

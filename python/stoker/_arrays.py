@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets of what is in the program's memory: arrays, lists, generators."""
+
 from . import _dataset, _text
 from ._core import Chain, Memory, Stream
 
-_NATIVE = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
-           "float32", "float64")
+_NATIVE = (
+    "bool",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "uint64",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+)
 _PYTHON = {bool: "bool", int: "int64", float: "float32"}
 
 
 def _dataset_of(text, objects):
-    return _dataset.Dataset.__new__(_dataset.Dataset)._set(Chain(_text.encode(text), objects), {})
+    chain = Chain(_text.encode(text), objects, False)
+    return _dataset.Dataset.__new__(_dataset.Dataset)._set(chain, {})
 
 
 def object_name(field):
@@ -23,7 +38,9 @@ def object_name(field):
 
 def from_arrays(fields, named):
     if fields is not None and not isinstance(fields, dict):
-        raise TypeError(f"from_arrays takes a dict of arrays or keywords, not {type(fields).__name__}")
+        raise TypeError(
+            f"from_arrays takes a dict of arrays or keywords, not {type(fields).__name__}"
+        )
     given = {**(fields or {}), **named}
     if not given:
         raise ValueError("from_arrays needs at least one field, as in from_arrays({'x': array})")
@@ -54,7 +71,11 @@ def memory(value, field):
 
 def from_object(value):
     dtype = getattr(value, "dtype", None)
-    if str(getattr(dtype, "name", dtype)) == "bfloat16" and hasattr(value, "view") and hasattr(value, "__array__"):
+    if (
+        str(getattr(dtype, "name", dtype)) == "bfloat16"
+        and hasattr(value, "view")
+        and hasattr(value, "__array__")
+    ):
         return Memory(value.view("uint16"), "bfloat16")
     if getattr(dtype, "kind", None) in ("O", "S", "U"):
         return from_list(value.tolist())
@@ -65,6 +86,7 @@ def from_object(value):
     except TypeError:
         if not hasattr(value, "__dlpack__") and hasattr(value, "__array__"):
             import numpy
+
             return from_object(numpy.asarray(value))
     return Memory(value)
 
@@ -78,9 +100,14 @@ def from_list(items):
         raise ValueError("an empty list has no dtype; give an array")
     if any(isinstance(item, (str, bytes)) for item in items):
         return from_strings(items)
-    if not isinstance(items[0], (list, tuple)) and hasattr(items[0], "__array__") and hasattr(items[0], "shape") \
-            and items[0].shape:
+    if (
+        not isinstance(items[0], (list, tuple))
+        and hasattr(items[0], "__array__")
+        and hasattr(items[0], "shape")
+        and items[0].shape
+    ):
         import numpy
+
         return from_object(numpy.stack(items))
     shape, numbers = [len(items)], items
     while numbers and isinstance(numbers[0], (list, tuple)):
@@ -90,7 +117,9 @@ def from_list(items):
         if len(lengths) > 1:
             if len(shape) == 1:
                 return from_ragged(items)
-            raise ValueError("lists of different lengths inside its elements; only elements may differ in length")
+            raise ValueError(
+                "lists of different lengths inside its elements; only elements may differ in length"
+            )
         shape.append(lengths.pop())
         numbers = [number for item in numbers for number in item]
     dtype = dtype_of(numbers)
@@ -98,7 +127,9 @@ def from_list(items):
 
 
 def from_strings(items):
-    raw = [item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item for item in items]
+    raw = [
+        item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item for item in items
+    ]
     for item in raw:
         if not isinstance(item, bytes):
             raise TypeError(f"strings and {type(item).__name__} in one list")
@@ -113,6 +144,7 @@ def from_ragged(items):
 
 def splits_of(items):
     from array import array
+
     splits = array("q", [0])
     for item in items:
         splits.append(splits[-1] + len(item))
@@ -120,8 +152,16 @@ def splits_of(items):
 
 
 def dtype_of(numbers):
-    kinds = {bool if isinstance(n, bool) or type(n).__name__ in ("bool", "bool_") else
-             int if hasattr(n, "__index__") else float if hasattr(n, "__float__") else type(n) for n in numbers}
+    kinds = {
+        bool
+        if isinstance(n, bool) or type(n).__name__ in ("bool", "bool_")
+        else int
+        if hasattr(n, "__index__")
+        else float
+        if hasattr(n, "__float__")
+        else type(n)
+        for n in numbers
+    }
     kinds.discard(int) if float in kinds else None
     if len(kinds) > 1:
         raise TypeError(f"{' and '.join(sorted(kind.__name__ for kind in kinds))} in one list")
@@ -133,6 +173,7 @@ def dtype_of(numbers):
 
 def pack(dtype, numbers):
     from array import array
+
     if dtype == "bool":
         return bytes(bool(number) for number in numbers)
     try:
@@ -166,7 +207,12 @@ def spec_row(name, field):
     if isinstance(field, (tuple, list)):
         dtype, *rest = field
         if rest and rest[0] == "ragged" and len(rest) <= 2:
-            return name, "ragged", spec_dtype(name, dtype), (None, *shape_of(name, rest[1] if rest[1:] else ()))
+            return (
+                name,
+                "ragged",
+                spec_dtype(name, dtype),
+                (None, *shape_of(name, rest[1] if rest[1:] else ())),
+            )
         if len(rest) > 1:
             raise TypeError(f"field {name!r}: (dtype, shape) or (dtype, 'ragged'), not {field!r}")
         shape = shape_of(name, rest[0] if rest else ())
@@ -182,7 +228,9 @@ def shape_of(name, shape):
     dims = (shape,) if shape is None or hasattr(shape, "__index__") else tuple(shape)
     for n in dims:
         if n is not None and (not hasattr(n, "__index__") or n.__index__() < 1):
-            raise ValueError(f"field {name!r}: a dimension is a number from 1 on, or None, not {n!r}")
+            raise ValueError(
+                f"field {name!r}: a dimension is a number from 1 on, or None, not {n!r}"
+            )
     return tuple(n if n is None else n.__index__() for n in dims)
 
 
@@ -212,6 +260,9 @@ def assignments(objects):
         elif not isinstance(value, _dataset.Dataset):
             bound[name] = memory(value, name)
     writer.known = bound
-    lines += [f"{name} = {writer.chain(value)}\n" for name, value in objects.items()
-              if isinstance(value, _dataset.Dataset)]
+    lines += [
+        f"{name} = {writer.chain(value)}\n"
+        for name, value in objects.items()
+        if isinstance(value, _dataset.Dataset)
+    ]
     return "".join(lines), {**bound, **writer.more}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Becomes the command that the package carries, so that exit codes and signals are its own."""
+
 import os
 import sys
 

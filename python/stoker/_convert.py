@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields as arrays of other packages, which are imported when they are asked for."""
+
 import operator
 
 from ._core import Array, Bytes, Ragged
@@ -63,15 +64,19 @@ def torch(field):
     if isinstance(field, Ragged):
         return [torch(row) for row in field]
     import torch as package
+
     return package.from_dlpack(field)
 
 
 def tensorflow(field):
     import tensorflow as tf
+
     if isinstance(field, Bytes):
         return tf.constant(field.tolist(), dtype=tf.string)
     if isinstance(field, Ragged):
-        return tf.RaggedTensor.from_row_splits(tensorflow(field.values), tensorflow(field.splits), validate=False)
+        return tf.RaggedTensor.from_row_splits(
+            tensorflow(field.values), tensorflow(field.splits), validate=False
+        )
     try:
         return tf.experimental.dlpack.from_dlpack(field.__dlpack__())
     except Exception:  # a dtype or an alignment that TensorFlow does not take as it is
@@ -84,6 +89,7 @@ def jax(field):
     if isinstance(field, Ragged):
         return [jax(row) for row in field]
     import jax.numpy as jnp
+
     try:
         return jnp.from_dlpack(field)
     except Exception:  # a dtype or an alignment that JAX does not take as it is
@@ -96,7 +102,10 @@ _PACKAGES = {"numpy": numpy, "torch": torch, "tensorflow": tensorflow, "jax": ja
 def batch(fields, package):
     """A dict of all fields; the bytes of a single element stay bytes."""
     convert = _PACKAGES[package]
-    return {name: field if isinstance(field, bytes) else convert(field) for name, field in fields.items()}
+    return {
+        name: field if isinstance(field, bytes) else convert(field)
+        for name, field in fields.items()
+    }
 
 
 # ---- what Array leaves to NumPy ----

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dataset: a chain of calls as a value, and what can be asked of it."""
+
 import os
 from _thread import allocate_lock
 
@@ -25,7 +26,8 @@ os.register_at_fork(after_in_child=_renew_lock)
 class Field:
     """What one field is: its name, kind ('fixed', 'shaped', 'bytes', 'ragged'), dtype and shape.
 
-    A dimension that differs between elements or batches is None. A field of bytes has the dtype 'bytes'.
+    A dimension that differs between elements or batches is None. A field of bytes has the dtype
+    'bytes'.
     """
 
     __slots__ = ("name", "kind", "dtype", "shape")
@@ -68,22 +70,25 @@ class Plan:
     @property
     def json(self):
         import json
+
         return json.loads(self._chain.plan(self._options, True))
 
     def _repr_html_(self):
         import html
+
         return f"<pre>{html.escape(self._tree)}</pre>"
 
 
 class Dataset(_ops.Ops):
-    """A chain of calls: what data, in which order, and what is done to it. Nothing is read before it is iterated.
+    """A chain of calls: what data, in which order, and what is done to it. Nothing is read before
+    it is iterated.
 
         ds = stoker.files('train/*/*.jpg').decode().resize(224, 224).batch(32)
         for batch in ds: ...          # an epoch; the next `for` is the next one
         len(ds), ds.spec, ds[0], ds[:10], ds.head(3), str(ds), ds.plan()
 
-    Every op is a method that gives a new Dataset and leaves this one as it is. What can be found wrong without
-    reading data is raised at once, on the line that says it.
+    Every op is a method that gives a new Dataset and leaves this one as it is. What can be found
+    wrong without reading data is raised at once, on the line that says it.
     """
 
     __slots__ = ("_chain", "_settings", "_next_epoch", "__weakref__")
@@ -104,7 +109,7 @@ class Dataset(_ops.Ops):
         text = writer.call(name, _ops.ROWS[name], values)
         more = writer.more
         everything = {**(self._chain.objects or {}), **more} if more else None
-        chain = self._chain.then(_text.encode(text), more or None, everything)
+        chain = self._chain.then(_text.encode(text), more or None, everything, name in _ops.SLOW)
         return Dataset.__new__(type(self))._set(chain, self._settings)
 
     def _with_options(self, given):
@@ -122,18 +127,26 @@ class Dataset(_ops.Ops):
 
     def __repr__(self):
         from . import _show
+
         return _show.dataset_repr(self)
 
     def _repr_html_(self):
         from . import _show
+
         return _show.dataset_html(self)
 
     def _identity(self):
         objects = self._chain.objects or {}
-        return self.canonical, [(name, id(thing)) for name, thing in sorted(objects.items())], self._settings
+        return (
+            self.canonical,
+            [(name, id(thing)) for name, thing in sorted(objects.items())],
+            self._settings,
+        )
 
     def __eq__(self, other):
-        return self._identity() == other._identity() if isinstance(other, Dataset) else NotImplemented
+        return (
+            self._identity() == other._identity() if isinstance(other, Dataset) else NotImplemented
+        )
 
     def __hash__(self):
         return hash(self.canonical)
@@ -145,13 +158,16 @@ class Dataset(_ops.Ops):
         if name.startswith("_"):
             raise AttributeError(name, name=name, obj=self)
         from . import _names
+
         raise AttributeError(_names.missing_method(name, dir(type(self))), name=name, obj=self)
 
     # ---- questions ----
 
     @property
     def cardinality(self):
-        """Elements (batches, behind batch) in an epoch; stoker.INFINITE or stoker.UNKNOWN where that is no number."""
+        """Elements (batches, behind batch) in an epoch; stoker.INFINITE or stoker.UNKNOWN where
+        that is no number.
+        """
         return self._chain.count
 
     def __len__(self):
@@ -160,7 +176,10 @@ class Dataset(_ops.Ops):
             return count
         if count == INFINITE:
             raise TypeError("this dataset is endless (repeat without a count), so it has no length")
-        raise TypeError("nobody knows the length of this dataset before it is read: it has a filter or a stream in it")
+        raise TypeError(
+            "nobody knows the length of this dataset before it is read: "
+            "it has a filter or a stream in it"
+        )
 
     def __bool__(self):
         return True
@@ -171,7 +190,9 @@ class Dataset(_ops.Ops):
         return {row[0]: Field(*row) for row in self._chain.fields()}
 
     def class_names(self, field="label"):
-        """Names of the values of an integer field, such as the directories of image_folder; [] if there are none."""
+        """Names of the values of an integer field, such as the directories of image_folder; []
+        if there are none.
+        """
         if field not in self.spec:
             raise KeyError(f"there is no field {field!r}; there are {list(self.spec)}")
         names = []
@@ -182,7 +203,9 @@ class Dataset(_ops.Ops):
     # ---- elements ----
 
     def __getitem__(self, key):
-        """ds[i]: one element (or batch) of epoch 0, without reading others; ds[a:b]: a Dataset of that part."""
+        """ds[i]: one element (or batch) of epoch 0, without reading others; ds[a:b]: a Dataset
+        of that part.
+        """
         if isinstance(key, slice):
             return self._slice(key)
         if not hasattr(key, "__index__"):
@@ -197,7 +220,9 @@ class Dataset(_ops.Ops):
     def _slice(self, key):
         start, stop, step = key.start, key.stop, 1 if key.step is None else key.step
         if step < 1:
-            raise ValueError("a dataset cannot be read backwards: the step of a slice is at least 1")
+            raise ValueError(
+                "a dataset cannot be read backwards: the step of a slice is at least 1"
+            )
         if (start or 0) < 0 or (stop or 0) < 0:
             start, stop, _ = slice(start, stop).indices(len(self))
         start = start or 0
@@ -208,7 +233,9 @@ class Dataset(_ops.Ops):
     def head(self, n=5):
         """The first n elements (or batches) of epoch 0, a list."""
         part = self.take(max(0, n))
-        with part._chain.iterate({**self._settings, "epoch": self._settings.get("epoch", "0")}) as batches:
+        with part._chain.iterate(
+            {**self._settings, "epoch": self._settings.get("epoch", "0")}
+        ) as batches:
             return list(batches)
 
     # ---- runs ----
@@ -220,7 +247,9 @@ class Dataset(_ops.Ops):
         given = texts(given)
         settings = {**self._settings, **given}
         if "epoch" not in given:
-            settings["epoch"] = str(int(settings.get("epoch", 0)) + self._claim_epochs(settings.get("epochs", "1")))
+            settings["epoch"] = str(
+                int(settings.get("epoch", 0)) + self._claim_epochs(settings.get("epochs", "1"))
+            )
         return self._chain.iterate(settings)
 
     def _claim_epochs(self, n):
@@ -233,8 +262,11 @@ class Dataset(_ops.Ops):
         return Plan(self._chain, {**self._settings, **texts(given)})
 
     def progress(self, **options):
-        """Iterates like `for batch in ds`, and shows how far it is on standard error; see stoker.progress."""
+        """Iterates like `for batch in ds`, and shows how far it is on standard error; see
+        stoker.progress.
+        """
         from . import _progress
+
         return _progress.progress(self, options)
 
 
@@ -248,7 +280,9 @@ def _option(name, value):
         value = _bytes(value)
     if value is None:
         return "none"
-    if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(value, "__index__")):
+    if isinstance(value, bool) or not (
+        isinstance(value, (int, float, str)) or hasattr(value, "__index__")
+    ):
         raise TypeError(f"{name} cannot be {value!r}")
     if isinstance(value, str):
         return value or "''"
@@ -269,7 +303,8 @@ def root(name, values):
     """The dataset that a root function begins."""
     writer = _text.Writer()
     text = writer.call(name, _ops.ROWS[name], values)
-    return Dataset.__new__(Dataset)._set(Chain(_text.encode(text), writer.more or None), {})
+    chain = Chain(_text.encode(text), writer.more or None, name in _ops.SLOW)
+    return Dataset.__new__(Dataset)._set(chain, {})
 
 
 def parse(text, **objects):
@@ -286,6 +321,7 @@ def parse(text, **objects):
     if not objects:
         return Dataset.__new__(Dataset)._set(Chain(_text.encode(text)), {})
     from . import _arrays
+
     before, bound = _arrays.assignments(objects)
     return Dataset.__new__(Dataset)._set(Chain(_text.encode(before + text), bound or None), {})
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions. Each is also one of Python's own, so that code which knows nothing of stoker handles it."""
+"""The exceptions. Each is also one of Python's own, so that code which knows nothing of stoker
+handles it.
+"""
 
 _WINDOW = 96
 _LEAD = 32
 
 
 class Error(Exception):
-    """Something went wrong. `code` names what ('data', 'io', …); `at` and `len` are the place in `chain`, the text
-    that was built, in characters (len is 0 where there is none)."""
+    """Something went wrong. `code` names what ('data', 'io', …); `at` and `len` are the place in
+    `chain`, the text that was built, in characters (len is 0 where there is none).
+    """
 
     code = "state"
     at = 0
@@ -51,8 +54,15 @@ class CancelledError(StateError):
 
 
 _CLASSES = {
-    "SYNTAX": ChainError, "NAME": ChainError, "VALUE": ChainError, "TYPE": TypeMismatchError, "IO": StorageError,
-    "DATA": DataError, "MEMORY": OutOfMemoryError, "BUDGET": BudgetError, "CANCELLED": CancelledError,
+    "SYNTAX": ChainError,
+    "NAME": ChainError,
+    "VALUE": ChainError,
+    "TYPE": TypeMismatchError,
+    "IO": StorageError,
+    "DATA": DataError,
+    "MEMORY": OutOfMemoryError,
+    "BUDGET": BudgetError,
+    "CANCELLED": CancelledError,
 }
 
 
@@ -67,7 +77,7 @@ def make(code, message, at, length, chain):
     where = ""
     if length:
         start = len(chain[:at].decode("utf-8", "replace"))
-        length = max(1, len(chain[at:at + length].decode("utf-8", "replace")))
+        length = max(1, len(chain[at : at + length].decode("utf-8", "replace")))
         at, chain = start, chain.decode("utf-8", "replace")
         where = "\n" + caret(chain, at, length)
     else:
@@ -81,7 +91,7 @@ def caret(text, at, length):
     """The line of the place, and a mark under it; a long line is cut around the place."""
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    line = text[begin:len(text) if end < 0 else end]
+    line = text[begin : len(text) if end < 0 else end]
     column = at - begin
     before = after = ""
     if len(line) > _WINDOW:

@@ -7,8 +7,10 @@ ROOTS = frozenset(__all__)
 METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'decode', 'filter', 'flip',
         'map', 'normalize', 'prefetch', 'read', 'rename', 'repeat', 'resize', 'scale', 'select',
         'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
+# Ops that may look at storage, or through all values, while a chain is built.
+SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
-# Of every parameter: name, type, default (...: none), and whether it takes any number of arguments.
+# Of every parameter: name, type, default (...: none), whether it takes several values.
 ROWS = {
     'batch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A line on standard error that says how far a run is, and how fast."""
+
 import sys
 import time
 
@@ -50,11 +51,15 @@ class Line:
     def text(self):
         seconds = max(time.perf_counter() - self.start, 1e-9)
         whole = f" of {self.total:,}" if self.total is not None else ""
-        rate = self.rows / seconds
-        return f"{self.batches:,}{whole} batches, {self.rows:,} elements, {rate:,.0f}/s, {seconds:.1f} s"
+        pace = f"{self.rows / seconds:,.0f}/s, {seconds:.1f} s"
+        return f"{self.batches:,}{whole} batches, {self.rows:,} elements, {pace}"
 
     def end(self):
-        self.write(("\r" if self.is_terminal else "") + self.text() + ("\033[K\n" if self.is_terminal else "\n"))
+        self.write(
+            ("\r" if self.is_terminal else "")
+            + self.text()
+            + ("\033[K\n" if self.is_terminal else "\n")
+        )
 
     def write(self, text):
         if sys.stderr:

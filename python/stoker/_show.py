@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets and batches for people: text, and HTML with thumbnails for notebooks. Showing never fails."""
+"""Datasets and batches for people: text, and HTML with thumbnails for notebooks. Showing never
+fails.
+"""
+
 import html
 
 from . import _dataset
@@ -42,12 +45,20 @@ def field_text(field):
 
 
 def batch_repr(batch):
-    return "Batch(" + ", ".join(f"{name}: {field_text(field)}" for name, field in batch.items()) + ")"
+    return (
+        "Batch(" + ", ".join(f"{name}: {field_text(field)}" for name, field in batch.items()) + ")"
+    )
 
 
 def count_text(ds):
     count = ds.cardinality
-    return "∞" if count == _dataset.INFINITE else "unknown" if count == _dataset.UNKNOWN else f"{count:,}"
+    return (
+        "∞"
+        if count == _dataset.INFINITE
+        else "unknown"
+        if count == _dataset.UNKNOWN
+        else f"{count:,}"
+    )
 
 
 def dataset_repr(ds):
@@ -59,15 +70,19 @@ def dataset_repr(ds):
 
 
 def shorten(text, most=2000):
-    return text if len(text) <= most else text[:most // 2] + " … " + text[-most // 2:]
+    return text if len(text) <= most else text[: most // 2] + " … " + text[-most // 2 :]
 
 
 # ---- HTML ----
 
 
 def table(rows):
-    cells = "".join("<tr>" + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row)
-                    + "</tr>" for row in rows)
+    cells = "".join(
+        "<tr>"
+        + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row)
+        + "</tr>"
+        for row in rows
+    )
     return f"<table>{cells}</table>"
 
 
@@ -101,16 +116,25 @@ def first_batch(ds):
 
 
 def has_images(spec):
-    return any(len(field.shape) in (3, 4) and field.shape[-1] in (1, 3, 4, None) for field in spec.values())
+    return any(
+        len(field.shape) in (3, 4) and field.shape[-1] in (1, 3, 4, None) for field in spec.values()
+    )
 
 
 def thumbnails(batch, ds=None):
     for name, field in batch.items():
-        if isinstance(field, Array) and field.ndim in (3, 4) and field.shape[-1] in (1, 3, 4) \
-                and field.dtype in ("uint8", "float32", "float64") and field.size:
+        if (
+            isinstance(field, Array)
+            and field.ndim in (3, 4)
+            and field.shape[-1] in (1, 3, 4)
+            and field.dtype in ("uint8", "float32", "float64")
+            and field.size
+        ):
             captions = caption_texts(batch, ds)
-            images = [image_html(png, captions[i] if i < len(captions) else "")
-                      for i, png in enumerate(pngs(field))]
+            images = [
+                image_html(png, captions[i] if i < len(captions) else "")
+                for i, png in enumerate(pngs(field))
+            ]
             return f'<div title="{html.escape(name)}">{"".join(images)}</div>'
     return ""
 
@@ -127,9 +151,11 @@ def caption_texts(batch, ds):
 
 def image_html(png, caption):
     import base64
-    data = base64.b64encode(png).decode()
-    return (f'<figure style="display:inline-block;margin:2px;text-align:center"><img src="data:image/png;base64,{data}">'
-            f'<figcaption>{html.escape(caption)}</figcaption></figure>')
+
+    source = "data:image/png;base64," + base64.b64encode(png).decode()
+    style = "display:inline-block;margin:2px;text-align:center"
+    text = f"<figcaption>{html.escape(caption)}</figcaption>"
+    return f'<figure style="{style}"><img src="{source}">{text}</figure>'
 
 
 # ---- pictures ----
@@ -138,18 +164,28 @@ def image_html(png, caption):
 def pngs(field):
     """Up to eight images of a field, small."""
     shape = field.shape if field.ndim == 4 else (1, *field.shape)
-    flat = memoryview(field).cast("B").cast({"uint8": "B", "float32": "f", "float64": "d"}[field.dtype])
+    flat = (
+        memoryview(field)
+        .cast("B")
+        .cast({"uint8": "B", "float32": "f", "float64": "d"}[field.dtype])
+    )
     size = shape[1] * shape[2] * shape[3]
     for i in range(min(shape[0], _N_IMAGES)):
-        yield small_png(flat[i * size:(i + 1) * size], shape[1:])
+        yield small_png(flat[i * size : (i + 1) * size], shape[1:])
 
 
 def small_png(values, shape):
     """Every n-th pixel of an image as a PNG."""
     height, width, channels = shape
     step = max(1, -(-max(height, width) // _SIDE))
-    rows = [[values[(y * width + x) * channels + c] for x in range(0, width, step) for c in range(channels)]
-            for y in range(0, height, step)]
+    rows = [
+        [
+            values[(y * width + x) * channels + c]
+            for x in range(0, width, step)
+            for c in range(channels)
+        ]
+        for y in range(0, height, step)
+    ]
     return png(to_bytes(rows), len(rows[0]) // channels, channels)
 
 
@@ -164,7 +200,10 @@ def to_bytes(rows):
     elif low >= 0 and high <= 255:
         low, high = 0, 255
     scale = 255 / (high - low) if high > low else 0
-    return [bytes(min(255, max(0, int((v - low) * scale + 0.5))) if v - v == 0 else 0 for v in row) for row in rows]
+    return [
+        bytes(min(255, max(0, int((v - low) * scale + 0.5))) if v - v == 0 else 0 for v in row)
+        for row in rows
+    ]
 
 
 def png(rows, width, channels):
@@ -172,8 +211,12 @@ def png(rows, width, channels):
     import zlib
 
     def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = struct.pack(">IIBBBBB", width, len(rows), 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
     body = zlib.compress(b"".join(b"\0" + row for row in rows))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    )

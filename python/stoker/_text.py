@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python values as the text of a chain."""
+
 from os import PathLike, fspath
 
 REQUIRED = ...
 
 # Rows whose texts are quoted; in others a text is a word such as auto or bilinear.
 _QUOTED = ("text", "texts", "pairs", "value")
+FUNCTION_HINT = (
+    "; an expression is a text such as 'x / 255', and Python functions go into "
+    "stoker.from_generator"
+)
 _PLAIN = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 
@@ -17,11 +22,15 @@ class Writer:
         self.more = {}
 
     def call(self, name, rows, values):
-        """name(…) with what differs from the defaults: by position as long as that is possible, then by name."""
+        """name(…) with what differs from the defaults: by position as long as that is possible,
+        then by name.
+        """
         parts, by_name = [], False
         for (param, kind, default, is_variadic), value in zip(rows, values):
             if is_variadic:
-                items = value[0] if len(value) == 1 and isinstance(value[0], (list, tuple)) else value
+                items = (
+                    value[0] if len(value) == 1 and isinstance(value[0], (list, tuple)) else value
+                )
                 parts += [self.value(item, kind, param, name) for item in items]
             elif default is not REQUIRED and is_same(value, default):
                 by_name = True
@@ -44,8 +53,14 @@ class Writer:
             is_word = kind not in _QUOTED and isinstance(value, str) and is_name(value)
             return value if is_word else quote(value)
         if isinstance(value, dict):
-            return "{" + ", ".join(f"{key(name)}: {self.value(item, kind, name, call)}"
-                                   for name, item in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    f"{key(name)}: {self.value(item, kind, name, call)}"
+                    for name, item in value.items()
+                )
+                + "}"
+            )
         if isinstance(value, (list, tuple)):
             return "[" + ", ".join(self.value(item, kind, param, call) for item in value) + "]"
         if hasattr(value, "_chain"):
@@ -53,19 +68,21 @@ class Writer:
         return self.foreign(value, kind, param, call)
 
     def foreign(self, value, kind, param, call):
-        """Values of other packages: numbers of NumPy, dtypes, arrays. Where elements are wanted an array is bound."""
+        """Values of other packages: numbers of NumPy, dtypes, arrays. Where elements are wanted
+        an array is bound.
+        """
         if kind == "choice":
             return dtype_name(value)
         if kind == "value" and getattr(value, "shape", None) != ():
             from . import _arrays
+
             return "@" + self.bind(_arrays.object_name(param), _arrays.memory(value, param))
         if hasattr(value, "tolist"):
             return self.value(value.tolist(), kind, param, call)
         for convert in ("__index__", "__float__"):
             if hasattr(value, convert):
                 return number(getattr(value, convert)())
-        hint = "; an expression is a text such as 'x / 255', and Python functions go into stoker.from_generator" \
-            if callable(value) else ""
+        hint = FUNCTION_HINT if callable(value) else ""
         raise TypeError(f"{call}: {param} cannot be {type(value).__name__}{hint}")
 
     def chain(self, dataset):
@@ -105,17 +122,33 @@ def key(name):
 
 
 def quote(text):
-    """A string of the language. What is no UTF-8, such as odd file names, is written byte by byte."""
+    """A string of the language. What is no UTF-8, such as odd file names, is written byte by
+    byte.
+    """
     raw = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
     try:
-        return "'" + "".join(_PLAIN.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}")
-                             for c in raw.decode("utf-8")) + "'"
+        return (
+            "'"
+            + "".join(
+                _PLAIN.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}")
+                for c in raw.decode("utf-8")
+            )
+            + "'"
+        )
     except UnicodeDecodeError:
-        return "'" + "".join(chr(b) if 32 <= b < 127 and chr(b) not in "\\'" else f"\\x{b:02x}" for b in raw) + "'"
+        return (
+            "'"
+            + "".join(
+                chr(b) if 32 <= b < 127 and chr(b) not in "\\'" else f"\\x{b:02x}" for b in raw
+            )
+            + "'"
+        )
 
 
 def dtype_name(value):
-    """'float32' of numpy.float32, numpy.dtype('float32'), torch.float32, tensorflow.float32 and such."""
+    """'float32' of numpy.float32, numpy.dtype('float32'), torch.float32, tensorflow.float32 and
+    such.
+    """
     name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
     return str(name).rpartition(".")[2].rstrip("_")
 
@@ -134,7 +167,7 @@ def rename(text, names):
         elif text[at] == "@":
             while end < len(text) and (text[end].isalnum() or text[end] == "_"):
                 end += 1
-            name = text[at + 1:end]
+            name = text[at + 1 : end]
             out.append("@" + names.get(name, name))
             at = end
             continue

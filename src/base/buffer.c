@@ -133,6 +133,21 @@ static struct stk_buffer *buffer_alloc(size_t capacity)
     return b;
 }
 
+/* The smallest buffer that fits and is less than twice too large: files of all sizes would otherwise
+ * fill every class. Called with the lock held. */
+static struct stk_buffer *take_kept(struct stk__pool *pool, int class)
+{
+    int last = class + 3 < N_CLASSES - 1 ? class + 3 : N_CLASSES - 1;
+    for (int c = class; c <= last; c++) {
+        struct stk_buffer *b = pool->kept[c];
+        if (b) {
+            pool->kept[c] = b->next;
+            return b;
+        }
+    }
+    return NULL;
+}
+
 struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
 {
     size_t size;
@@ -140,9 +155,8 @@ struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
         return NULL;
     int c = class_of(bytes, &size);
     pthread_mutex_lock(&pool->lock);
-    struct stk_buffer *b = pool->kept[c];
+    struct stk_buffer *b = take_kept(pool, c);
     if (b) {
-        pool->kept[c] = b->next;
         pool->kept_bytes -= b->capacity;
     } else {
         pool->bytes += size;

@@ -14,7 +14,7 @@
 
 enum { ALIGN = 64 };
 
-static const size_t mapped_from = (size_t)1 << 20, huge_page = (size_t)2 << 20;
+static const size_t mapped_from = (size_t)64 << 10, huge_page = (size_t)2 << 20;
 
 static void *map(size_t bytes)
 {

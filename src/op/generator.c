@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_BURST = 1 << 16 };
+
 struct generator {
     const struct stk_value *stream;
 };
@@ -66,6 +68,7 @@ struct run {
     void *pass;
     bool is_open;
     uint64_t n_made; /* elements of this pass, for messages */
+    int burst;       /* rows to make at once */
     int code;        /* how the pass ended, STK_OK while it goes on */
     struct stk_error error;
     struct stk_cell cell[STK_MAX_FIELDS];
@@ -109,6 +112,7 @@ static int rewind_stream(void *run, struct stk_error *err)
     (void)err;
     close_pass(r);
     r->n_made = 0;
+    r->burst = 1;
     r->error = (struct stk_error){ 0 };
     r->code = r->stream->open(r->stream->context, &r->pass, &r->error);
     r->is_open = r->code == STK_OK;
@@ -181,18 +185,22 @@ static int add_row(struct run *r, struct stk_chunk *out)
 }
 
 /* Hands rows on after a millisecond: whoever makes them slowly is not waited for until a chunk
- * is full. */
+ * is full. It begins with one row and doubles while they come quickly, so that a row is not kept
+ * back by one behind it that somebody has to wait for. */
 static int next(void *run, struct stk_chunk *out, struct stk_error *err)
 {
     const uint64_t patience_ns = 1000000;
     struct run *r = run;
-    int before = out->n;
+    int before = out->n, room = out->cap - out->n;
+    int end = before + (r->burst < room ? r->burst : room);
     uint64_t start = stk__clock_ns();
-    while (!r->code && out->n < out->cap && stk__clock_ns() - start < patience_ns) {
+    while (!r->code && out->n < end && stk__clock_ns() - start < patience_ns) {
         r->code = r->stream->next(r->pass, r->cell, &r->error);
         if (!r->code)
             r->code = add_row(r, out);
     }
+    bool is_quick = stk__clock_ns() - start < patience_ns;
+    r->burst = !is_quick ? 1 : r->burst < MAX_BURST ? 2 * r->burst : r->burst;
     if (out->n > before || !r->code)
         return STK_OK;
     if (r->code != STK_END && err)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the Python package. It is the installed one: `make python` installs it into build/venv."""
+"""Tests of the Python package. It is the installed one: `make python` installs it into
+build/venv.
+"""
 
 import subprocess
 import sys
@@ -10,7 +12,9 @@ import pytest
 try:
     import stoker
 except ImportError as error:  # a missing package is a failure, not a reason to skip
-    pytest.exit(f"the package stoker is not installed for {sys.executable} ({error}): run make python", 2)
+    pytest.exit(
+        f"the package stoker is not installed for {sys.executable} ({error}): run make python", 2
+    )
 
 HANG_SECONDS = 60
 
@@ -22,8 +26,15 @@ def run_python(tmp_path):
     def run(text, *words, timeout=HANG_SECONDS, **options):
         script = tmp_path / "script.py"
         script.write_text(textwrap.dedent(text), encoding="utf-8")
-        return subprocess.run([sys.executable, script, *map(str, words)], timeout=timeout, cwd=tmp_path,
-                              capture_output=True, encoding="utf-8", check=False, **options)
+        return subprocess.run(
+            [sys.executable, script, *map(str, words)],
+            timeout=timeout,
+            cwd=tmp_path,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            **options,
+        )
 
     return run
 
@@ -32,6 +43,7 @@ def run_python(tmp_path):
 def pictures(tmp_path_factory):
     """A folder of two classes with six small images."""
     from PIL import Image
+
     top = tmp_path_factory.mktemp("pictures")
     for number in range(6):
         path = top / ("cat", "dog")[number % 2] / f"{number}.png"

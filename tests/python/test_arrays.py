@@ -38,7 +38,9 @@ def memory_of(ds, name="x"):
 def test_nothing_is_copied():
     values = np.arange(12, dtype=np.float32).reshape(4, 3)
     ds = stoker.from_arrays({"x": values})
-    assert memory_of(ds).address == values.__array_interface__["data"][0] and not memory_of(ds).is_copy
+    assert (
+        memory_of(ds).address == values.__array_interface__["data"][0] and not memory_of(ds).is_copy
+    )
     assert first(ds, 4).x.tolist() == values.tolist()
     values[2] = 7
     assert ds[2].x.tolist() == [7, 7, 7]
@@ -68,23 +70,37 @@ def test_read_only_arrays():
     assert first(stoker.from_arrays(x=values), 3).x.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("make", [
-    lambda: np.arange(24).reshape(4, 6)[:, ::2], lambda: np.arange(24).reshape(4, 6).T,
-    lambda: np.arange(10)[::-1], lambda: np.asfortranarray(np.arange(12.0).reshape(3, 4)),
-    lambda: np.broadcast_to(np.arange(3, dtype=np.uint8), (4, 3)),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.arange(24).reshape(4, 6)[:, ::2],
+        lambda: np.arange(24).reshape(4, 6).T,
+        lambda: np.arange(10)[::-1],
+        lambda: np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        lambda: np.broadcast_to(np.arange(3, dtype=np.uint8), (4, 3)),
+    ],
+)
 def test_other_layouts_are_copied_once(make):
     values = make()
     ds = stoker.from_arrays(x=values)
     assert memory_of(ds).is_copy and first(ds, len(values)).x.tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("values, dtype", [
-    (array.array("d", [1, 2]), "float64"), (array.array("h", [1, 2]), "int16"), (b"\1\2", "uint8"),
-    (bytearray(b"\1\2"), "uint8"), (memoryview(b"\1\2"), "uint8"), (memoryview(b"\1\0\2\0").cast("H"), "uint16"),
-    (np.array([1, 2], dtype="<i4"), "int32"), (np.array([True, False]), "bool"),
-    (np.array([1, 2], dtype=np.longlong), "int64"), (np.array([1, 2], dtype=np.ulonglong), "uint64"),
-])
+@pytest.mark.parametrize(
+    "values, dtype",
+    [
+        (array.array("d", [1, 2]), "float64"),
+        (array.array("h", [1, 2]), "int16"),
+        (b"\1\2", "uint8"),
+        (bytearray(b"\1\2"), "uint8"),
+        (memoryview(b"\1\2"), "uint8"),
+        (memoryview(b"\1\0\2\0").cast("H"), "uint16"),
+        (np.array([1, 2], dtype="<i4"), "int32"),
+        (np.array([True, False]), "bool"),
+        (np.array([1, 2], dtype=np.longlong), "int64"),
+        (np.array([1, 2], dtype=np.ulonglong), "uint64"),
+    ],
+)
 def test_buffers(values, dtype):
     field = first(stoker.from_arrays(x=values), 2).x
     assert field.dtype == dtype and field.tolist() == list(values)
@@ -95,22 +111,51 @@ def test_mapped_file(tmp_path):
     np.arange(5, dtype=np.int64).tofile(path)
     with open(path, "rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    ds = stoker.from_arrays(x=memoryview(mapped).cast("q"), y=np.memmap(path, dtype=np.int64, mode="r"))
+    ds = stoker.from_arrays(
+        x=memoryview(mapped).cast("q"), y=np.memmap(path, dtype=np.int64, mode="r")
+    )
     assert first(ds, 5).x.tolist() == first(ds, 5).y.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_lists():
-    ds = stoker.from_arrays(i=[1, 2], f=[1, 2.5], b=[True, False], s=["é", "b"], y=[b"\0", b""], n=[[1, 2], [3, 4]],
-                            r=[[1], [2, 3]], e=[[], [1.5]], t=((1, 2), (3, 4)), z=[np.int64(3), np.int64(4)],
-                            a=[np.zeros(3), np.ones(3)])
+    ds = stoker.from_arrays(
+        i=[1, 2],
+        f=[1, 2.5],
+        b=[True, False],
+        s=["é", "b"],
+        y=[b"\0", b""],
+        n=[[1, 2], [3, 4]],
+        r=[[1], [2, 3]],
+        e=[[], [1.5]],
+        t=((1, 2), (3, 4)),
+        z=[np.int64(3), np.int64(4)],
+        a=[np.zeros(3), np.ones(3)],
+    )
     batch = first(ds, 2)
     kinds = {name: (field.kind, field.dtype) for name, field in ds.spec.items()}
-    assert kinds == {"i": ("fixed", "int64"), "f": ("fixed", "float32"), "b": ("fixed", "bool"),
-                     "s": ("bytes", "bytes"), "y": ("bytes", "bytes"), "n": ("fixed", "int64"),
-                     "r": ("ragged", "int64"), "e": ("ragged", "float32"), "t": ("fixed", "int64"),
-                     "z": ("fixed", "int64"), "a": ("fixed", "float64")}
-    assert batch.s.decode() == ["é", "b"] and batch.y == [b"\0", b""] and batch.n.tolist() == [[1, 2], [3, 4]]
-    assert batch.r == [[1], [2, 3]] and batch.e == [[], [1.5]] and batch.a.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert kinds == {
+        "i": ("fixed", "int64"),
+        "f": ("fixed", "float32"),
+        "b": ("fixed", "bool"),
+        "s": ("bytes", "bytes"),
+        "y": ("bytes", "bytes"),
+        "n": ("fixed", "int64"),
+        "r": ("ragged", "int64"),
+        "e": ("ragged", "float32"),
+        "t": ("fixed", "int64"),
+        "z": ("fixed", "int64"),
+        "a": ("fixed", "float64"),
+    }
+    assert (
+        batch.s.decode() == ["é", "b"]
+        and batch.y == [b"\0", b""]
+        and batch.n.tolist() == [[1, 2], [3, 4]]
+    )
+    assert (
+        batch.r == [[1], [2, 3]]
+        and batch.e == [[], [1.5]]
+        and batch.a.tolist() == [[0, 0, 0], [1, 1, 1]]
+    )
 
 
 def test_many_strings():
@@ -122,13 +167,22 @@ def test_many_strings():
 
 
 def test_arrays_of_strings():
-    for values in (np.array(["a", "bc"]), np.array([b"a", b"bc"]), np.array(["a", b"bc"], dtype=object)):
+    for values in (
+        np.array(["a", "bc"]),
+        np.array([b"a", b"bc"]),
+        np.array(["a", b"bc"], dtype=object),
+    ):
         assert first(stoker.from_arrays(x=values), 2).x == [b"a", b"bc"]
 
 
 def test_fields_with_other_names():
     ds = stoker.from_arrays({"my field": [1], "größe": [2], "2": [3], "x": [4]})
-    assert [e.item() for e in ds[0]] == [1, 2, 3, 4] and list(ds.spec) == ["my field", "größe", "2", "x"]
+    assert [e.item() for e in ds[0]] == [1, 2, 3, 4] and list(ds.spec) == [
+        "my field",
+        "größe",
+        "2",
+        "x",
+    ]
 
 
 def test_names_that_meet():
@@ -210,16 +264,30 @@ def test_failed_datasets_keep_nothing():
 # ---- bad input ----
 
 
-@pytest.mark.parametrize("values, kind, words", [
-    ("text", TypeError, "field 'x'"), (None, TypeError, "field 'x'"), (3, TypeError, "field 'x'"),
-    (object(), TypeError, "neither"), ([], ValueError, "empty list"), ([object()], TypeError, "list of object"),
-    ([1, "a"], TypeError, "in one list"), ([1, True], TypeError, "in one list"), ([[1], 2], ValueError, "same level"),
-    ([[[1], [2, 3]]], ValueError, "different lengths"), ([2**70], ValueError, "int64"), ({1: 2}, TypeError, "dict"),
-    (np.array([1 + 2j]), TypeError, "format"), (np.array(["2020-01-01"], "M8[D]"), TypeError, "field 'x'"),
-    (np.array([1, 2], dtype=">i4"), TypeError, "byte order"), (np.array(3), ValueError, "rank"),
-    (np.zeros((3, 0)), ValueError, "empty dimension"), (np.zeros((1,) * 9), ValueError, "dimensions"),
-    (np.zeros(2, dtype=[("a", "i4")]), TypeError, "format"),
-])
+@pytest.mark.parametrize(
+    "values, kind, words",
+    [
+        ("text", TypeError, "field 'x'"),
+        (None, TypeError, "field 'x'"),
+        (3, TypeError, "field 'x'"),
+        (object(), TypeError, "neither"),
+        ([], ValueError, "empty list"),
+        ([object()], TypeError, "list of object"),
+        ([1, "a"], TypeError, "in one list"),
+        ([1, True], TypeError, "in one list"),
+        ([[1], 2], ValueError, "same level"),
+        ([[[1], [2, 3]]], ValueError, "different lengths"),
+        ([2**70], ValueError, "int64"),
+        ({1: 2}, TypeError, "dict"),
+        (np.array([1 + 2j]), TypeError, "format"),
+        (np.array(["2020-01-01"], "M8[D]"), TypeError, "field 'x'"),
+        (np.array([1, 2], dtype=">i4"), TypeError, "byte order"),
+        (np.array(3), ValueError, "rank"),
+        (np.zeros((3, 0)), ValueError, "empty dimension"),
+        (np.zeros((1,) * 9), ValueError, "dimensions"),
+        (np.zeros(2, dtype=[("a", "i4")]), TypeError, "format"),
+    ],
+)
 def test_refused(values, kind, words):
     with pytest.raises(kind, match=words):
         stoker.from_arrays(x=values)

@@ -9,25 +9,51 @@ import numpy as np
 import pytest
 import stoker
 
-DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32",
-          "float64"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "uint64",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+]
 
 
 @pytest.fixture
 def batch():
-    return stoker.values({"x": [1, 2, 3], "t": ["one", "zwölf", ""], "r": [[1.5], [], [2.5, 3.5]],
-                          "p": [[0.5, 1], [2, 3], [4, 5]]}).batch(3).head(1)[0]
+    return (
+        stoker.values(
+            {
+                "x": [1, 2, 3],
+                "t": ["one", "zwölf", ""],
+                "r": [[1.5], [], [2.5, 3.5]],
+                "p": [[0.5, 1], [2, 3], [4, 5]],
+            }
+        )
+        .batch(3)
+        .head(1)[0]
+    )
 
 
 def test_fields(batch):
     assert batch["x"].tolist() == batch.x.tolist() == batch[0].tolist() == [1, 2, 3]
     x, t, r, p = batch
     assert p.tolist() == batch[-1].tolist() and len(batch) == 4
-    assert batch.keys() == ["x", "t", "r", "p"] and [name for name, _ in batch.items()] == batch.keys()
+    assert (
+        batch.keys() == ["x", "t", "r", "p"] and [name for name, _ in batch.items()] == batch.keys()
+    )
     assert len(batch.values()) == 4 and "x" in batch and "z" not in batch and 3 not in batch
     assert set(dict(batch)) == set(dict(**batch)) == set(batch.keys())
     assert "p" in dir(batch) and "numpy" in dir(batch)
-    assert repr(batch) == "Batch(x: int64[3], t: bytes × 3, r: ragged float32 × 3, p: float32[3, 2])"
+    assert (
+        repr(batch) == "Batch(x: int64[3], t: bytes × 3, r: ragged float32 × 3, p: float32[3, 2])"
+    )
 
 
 def test_wrong_fields(batch):
@@ -49,7 +75,11 @@ def test_wrong_fields(batch):
 
 def test_field_named_like_a_method():
     batch = stoker.values({"keys": [1], "numpy": [2], "n_rows": [3]}).batch(1).head(1)[0]
-    assert batch.keys() == ["keys", "numpy", "n_rows"] and batch["keys"].tolist() == [1] and batch.n_rows == 1
+    assert (
+        batch.keys() == ["keys", "numpy", "n_rows"]
+        and batch["keys"].tolist() == [1]
+        and batch.n_rows == 1
+    )
     assert batch["numpy"].tolist() == [2]
 
 
@@ -85,9 +115,18 @@ def test_numpy_shares_memory(dtype):
     field = stoker.from_arrays(x=given).batch(2).head(1)[0].x
     array = np.asarray(field)
     assert array.dtype == given.dtype and (array == given).all() and array.flags.writeable
-    assert array.__array_interface__["data"][0] == field.address == field.numpy().__array_interface__["data"][0]
-    assert (field.shape, field.dtype, field.ndim, field.size, field.nbytes) == \
-        ((2, 3), dtype, 2, 6, given.nbytes)
+    assert (
+        array.__array_interface__["data"][0]
+        == field.address
+        == field.numpy().__array_interface__["data"][0]
+    )
+    assert (field.shape, field.dtype, field.ndim, field.size, field.nbytes) == (
+        (2, 3),
+        dtype,
+        2,
+        6,
+        given.nbytes,
+    )
     assert field.tolist() == given.tolist()
     array[0, 0] = 1
     assert field.tolist()[0][0] == 1
@@ -109,7 +148,9 @@ def test_dlpack_shares_memory(dtype, version):
             return field.__dlpack_device__()
 
     array = np.from_dlpack(Consumer())
-    assert array.__array_interface__["data"][0] == field.address and array.tolist() == field.tolist()
+    assert (
+        array.__array_interface__["data"][0] == field.address and array.tolist() == field.tolist()
+    )
     assert (np.from_dlpack(field) == np.asarray(field)).all()
 
 
@@ -155,18 +196,29 @@ def test_references_of_a_field(batch):
 
 def test_buffer_protocol(batch):
     view = memoryview(batch.p)
-    assert view.format == "f" and view.shape == (3, 2) and view.strides == (8, 4) and not view.readonly
+    assert (
+        view.format == "f" and view.shape == (3, 2) and view.strides == (8, 4) and not view.readonly
+    )
     assert bytes(batch.x) == np.array([1, 2, 3]).tobytes()
-    assert memoryview(stoker.range(3)[1].x).shape == () and memoryview(stoker.range(3)[1].x).tolist() == 1
+    assert (
+        memoryview(stoker.range(3)[1].x).shape == ()
+        and memoryview(stoker.range(3)[1].x).tolist() == 1
+    )
 
 
 def test_empty_arrays():
     element = stoker.values({"r": [[1], []]})[1]
-    assert element.r.shape == (0,) and np.asarray(element.r).shape == (0,) and element.r.tolist() == []
+    assert (
+        element.r.shape == (0,) and np.asarray(element.r).shape == (0,) and element.r.tolist() == []
+    )
 
 
 def test_indexing(batch):
-    assert batch.p[1].tolist() == [2, 3] and batch.p[1, 1] == 3 and batch.p[:, 0].tolist() == [0.5, 2, 4]
+    assert (
+        batch.p[1].tolist() == [2, 3]
+        and batch.p[1, 1] == 3
+        and batch.p[:, 0].tolist() == [0.5, 2, 4]
+    )
     assert batch.p[-1].tolist() == [4, 5] and [row.tolist() for row in batch.p] == batch.p.tolist()
     assert batch.x[batch.x == 2].tolist() == [2] and len(batch.x) == 3
     with pytest.raises(IndexError):
@@ -201,7 +253,12 @@ def test_bytes(batch):
     words = ["one", "zwölf", ""]
     raw = [word.encode() for word in words]
     assert list(batch.t) == raw == batch.t.tolist() and len(batch.t) == 3 and batch.t == raw
-    assert batch.t[1] == raw[1] and batch.t[-1] == b"" and batch.t[:2] == raw[:2] and batch.t[::-1] == raw[::-1]
+    assert (
+        batch.t[1] == raw[1]
+        and batch.t[-1] == b""
+        and batch.t[:2] == raw[:2]
+        and batch.t[::-1] == raw[::-1]
+    )
     assert batch.t.decode() == words and batch.t.decode("latin-1")[1] == "zwÃ¶lf"
     assert bytes(batch.t.data) == b"".join(raw) and batch.t.offsets.tolist() == [0, 3, 9, 9]
     assert batch.t.dtype == "bytes" and batch.t.nbytes == 9 and b"one" in batch.t
@@ -217,7 +274,11 @@ def test_bytes(batch):
 def test_ragged(batch):
     assert batch.r.tolist() == [[1.5], [], [2.5, 3.5]] == batch.r and len(batch.r) == 3
     assert batch.r.values.tolist() == [1.5, 2.5, 3.5] and batch.r.splits.tolist() == [0, 1, 1, 3]
-    assert isinstance(batch.r[2], stoker.Array) and batch.r[2].tolist() == [2.5, 3.5] and batch.r[1].shape == (0,)
+    assert (
+        isinstance(batch.r[2], stoker.Array)
+        and batch.r[2].tolist() == [2.5, 3.5]
+        and batch.r[1].shape == (0,)
+    )
     assert batch.r[2].address == batch.r.values.address + 4
     assert [row.tolist() for row in batch.r.numpy()] == batch.r.tolist()
     with pytest.raises(IndexError):
@@ -226,7 +287,10 @@ def test_ragged(batch):
 
 def test_dicts_of_numpy(batch):
     arrays = batch.numpy()
-    assert list(arrays) == ["x", "t", "r", "p"] and arrays["p"].__array_interface__["data"][0] == batch.p.address
+    assert (
+        list(arrays) == ["x", "t", "r", "p"]
+        and arrays["p"].__array_interface__["data"][0] == batch.p.address
+    )
     element = stoker.values({"t": ["a"], "x": [1]})[0].numpy()
     assert element["t"] == b"a" and element["x"] == 1
 
@@ -235,7 +299,9 @@ def test_half_floats():
     values = np.array([0, 1, -2.5, 65504, 6e-8, 1e-5, np.inf, -np.inf, 0.1], dtype=np.float16)
     field = stoker.from_arrays(x=values).batch(9).head(1)[0].x
     assert field.dtype == "float16" and field.tolist() == values.astype(float).tolist()
-    made = stoker.from_generator(lambda: [float(v) for v in values], "float16").batch(9).head(1)[0].x
+    made = (
+        stoker.from_generator(lambda: [float(v) for v in values], "float16").batch(9).head(1)[0].x
+    )
     assert made.tolist() == field.tolist()
     nan = stoker.from_generator(lambda: [float("nan")], "float16").head(1)[0].x
     assert nan.item() != nan.item()
@@ -243,11 +309,25 @@ def test_half_floats():
 
 def test_numbers_round_to_half_as_numpy_does():
     rng = np.random.default_rng(3)
-    values = np.concatenate([rng.normal(size=500), rng.normal(size=500) * 1e-6, rng.normal(size=200) * 4e4,
-                             [2049, 2051, 65519.99, 65520, 2 ** -25, 2 ** -24 * 1.5, 0.0, -0.0]])
-    made = stoker.from_generator(lambda: [float(v) for v in values], "float16").batch(len(values)).head(1)[0].x
+    values = np.concatenate(
+        [
+            rng.normal(size=500),
+            rng.normal(size=500) * 1e-6,
+            rng.normal(size=200) * 4e4,
+            [2049, 2051, 65519.99, 65520, 2**-25, 2**-24 * 1.5, 0.0, -0.0],
+        ]
+    )
+    made = (
+        stoker.from_generator(lambda: [float(v) for v in values], "float16")
+        .batch(len(values))
+        .head(1)[0]
+        .x
+    )
     with np.errstate(over="ignore"):
-        assert made.numpy().view(np.uint16).tolist() == values.astype(np.float16).view(np.uint16).tolist()
+        assert (
+            made.numpy().view(np.uint16).tolist()
+            == values.astype(np.float16).view(np.uint16).tolist()
+        )
 
 
 def test_brain_floats():
@@ -258,7 +338,12 @@ def test_brain_floats():
     assert bytes(field) == np.array([0.5, 1.5, -3], np.float32).view(np.uint16)[1::2].tobytes()
     with pytest.raises(BufferError, match="bfloat16"):
         memoryview(field)
-    made = stoker.from_generator(lambda: [0.5, 1.00390625, float("nan"), 3e38], "bfloat16").batch(4).head(1)[0].x
+    made = (
+        stoker.from_generator(lambda: [0.5, 1.00390625, float("nan"), 3e38], "bfloat16")
+        .batch(4)
+        .head(1)[0]
+        .x
+    )
     assert made.tolist()[:2] == [0.5, 1.0] and made.tolist()[2] != made.tolist()[2]
 
 

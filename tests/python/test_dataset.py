@@ -19,17 +19,31 @@ def all_x(batches):
 def test_methods_make_text():
     ds = stoker.range(0, 10, 2)
     assert str(ds) == "range(0, 10, 2)"
-    assert str(ds.map("x + 1").shuffle(4, seed=3).batch(2, drop_remainder=True).prefetch()) == \
-        "range(0, 10, 2).map('x + 1').shuffle(4, 3).batch(2, true).prefetch()"
+    assert (
+        str(ds.map("x + 1").shuffle(4, seed=3).batch(2, drop_remainder=True).prefetch())
+        == "range(0, 10, 2).map('x + 1').shuffle(4, 3).batch(2, true).prefetch()"
+    )
     assert str(ds.shuffle(seed=7).repeat(count=2)) == "range(0, 10, 2).shuffle(seed=7).repeat(2)"
-    assert str(stoker.range(5).rename({"x": "y"}).select("y")) == "range(5).rename({x: y}).select('y')"
-    assert str(stoker.values({"a": [1, 2], "b": ["it's", "\n\\"]})) == \
-        "values({a: [1, 2], b: ['it\\'s', '\\n\\\\']})"
+    assert (
+        str(stoker.range(5).rename({"x": "y"}).select("y")) == "range(5).rename({x: y}).select('y')"
+    )
+    assert (
+        str(stoker.values({"a": [1, 2], "b": ["it's", "\n\\"]}))
+        == "values({a: [1, 2], b: ['it\\'s', '\\n\\\\']})"
+    )
 
 
-@pytest.mark.parametrize("given, shown", [
-    (np.int64(3), "3"), (np.uint8(3), "3"), (True, None), (3.5, None), ("3", None), (None, None),
-])
+@pytest.mark.parametrize(
+    "given, shown",
+    [
+        (np.int64(3), "3"),
+        (np.uint8(3), "3"),
+        (True, None),
+        (3.5, None),
+        ("3", None),
+        (None, None),
+    ],
+)
 def test_whole_numbers(given, shown):
     if shown:
         assert str(stoker.range(9).take(given)) == f"range(9).take({shown})"
@@ -62,7 +76,10 @@ def test_path_that_is_no_utf8(tmp_path):
     (pathlib.Path(tmp_path) / name.decode("utf-8", "surrogateescape")).write_bytes(b"text")
     ds = stoker.files(f"{tmp_path}/*.txt")
     assert ds[0].path.endswith(name)
-    assert stoker.files(str(tmp_path) + "/" + name.decode("utf-8", "surrogateescape")).read()[0].bytes == b"text"
+    assert (
+        stoker.files(str(tmp_path) + "/" + name.decode("utf-8", "surrogateescape")).read()[0].bytes
+        == b"text"
+    )
     assert ds[0].origin(0).encode("utf-8", "surrogateescape").endswith(name)
 
 
@@ -113,7 +130,12 @@ def test_length():
 def test_spec(pictures):
     ds = stoker.image_folder(pictures).decode()
     image = ds.spec["image"]
-    assert (image.name, image.kind, image.dtype, image.shape) == ("image", "shaped", "uint8", (None, None, 3))
+    assert (image.name, image.kind, image.dtype, image.shape) == (
+        "image",
+        "shaped",
+        "uint8",
+        (None, None, 3),
+    )
     assert repr(image) == "uint8[?, ?, 3]"
     batched = ds.resize(8, 9).batch(2, drop_remainder=True).spec
     assert list(batched) == ["image", "label"] and batched["image"].shape == (2, 8, 9, 3)
@@ -160,8 +182,18 @@ def test_element_of_a_stream():
 
 def test_slices():
     ds = stoker.range(10)
-    for part in (slice(2, 5), slice(None, 3), slice(7, None), slice(-3, None), slice(None, -8), slice(4, 2),
-                 slice(1, 9, 3), slice(None, None, 4), slice(0, 100), slice(None)):
+    for part in (
+        slice(2, 5),
+        slice(None, 3),
+        slice(7, None),
+        slice(-3, None),
+        slice(None, -8),
+        slice(4, 2),
+        slice(1, 9, 3),
+        slice(None, None, 4),
+        slice(0, 100),
+        slice(None),
+    ):
         assert [int(e.x) for e in ds[part]] == list(range(10))[part], part
     assert isinstance(ds[1:3], stoker.Dataset)
     with pytest.raises(ValueError, match="backwards"):
@@ -188,7 +220,9 @@ def test_each_for_is_an_epoch():
     assert [batch.position.epoch for batch in ds][:1] == [2]
     assert all_x(ds.iterate(epoch=1)) == second
     fresh = stoker.range(50).shuffle().batch(10)
-    assert all_x(fresh) == first and all_x(fresh.iterate(epochs=2)) == second + all_x(ds.iterate(epoch=2))
+    assert all_x(fresh) == first and all_x(fresh.iterate(epochs=2)) == second + all_x(
+        ds.iterate(epoch=2)
+    )
     assert [batch.position.epoch for batch in fresh][:1] == [3]
 
 
@@ -209,14 +243,23 @@ def test_shard_options():
     assert parts == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
 
 
-@pytest.mark.parametrize("options, kind, words", [
-    ({"workers": -1}, ValueError, "workers"), ({"workers": 2.5}, TypeError, "workers"),
-    ({"workers": "many"}, TypeError, "workers"), ({"workers": True}, TypeError, "workers"),
-    ({"seed": [1]}, TypeError, "seed"), ({"on_error": "ignore"}, ValueError, "on_error"),
-    ({"memory": "lots"}, TypeError, "memory"), ({"memory": 10}, RuntimeError, "memory"),
-    ({"epoch": -1}, ValueError, "epoch"), ({"epochs": 0}, ValueError, "epochs"),
-    ({"seed": "1, workers=3"}, ValueError, "seed"), ({"speed": 3}, TypeError, "speed"),
-])
+@pytest.mark.parametrize(
+    "options, kind, words",
+    [
+        ({"workers": -1}, ValueError, "workers"),
+        ({"workers": 2.5}, TypeError, "workers"),
+        ({"workers": "many"}, TypeError, "workers"),
+        ({"workers": True}, TypeError, "workers"),
+        ({"seed": [1]}, TypeError, "seed"),
+        ({"on_error": "ignore"}, ValueError, "on_error"),
+        ({"memory": "lots"}, TypeError, "memory"),
+        ({"memory": 10}, RuntimeError, "memory"),
+        ({"epoch": -1}, ValueError, "epoch"),
+        ({"epochs": 0}, ValueError, "epochs"),
+        ({"seed": "1, workers=3"}, ValueError, "seed"),
+        ({"speed": 3}, TypeError, "speed"),
+    ],
+)
 def test_wrong_options(numbers, options, kind, words):
     with pytest.raises(kind, match=words):
         numbers.iterate(**options)
@@ -246,7 +289,9 @@ def test_pickle(pictures):
 
 
 def test_pickle_arrays():
-    ds = stoker.from_arrays(x=np.arange(6, dtype=np.int16).reshape(3, 2), t=["a", "", "ccc"], r=[[1], [2, 3], []])
+    ds = stoker.from_arrays(
+        x=np.arange(6, dtype=np.int16).reshape(3, 2), t=["a", "", "ccc"], r=[[1], [2, 3], []]
+    )
     back = pickle.loads(pickle.dumps(ds.batch(3)))
     batch = back.head(1)[0]
     assert batch.x.tolist() == [[0, 1], [2, 3], [4, 5]] and batch.x.dtype == "int16"

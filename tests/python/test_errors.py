@@ -18,33 +18,57 @@ def bad_pictures(pictures, tmp_path):
     return tmp_path / "all"
 
 
-@pytest.mark.parametrize("make, kind, natural, code", [
-    (lambda: stoker.parse("range(10"), stoker.ChainError, ValueError, "syntax"),
-    (lambda: stoker.parse("rang(10)"), stoker.ChainError, ValueError, "name"),
-    (lambda: stoker.range(10).map("y + 1"), stoker.ChainError, ValueError, "name"),
-    (lambda: stoker.range(10).batch(0), stoker.ChainError, ValueError, "value"),
-    (lambda: stoker.range(10).batch("four"), stoker.TypeMismatchError, TypeError, "type"),
-    (lambda: stoker.range(10).decode(), stoker.TypeMismatchError, TypeError, "type"),
-    (lambda: stoker.files("/nothing/here/*.jpg"), stoker.StorageError, OSError, "io"),
-    (lambda: stoker.lines("/nothing/here.txt"), stoker.StorageError, OSError, "io"),
-    (lambda: next(stoker.files("/nothing.jpg").read().iterate()), stoker.StorageError, OSError, "io"),
-    (lambda: list(stoker.values({"x": [1, 0]}).map("10 // x").batch(2)), stoker.DataError, ValueError, "data"),
-    (lambda: stoker.range(10).batch(4).iterate(memory=1000), stoker.BudgetError, RuntimeError, "budget"),
-])
+@pytest.mark.parametrize(
+    "make, kind, natural, code",
+    [
+        (lambda: stoker.parse("range(10"), stoker.ChainError, ValueError, "syntax"),
+        (lambda: stoker.parse("rang(10)"), stoker.ChainError, ValueError, "name"),
+        (lambda: stoker.range(10).map("y + 1"), stoker.ChainError, ValueError, "name"),
+        (lambda: stoker.range(10).batch(0), stoker.ChainError, ValueError, "value"),
+        (lambda: stoker.range(10).batch("four"), stoker.TypeMismatchError, TypeError, "type"),
+        (lambda: stoker.range(10).decode(), stoker.TypeMismatchError, TypeError, "type"),
+        (lambda: stoker.files("/nothing/here/*.jpg"), stoker.StorageError, OSError, "io"),
+        (lambda: stoker.lines("/nothing/here.txt"), stoker.StorageError, OSError, "io"),
+        (
+            lambda: next(stoker.files("/nothing.jpg").read().iterate()),
+            stoker.StorageError,
+            OSError,
+            "io",
+        ),
+        (
+            lambda: list(stoker.values({"x": [1, 0]}).map("10 // x").batch(2)),
+            stoker.DataError,
+            ValueError,
+            "data",
+        ),
+        (
+            lambda: stoker.range(10).batch(4).iterate(memory=1000),
+            stoker.BudgetError,
+            RuntimeError,
+            "budget",
+        ),
+    ],
+)
 def test_kinds(make, kind, natural, code):
     with pytest.raises(kind) as caught:
         make()
-    assert isinstance(caught.value, natural) and isinstance(caught.value, stoker.Error) and caught.value.code == code
+    assert (
+        isinstance(caught.value, natural)
+        and isinstance(caught.value, stoker.Error)
+        and caught.value.code == code
+    )
 
 
 def test_place():
     with pytest.raises(stoker.ChainError) as caught:
         stoker.range(10).shuffle().batch(0, drop_remainder=True).batch(3)
     error = caught.value
-    assert str(error) == ("batch: batch_size=0 is outside [1, 2147483647]\n"
-                          "  range(10).shuffle().batch(0, true)\n"
-                          "                            ^")
-    assert error.chain[error.at:error.at + error.len] == "0"
+    assert str(error) == (
+        "batch: batch_size=0 is outside [1, 2147483647]\n"
+        "  range(10).shuffle().batch(0, true)\n"
+        "                            ^"
+    )
+    assert error.chain[error.at : error.at + error.len] == "0"
 
 
 def test_place_behind_other_letters():
@@ -52,7 +76,9 @@ def test_place_behind_other_letters():
         stoker.values({"größe": [1, 2]}).rename({"größe": "b"}).map("größe + 1").batch(2)
     error = caught.value
     text, line, mark = str(error).split("\n")
-    assert error.chain[error.at:error.at + error.len] == "map" and mark.index("^") == line.index("map(")
+    assert error.chain[error.at : error.at + error.len] == "map" and mark.index("^") == line.index(
+        "map("
+    )
 
 
 def test_place_in_a_long_chain():
@@ -62,7 +88,7 @@ def test_place_in_a_long_chain():
     with pytest.raises(stoker.ChainError) as caught:
         ds.take(1).map("z")
     _, line, mark = str(caught.value).split("\n")
-    assert len(line) < 120 and line[mark.index("^"):].startswith("map(") and mark.count("~") == 2
+    assert len(line) < 120 and line[mark.index("^") :].startswith("map(") and mark.count("~") == 2
 
 
 def test_place_in_a_recipe():
@@ -138,4 +164,9 @@ def test_errors_pickle():
     with pytest.raises(stoker.ChainError) as caught:
         stoker.range(10).batch(0)
     back = pickle.loads(pickle.dumps(caught.value))
-    assert type(back) is stoker.ChainError and str(back) == str(caught.value) and back.code == "value" and back.len == 1
+    assert (
+        type(back) is stoker.ChainError
+        and str(back) == str(caught.value)
+        and back.code == "value"
+        and back.len == 1
+    )

@@ -18,26 +18,66 @@ def make(elements, spec):
 
 def test_forms_of_elements():
     spec = {"x": "int64", "y": ("float32", (2,))}
-    for element in ({"x": 1, "y": [2, 3]}, {"y": (2, 3), "x": 1}, (1, [2, 3]), [1, np.array([2, 3], np.float32)]):
+    for element in (
+        {"x": 1, "y": [2, 3]},
+        {"y": (2, 3), "x": 1},
+        (1, [2, 3]),
+        [1, np.array([2, 3], np.float32)],
+    ):
         got = make([element], spec).head(1)[0]
         assert got.keys() == ["x", "y"] and got.x == 1 and got.y.tolist() == [2, 3]
     for element in (5, (5,), {"x": 5}, np.int64(5), np.array(5)):
         assert make([element], "int32").head(1)[0].x == 5
-    for element in ([1, 2], (1, 2), np.array([1, 2], np.int16), (np.array([1, 2], np.int16),), array.array("h", [1, 2])):
+    for element in (
+        [1, 2],
+        (1, 2),
+        np.array([1, 2], np.int16),
+        (np.array([1, 2], np.int16),),
+        array.array("h", [1, 2]),
+    ):
         assert make([element], ("int16", (2,))).head(1)[0].x.tolist() == [1, 2]
 
 
 def test_kinds_of_fields():
-    rows = [{"i": np.full((n + 1, 2, 3), n, np.uint8), "t": "é" * n, "b": bytes(n), "r": list(range(n)),
-             "m": [[n, n]] * n, "f": n / 2, "o": n % 2 == 0} for n in range(4)]
-    spec = {"i": ("uint8", (None, 2, 3)), "t": str, "b": bytes, "r": ("int64", "ragged"),
-            "m": ("float32", "ragged", (2,)), "f": float, "o": bool}
+    rows = [
+        {
+            "i": np.full((n + 1, 2, 3), n, np.uint8),
+            "t": "é" * n,
+            "b": bytes(n),
+            "r": list(range(n)),
+            "m": [[n, n]] * n,
+            "f": n / 2,
+            "o": n % 2 == 0,
+        }
+        for n in range(4)
+    ]
+    spec = {
+        "i": ("uint8", (None, 2, 3)),
+        "t": str,
+        "b": bytes,
+        "r": ("int64", "ragged"),
+        "m": ("float32", "ragged", (2,)),
+        "f": float,
+        "o": bool,
+    }
     ds = make(rows, spec)
-    assert [repr(field) for field in ds.spec.values()] == ["uint8[?, 2, 3]", "bytes", "bytes", "ragged int64[?]",
-                                                           "ragged float32[?, 2]", "float32[]", "bool[]"]
+    assert [repr(field) for field in ds.spec.values()] == [
+        "uint8[?, 2, 3]",
+        "bytes",
+        "bytes",
+        "ragged int64[?]",
+        "ragged float32[?, 2]",
+        "float32[]",
+        "bool[]",
+    ]
     for n, got in enumerate(ds):
         assert got.i.shape == (n + 1, 2, 3) and got.t.decode() == "é" * n and got.b == bytes(n)
-        assert got.r.tolist() == list(range(n)) and got.m.shape == (n, 2) and got.f == n / 2 and got.o == (n % 2 == 0)
+        assert (
+            got.r.tolist() == list(range(n))
+            and got.m.shape == (n, 2)
+            and got.f == n / 2
+            and got.o == (n % 2 == 0)
+        )
     batch = ds.select("t", "r", "m", "f").batch(4).head(1)[0]
     assert batch.r == [[], [0], [0, 1], [0, 1, 2]] and batch.m.splits.tolist() == [0, 0, 1, 3, 6]
 
@@ -48,8 +88,28 @@ def test_spec_of_another_dataset():
     assert ds.spec == other.spec and ds.head(1)[0].r.tolist() == [7, 8]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
-                                   "float16", "float32", "float64", np.float32, np.dtype("int8"), int, float, bool])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "uint8",
+        "int8",
+        "uint16",
+        "int16",
+        "uint32",
+        "int32",
+        "uint64",
+        "int64",
+        "float16",
+        "float32",
+        "float64",
+        np.float32,
+        np.dtype("int8"),
+        int,
+        float,
+        bool,
+    ],
+)
 def test_dtypes(dtype):
     assert make([0, 1], dtype).batch(2).head(1)[0].x.tolist() == [0, 1]
 
@@ -57,7 +117,10 @@ def test_dtypes(dtype):
 def test_extremes():
     for dtype in ("int8", "uint8", "int64", "uint64"):
         info = np.iinfo(dtype)
-        assert make([info.min, info.max], dtype).batch(2).head(1)[0].x.tolist() == [info.min, info.max]
+        assert make([info.min, info.max], dtype).batch(2).head(1)[0].x.tolist() == [
+            info.min,
+            info.max,
+        ]
 
 
 def test_epochs_call_again():
@@ -77,7 +140,13 @@ def test_chains_over_generators():
     assert sorted(x for b in ds for x in b.x.tolist()) == list(range(0, 200, 4))
     zipped = make(range(3), "int64").zip(make("abc", {"t": str}))
     assert [(int(e.x), e.t) for e in zipped] == [(0, b"a"), (1, b"b"), (2, b"c")]
-    assert [int(e.x) for e in make(range(3), int).concatenate(make(range(2), int))] == [0, 1, 2, 0, 1]
+    assert [int(e.x) for e in make(range(3), int).concatenate(make(range(2), int))] == [
+        0,
+        1,
+        2,
+        0,
+        1,
+    ]
 
 
 def test_endless_generator():
@@ -166,7 +235,9 @@ def test_exception_before_the_first_element():
         list(stoker.from_generator(lambda: 3, "int64"))
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, StopAsyncIteration])
+@pytest.mark.parametrize(
+    "kind", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, StopAsyncIteration]
+)
 def test_other_exceptions(kind):
     def numbers():
         yield 1
@@ -193,31 +264,55 @@ def test_exceptions_of_several_iterators():
     assert len(caught) == 8
 
 
-@pytest.mark.parametrize("element, spec, kind, words", [
-    ("a", "int64", TypeError, "field 'x'"), (1.5, "int64", TypeError, "field 'x'"), (300, "uint8", OverflowError, "uint8"),
-    (-1, "uint64", OverflowError, "uint64"), (2**63, "int64", OverflowError, "int64"), (None, "float32", TypeError, "'x'"),
-    ([1, 2, 3], ("int64", (2,)), ValueError, r"\(3\).*\(2\)"), (5, ("int64", (2,)), TypeError, "field 'x'"),
-    ([[1, 2], [3]], ("int64", (2, 2)), ValueError, "do not make an array"),
-    (np.zeros(2, np.float64), ("float32", (2,)), TypeError, "float64.*float32"),
-    (np.zeros((2, 2), np.float32), ("float32", (2,)), ValueError, r"\(2, 2\).*\(2\)"),
-    (np.zeros((2, 4), np.uint8), ("uint8", (None, 3)), ValueError, r"\(None, 3\)"),
-    (5, str, TypeError, "bytes or str"), ("\udcff", str, UnicodeEncodeError, "surrogate"),
-    ((1, 2), {"x": int}, TypeError, "field 'x'"), (1, {"x": int, "y": int}, TypeError, "dict or a tuple"),
-    ((1, 2, 3), {"x": int, "y": int}, ValueError, "3 values"), ({"x": 1}, {"x": int, "y": int}, ValueError, "spec says"),
-    ({"x": 1, "z": 2}, {"x": int, "y": int}, KeyError, "no field 'y'"),
-    ({"x": 1, "y": 2, "z": 3}, {"x": int, "y": int}, ValueError, "'z'"),
-])
+@pytest.mark.parametrize(
+    "element, spec, kind, words",
+    [
+        ("a", "int64", TypeError, "field 'x'"),
+        (1.5, "int64", TypeError, "field 'x'"),
+        (300, "uint8", OverflowError, "uint8"),
+        (-1, "uint64", OverflowError, "uint64"),
+        (2**63, "int64", OverflowError, "int64"),
+        (None, "float32", TypeError, "'x'"),
+        ([1, 2, 3], ("int64", (2,)), ValueError, r"\(3\).*\(2\)"),
+        (5, ("int64", (2,)), TypeError, "field 'x'"),
+        ([[1, 2], [3]], ("int64", (2, 2)), ValueError, "do not make an array"),
+        (np.zeros(2, np.float64), ("float32", (2,)), TypeError, "float64.*float32"),
+        (np.zeros((2, 2), np.float32), ("float32", (2,)), ValueError, r"\(2, 2\).*\(2\)"),
+        (np.zeros((2, 4), np.uint8), ("uint8", (None, 3)), ValueError, r"\(None, 3\)"),
+        (5, str, TypeError, "bytes or str"),
+        ("\udcff", str, UnicodeEncodeError, "surrogate"),
+        ((1, 2), {"x": int}, TypeError, "field 'x'"),
+        (1, {"x": int, "y": int}, TypeError, "dict or a tuple"),
+        ((1, 2, 3), {"x": int, "y": int}, ValueError, "3 values"),
+        ({"x": 1}, {"x": int, "y": int}, ValueError, "spec says"),
+        ({"x": 1, "z": 2}, {"x": int, "y": int}, KeyError, "no field 'y'"),
+        ({"x": 1, "y": 2, "z": 3}, {"x": int, "y": int}, ValueError, "'z'"),
+    ],
+)
 def test_elements_that_do_not_fit(element, spec, kind, words):
     with pytest.raises(kind, match=words):
         list(make([element], spec))
 
 
-@pytest.mark.parametrize("spec, kind", [
-    ({}, ValueError), (None, TypeError), ("float31", TypeError), ({"x": object}, TypeError), ({3: "int8"}, TypeError),
-    ({"": "int8"}, TypeError), (("int8", (0,)), ValueError), (("int8", (-1,)), ValueError), (("int8", "wide"), ValueError),
-    (("int8", (1,) * 9), ValueError), ((str, (3,)), ValueError), (("int8", (2,), (3,)), TypeError),
-    ({f"f{i}": "int8" for i in range(40)}, ValueError), (("int8", (2.5,)), ValueError),
-])
+@pytest.mark.parametrize(
+    "spec, kind",
+    [
+        ({}, ValueError),
+        (None, TypeError),
+        ("float31", TypeError),
+        ({"x": object}, TypeError),
+        ({3: "int8"}, TypeError),
+        ({"": "int8"}, TypeError),
+        (("int8", (0,)), ValueError),
+        (("int8", (-1,)), ValueError),
+        (("int8", "wide"), ValueError),
+        (("int8", (1,) * 9), ValueError),
+        ((str, (3,)), ValueError),
+        (("int8", (2,), (3,)), TypeError),
+        ({f"f{i}": "int8" for i in range(40)}, ValueError),
+        (("int8", (2.5,)), ValueError),
+    ],
+)
 def test_wrong_specs(spec, kind):
     with pytest.raises(kind):
         stoker.from_generator(lambda: [], spec)

@@ -103,7 +103,11 @@ def test_interpreter_is_released():
 
     thread = threading.Thread(target=spin)
     thread.start()
-    ds = stoker.range(3_000_000).map("y = exp(sin(float64(x))); z = exp(cos(y)); w = tanh(sin(z) * y)").batch(3_000_000)
+    ds = (
+        stoker.range(3_000_000)
+        .map("y = exp(sin(float64(x))); z = exp(cos(y)); w = tanh(sin(z) * y)")
+        .batch(3_000_000)
+    )
     before = count[0]
     list(ds.iterate(workers=0))
     moved = count[0] - before
@@ -170,29 +174,39 @@ def test_left_in_the_middle():
 
 def test_left_while_a_generator_waits():
     """Letting go of the iterator does not wait for a generator that waits for us."""
-    gate, left = threading.Event(), threading.Event()
+    gate, inside, left = threading.Event(), threading.Event(), threading.Event()
 
     def numbers():
         yield 1
-        gate.wait(60)
-        left.set()
+        inside.set()
+        left.set() if gate.wait(60) else None
         yield 2
 
     it = stoker.from_generator(numbers, "int64").iterate(workers=2)
-    next(it)
+    assert next(it).x == 1 and inside.wait(20)
     del it
     gc.collect()
+    assert not gate.is_set() and not left.is_set()
     gate.set()
-    assert left.wait(20) or True  # the worker may not have got that far
-    assert wait_until(lambda: True)
+    assert left.wait(20)
 
 
 def test_stats():
     it = stoker.range(100).batch(30).iterate(workers=1, epochs=2)
     list(it)
     stats = it.stats()
-    assert (stats.elements, stats.batches, stats.epochs, stats.errors, stats.workers) == (200, 8, 2, 0, 1)
-    assert stats.budget_bytes > stats.peak_bytes > 0 and stats._fields if hasattr(stats, "_fields") else True
+    assert (stats.elements, stats.batches, stats.epochs, stats.errors, stats.workers) == (
+        200,
+        8,
+        2,
+        0,
+        1,
+    )
+    assert (
+        stats.budget_bytes > stats.peak_bytes > 0 and stats._fields
+        if hasattr(stats, "_fields")
+        else True
+    )
 
 
 def test_after_the_end():
@@ -201,8 +215,13 @@ def test_after_the_end():
 
 
 def test_same_for_any_number_of_workers(pictures):
-    ds = stoker.image_folder(pictures).shuffle().decode().flip(probability=0.5).resize(8, 8).batch(4)
-    results = [[(b.origins, b.image.tolist()) for b in ds.iterate(epoch=1, workers=n)] for n in (0, 1, 2, 5)]
+    ds = (
+        stoker.image_folder(pictures).shuffle().decode().flip(probability=0.5).resize(8, 8).batch(4)
+    )
+    results = [
+        [(b.origins, b.image.tolist()) for b in ds.iterate(epoch=1, workers=n)]
+        for n in (0, 1, 2, 5)
+    ]
     assert all(result == results[0] for result in results)
 
 

@@ -24,7 +24,11 @@ def parsed_chain():
 
 
 def wrong_chain():
-    for make in (lambda: stoker.range(10).batch(0), lambda: stoker.parse("rang(3)"), lambda: stoker.range(3).decode()):
+    for make in (
+        lambda: stoker.range(10).batch(0),
+        lambda: stoker.parse("rang(3)"),
+        lambda: stoker.range(3).decode(),
+    ):
         try:
             make()
         except stoker.Error:
@@ -47,8 +51,10 @@ def arrays():
 
 
 def generators():
-    ds = stoker.from_generator(lambda: ({"x": np.zeros(100), "t": "abc", "l": [1, 2]} for _ in range(20)),
-                               {"x": ("float64", (100,)), "t": str, "l": ("int64", "ragged")})
+    ds = stoker.from_generator(
+        lambda: ({"x": np.zeros(100), "t": "abc", "l": [1, 2]} for _ in range(20)),
+        {"x": ("float64", (100,)), "t": str, "l": ("int64", "ragged")},
+    )
     for batch in ds.batch(5):
         batch.x.numpy()
 
@@ -66,26 +72,68 @@ def failing_generators():
 
 def elements():
     ds = stoker.from_arrays(x=np.zeros((10, 1000)), t=["abc"] * 10).batch(2)
-    ds[0], ds[-1], ds[1:3], ds.head(2), len(ds), ds.spec, str(ds), repr(ds), ds.canonical, ds.plan().json
+    (
+        ds[0],
+        ds[-1],
+        ds[1:3],
+        ds.head(2),
+        len(ds),
+        ds.spec,
+        str(ds),
+        repr(ds),
+        ds.canonical,
+        ds.plan().json,
+    )
     ds._repr_html_()
 
 
 def fields():
     batch = stoker.values({"x": [1, 2], "t": ["a", "b"], "r": [[1], [2, 3]]}).batch(2).head(1)[0]
-    np.from_dlpack(batch.x), np.asarray(batch.x), batch.x.tolist(), batch.t.tolist(), batch.r.tolist()
+    (
+        np.from_dlpack(batch.x),
+        np.asarray(batch.x),
+        batch.x.tolist(),
+        batch.t.tolist(),
+        batch.r.tolist(),
+    )
     batch.x.__dlpack__(), batch.x.__dlpack__(max_version=(1, 0)), np.from_dlpack(batch.x, copy=True)
-    batch.origins, batch.position, batch.items(), dict(batch), repr(batch), batch._repr_html_(), batch.x == batch.x
-    for wrong in (lambda: batch["z"], lambda: batch.z, lambda: batch[9], lambda: memoryview(batch.t)):
+    (
+        batch.origins,
+        batch.position,
+        batch.items(),
+        dict(batch),
+        repr(batch),
+        batch._repr_html_(),
+        batch.x == batch.x,
+    )
+    for wrong in (
+        lambda: batch["z"],
+        lambda: batch.z,
+        lambda: batch[9],
+        lambda: memoryview(batch.t),
+    ):
         try:
             wrong()
         except (KeyError, AttributeError, IndexError, TypeError):
             pass
 
 
-@pytest.mark.parametrize("make, times", [
-    (text_chain, 1000), (parsed_chain, 1000), (wrong_chain, 500), (short_run, 500), (run_left_early, 300), (arrays, 300),
-    (generators, 300), (failing_generators, 300), (elements, 100), (fields, 500),
-], ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    "make, times",
+    [
+        (text_chain, 1000),
+        (parsed_chain, 1000),
+        (wrong_chain, 500),
+        (short_run, 500),
+        (run_left_early, 300),
+        (arrays, 300),
+        (generators, 300),
+        (failing_generators, 300),
+        (elements, 100),
+        (fields, 500),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
 def test_nothing_is_left(make, times):
     def repeat(n):
         for _ in range(n):

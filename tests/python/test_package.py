@@ -24,7 +24,13 @@ HANG_SECONDS = 120
 
 
 def run(words, **options):
-    options = {"capture_output": True, "encoding": "utf-8", "timeout": HANG_SECONDS, "check": False, **options}
+    options = {
+        "capture_output": True,
+        "encoding": "utf-8",
+        "timeout": HANG_SECONDS,
+        "check": False,
+        **options,
+    }
     return subprocess.run([str(word) for word in words], **options)
 
 
@@ -44,39 +50,67 @@ def test_wheel(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
-    for name in ("__init__.py", "__init__.pyi", "_ops.py", "py.typed", "_core.abi3.so", "_bin/stoker"):
+    for name in (
+        "__init__.py",
+        "__init__.pyi",
+        "_ops.py",
+        "py.typed",
+        "_core.abi3.so",
+        "_bin/stoker",
+    ):
         assert f"stoker/{name}" in names, name
-    assert all(name.startswith("stoker") for name in names) and not any("/src/" in name for name in names)
+    assert all(name.startswith("stoker") for name in names) and not any(
+        "/src/" in name for name in names
+    )
     assert f"Version: {stoker.__version__}\n" in metadata and "Requires-Python: >=3.11" in metadata
     assert "Requires-Dist" not in metadata
 
 
 def test_wheel_works_elsewhere(wheel, tmp_path, pictures):
-    """Installed into an empty environment, used from another directory, without NumPy and without the tree."""
+    """Installed into an empty environment, used from another directory, without NumPy and
+    without the tree.
+    """
     environment = tmp_path / "env"
     assert run([sys.executable, "-m", "venv", "--without-pip", environment]).returncode == 0
     python = environment / "bin" / "python"
-    done = run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index",
-                "--disable-pip-version-check", wheel])
+    done = run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-index",
+            "--disable-pip-version-check",
+            wheel,
+        ]
+    )
     assert done.returncode == 0, done.stderr
     script = tmp_path / "use.py"
-    script.write_text("import importlib.util, sys\nimport stoker\n"
-                      "assert importlib.util.find_spec('numpy') is None\n"
-                      f"assert stoker.__file__.startswith({str(environment)!r}), stoker.__file__\n"
-                      "ds = stoker.image_folder(sys.argv[1]).shuffle().decode().resize(8, 8).batch(2)\n"
-                      "assert [b.image.shape for b in ds] == [(2, 8, 8, 3)] * 3\n"
-                      "b = ds[0]\n"
-                      "assert b.label[0] in (0, 1) and b.image[0].shape == (8, 8, 3) and b.image[1][2].ndim == 2\n"
-                      "assert len(b.image.tolist()) == 2 and memoryview(b.image).shape == (2, 8, 8, 3)\n"
-                      "assert [row for row in b.label] == b.label.tolist()\n"
-                      "assert stoker.from_arrays(x=[1.5, 2], t=['a', 'b'])[1].x == 2\n"
-                      "assert [int(e.x) for e in stoker.from_generator(lambda: range(3), 'int64')] == [0, 1, 2]\n"
-                      "repr(ds), ds._repr_html_(), repr(b), ds.plan().json\n"
-                      "for use in (b.numpy, lambda: b.image[:, 1]):\n"
-                      "    try:\n        use()\n"
-                      "    except ImportError as error:\n        assert 'NumPy' in str(error)\n"
-                      "    else:\n        raise AssertionError\n"
-                      "print('fine')\n", encoding="utf-8")
+    script.write_text(
+        "import importlib.util, sys\nimport stoker\n"
+        "assert importlib.util.find_spec('numpy') is None\n"
+        f"assert stoker.__file__.startswith({str(environment)!r}), stoker.__file__\n"
+        "ds = stoker.image_folder(sys.argv[1]).shuffle().decode().resize(8, 8).batch(2)\n"
+        "assert [b.image.shape for b in ds] == [(2, 8, 8, 3)] * 3\n"
+        "b = ds[0]\n"
+        "assert b.label[0] in (0, 1) and b.image[0].shape == (8, 8, 3)\n"
+        "assert b.image[1][2].ndim == 2\n"
+        "assert len(b.image.tolist()) == 2 and memoryview(b.image).shape == (2, 8, 8, 3)\n"
+        "assert [row for row in b.label] == b.label.tolist()\n"
+        "assert stoker.from_arrays(x=[1.5, 2], t=['a', 'b'])[1].x == 2\n"
+        "assert [int(e.x) for e in stoker.from_generator(lambda: range(3), 'int64')] == [0, 1, 2]\n"
+        "repr(ds), ds._repr_html_(), repr(b), ds.plan().json\n"
+        "for use in (b.numpy, lambda: b.image[:, 1]):\n"
+        "    try:\n        use()\n"
+        "    except ImportError as error:\n        assert 'NumPy' in str(error)\n"
+        "    else:\n        raise AssertionError\n"
+        "print('fine')\n",
+        encoding="utf-8",
+    )
     done = run([python, "-I", script, pictures], cwd=tmp_path, env={"PATH": os.environ["PATH"]})
     assert done.stdout == "fine\n" and done.returncode == 0, done.stderr
     for words in ([python, "-I", "-m", "stoker"], [environment / "bin" / "stoker"]):
@@ -93,7 +127,11 @@ def test_only_one_name_is_exported():
 def test_only_the_limited_interface_is_used():
     assert pathlib.Path(_core.__file__).name == "_core.abi3.so"
     done = run(["nm", "-D", "--undefined-only", "--format=posix", _core.__file__])
-    wrong = [name for name in done.stdout.split() if re.match(r"_Py(?!Arg_|Object_(New|GC_New|CallMethod)|_)", name)]
+    wrong = [
+        name
+        for name in done.stdout.split()
+        if re.match(r"_Py(?!Arg_|Object_(New|GC_New|CallMethod)|_)", name)
+    ]
     assert not wrong, wrong
 
 
@@ -101,23 +139,40 @@ def test_only_the_limited_interface_is_used():
 
 
 def test_command_is_the_command():
-    for words in (["version"], ["ops", "--json"], ["run", "range(3).batch(2)", "--dump", "--quiet"]):
+    for words in (
+        ["version"],
+        ["ops", "--json"],
+        ["run", "range(3).batch(2)", "--dump", "--quiet"],
+    ):
         here = run([sys.executable, "-m", "stoker", *words])
         there = run([BUILD / "stoker", *words])
-        assert (here.returncode, here.stdout) == (there.returncode, there.stdout) and here.returncode == 0
+        assert (here.returncode, here.stdout) == (
+            there.returncode,
+            there.stdout,
+        ) and here.returncode == 0
 
 
-@pytest.mark.parametrize("words, code", [
-    (["run", "range(10).bach(2)"], 2), (["nothing"], 2), ([], 2), (["run", "values({x: [0]}).map('1 // x')"], 1),
-    (["--help"], 0),
-])
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["run", "range(10).bach(2)"], 2),
+        (["nothing"], 2),
+        ([], 2),
+        (["run", "values({x: [0]}).map('1 // x')"], 1),
+        (["--help"], 0),
+    ],
+)
 def test_command_exit_codes(words, code):
     assert run([sys.executable, "-m", "stoker", *words]).returncode == code
 
 
 def test_command_signals(tmp_path):
-    child = subprocess.Popen([sys.executable, "-m", "stoker", "run", "range(10).repeat().batch(2)"], cwd=tmp_path,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "stoker", "run", "range(10).repeat().batch(2)"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
         wait_for_exec(child.pid)
         child.send_signal(signal.SIGINT)
@@ -131,6 +186,7 @@ def test_command_signals(tmp_path):
 def wait_for_exec(pid):
     """Until the interpreter has become the command, and that has started its run."""
     import time
+
     end = time.monotonic() + 30
     while time.monotonic() < end:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -146,11 +202,24 @@ def wait_for_exec(pid):
 
 def test_import_is_lean():
     """Nothing large is imported, and nothing that is not Python's own."""
-    done = run([sys.executable, "-c", "import sys; before = set(sys.modules); import stoker\n"
-                "print(*sorted(set(sys.modules) - before))"])
+    done = run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; before = set(sys.modules); import stoker\n"
+            "print(*sorted(set(sys.modules) - before))",
+        ]
+    )
     new = set(done.stdout.split())
-    assert new <= {"stoker", "stoker._core", "stoker._dataset", "stoker._errors", "stoker._ops", "stoker._text",
-                   "atexit"}, new
+    assert new <= {
+        "stoker",
+        "stoker._core",
+        "stoker._dataset",
+        "stoker._errors",
+        "stoker._ops",
+        "stoker._text",
+        "atexit",
+    }, new
 
 
 def test_all_is_there():
@@ -174,9 +243,13 @@ def test_every_op_is_there():
         if name == "generator":
             continue
         is_root = "root" in op["flags"]
-        holders = [stoker] if is_root else [stoker.Dataset] + ([stoker] if "multi" in op["flags"] else [])
+        holders = (
+            [stoker] if is_root else [stoker.Dataset] + ([stoker] if "multi" in op["flags"] else [])
+        )
         for holder in holders:
-            parameters = [p for p in inspect.signature(getattr(holder, name)).parameters if p != "self"]
+            parameters = [
+                p for p in inspect.signature(getattr(holder, name)).parameters if p != "self"
+            ]
             assert parameters == [param["name"] for param in op["params"]], name
             assert inspect.getdoc(getattr(holder, name)).startswith(op["summary"])
 
@@ -206,7 +279,12 @@ def stub_functions(node):
 
 def parameter_names(function):
     args = function.args
-    given = [*args.posonlyargs, *args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs]
+    given = [
+        *args.posonlyargs,
+        *args.args,
+        *([args.vararg] if args.vararg else []),
+        *args.kwonlyargs,
+    ]
     return [arg.arg for arg in given if arg.arg != "self"]
 
 
@@ -217,14 +295,26 @@ def test_stubs_fit():
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     assert set(stoker.__all__) - {"INFINITE", "UNKNOWN"} == set(functions) | set(classes)
     for name, function in functions.items():
-        wanted = [p for p in inspect.signature(getattr(stoker, name)).parameters if p not in ("objects", "options", "named")]
+        wanted = [
+            p
+            for p in inspect.signature(getattr(stoker, name)).parameters
+            if p not in ("objects", "options", "named")
+        ]
         assert parameter_names(function) == wanted, name
     for name, node in classes.items():
         for member in stub_functions(node):
             is_later = member == "__buffer__" and sys.version_info < (3, 12)
-            assert is_later or hasattr(getattr(stoker, name), member) or member == "__getattr__", (name, member)
+            assert is_later or hasattr(getattr(stoker, name), member) or member == "__getattr__", (
+                name,
+                member,
+            )
     for name, function in stub_functions(classes["Dataset"]).items():
-        if not name.startswith("__") and name not in ("canonical", "cardinality", "spec", "progress"):
+        if not name.startswith("__") and name not in (
+            "canonical",
+            "cardinality",
+            "spec",
+            "progress",
+        ):
             parameters = list(inspect.signature(getattr(stoker.Dataset, name)).parameters)[1:]
             assert parameter_names(function) == parameters, name
 
@@ -232,12 +322,24 @@ def test_stubs_fit():
 def test_stubs_name_every_member():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     for node in stub.body:
-        if isinstance(node, ast.ClassDef) and node.name in ("Array", "Bytes", "Ragged", "Batch", "Iterator", "Dataset"):
+        if isinstance(node, ast.ClassDef) and node.name in (
+            "Array",
+            "Bytes",
+            "Ragged",
+            "Batch",
+            "Iterator",
+            "Dataset",
+        ):
             public = {name for name in vars(getattr(stoker, node.name)) if not name.startswith("_")}
-            assert public <= set(stub_functions(node)), (node.name, public - set(stub_functions(node)))
+            assert public <= set(stub_functions(node)), (
+                node.name,
+                public - set(stub_functions(node)),
+            )
 
 
 def test_installed_package_is_of_this_tree():
     for name in ("_ops.py", "_dataset.py", "__init__.pyi"):
-        assert (PACKAGE / name).read_text(encoding="utf-8") == (TREE / "python/stoker" / name).read_text(encoding="utf-8")
+        assert (PACKAGE / name).read_text(encoding="utf-8") == (
+            TREE / "python/stoker" / name
+        ).read_text(encoding="utf-8")
     assert importlib.util.find_spec("stoker").origin == str(PACKAGE / "__init__.py")

@@ -19,8 +19,10 @@ def images_in(html):
 
 def test_repr(pictures):
     ds = stoker.image_folder(pictures).decode().resize(4, 4).batch(2)
-    assert repr(ds) == (f"Dataset × 3: image_folder('{pictures}').decode().resize(4, 4).batch(2)\n"
-                        "  image  float32[?, 4, 4, 3]\n  label  int64[?]")
+    assert repr(ds) == (
+        f"Dataset × 3: image_folder('{pictures}').decode().resize(4, 4).batch(2)\n"
+        "  image  float32[?, 4, 4, 3]\n  label  int64[?]"
+    )
     assert repr(stoker.range(3).repeat()).startswith("Dataset × ∞: range(3)")
     assert repr(stoker.range(3).filter("x > 1")).startswith("Dataset × unknown:")
     assert len(repr(stoker.values({"x": list(range(10000))}))) < 3000
@@ -35,16 +37,24 @@ def test_thumbnails_of_a_dataset(pictures):
     assert shown[1].convert("RGB").getpixel((3, 3)) == (80, 90, 160)
 
 
-@pytest.mark.parametrize("values, wanted", [
-    (np.full((1, 5, 6, 3), 7, np.uint8), (7, 7, 7)), (np.full((1, 5, 6, 3), 0.5, np.float32), (128, 128, 128)),
-    (np.full((1, 5, 6, 3), 100, np.float64), (100, 100, 100)),
-    (np.stack([np.full((5, 6), v, np.float32) for v in (-2, 0, 2)], -1)[None], (0, 128, 255)),
-    (np.full((1, 5, 6, 3), np.nan, np.float32), (0, 0, 0)),
-])
+@pytest.mark.parametrize(
+    "values, wanted",
+    [
+        (np.full((1, 5, 6, 3), 7, np.uint8), (7, 7, 7)),
+        (np.full((1, 5, 6, 3), 0.5, np.float32), (128, 128, 128)),
+        (np.full((1, 5, 6, 3), 100, np.float64), (100, 100, 100)),
+        (np.stack([np.full((5, 6), v, np.float32) for v in (-2, 0, 2)], -1)[None], (0, 128, 255)),
+        (np.full((1, 5, 6, 3), np.nan, np.float32), (0, 0, 0)),
+    ],
+)
 def test_thumbnails_of_values(values, wanted):
     batch = stoker.from_arrays(x=values).batch(1).head(1)[0]
     shown = images_in(batch._repr_html_())
-    assert len(shown) == 1 and shown[0].size == (6, 5) and shown[0].convert("RGB").getpixel((0, 0)) == wanted
+    assert (
+        len(shown) == 1
+        and shown[0].size == (6, 5)
+        and shown[0].convert("RGB").getpixel((0, 0)) == wanted
+    )
 
 
 @pytest.mark.parametrize("channels, mode", [(1, "L"), (3, "RGB"), (4, "RGBA")])
@@ -74,7 +84,9 @@ def test_html_leaves_generators_alone():
         calls.append(1)
         yield np.zeros((4, 4, 3), np.uint8)
 
-    assert "uint8" in stoker.from_generator(frames, ("uint8", (4, 4, 3)))._repr_html_() and not calls
+    assert (
+        "uint8" in stoker.from_generator(frames, ("uint8", (4, 4, 3)))._repr_html_() and not calls
+    )
 
 
 def test_html_takes_no_epoch(pictures):
@@ -85,7 +97,9 @@ def test_html_takes_no_epoch(pictures):
 
 def test_progress(capsys):
     assert sum(b.n_rows for b in stoker.progress(stoker.range(100).batch(10))) == 100
-    assert re.fullmatch(r"10 of 10 batches, 100 elements, [\d,]+/s, [\d.]+ s\n", capsys.readouterr().err)
+    assert re.fullmatch(
+        r"10 of 10 batches, 100 elements, [\d,]+/s, [\d.]+ s\n", capsys.readouterr().err
+    )
     assert len(list(stoker.range(10).filter("x > 4").progress(epochs=2))) == 10
     assert capsys.readouterr().err.startswith("10 batches, 10 elements")
     assert len(list(stoker.progress(stoker.range(10).iterate()))) == 10
@@ -103,7 +117,11 @@ def test_progress_on_a_terminal(monkeypatch):
     monkeypatch.setattr("stoker._progress._EVERY", 0)
     list(stoker.range(30).batch(10).progress())
     text = sys.stderr.getvalue()
-    assert text.count("\r") == 4 and "\r2 of 3 batches, 20 elements" in text and text.endswith("\033[K\n")
+    assert (
+        text.count("\r") == 4
+        and "\r2 of 3 batches, 20 elements" in text
+        and text.endswith("\033[K\n")
+    )
 
 
 def test_progress_of_a_run_that_fails(capsys):

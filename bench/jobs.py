@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one measurement is told to do: a job is made of the run's setup, a work and a peer."""
+
+import math
+import re
+import string
+from types import SimpleNamespace
+
+EPOCH_IMAGES = 3000  # a short epoch would say more about its ends than about its middle
+QUICK_SHARE = 20  # a quick run does this part of the numbers
+
+
+class Setup(SimpleNamespace):
+    """The run: what is run (build, command), on what (images, files, reads), where things are put
+    (cache: to keep, place: until it ends), and how much is done (quick, rounds, workers, limit_s,
+    stretch_s, n_stretches)."""
+
+    def passes(self, is_check):
+        """How often an epoch goes over the images."""
+        return 1 if self.quick or is_check else math.ceil(EPOCH_IMAGES / max(len(self.files), 1))
+
+    def count(self, work, peer, is_check):
+        """Elements of an epoch."""
+        if work.DATA == "images":
+            return len(self.files) * self.passes(is_check)
+        count = work.COUNT_FOR.get(peer.stem, work.COUNT)
+        return max(work.BATCH, count // QUICK_SHARE) if self.quick and not work.DATA else count
+
+    def repeat(self, work, peer, is_check):
+        """Epochs that are run in one go."""
+        return work.EPOCHS if peer.IS_STOKER and not (self.quick or is_check) else 1
+
+
+def quoted(path):
+    """A path as the beginning of a pattern in a chain's string."""
+    escaped = re.sub(r"([*?\[\]{}\\])", r"\\\1", str(path))
+    return escaped.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def filled(template, values):
+    return string.Template(template).substitute(values)
+
+
+def chain_of(setup, work, count, passes):
+    values = {"images": quoted(setup.images), "reads": quoted(setup.reads)}
+    return filled(work.CHAIN, {**values, "count": count, "passes": passes, **work.PARAMETERS})
+
+
+def environment(setup, work):
+    """Variables for the processes of a work."""
+    values = {"build": setup.build, "reads": setup.reads}
+    return {name: filled(text, values) for name, text in work.ENVIRONMENT.items()}
+
+
+def make(setup, work, peer, mode):
+    """The job of a peer; mode is "check" or "measure"."""
+    is_check = mode == "check"
+    count, passes = setup.count(work, peer, is_check), setup.passes(is_check)
+    repeat = setup.repeat(work, peer, is_check)
+    own = hasattr(peer.module, work.stem)
+    return SimpleNamespace(
+        mode=mode,
+        peer=peer.stem,
+        function=work.stem if own else "chain",
+        # what to do
+        chain=chain_of(setup, work, count, passes) if work.CHAIN else None,
+        field=work.FIELD,
+        options=work.OPTIONS,
+        batch=work.BATCH,
+        workers=setup.workers,
+        **work.PARAMETERS,
+        # on what
+        files=setup.files * passes if work.DATA == "images" else [],
+        list_file=str(setup.place / "images.txt"),
+        n_files=len(setup.files),
+        passes=passes,
+        images_name=setup.images.name if setup.images else None,
+        count=count,
+        # for how long
+        repeat=repeat,
+        epochs=1 + setup.n_stretches,
+        epoch_elements=count * repeat,
+        stretch_s=setup.stretch_s,
+        n_stretches=setup.n_stretches,
+        # what its first batch must be
+        shape=[min(work.SHAPE[0], count), *work.SHAPE[1:]] if work.SHAPE else None,
+        dtype=work.DTYPE,
+        range=work.RANGE,
+        reference=str(setup.place / f"first-{work.name}.npy") if work.IN_ORDER else None,
+        is_reference=peer.IS_STOKER,
+        # where things are
+        command=str(setup.command),
+        build=str(setup.build),
+        cache=str(setup.cache),
+    )

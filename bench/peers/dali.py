@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CPU pipeline with a thread per core; each step is one operator."""
+
+NAME = "DALI, CPU"
+PLACE = 30
+PACKAGES = ["nvidia-dali-cuda120", "numpy"]
+VERSION_OF = ["nvidia-dali-cuda120"]
+ROUNDS = "the resized image is rounded to uint8"
+NOTES = {
+    "seed": ROUNDS + "; an epoch is filled up to whole batches from the next",
+    "center_crop": ROUNDS + "; an epoch is filled up to whole batches from the next",
+}
+
+
+def load():
+    import numpy
+    from nvidia.dali import fn, pipeline_def, types
+
+    return pipeline_def, fn, types, numpy
+
+
+def seed(loaded, job):
+    _, fn, types, _ = loaded
+
+    def finish(image):
+        return fn.crop_mirror_normalize(
+            image, dtype=types.FLOAT, output_layout="HWC", mean=[0.0] * 3, std=[255.0] * 3
+        )
+
+    return _epoch(loaded, job, job.size, finish, shuffle_after_epoch=True)
+
+
+def center_crop(loaded, job):
+    _, fn, types, _ = loaded
+
+    def finish(image):
+        return fn.crop_mirror_normalize(
+            image,
+            dtype=types.FLOAT,
+            output_layout="HWC",
+            crop=(job.size, job.size),
+            mean=[255 * mean for mean in job.mean],
+            std=[255 * std for std in job.std],
+        )
+
+    return _epoch(loaded, job, job.resized, finish)
+
+
+def _epoch(loaded, job, side, finish, **order):
+    pipeline_def, fn, types, np = loaded
+
+    @pipeline_def(batch_size=job.batch, num_threads=job.workers, device_id=None, seed=1)
+    def steps():
+        encoded, _ = fn.readers.file(files=job.files, labels=[0] * len(job.files), **order)
+        image = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)
+        return finish(fn.resize(image, resize_x=side, resize_y=side, antialias=False))
+
+    pipeline = steps()
+    pipeline.build()
+    n_batches = -(-len(job.files) // job.batch)
+
+    def epoch():
+        for _ in range(n_batches):
+            yield np.asarray(pipeline.run()[0].as_tensor())
+
+    return epoch

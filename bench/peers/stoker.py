@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From Python, at its defaults: `for batch in stoker.parse(chain).iterate()`."""
+
+import itertools
+
+NAME = "stoker"
+PLACE = 0
+IS_STOKER = True
+
+
+def load():
+    import stoker
+
+    return stoker
+
+
+def chain(stoker, job):
+    data = stoker.parse(job.chain)
+    epochs = itertools.count()
+
+    def epoch():
+        with data.iterate(epoch=next(epochs), epochs=job.repeat, **job.options) as batches:
+            for batch in batches:
+                yield batch[job.field]
+
+    return epoch

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`map(num_parallel_calls=AUTOTUNE)`, `batch`, `prefetch(AUTOTUNE)`, as its guide advises."""
+
+import os
+
+NAME = "tf.data"
+PLACE = 10
+PACKAGES = ["tensorflow-cpu"]
+FAST_DCT = "decodes with the faster inverse transform, its default; stoker with the accurate one"
+NOTES = {
+    "seed": FAST_DCT,
+    "center_crop": FAST_DCT,
+    "shuffle": "has no global shuffle in its stable interface: a buffer that holds every number",
+}
+
+
+def load():
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow
+
+    return tensorflow
+
+
+def seed(tf, job):
+    def make(path):
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        return tf.image.resize(image, [job.size, job.size]) / 255.0
+
+    files = tf.data.Dataset.from_tensor_slices(job.files).shuffle(len(job.files))
+    return _epoch(tf, job, files.map(make, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def center_crop(tf, job):
+    first = (job.resized - job.size) // 2
+    mean, std = tf.constant(job.mean) * 255, tf.constant(job.std) * 255
+
+    def make(path):
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        image = tf.image.resize(image, [job.resized, job.resized])
+        image = tf.image.crop_to_bounding_box(image, first, first, job.size, job.size)
+        return (image - mean) / std
+
+    files = tf.data.Dataset.from_tensor_slices(job.files)
+    return _epoch(tf, job, files.map(make, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def shuffle(tf, job):
+    return _epoch(tf, job, tf.data.Dataset.range(job.count).shuffle(job.count))
+
+
+def buffer(tf, job):
+    return _epoch(tf, job, tf.data.Dataset.range(job.count).shuffle(job.held))
+
+
+def map(tf, job):  # pylint: disable=redefined-builtin
+    numbers = tf.data.Dataset.range(job.count)
+    return _epoch(tf, job, numbers.map(lambda x: x + 1, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def iterate(tf, job):
+    return _epoch(tf, job, tf.data.Dataset.range(job.count))
+
+
+def _epoch(tf, job, elements):
+    batches = elements.batch(job.batch).prefetch(tf.data.AUTOTUNE)
+    return lambda: iter(batches)

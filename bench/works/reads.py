@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""6400 small files from storage on which every read takes 2 ms, 64 reads in flight."""
+
+from bars import at_least
+
+PLACE = 70
+UNIT = "files"
+DATA = "reads"
+COUNT = 6400
+EPOCHS = 8
+BATCH = 64
+FIELD = "bytes"
+DELAY_US, DEPTH = 2000, 64
+IDEAL_PER_S = DEPTH / (DELAY_US * 1e-6)
+CHAIN = "files('$reads/*').read().batch(64)"
+OPTIONS = {"io_depth": DEPTH}
+ENVIRONMENT = {
+    "LD_PRELOAD": "$build/libinterpose.so",
+    "STOKER_DELAY_READ_US": str(DELAY_US),
+    "STOKER_FAIL_PREFIX": "$reads",
+}
+NOTE = (
+    "A sleep is put before every `read` of such a file (`tests/faults/interpose.c`), opening "
+    "excluded. The ideal is 64 reads per 2 ms."
+)
+BARS = [at_least("per_s", "share of the ideal 32,000/s", 95, "%", factor=100 / IDEAL_PER_S)]

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark without its peers: its files fit together, its report is right, it runs."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+from PIL import Image, JpegImagePlugin
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TREE / "bench"))
+
+import bars
+import catalog
+import data
+import install
+import jobs
+import plot
+import process
+import report
+
+WORKS, PEERS = catalog.works(), catalog.peers()
+BUILD = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolve().parent
+
+
+# ---- the files fit together ----
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.stem)
+def test_a_work_says_what_it_is(work):
+    assert work.text and work.UNIT
+    assert bool(work.CHAIN) != bool(work.measure), "it has a chain, or measures itself"
+    if work.CHAIN:
+        assert work.FIELD and work.BATCH and (work.COUNT or work.DATA == "images")
+        assert "$" not in report.chain_text(work)
+    names = {name for bar in work.BARS for name in bar.value.names}
+    able = {peer.name for peer in PEERS if peer.function(work)} | {"stoker"}
+    assert names <= able, "its bars name peers that do it"
+    assert {peer.stem for peer in PEERS} >= set(work.COUNT_FOR)
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.stem)
+def test_a_peer_names_works_and_pinned_packages(peer):
+    stems = {work.stem for work in WORKS}
+    assert peer.text and peer.NAME
+    assert set(peer.functions()) <= stems, "each of its functions is a work"
+    assert peer.chain or peer.functions()
+    assert set(peer.NOTES) <= set(peer.functions())
+    assert set(peer.PACKAGES) <= set(install.pins()), "pinned in tools/requirements-peers.txt"
+    assert set(peer.WITHOUT_DEPENDENCIES) <= set(peer.PACKAGES)
+    assert peer.IS_PROGRAM or callable(peer.module.load)
+
+
+def test_names_differ():
+    assert len({peer.name for peer in PEERS}) == len(PEERS)
+    assert PEERS[0].name == report.MAIN
+
+
+def test_every_job_can_be_made(tmp_path):
+    setup = jobs.Setup(
+        build=tmp_path, command=tmp_path / "stoker", cache=tmp_path, place=tmp_path,
+        reads=tmp_path / "it's",
+        images=tmp_path / "a*b", files=["x.jpg"] * 7, quick=False, workers=2, stretch_s=1,
+        n_stretches=2,
+    )  # fmt: skip
+    for work in WORKS:
+        for peer in PEERS:
+            if peer.function(work):
+                job = jobs.make(setup, work, peer, "measure")
+                json.dumps(vars(job))
+                assert job.count and job.epoch_elements >= job.count
+                if peer.IS_PROGRAM:
+                    assert all(isinstance(word, str) for word in peer.function(work)(job))
+    seed = next(work for work in WORKS if work.stem == "seed")
+    job = jobs.make(setup, seed, PEERS[0], "measure")
+    assert job.count == len(job.files) == 7 * 429 and r"a\\*b/**" in job.chain
+
+
+# ---- the report ----
+
+MADE_UP = {
+    "machine": {
+        "cpu": "A processor", "level": "avx2", "cores": "2 of 4", "memory": "8 GB",
+        "system": "Linux 6", "python": "3.11.0", "two": 1.987, "stoker": "0.1.0",
+        "versions": {"slow": "1.2"}, "date": "2026-01-01",
+    },
+    "images": {"n": 0, "is_generated": True, "statistics": {}},
+    "rounds": 3,
+    "works": {
+        "carry": {
+            "stoker": {"per_s": 3000.0, "first_s": 0.05, "after_import_s": 0.02, "import_s": 0.01,
+                       "rss_mb": 80.4, "anon_mb": 60.0, "cpu_s_per_1000": 0.5},
+            "slow": {"per_s": 1500.0, "first_s": 2.5, "after_import_s": 0.25, "import_s": 2.0,
+                     "rss_mb": 400.0, "anon_mb": 300.0, "cpu_s_per_1000": 0.0123, "differs": 0.5},
+            "broken": {"failed": "ImportError: no such thing"},
+            "loop": {"per_s": 2000.0, "first_s": 0.01, "rss_mb": 10.0, "cpu_s_per_1000": 0.00001},
+        }
+    },
+}  # fmt: skip
+
+CARRY = types.SimpleNamespace(
+    name="carry", stem="carry", text="Carries things.", CHAIN="range($count).batch(2)", COUNT=10,
+    DATA="images", PARAMETERS={}, NOTE="",
+    BARS=[
+        bars.faster_than("slow", 1.5),
+        bars.less_memory_than("slow", 0.1),
+        bars.faster_than("broken", 1),
+    ],
+)  # fmt: skip
+
+
+def made_up_peer(name, **more):
+    values = {"NOTES": {}, "IS_STOKER": False, "IS_APART": False, **more}
+    return types.SimpleNamespace(name=name, text=f"How {name} is set up.", **values)
+
+
+MADE_UP_PEERS = [
+    made_up_peer("stoker", IS_STOKER=True),
+    made_up_peer("slow", NOTES={"carry": "carries half"}),
+    made_up_peer("broken"),
+    made_up_peer("loop", IS_APART=True),
+]
+
+TERMINAL = """\
+A processor (avx2), 2 of 4 cores used, 8 GB, Linux 6, Python 3.11.0
+stoker 0.1.0 against slow 1.2
+two busy processes do 1.99 times the work of one here (raw baseline)
+
+carry: Carries things.
+           rate  stoker is  first batch (after import)  memory  CPU / 1000
+stoker  3,000/s                          50 ms (20 ms)   80 MB      0.50 s
+slow    1,500/s      2.00×              2.5 s (250 ms)  400 MB    12.30 ms
+broken  not measured: ImportError: no such thing
+(loop)  2,000/s      1.50×                       10 ms   10 MB       10 µs
+  times as fast as slow                     2.00×  ≥ 1.5×   pass
+  peak memory, as a share of slow's         0.20×  ≤ 0.1×  SHORT
+  times as fast as broken            not measured    ≥ 1×"""
+
+SECTION = """\
+## carry
+
+Carries things.
+
+```text
+range(10).batch(2)
+```
+
+|  | rate | stoker is | first batch (after import) | memory | CPU / 1000 | differs by |
+|---|--:|--:|--:|--:|--:|--:|
+| **stoker** | 3,000/s |  | 50 ms (20 ms) | 80 MB | 0.50 s |  |
+| slow | 1,500/s | 2.00× | 2.5 s (250 ms) | 400 MB | 12.30 ms | 0.50 |
+| broken | not measured: ImportError: no such thing |  |  |  |  |  |
+
+For scale, loop: 2,000/s (stoker is 1.50×), first batch 10 ms, 10 MB, CPU 10 µs per 1000.
+
+Not the same:
+
+- slow: carries half.
+"""
+
+
+def test_terminal_is_as_expected():
+    assert report.terminal(MADE_UP, [CARRY], MADE_UP_PEERS) == TERMINAL
+
+
+def test_markdown_is_as_expected():
+    text = report.markdown(MADE_UP, [CARRY], MADE_UP_PEERS)
+    assert SECTION in text
+    assert "- **slow**: How slow is set up." in text and "of 3 rounds" in text
+
+
+def test_bars_decide():
+    assert not report.all_hold(MADE_UP, [CARRY])
+    held = types.SimpleNamespace(**{**vars(CARRY), "BARS": CARRY.BARS[:1]})
+    assert report.all_hold(MADE_UP, [held])
+
+
+def test_readme_keeps_what_is_around():
+    section = report.readme_section(MADE_UP, [CARRY], MADE_UP_PEERS)
+    assert "| slow | 1,500/s (2.00×) | 2.5 s | 400 MB |" in section
+    assert "a loop does 2,000/s (1.50×) of *carry*" in section
+    text = report.put_between_marks(f"above\n{report.BEGIN}\nold\n{report.END}\nbelow\n", section)
+    assert text == f"above\n{report.BEGIN}\n{section}\n{report.END}\nbelow\n"
+    with pytest.raises(ValueError, match="README.md has no"):
+        report.put_between_marks("nothing", section)
+
+
+def test_plot_is_svg_with_a_bar_for_each_reading():
+    import xml.etree.ElementTree
+
+    root = xml.etree.ElementTree.fromstring(plot.draw(MADE_UP, [CARRY], MADE_UP_PEERS))
+    bars_drawn = [node for node in root.iter("{http://www.w3.org/2000/svg}rect")]
+    assert len(bars_drawn) == 1 + 3 * 3  # the background; three measured, in three panels
+    assert "not measured" in [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+# ---- readings ----
+
+
+def test_the_best_of_readings():
+    first = {"per_s": 5, "first_s": 2, "rss_mb": 7, "cpu_s_per_1000": 1}
+    second = {"per_s": 4, "first_s": 1, "rss_mb": 9, "cpu_s_per_1000": 2}
+    best = {"per_s": 5, "first_s": 1, "rss_mb": 9, "cpu_s_per_1000": 1}
+    assert process.better(None, first) == first
+    assert process.better(first, second) == best == process.better(second, first)
+    assert process.better(first, {"failed": "why"}) == {"failed": "why"}
+    assert process.better({"failed": "why"}, first) == {"failed": "why"}
+
+
+def test_a_peer_that_is_not_there_says_so(tmp_path):
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps({"peer": "nobody", "mode": "measure"}), encoding="utf-8")
+    why = "ModuleNotFoundError: No module named 'peers.nobody'"
+    assert process.run_peer(path, {}, 60) == {"failed": why}
+
+
+@pytest.mark.parametrize(("script", "why"), [
+    ("echo oh dear >&2; exit 3", "ended with status 3: oh dear"),
+    ("sleep 60", "took longer than 1 s"),
+    ("echo nothing", "printed no JSON"),
+])  # fmt: skip
+def test_a_program_that_fails_says_why(script, why):
+    assert process.run_program(["sh", "-c", script], {}, 1, 1) == {"failed": why}
+
+
+# ---- the images ----
+
+
+def test_images_are_what_they_are_said_to_be(tmp_path):
+    files = data.image_files(data.make(tmp_path / "some", 8, n_processes=1))
+    again = data.image_files(data.make(tmp_path / "again", 8, n_processes=2))
+    assert len(files) == 8
+    for path, other in zip(files, again):
+        assert pathlib.Path(path).read_bytes() == pathlib.Path(other).read_bytes()
+        found, image = data.header(path), Image.open(path)
+        assert (found.width, found.height) == image.size
+        names = {0: "4:4:4", 1: "4:2:2", 2: "4:2:0", -1: "grey"}
+        assert found.sampling == names[JpegImagePlugin.get_sampling(image)]
+    assert set(data.describe(files)) == set(data.IMAGENET)
+
+
+@pytest.mark.parametrize("quality", [50, 75, 96])
+def test_quality_is_found(tmp_path, quality):
+    Image.new("RGB", (16, 16), "red").save(tmp_path / "red.jpg", quality=quality)
+    assert abs(data.header(tmp_path / "red.jpg").quality - quality) <= 1
+
+
+def test_the_c_loop_makes_all_images(tmp_path):
+    build = ["cmake", "--build", BUILD, "--target", "c_loop"]
+    done = subprocess.run(build, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    files = data.image_files(data.make(tmp_path / "some", 5, n_processes=1))
+    (tmp_path / "list").write_text("".join(path + "\n" for path in files), encoding="utf-8")
+    words = [BUILD / "bench" / "c_loop", "--list", tmp_path / "list", "--side", "64"]
+    words += ["--crop", "50", "--batch", "2", "--threads", "2", "--epochs", "3"]
+    words += ["--shuffle", "--normalize"]
+    reading = process.run_program(list(map(str, words)), {}, 1, 60)
+    assert reading["per_s"] > 0 and reading["first_s"] > 0 and reading["rss_mb"] > 0, reading
+    words[2] = tmp_path / "nothing"
+    why = process.run_program(list(map(str, words)), {}, 1, 60)["failed"]
+    assert why == f"ended with status 1: c_loop: cannot open: {tmp_path / 'nothing'}"
+
+
+# ---- a run ----
+
+
+def run(*words):
+    command = [sys.executable, TREE / "bench" / "run.py", "--build", BUILD, *words]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False)
+
+
+def test_a_quick_run_of_stoker_alone():
+    done = run("--quick", "--only", "map", "--peers", "stoker")
+    assert done.returncode == 0, done.stderr
+    row = r"^stoker +[\d.,]+( M)?/s +\d+ ms \(\d+ ms\) +\d+ MB"
+    assert re.search(row, done.stdout, re.MULTILINE), done.stdout
+    assert "written" not in done.stdout
+
+
+def test_the_list_and_a_wrong_name():
+    listed = run("--list")
+    assert listed.returncode == 0 and all(work.name in listed.stdout for work in WORKS)
+    wrong = run("--only", "nothing")
+    assert wrong.returncode == 1 and "there is no work 'nothing'; there are: seed" in wrong.stderr
