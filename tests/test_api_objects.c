@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_api_objects.c: streams of the calling program, elements by number, appended calls,
- * waiting with a limit. */
+/* test_api_objects.c: arrays and streams of the calling program, elements by number, appended
+ * calls, waiting with a limit. */
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "file_tree.h"
@@ -17,6 +17,76 @@ static struct stk_dataset *make_rows(struct row_stream *stream, const char *call
     struct stk_dataset *data = make_dataset_with(text, objects);
     stk_objects_free(objects);
     return data;
+}
+
+/* ---- arrays whose rows differ in length ---- */
+
+static const int64_t word_splits[] = { 0, 3, 3, 8 }, list_splits[] = { 0, 1, 3, 3 };
+static const int16_t pairs[3][2] = { { 1, 2 }, { 3, 4 }, { 5, 6 } };
+static const struct stk_array word_array = { .data = "onethree",
+                                             .dtype = STK_U8,
+                                             .rank = 1,
+                                             .shape = { 3 },
+                                             .kind = STK_BYTES,
+                                             .splits = word_splits };
+static const struct stk_array list_array = { .data = pairs,
+                                             .dtype = STK_I16,
+                                             .rank = 2,
+                                             .shape = { 3, 2 },
+                                             .kind = STK_RAGGED,
+                                             .splits = list_splits };
+
+static void test_arrays_with_splits(void **state)
+{
+    struct stk_objects *objects = stk_objects_new();
+    (void)state;
+    assert_int_equal(stk_objects_add_array(objects, "words", &word_array, NULL), STK_OK);
+    assert_int_equal(stk_objects_add_array(objects, "lists", &list_array, NULL), STK_OK);
+    struct stk_dataset *data =
+        make_dataset_with("values({word: @words, list: @lists}).batch(3)", objects);
+    stk_objects_free(objects);
+    struct stk_iterator *it = start(data, "workers=1");
+    struct stk_batch *batch = next(it);
+    struct stk_view word = view_of(batch, "word"), list = view_of(batch, "list");
+    assert_int_equal(word.kind, STK_BYTES);
+    assert_memory_equal(word.data, "onethree", 8);
+    assert_memory_equal(word.splits, word_splits, sizeof word_splits);
+    assert_int_equal(list.kind, STK_RAGGED);
+    CHECK_NUMBERS(list.shape, 3, 2);
+    assert_memory_equal(list.data, pairs, sizeof pairs);
+    assert_memory_equal(list.splits, list_splits, sizeof list_splits);
+    stk_batch_unref(batch);
+    stk_iterator_free(it);
+    stk_dataset_unref(data);
+}
+
+static void refuse_array(struct stk_array array, int code)
+{
+    struct stk_objects *objects = stk_objects_new();
+    assert_int_equal(stk_objects_add_array(objects, "array", &array, NULL), code);
+    stk_objects_free(objects);
+}
+
+static void test_splits_refused(void **state)
+{
+    static const int64_t falling[] = { 0, 4, 3, 8 }, negative[] = { -1, 3, 3, 8 };
+    struct stk_array array = word_array;
+    (void)state;
+    array.splits = NULL;
+    refuse_array(array, STK_TYPE);
+    array.splits = falling;
+    refuse_array(array, STK_VALUE);
+    array.splits = negative;
+    refuse_array(array, STK_VALUE);
+    array = word_array;
+    array.kind = STK_SHAPED;
+    refuse_array(array, STK_TYPE);
+    array = word_array;
+    array.dtype = STK_I16;
+    refuse_array(array, STK_TYPE);
+    array = word_array;
+    array.data = NULL;
+    refuse_array(array, STK_VALUE);
 }
 
 /* ---- streams ---- */
@@ -399,6 +469,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arrays_with_splits), cmocka_unit_test(test_splits_refused),
         cmocka_unit_test(test_stream_elements),    cmocka_unit_test(test_stream_in_a_chain),
         cmocka_unit_test(test_stream_breaks),      cmocka_unit_test(test_stream_is_checked),
         cmocka_unit_test(test_elements_by_number), cmocka_unit_test(test_numbers_refused),

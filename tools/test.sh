@@ -61,7 +61,7 @@ build_and_ctest() {
     # shellcheck disable=SC2086  # one word per option
     suite "$reports/ctest-$(basename "$dir").xml" ctest --test-dir "$dir" --parallel "$jobs" \
         --output-on-failure --no-tests=error $selection \
-        --output-junit "$PWD/$reports/ctest-$(basename "$dir").xml"
+        --output-junit "$(realpath "$reports")/ctest-$(basename "$dir").xml"
 }
 
 check() {

@@ -164,10 +164,10 @@ struct stk_array {
     int64_t shape[STK_MAX_RANK];
     void (*release)(void *context);
     void *context;
-    /* STK_FIXED, or STK_BYTES (of uint8) and STK_RAGGED, which have splits: element i */
+    /* STK_FIXED; or STK_BYTES (of uint8, rank 1) and STK_RAGGED: element i is then values splits[i]
+     * up to splits[i + 1] of data, and the shape behind the leading dimension is that of a value. */
     int kind;
-    const int64_t
-        *splits; /* is values splits[i] up to splits[i + 1], and shape[1], … is that of one value */
+    const int64_t *splits;
 };
 STK_API int stk_objects_add_array(struct stk_objects *objects, const char *name,
                                   const struct stk_array *array, struct stk_error *err);

@@ -116,6 +116,16 @@ bool ext_is_main_thread(void);
 int ext_jobs_running(void);
 void ext_jobs_forget(void); /* in a forked child, which has none of the threads */
 
+/* ---- gil.c: the GIL for callbacks, on whatever thread they come ---- */
+
+struct ext_gil {
+    PyThreadState *own;     /* of a worker, or NULL */
+    PyGILState_STATE state; /* of a thread of Python */
+};
+int ext_gil_begin(void); /* once, with the GIL */
+struct ext_gil ext_gil_take(void);
+void ext_gil_give(struct ext_gil gil);
+
 /* ---- module.c ---- */
 
 bool ext_is_exiting(void); /* the interpreter is on its way out: leave Python alone */

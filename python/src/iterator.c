@@ -261,19 +261,28 @@ static int count_open(void)
     return n;
 }
 
-/* Those that nobody waits in are freed; the others are told to come back. */
-static void dismiss_all(void)
+/* One that nobody waits in, with its lock held; NULL: none. Those who wait are told to come back. */
+static struct iterator *find_idle(void)
 {
     for (struct iterator *i = open_iterators, *next; i; i = next) {
         next = i->next;
-        if (is_foreign(i)) {
+        if (is_foreign(i))
             list_remove(i);
-        } else if (PyThread_acquire_lock_timed(i->lock, 0, 0) == PY_LOCK_ACQUIRED) {
-            free_behind(detach(i), 0);
-            PyThread_release_lock(i->lock);
-        } else {
+        else if (PyThread_acquire_lock_timed(i->lock, 0, 0) == PY_LOCK_ACQUIRED)
+            return i;
+        else
             stk_iterator_cancel(i->it);
-        }
+    }
+    return NULL;
+}
+
+/* The list is looked through anew each time: freeing lets other threads run. */
+static void dismiss_all(void)
+{
+    for (struct iterator *i; (i = find_idle());) {
+        struct stk_iterator *it = detach(i);
+        PyThread_release_lock(i->lock);
+        free_behind(it, 0);
     }
 }
 

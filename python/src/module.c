@@ -152,7 +152,7 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&definition);
-    if (module && (add_types(module) || register_exit(module)))
+    if (module && (ext_gil_begin() || add_types(module) || register_exit(module)))
         Py_CLEAR(module);
     if (module)
         pthread_atfork(NULL, NULL, after_fork);

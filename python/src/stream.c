@@ -169,7 +169,7 @@ static int open_pass(void *context, void **out, struct stk_error *err)
     struct binding *binding = context;
     if (ext_is_exiting())
         return say_gone(err);
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct ext_gil gil = ext_gil_take();
     struct stream *self = (struct stream *)Py_XNewRef(binding->stream);
     struct pass *pass = self ? calloc(1, sizeof *pass) : NULL;
     int rc = say_gone(err);
@@ -184,7 +184,7 @@ static int open_pass(void *context, void **out, struct stk_error *err)
             *out = pass;
     }
     Py_XDECREF((PyObject *)self);
-    PyGILState_Release(gil);
+    ext_gil_give(gil);
     return rc;
 }
 
@@ -261,12 +261,12 @@ static int pass_next(void *context, struct stk_cell *cell, struct stk_error *err
 {
     if (ext_is_exiting())
         return say_gone(err);
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct ext_gil gil = ext_gil_take();
     struct pass *pass = context;
     struct stream *self = (struct stream *)Py_XNewRef(pass->binding->stream);
     int rc = self ? next_element(self, pass, cell, err) : say_gone(err);
     Py_XDECREF((PyObject *)self);
-    PyGILState_Release(gil);
+    ext_gil_give(gil);
     return rc;
 }
 

@@ -232,10 +232,8 @@ class Dataset(_ops.Ops):
 
     def head(self, n=5):
         """The first n elements (or batches) of epoch 0, a list."""
-        part = self.take(max(0, n))
-        with part._chain.iterate(
-            {**self._settings, "epoch": self._settings.get("epoch", "0")}
-        ) as batches:
+        options = {"epoch": "0", **self._settings, "epochs": "1"}
+        with self.take(max(0, n))._chain.iterate(options) as batches:
             return list(batches)
 
     # ---- runs ----

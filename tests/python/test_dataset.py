@@ -210,6 +210,7 @@ def test_head():
     first = [int(e.x) for e in ds.head(9)]
     assert first == [int(e.x) for e in ds.head(9)] == [int(e.x) for e in ds.iterate(epoch=0)][:9]
     assert len(stoker.range(3).filter("x > 0").head(9)) == 2 and stoker.range(3).head(0) == []
+    assert len(stoker.range(3).options(epochs=None).head()) == 3
 
 
 def test_each_for_is_an_epoch():
