@@ -11,7 +11,7 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parent.parent
 HANG_SECONDS = 60
 
-# Started in the background of a shell, SIGINT is ignored, and so it would be in the programs under test.
+# In the background of a shell SIGINT is ignored, and so it would be in the programs under test.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
