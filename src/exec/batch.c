@@ -18,6 +18,7 @@ struct stk__depot *stk__depot_new(struct stk__plan *plan, struct stk__pool *pool
     if (!depot)
         return NULL;
     pthread_mutex_init(&depot->lock, NULL);
+    pthread_mutex_init(&depot->waking, NULL);
     depot->refs = 1;
     depot->pid = getpid();
     depot->max_kept = plan->window + 1;
@@ -45,6 +46,7 @@ static void drop_ref(struct stk__depot *depot)
     }
     stk__pool_unref(depot->pool);
     stk__plan_unref(depot->plan);
+    pthread_mutex_destroy(&depot->waking);
     pthread_mutex_destroy(&depot->lock);
     free(depot);
 }
@@ -53,6 +55,31 @@ void stk__depot_unref(struct stk__depot *depot)
 {
     pthread_mutex_lock(&depot->lock);
     drop_ref(depot);
+}
+
+void stk__depot_set_waiter(struct stk__depot *depot, void (*wake)(void *waiter), void *waiter)
+{
+    pthread_mutex_lock(&depot->waking);
+    depot->wake = wake;
+    depot->waiter = waiter;
+    pthread_mutex_unlock(&depot->waking);
+}
+
+int stk__depot_n_live(struct stk__depot *depot)
+{
+    pthread_mutex_lock(&depot->lock);
+    int n_live = depot->n_live;
+    pthread_mutex_unlock(&depot->lock);
+    return n_live;
+}
+
+bool stk__depot_has_room(struct stk__depot *depot, int most)
+{
+    pthread_mutex_lock(&depot->lock);
+    bool has_room = depot->n_live < most;
+    depot->is_awaited = !has_room;
+    pthread_mutex_unlock(&depot->lock);
+    return has_room;
 }
 
 static struct stk_batch *batch_alloc(struct stk__depot *depot)
@@ -80,9 +107,12 @@ struct stk_batch *stk__batch_new(struct stk__depot *depot)
         depot->n_kept--;
     }
     depot->refs++;
+    depot->n_live++;
     pthread_mutex_unlock(&depot->lock);
     if (!batch && !(batch = batch_alloc(depot))) {
-        stk__depot_unref(depot);
+        pthread_mutex_lock(&depot->lock);
+        depot->n_live--;
+        drop_ref(depot);
         return NULL;
     }
     batch->next = NULL;
@@ -106,7 +136,15 @@ static void drop_contents(struct stk_batch *batch)
     stk_chunk_drop(batch->chunk, 0, batch->chunk->cap);
 }
 
-void stk_batch_unref(struct stk_batch *batch)
+static void wake_waiter(struct stk__depot *depot)
+{
+    pthread_mutex_lock(&depot->waking);
+    if (depot->waiter)
+        depot->wake(depot->waiter);
+    pthread_mutex_unlock(&depot->waking);
+}
+
+static void put_back(struct stk_batch *batch, bool tells)
 {
     if (!batch || atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1)
         return;
@@ -115,16 +153,30 @@ void stk_batch_unref(struct stk_batch *batch)
         return; /* a forked child: the lock may be held by a thread that is not there */
     drop_contents(batch);
     pthread_mutex_lock(&depot->lock);
-    if (depot->n_kept < depot->max_kept) {
+    bool is_kept = depot->n_kept < depot->max_kept;
+    if (is_kept) {
         batch->next = depot->kept;
         depot->kept = batch;
         depot->n_kept++;
-    } else {
-        pthread_mutex_unlock(&depot->lock);
-        batch_free(batch); /* while the plan, which has its type, is certainly there */
-        pthread_mutex_lock(&depot->lock);
     }
-    drop_ref(depot);
+    depot->n_live--;
+    tells = tells && depot->is_awaited;
+    pthread_mutex_unlock(&depot->lock);
+    if (!is_kept)
+        batch_free(batch); /* while the plan, which has its type, is certainly there */
+    if (tells)
+        wake_waiter(depot);
+    stk__depot_unref(depot);
+}
+
+void stk_batch_unref(struct stk_batch *batch)
+{
+    put_back(batch, true);
+}
+
+void stk__batch_give_back(struct stk_batch *batch)
+{
+    put_back(batch, false);
 }
 
 /* ---- packing ---- */

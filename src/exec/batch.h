@@ -8,8 +8,13 @@
 
 /* Batches waiting for use. Lives as long as its iterator and every batch that is out. */
 struct stk__depot {
-    pthread_mutex_t lock; /* guards refs, kept and n_kept */
+    pthread_mutex_t lock; /* guards all numbers, is_awaited and kept */
     int refs, n_kept, max_kept;
+    int n_live;             /* batches in use, by the iterator or whoever has them */
+    bool is_awaited;        /* wake is to be called when there are fewer */
+    pthread_mutex_t waking; /* guards waiter; taken before any lock of the waiter's */
+    void (*wake)(void *waiter);
+    void *waiter;
     pid_t pid; /* of the process whose threads use the lock */
     struct stk_batch *kept;
     struct stk__plan *plan;
@@ -39,8 +44,20 @@ struct stk_batch {
 struct stk__depot *stk__depot_new(struct stk__plan *plan, struct stk__pool *pool);
 void stk__depot_unref(struct stk__depot *depot);
 
+/* Names who is told of batches that come back. Once NULL is set it is called no more. */
+void stk__depot_set_waiter(struct stk__depot *depot, void (*wake)(void *waiter), void *waiter);
+
+int stk__depot_n_live(struct stk__depot *depot);
+
+/* True if fewer than `most` batches are in use; else the waiter is told of the next that comes
+ * back. */
+bool stk__depot_has_room(struct stk__depot *depot, int most);
+
 /* Returns new with room for a batch, refs 1; NULL when out of memory. */
 struct stk_batch *stk__batch_new(struct stk__depot *depot);
+
+/* stk_batch_unref by the waiter itself, which need not be told. */
+void stk__batch_give_back(struct stk_batch *batch);
 
 /* Brings rows that are not fixed together. Fails when rows that must be equal in shape are not. */
 int stk__batch_pack(struct stk_batch *batch, struct stk_error *err);

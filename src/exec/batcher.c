@@ -20,6 +20,7 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
     uint64_t window = (uint64_t)x->plan->window;
     while (x->opened_no < end_no) {
         if (x->n_open == x->plan->window ||
+            !stk__depot_has_room(x->depot, x->plan->window + x->n_held) ||
             !stk__can_charge(x, &x->batch_account, x->plan->batch_bytes))
             return false;
         struct stk_batch *batch = stk__batch_new(x->depot);
@@ -37,7 +38,7 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
 static void release_batch(struct stk__exec *x, uint64_t no)
 {
     uint64_t slot = no % (uint64_t)x->plan->window;
-    stk_batch_unref(x->batch[slot]);
+    stk__batch_give_back(x->batch[slot]);
     x->batch[slot] = NULL;
     x->n_open--;
     stk__credit(x, &x->batch_account, x->plan->batch_bytes);

@@ -181,16 +181,24 @@ static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
     return has_found;
 }
 
+static void note_held(struct stk__exec *x)
+{
+    int n_held = stk__depot_n_live(x->depot) - x->n_open;
+    x->n_held = n_held < 1 ? 1 : n_held;
+}
+
 /* Until something is in the queue or the clock says `until`; UINT64_MAX: never. */
 static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 {
     struct stk__work w;
+    note_held(x);
     while (x->queue_len == 0 && !x->is_cancelled &&
            (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (may_work(x) && pick_as_consumer(x, &w)) {
             if (!x->pace.is_quick)
                 stk__wake_worker(x);
             perform(x, &x->worker[x->n_workers], &w);
+            note_held(x);
             continue;
         }
         if (x->queue_len || x->is_cancelled)
@@ -200,13 +208,30 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
         x->is_consumer_waiting = true;
         wait_until(&x->delivered, &x->lock, until);
         x->is_consumer_waiting = false;
+        note_held(x);
     }
+}
+
+/* Refill by halves, not one by one. */
+static void ask_for_more(struct stk__exec *x)
+{
+    if (x->n_workers && !x->pace.is_quick &&
+        (x->n_open <= x->plan->window / 2 || x->queue_len == 0))
+        stk__wake_worker(x);
+}
+
+static void on_batch_back(void *waiter)
+{
+    struct stk__exec *x = waiter;
+    pthread_mutex_lock(&x->lock);
+    ask_for_more(x);
+    pthread_mutex_unlock(&x->lock);
 }
 
 static void drop_queue(struct stk__exec *x)
 {
     for (; x->queue_len; x->queue_len--) {
-        stk_batch_unref(x->queue[x->queue_head].batch);
+        stk__batch_give_back(x->queue[x->queue_head].batch);
         x->queue_head = (x->queue_head + 1) % x->queue_cap;
     }
 }
@@ -257,9 +282,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     x->n_open--;
     x->stats.batches++;
     x->stats.elements += (uint64_t)d.batch->n;
-    if (x->n_workers && !x->pace.is_quick &&
-        (x->n_open <= x->plan->window / 2 || x->queue_len == 0))
-        stk__wake_worker(x); /* refill by halves, not one by one */
+    ask_for_more(x);
     note_exit(&x->pace, entered, stk__clock_ns());
     pthread_mutex_unlock(&x->lock);
     int rc = stk__batch_pack(d.batch, err);
@@ -356,6 +379,7 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->counter[0] = x->judge.epoch = x->position.epoch = (uint64_t)plan->options.epoch;
     x->position.rows = plan->stage[plan->last].first;
     x->position.batch = x->position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
+    x->n_held = 1;
     x->queue_cap = plan->window + 4;
     x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
     x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
@@ -365,6 +389,7 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);
+    stk__depot_set_waiter(x->depot, on_batch_back, x);
     if (plan->options.on_error == STK__REPLACE) {
         x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
                                       stk__stage_parts(plan, &plan->stage[plan->last]));
@@ -432,7 +457,7 @@ static void free_batches(struct stk__exec *x)
 {
     drop_queue(x);
     for (int i = 0; x->batch && i < x->plan->window; i++)
-        stk_batch_unref(x->batch[i]);
+        stk__batch_give_back(x->batch[i]);
     free(x->batch);
     free(x->queue);
 }
@@ -458,6 +483,8 @@ void stk__exec_free(struct stk__exec *x)
     } else if (x->pid) {
         return;
     }
+    if (x->depot)
+        stk__depot_set_waiter(x->depot, NULL, NULL);
     free_workers(x);
     for (int i = 0; i < x->n_stages; i++)
         free_stage(x, &x->stage[i]);

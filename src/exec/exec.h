@@ -159,6 +159,9 @@ struct stk__exec {
     struct stk_batch **batch; /* batch[no % window] */
     uint64_t opened_no, current_no;
     int n_open, fill; /* n_open: opened and not yet delivered */
+    /* What the consumer had when it last asked, at least one: a loop that still has the batch
+     * before the one it was given is waited for, so that memory for it is never taken. */
+    int n_held;
     bool is_batcher_busy;
     struct stk__gate gate[STK__MAX_GATES];
     uint64_t counter[STK__MAX_LEVELS]; /* as of a source, at the batcher */
