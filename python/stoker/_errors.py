@@ -66,6 +66,10 @@ _CLASSES = {
 }
 
 
+for _kind in (Error, StateError, *_CLASSES.values()):
+    _kind.__module__ = "stoker"  # where users find them
+
+
 def _restore(kind, args, state):
     error = kind(*args)
     error.__dict__.update(state)
@@ -75,13 +79,13 @@ def _restore(kind, args, state):
 def make(code, message, at, length, chain):
     """The exception for a failure of the library; the place is in bytes of `chain`."""
     where = ""
-    if length:
+    if at < len(chain) and length:
         start = len(chain[:at].decode("utf-8", "replace"))
         length = max(1, len(chain[at : at + length].decode("utf-8", "replace")))
         at, chain = start, chain.decode("utf-8", "replace")
         where = "\n" + caret(chain, at, length)
     else:
-        at, chain = 0, ""
+        at, length, chain = 0, 0, ""
     error = _CLASSES.get(code, StateError)(message + where)
     error.code, error.at, error.len, error.chain = code.lower(), at, length, chain
     return error

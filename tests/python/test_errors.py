@@ -170,3 +170,19 @@ def test_errors_pickle():
         and back.code == "value"
         and back.len == 1
     )
+
+
+def test_a_failure_without_a_place_shows_none(tmp_path):
+    file = tmp_path / "two.txt"
+    file.write_text("a\nb\n")
+    with pytest.raises(stoker.TypeMismatchError, match="cannot be reached by number") as raised:
+        stoker.lines(str(file))[1]
+    assert "^" not in str(raised.value)
+    assert (raised.value.at, raised.value.len, raised.value.chain) == (0, 0, "")
+
+
+def test_exceptions_are_named_as_users_find_them():
+    for name in stoker.__all__:
+        kind = getattr(stoker, name)
+        if isinstance(kind, type) and issubclass(kind, stoker.Error):
+            assert f"{kind.__module__}.{kind.__qualname__}" == f"stoker.{name}"
