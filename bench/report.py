@@ -50,8 +50,8 @@ ARGS=--help` shows what else there is.
 LIKE_PHOTOS = """\
 Generated images stand in for photographs: heaps of shapes with 1/f texture, blur and noise, stored
 with the sizes, qualities and chroma sampling that ImageNet's files have (`bench/data.py`). Decoding
-them takes about 8 % longer per megapixel than decoding 300 originals of ImageNet, 2 % longer in the
-mean over images (libjpeg-turbo)."""
+300 of them takes 2 % longer per megapixel than decoding 300 originals of ImageNet, and 2 % less in
+the mean over images (libjpeg-turbo)."""
 README_TEXT = """\
 Images or numbers per second from Python; in brackets, how many times as fast stoker is. First batch
 (from the start of the process) and memory are those of *seed*. FFCV reads its own re-encoded file.
