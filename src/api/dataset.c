@@ -49,9 +49,14 @@ void stk_options_free(struct stk_options *options)
 static int new_on(struct stk_dataset *base, const char *text, const struct stk_objects *objects,
                   struct stk_dataset **out, struct stk_error *err)
 {
-    int rc = stk__graph_new(text, objects, base, out, err);
-    if (!rc && (rc = stk__passes_run(*out, err)))
-        stk_dataset_unref(*out);
+    struct stk_dataset *graph;
+    int rc = stk__graph_new(text, objects, base, &graph, err);
+    if (rc)
+        return rc;
+    if ((rc = stk__passes_run(graph, err)))
+        stk_dataset_unref(graph);
+    else
+        *out = graph;
     return rc;
 }
 
