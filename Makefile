@@ -27,7 +27,7 @@ bench: build $(PEERS)/.done ## compare with the peers, installed into build/venv
 	@tools/python.sh $(BUILD) $(PEERS)
 	@$(PEERS)/bin/python bench/run.py --build $(BUILD) $(ARGS)
 
-parity: build $(PEERS)/.done ## compare results with the installed TensorFlow and Pillow; run the documents' code for them
+parity: build $(PEERS)/.done ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
 	@tools/python.sh $(BUILD) $(PEERS)
 	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -rs -p no:cacheprovider tests/parity tests/test_docs.py
 

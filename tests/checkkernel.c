@@ -86,13 +86,15 @@ static int check_job(const struct job *job, const struct input *in, int level)
     return !is_same;
 }
 
-/* Sizes 1 to 70, and now and then a source far larger than the output. */
+/* Sizes 1 to 70, and now and then a source far larger than the output, or twice as large. */
 static struct size random_size(void)
 {
     struct size size = { 1 + (int)(random_word() % 70), 1 + (int)(random_word() % 70),
                          1 + (int)(random_word() % 5), 1 + (int)(random_word() % 12) };
     if (random_word() % 8 == 0)
         size.n_in *= 20;
+    if (random_word() % 8 == 0)
+        size.n_in = size.height = 2 * size.n_out;
     return size;
 }
 
@@ -103,6 +105,8 @@ static int check_images(int level, const char *filter)
         struct input in;
         make_input(&in, random_size(), round % 4 == 3);
         for (const struct job *job = image_jobs; job->name; job++)
+            n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
+        for (const struct job *job = resample_jobs; job->name; job++)
             n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
         free_input(&in);
     }
@@ -124,6 +128,16 @@ static void run_timed(void *ctx)
     timed->job->run(stk__kernels_at(timed->level), timed->in, timed->out);
 }
 
+static void bench_job(const struct job *job, const struct input *in, int level, void *out)
+{
+    struct timed scalar = { job, in, 0, out }, other = { job, in, level, out };
+    bool across = strstr(job->name, "_x_") != NULL;
+    double n = job->is_image ? 1000 : across ? in->n_out * in->channels : in->n;
+    const char *unit = job->is_image ? "image / 1000" : "value";
+    print_time(job->name, unit, time_call(run_timed, &scalar) / n,
+               time_call(run_timed, &other) / n);
+}
+
 /* An ImageNet image, and permute over a million. */
 static void bench_images(int level, const char *filter)
 {
@@ -136,15 +150,11 @@ static void bench_images(int level, const char *filter)
     if (!out)
         exit(2);
     memset(out, 0, output_bytes(&in));
-    for (const struct job *job = image_jobs; job->name; job++) {
-        if (!is_wanted(job->name, filter))
-            continue;
-        struct timed scalar = { job, &in, 0, out }, other = { job, &in, level, out };
-        bool across = strstr(job->name, "_x_") != NULL;
-        double n = job->is_image ? 1 : across ? in.n_out * in.channels : in.n;
-        print_time(job->name, job->is_image ? "image" : "value", time_call(run_timed, &scalar) / n,
-                   time_call(run_timed, &other) / n);
-    }
+    const struct job *const lists[] = { image_jobs, resample_jobs };
+    for (int i = 0; i < 2; i++)
+        for (const struct job *job = lists[i]; job->name; job++)
+            if (is_wanted(job->name, filter))
+                bench_job(job, &in, level, out);
     free(out);
     free_input(&in);
 }

@@ -10,6 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Taps of one way, for the kernels of its path. */
+struct prepared {
+    struct stk__route route;
+    struct stk__across x;
+    struct stk__taps y;
+};
+
+enum { N_PREPARED = 20, MAX_BLOCKS = 64 };
+
 /* Operands of every job. Blocks end where their values end, so that a sanitizer sees a read too
  * far. */
 struct input {
@@ -19,14 +28,13 @@ struct input {
     float *floats;                     /* [n * height] */
     float *more;                       /* [n] */
     float weight;
-    struct stk__taps lerp, area, triangle, nearest;         /* n_in to n_out */
-    struct stk__taps lerp_y, area_y, triangle_y, nearest_y; /* height to n_out */
-    struct stk__lerp_row row;
+    struct prepared way[N_PREPARED]; /* n_in x height to n_out x n_out; see resample_ways */
     struct stk__affine affine;
-    float *work[3];
+    void *work;
+    const void **rows;  /* [height] */
     uint64_t *position; /* [n] below count */
     uint64_t count, key;
-    void *block[16];
+    void *block[MAX_BLOCKS];
     int n_blocks;
 };
 
@@ -37,7 +45,7 @@ struct job {
     bool is_image;     /* benchmarks count an image, not its values */
 };
 
-extern const struct job image_jobs[]; /* ends with a NULL name */
+extern const struct job image_jobs[], resample_jobs[]; /* end with a NULL name */
 
 /* Bytes that any job may write. */
 size_t output_bytes(const struct input *in);
@@ -49,6 +57,12 @@ struct size {
 /* Random operands; extreme: any bits as floats. */
 void make_input(struct input *in, struct size size, bool extreme);
 void free_input(struct input *in);
+
+/* A block of in->block that starts `offset` bytes in. */
+void *take(struct input *in, size_t bytes, size_t offset);
+
+/* Taps of every way, and work space; floats, bytes and the affine are there. */
+void make_ways(struct input *in);
 
 uint64_t random_word(void);
 

@@ -13,13 +13,15 @@ uint64_t random_word(void)
     return stk__mix(state, 0);
 }
 
-static void *take(struct input *in, size_t bytes, size_t offset)
+void *take(struct input *in, size_t bytes, size_t offset)
 {
     uint8_t *block = malloc(bytes + offset + !bytes);
     if (!block) {
         fprintf(stderr, "checkkernel: out of memory\n");
         exit(2);
     }
+    if (in->n_blocks == MAX_BLOCKS)
+        exit(2);
     in->block[in->n_blocks++] = block;
     return block + offset;
 }
@@ -40,27 +42,8 @@ static float *random_floats(struct input *in, size_t n, bool extreme)
     return all;
 }
 
-static void make_taps(struct input *in, struct stk__taps *taps, enum stk__taps_kind kind, int n_in)
+static void make_affine(struct input *in)
 {
-    void *memory = malloc(stk__taps_bytes(kind, n_in, in->n_out));
-    if (!memory || in->n_blocks >= 16)
-        exit(2);
-    in->block[in->n_blocks++] = memory;
-    stk__taps_init(taps, kind, n_in, in->n_out, memory);
-}
-
-static void make_tables(struct input *in)
-{
-    make_taps(in, &in->lerp, STK__LERP, in->n_in);
-    make_taps(in, &in->area, STK__AREA, in->n_in);
-    make_taps(in, &in->triangle, STK__TRIANGLE, in->n_in);
-    make_taps(in, &in->nearest, STK__NEAREST, in->n_in);
-    make_taps(in, &in->lerp_y, STK__LERP, in->height);
-    make_taps(in, &in->area_y, STK__AREA, in->height);
-    make_taps(in, &in->triangle_y, STK__TRIANGLE, in->height);
-    make_taps(in, &in->nearest_y, STK__NEAREST, in->height);
-    void *row = take(in, stk__lerp_row_bytes(in->n_out, in->channels), 0);
-    stk__lerp_row_init(&in->row, &in->lerp, in->channels, row);
     float mul[16], add[16];
     for (int c = 0; c < in->channels; c++) {
         mul[c] = random_float(false);
@@ -84,11 +67,8 @@ void make_input(struct input *in, struct size size, bool extreme)
     in->floats = random_floats(in, all, extreme);
     in->more = random_floats(in, (size_t)in->n, extreme);
     in->weight = random_float(extreme);
-    make_tables(in);
-    size_t row_values = (size_t)(in->n_in + in->n_out) * (size_t)in->channels;
-    float *work = take(in, row_values * 3 * sizeof *work, 0);
-    for (int i = 0; i < 3; i++)
-        in->work[i] = work + (size_t)i * row_values;
+    make_affine(in);
+    make_ways(in);
     in->count = 1 + random_word() % (UINT64_C(1) << random_word() % 57);
     in->key = random_word();
     in->position = take(in, (size_t)in->n * sizeof *in->position, 0);
@@ -109,53 +89,6 @@ size_t output_bytes(const struct input *in)
 }
 
 /* ---- jobs ---- */
-
-static void lerp_x_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.lerp_x_u8(out, in->bytes, &in->row);
-}
-
-static void lerp_x_f32(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.lerp_x_f32(out, in->floats, &in->row);
-}
-
-static void lerp_y_f32(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.lerp_y_f32(out, in->floats, in->more, in->weight, in->n);
-}
-
-static void area_x_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.sum_x_u8(out, in->bytes, &in->area, in->channels);
-}
-
-static void area_x_f32(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.sum_x_f32(out, in->floats, &in->area, in->channels);
-}
-
-static void triangle_x_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.sum_x_u8(out, in->bytes, &in->triangle, in->channels);
-}
-
-static void triangle_x_f32(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    k->image.sum_x_f32(out, in->floats, &in->triangle, in->channels);
-}
-
-static void add_y_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    memcpy(out, in->more, (size_t)in->n * sizeof(float));
-    k->image.add_y_u8(out, in->bytes, in->weight, in->n);
-}
-
-static void add_y_f32(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    memcpy(out, in->more, (size_t)in->n * sizeof(float));
-    k->image.add_y_f32(out, in->floats, in->weight, in->n);
-}
 
 static void mul_f32(const struct stk__kernels *k, const struct input *in, void *out)
 {
@@ -178,6 +111,11 @@ static void round_u8(const struct stk__kernels *k, const struct input *in, void 
     k->image.round_u8(out, in->floats, in->n);
 }
 
+static void round_even_u8(const struct stk__kernels *k, const struct input *in, void *out)
+{
+    k->image.round_even_u8(out, in->floats, in->n);
+}
+
 static void reverse_u8(const struct stk__kernels *k, const struct input *in, void *out)
 {
     k->image.reverse_pixels(out, in->bytes, in->n_in, in->channels);
@@ -190,7 +128,7 @@ static void reverse_f32(const struct stk__kernels *k, const struct input *in, vo
 
 static void pick_u8(const struct stk__kernels *k, const struct input *in, void *out)
 {
-    k->image.pick_pixels(out, in->bytes, in->nearest.index, in->n_out, in->channels);
+    k->image.pick_pixels(out, in->bytes, in->way[0].x.taps.first, in->n_out, in->channels);
 }
 
 static void permute(const struct stk__kernels *k, const struct input *in, void *out)
@@ -199,97 +137,47 @@ static void permute(const struct stk__kernels *k, const struct input *in, void *
     k->permute(out, in->n, in->count, in->key);
 }
 
-static struct stk__resize resizer(const struct input *in, enum stk__taps_kind kind,
-                                  const struct stk__taps *x, const struct stk__taps *y)
+static void split_u8(const struct stk__kernels *k, const struct input *in, void *out)
 {
-    return (struct stk__resize){ .kind = kind,
-                                 .channels = in->channels,
-                                 .src_is_u8 = true,
-                                 .x = x,
-                                 .y = y,
-                                 .lerp_x = &in->row,
-                                 .row = { in->work[0], in->work[1] },
-                                 .sum = in->work[2] };
+    k->image.split_planes(out, (size_t)in->n_in, in->bytes, in->n_in, in->channels, 1);
 }
 
-static void bilinear_u8(const struct stk__kernels *k, const struct input *in, void *out)
+/* The floats as values of this size. */
+static void split(const struct stk__kernels *k, const struct input *in, void *out, int bytes)
 {
-    struct stk__resize resize = resizer(in, STK__LERP, &in->lerp, &in->lerp_y);
-    stk__resize_image(&resize, &k->image, in->bytes, out);
+    k->image.split_planes(out, (size_t)in->n_in * (size_t)bytes, (const uint8_t *)in->floats,
+                          in->n_in, in->channels, bytes);
 }
 
-static void bilinear_affine_u8(const struct stk__kernels *k, const struct input *in, void *out)
+static void split_u16(const struct stk__kernels *k, const struct input *in, void *out)
 {
-    struct stk__resize resize = resizer(in, STK__LERP, &in->lerp, &in->lerp_y);
-    resize.affine = &in->affine;
-    stk__resize_image(&resize, &k->image, in->bytes, out);
+    split(k, in, out, 2);
 }
 
-static void bilinear_then_affine_u8(const struct stk__kernels *k, const struct input *in, void *out)
+static void split_f32(const struct stk__kernels *k, const struct input *in, void *out)
 {
-    struct stk__resize resize = resizer(in, STK__LERP, &in->lerp, &in->lerp_y);
-    stk__resize_image(&resize, &k->image, in->bytes, out);
-    k->image.affine_f32(out, out, (int64_t)in->n_out * in->n_out * in->channels, &in->affine);
+    split(k, in, out, 4);
 }
 
-static void bilinear_to_u8(const struct stk__kernels *k, const struct input *in, void *out)
+static void join_f32(const struct stk__kernels *k, const struct input *in, void *out)
 {
-    struct stk__resize resize = resizer(in, STK__LERP, &in->lerp, &in->lerp_y);
-    resize.dst_is_u8 = true;
-    stk__resize_image(&resize, &k->image, in->bytes, out);
-}
-
-static void bilinear_f32(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    struct stk__resize resize = resizer(in, STK__LERP, &in->lerp, &in->lerp_y);
-    resize.src_is_u8 = false;
-    stk__resize_image(&resize, &k->image, in->floats, out);
-}
-
-static void area_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    struct stk__resize resize = resizer(in, STK__AREA, &in->area, &in->area_y);
-    stk__resize_image(&resize, &k->image, in->bytes, out);
-}
-
-static void triangle_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    struct stk__resize resize = resizer(in, STK__TRIANGLE, &in->triangle, &in->triangle_y);
-    stk__resize_image(&resize, &k->image, in->bytes, out);
-}
-
-static void nearest_u8(const struct stk__kernels *k, const struct input *in, void *out)
-{
-    struct stk__resize resize = resizer(in, STK__NEAREST, &in->nearest, &in->nearest_y);
-    resize.dst_is_u8 = true;
-    stk__resize_image(&resize, &k->image, in->bytes, out);
+    k->image.join_planes(out, (const uint8_t *)in->floats, (size_t)in->n_in * 4, in->n_in,
+                         in->channels, 4);
 }
 
 const struct job image_jobs[] = {
-    { "lerp_x_u8", lerp_x_u8, true, false },
-    { "lerp_x_f32", lerp_x_f32, true, false },
-    { "lerp_y_f32", lerp_y_f32, true, false },
-    { "sum_x_u8 area", area_x_u8, true, false },
-    { "sum_x_f32 area", area_x_f32, true, false },
-    { "sum_x_u8 triangle", triangle_x_u8, true, false },
-    { "sum_x_f32 triangle", triangle_x_f32, true, false },
-    { "add_y_u8", add_y_u8, true, false },
-    { "add_y_f32", add_y_f32, true, false },
     { "mul_f32", mul_f32, true, false },
     { "affine_u8", affine_u8, true, false },
     { "affine_f32", affine_f32, true, false },
     { "round_u8", round_u8, false, false },
+    { "round_even_u8", round_even_u8, false, false },
     { "reverse_pixels u8", reverse_u8, false, false },
     { "reverse_pixels f32", reverse_f32, false, false },
     { "pick_pixels u8", pick_u8, false, false },
+    { "split_planes u8", split_u8, false, false },
+    { "split_planes u16", split_u16, false, false },
+    { "split_planes f32", split_f32, false, false },
+    { "join_planes f32", join_f32, false, false },
     { "permute", permute, false, false },
-    { "resize bilinear u8", bilinear_u8, true, true },
-    { "resize bilinear u8, affine in it", bilinear_affine_u8, true, true },
-    { "resize bilinear u8, affine after it", bilinear_then_affine_u8, true, true },
-    { "resize bilinear u8 to u8", bilinear_to_u8, false, true },
-    { "resize bilinear f32", bilinear_f32, true, true },
-    { "resize area u8", area_u8, true, true },
-    { "resize triangle u8", triangle_u8, true, true },
-    { "resize nearest u8", nearest_u8, false, true },
     { NULL, NULL, false, false },
 };

@@ -282,6 +282,7 @@ struct stk_rows {
     uint8_t *mask;
     const struct stk_key *key; /* ops flagged STK_RANDOM */
     uint64_t seed;             /* of the run, mixed with the op's ordinal */
+    uint64_t run_seed;         /* of the run alone */
     struct stk_scratch *scratch;
 };
 
@@ -381,11 +382,28 @@ enum stk_op_flags {
     STK_OP_STABLE = 1 << 11,   /* needs an input whose order is always the same: split */
 };
 
-/* value * mul[c] + add[c] on one field, channels last, in float32 with a rounding after each of
- * the two. */
-struct stk_affine {
-    int field, channels; /* channels 1: the same for all */
+/* What a row op does to the values of one field and to nothing else, said so that the op before it
+ * can do it to pixels as it writes them. */
+enum stk_finish_kind {
+    /* value * mul[c] + add[c], channels last, in float32 with a rounding after each of the two */
+    STK_FINISH_AFFINE,
+    STK_FINISH_CAST,   /* another dtype, as cast converts */
+    STK_FINISH_CROP,   /* the middle, rounded towards the top left */
+    STK_FINISH_FLIP,   /* mirrored, or by chance */
+    STK_FINISH_PLANES, /* [height, width, channels] becomes [channels, height, width] */
+};
+
+struct stk_finish {
+    enum stk_finish_kind kind;
+    int field;
+    int channels; /* affine; 1: the same for all */
     const float *mul, *add;
+    int dtype;             /* cast */
+    int64_t height, width; /* crop */
+    bool flips_x, flips_y; /* flip */
+    double probability;    /* drawn with the first random word of the row */
+    uint64_t user_seed;    /* under this seed of the op, */
+    uint32_t ordinal;      /* which is the ordinal-th in the chain (set by the pass) */
 };
 
 enum stk_mode { STK_MODE_EITHER, STK_MODE_ORDER, STK_MODE_SERIAL };
@@ -405,11 +423,11 @@ struct stk_op {
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
     void (*close)(void *state);
     int (*infer)(struct stk_infer *inf, struct stk_error *err);
-    /* Row ops that are such a map say so; row ops that can apply one to what they write take it:
-     * a new state, or NULL if they cannot. */
-    bool (*is_affine)(const void *params, const void *state, struct stk_affine *out);
-    int (*take_affine)(const void *params, const void *state, struct stk_arena *arena,
-                       const struct stk_affine *affine, void **new_state);
+    /* Row ops that do such a thing say so (false: not with these parameters or types); row ops
+     * that can do it too take it: a new state, or NULL if they cannot. */
+    bool (*finish)(const void *params, const void *state, struct stk_finish *out);
+    int (*take_finish)(const void *params, const void *state, struct stk_arena *arena,
+                       const struct stk_finish *finish, void **new_state);
     struct stk_row_table row;
     struct stk_order_table order;
     struct stk_serial_table serial;

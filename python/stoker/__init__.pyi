@@ -239,6 +239,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Mirror images, all or some by chance."""
+    def layout(self, order: Literal['NCHW', 'NHWC'], field: str | None = None) -> Dataset:
+        """Put channels first or last."""
     def map(self, expression: str) -> Dataset:
         """Compute fields by an expression."""
     def normalize(
@@ -261,12 +263,50 @@ class Dataset:
         self,
         height: int,
         width: int,
-        method: Literal['bilinear', 'nearest', 'area'] = 'bilinear',
-        antialias: bool = False,
+        method: Literal['bilinear', 'nearest', 'area', 'bicubic', 'lanczos3', 'lanczos4', 'lanczos5', 'mitchell', 'gaussian', 'hamming'] = 'bilinear',
+        antialias: Literal['auto', 'false', 'true'] = 'auto',
+        semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
     ) -> Dataset:
-        """Resize images as tf.image.resize does."""
+        """Resize images as TensorFlow, Pillow or OpenCV do."""
+    def resize_and_crop(
+        self,
+        height: int,
+        width: int,
+        method: Literal['bilinear', 'nearest', 'area', 'bicubic', 'lanczos3', 'lanczos4', 'lanczos5', 'mitchell', 'gaussian', 'hamming'] = 'bilinear',
+        antialias: Literal['auto', 'false', 'true'] = 'auto',
+        semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
+        dtype: DType = 'auto',
+        field: str | None = None,
+    ) -> Dataset:
+        """Resize images to cover a frame and keep the middle."""
+    def resize_side(
+        self,
+        size: int,
+        side: Literal['short', 'long'] = 'short',
+        max_size: int | None = None,
+        method: Literal['bilinear', 'nearest', 'area', 'bicubic', 'lanczos3', 'lanczos4', 'lanczos5', 'mitchell', 'gaussian', 'hamming'] = 'bilinear',
+        antialias: Literal['auto', 'false', 'true'] = 'auto',
+        semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
+        dtype: DType = 'auto',
+        field: str | None = None,
+    ) -> Dataset:
+        """Resize images to a length of their shorter or longer side."""
+    def resize_with_crop_or_pad(self, height: int, width: int, field: str | None = None) -> Dataset:
+        """Crop or pad images to a size around the middle."""
+    def resize_with_pad(
+        self,
+        height: int,
+        width: int,
+        method: Literal['bilinear', 'nearest', 'area', 'bicubic', 'lanczos3', 'lanczos4', 'lanczos5', 'mitchell', 'gaussian', 'hamming'] = 'bilinear',
+        antialias: Literal['auto', 'false', 'true'] = 'auto',
+        semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
+        dtype: DType = 'auto',
+        field: str | None = None,
+        fill: float = 0.0,
+    ) -> Dataset:
+        """Resize images into a frame and fill the rest."""
     def scale(
         self,
         factor: float,

@@ -5,8 +5,9 @@
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
 METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'decode', 'filter', 'flip',
-        'map', 'normalize', 'prefetch', 'read', 'rename', 'repeat', 'resize', 'scale', 'select',
-        'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
+        'layout', 'map', 'normalize', 'prefetch', 'read', 'rename', 'repeat', 'resize',
+        'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'scale',
+        'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
@@ -25,6 +26,7 @@ ROWS = {
     'flip': (('axis', 'choice', 'horizontal', False), ('probability', 'real', 1.0, False), ('seed',
         'int', None, False), ('field', 'text', None, False)),
     'image_folder': (('dir', 'text', ..., False),),
+    'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
     'lines': (('file', 'texts', ..., False),),
     'map': (('expression', 'text', ..., False),),
     'normalize': (('mean', 'numbers', ..., False), ('std', 'numbers', None, False), ('scale',
@@ -36,8 +38,21 @@ ROWS = {
     'rename': (('names', 'pairs', ..., False),),
     'repeat': (('count', 'int', None, False),),
     'resize': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method', 'choice',
-        'bilinear', False), ('antialias', 'bool', False, False), ('dtype', 'choice', 'auto', False),
+        'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics', 'choice', 'tf',
+        False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False)),
+    'resize_and_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method',
+        'choice', 'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics',
+        'choice', 'tf', False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False)),
+    'resize_side': (('size', 'int', ..., False), ('side', 'choice', 'short', False), ('max_size',
+        'int', None, False), ('method', 'choice', 'bilinear', False), ('antialias', 'choice',
+        'auto', False), ('semantics', 'choice', 'tf', False), ('dtype', 'choice', 'auto', False),
         ('field', 'text', None, False)),
+    'resize_with_crop_or_pad': (('height', 'int', ..., False), ('width', 'int', ..., False),
+        ('field', 'text', None, False)),
+    'resize_with_pad': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method',
+        'choice', 'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics',
+        'choice', 'tf', False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False),
+        ('fill', 'real', 0.0, False)),
     'scale': (('factor', 'real', ..., False), ('offset', 'real', 0.0, False), ('field', 'text',
         None, False), ('dtype', 'choice', 'float32', False)),
     'select': (('fields', 'texts', ..., True),),
@@ -191,6 +206,21 @@ class Ops:
         """
         return self._then('flip', (axis, probability, seed, field))
 
+    def layout(self, order, field=None):
+        """Put channels first or last.
+
+        Puts the channels of images of any dtype first (NCHW, as PyTorch has them) or last (NHWC, as
+        TensorFlow has them); batch adds the N. Images come with channels last, and all ops on
+        images want them so: put this one after them. After resize it costs next to nothing.
+
+            files('*.jpg').decode().resize(224, 224).normalize('imagenet').layout(NCHW).batch(32)
+
+        order: NCHW: [channels, height, width] from channels last; NHWC: the other way (NCHW or
+            NHWC)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('layout', (order, field))
+
     def map(self, expression):
         """Compute fields by an expression.
 
@@ -311,31 +341,162 @@ class Ops:
         """
         return self._then('repeat', (count,))
 
-    def resize(self, height, width, method='bilinear', antialias=False, dtype='auto', field=None):
-        """Resize images as tf.image.resize does.
+    def resize(self, height, width, method='bilinear', antialias='auto', semantics='tf',
+               dtype='auto', field=None):
+        """Resize images as TensorFlow, Pillow or OpenCV do.
 
-        Resizes uint8 or float32 images to height x width with the results of tf.image.resize in
-        TensorFlow 2, bit for bit on the CPU: pixel centres at halves, no antialiasing unless asked
-        for, and float32 that is not rounded, from 0 to 255 for uint8. As there, nearest keeps the
-        dtype and ignores antialias, and area always averages. dtype=keep gives uint8 for uint8: the
-        value plus 0.5 in float32, cut off and limited to 0..255. The result is the same on every
-        processor.
+        Resizes uint8 or float32 images to height x width with the results of another library:
+
+        semantics=tf: tf.image.resize of TensorFlow 2 on the CPU, bit for bit (area within 1e-6).
+        Methods bilinear, nearest, area, bicubic, lanczos3, lanczos5, mitchell (mitchellcubic there)
+        and gaussian. No antialiasing unless asked for; nearest and area do not know it. The result
+        is float32 and not rounded, from 0 to 255 for uint8; nearest keeps the dtype.
+
+        semantics=pillow: Image.resize of Pillow 13, so also torchvision on PIL images. Methods
+        nearest, bilinear, bicubic, area (BOX), lanczos3 (LANCZOS) and hamming; all but nearest
+        always antialias. uint8 gives uint8, exactly; float32 gives float32 as mode F does and as
+        torchvision does on float tensors with antialias, within 1e-5. torchvision on uint8 tensors
+        has coarser weights: it differs by 1 or 2 (bicubic by more where the height shrinks much
+        more than the width, since Pillow 13 then begins with the height). Alpha is a channel like
+        the others: Pillow multiplies RGBA images with theirs first.
+
+        semantics=opencv: cv2.resize. Methods nearest (INTER_NEAREST), bilinear (INTER_LINEAR),
+        bicubic, area and lanczos4; no antialiasing but with area. uint8 gives uint8, exactly as
+        OpenCV's own code does; where OpenCV calls Intel's IPP for bicubic, that differs by 1 at
+        most. float32 gives float32, within 1e-5.
+
+        With another dtype the result is converted: to uint8 by adding 0.5, cutting off and limiting
+        to 0..255; to float16 and bfloat16 as cast does. The result is the same on every processor.
+        center_crop, flip, scale, normalize, cast and layout after it cost next to nothing: they are
+        done as pixels are written.
 
             files('*.jpg').decode().resize(224, 224).scale(1/255)
-            files('*.jpg').decode().resize(224, 224, antialias=true, dtype=keep)
+            files('*.jpg').decode().resize(224, 224, bicubic, semantics=pillow).normalize('imagenet')
+            files('*.jpg').decode().resize(224, 224, area, semantics=opencv, dtype=float16)
 
         Costly: each element is a piece of work of its own.
 
         height: rows of the result (int, 1 to 32768)
         width: columns of the result (int, 1 to 32768)
-        method: bilinear, nearest, or area: the mean of the pixels covered (bilinear or nearest
-            or area)
-        antialias: bilinear: average over all pixels when shrinking (bool)
-        dtype: float32, keep (rounded to uint8), or auto: keep for nearest, else float32 (auto
-            or float32 or keep)
+        method: how pixels are weighted; which there are depends on semantics (bilinear,
+            nearest, area, bicubic, lanczos3, lanczos4, lanczos5, mitchell, gaussian, hamming)
+        antialias: average over all pixels when shrinking; auto: as the library does (auto or
+            false or true)
+        semantics: whose results: tf.image.resize, Pillow's Image.resize or cv2.resize (tf or
+            pillow or opencv)
+        dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
+            uint8, float16, bfloat16, float32)
         field: the image; none: the only one (text, none)
         """
-        return self._then('resize', (height, width, method, antialias, dtype, field))
+        return self._then('resize', (height, width, method, antialias, semantics, dtype, field))
+
+    def resize_and_crop(self, height, width, method='bilinear', antialias='auto', semantics='tf',
+                        dtype='auto', field=None):
+        """Resize images to cover a frame and keep the middle.
+
+        Resizes uint8 or float32 images, in proportion, so that they just cover height x width, and
+        keeps the middle. One side is exactly that of the result; the other is cut off to whole
+        pixels, and what is too much is halved as in center_crop. resize_and_crop(n, n) is
+        resize_side(n).center_crop(n, n). The rest is as in resize.
+
+            files('*.jpg').decode().resize_and_crop(224, 224)
+            files('*.jpg').decode().resize_and_crop(180, 320, semantics=pillow)
+
+        Costly: each element is a piece of work of its own.
+
+        height: rows of the result (int, 1 to 32768)
+        width: columns of the result (int, 1 to 32768)
+        method: how pixels are weighted; which there are depends on semantics (bilinear,
+            nearest, area, bicubic, lanczos3, lanczos4, lanczos5, mitchell, gaussian, hamming)
+        antialias: average over all pixels when shrinking; auto: as the library does (auto or
+            false or true)
+        semantics: whose results: tf.image.resize, Pillow's Image.resize or cv2.resize (tf or
+            pillow or opencv)
+        dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
+            uint8, float16, bfloat16, float32)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('resize_and_crop', (height, width, method, antialias, semantics, dtype, field))
+
+    def resize_side(self, size, side='short', max_size=None, method='bilinear', antialias='auto',
+                    semantics='tf', dtype='auto', field=None):
+        """Resize images to a length of their shorter or longer side.
+
+        Resizes uint8 or float32 images so that the shorter side (side=long: the longer one) has
+        size pixels; the other is in proportion, cut off to whole pixels, at least 1. These are
+        torchvision's rules: Resize(size), Resize(size, max_size=max_size), and for side=long
+        Resize(None, max_size=size). Sides of more than 32768 pixels make a bad element. The rest is
+        as in resize.
+
+        Results differ in size between images; center_crop makes them equal, and what it cuts off is
+        then not computed at all.
+
+            files('*.jpg').decode().resize_side(256, semantics=pillow).center_crop(224, 224)
+            files('*.jpg').decode().resize_side(800, max_size=1333)
+
+        Costly: each element is a piece of work of its own.
+
+        size: length of that side in the result (int, 1 to 32768)
+        side: which side gets that length (short or long)
+        max_size: side=short: shrink further if the longer side would exceed this (int, 1 to
+            32768, none)
+        method: how pixels are weighted; which there are depends on semantics (bilinear,
+            nearest, area, bicubic, lanczos3, lanczos4, lanczos5, mitchell, gaussian, hamming)
+        antialias: average over all pixels when shrinking; auto: as the library does (auto or
+            false or true)
+        semantics: whose results: tf.image.resize, Pillow's Image.resize or cv2.resize (tf or
+            pillow or opencv)
+        dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
+            uint8, float16, bfloat16, float32)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('resize_side', (size, side, max_size, method, antialias, semantics, dtype, field))
+
+    def resize_with_crop_or_pad(self, height, width, field=None):
+        """Crop or pad images to a size around the middle.
+
+        Gives images of any dtype height x width pixels without scaling them, as
+        tf.image.resize_with_crop_or_pad does: along each side what is too much is cut off around
+        the middle, and what is missing is filled with zeros. Of an odd number of pixels the larger
+        part is below and on the right.
+
+            files('*.jpg').decode().resize_with_crop_or_pad(256, 256)
+
+        height: rows of the result (int, 1 to 32768)
+        width: columns of the result (int, 1 to 32768)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('resize_with_crop_or_pad', (height, width, field))
+
+    def resize_with_pad(self, height, width, method='bilinear', antialias='auto', semantics='tf',
+                        dtype='auto', field=None, fill=0.0):
+        """Resize images into a frame and fill the rest.
+
+        Resizes uint8 or float32 images so that they just fit into height x width, in proportion,
+        puts them in the middle and fills the rest: tf.image.resize_with_pad. Sizes are cut off to
+        whole pixels, at least 1; of an odd number of pixels left over the larger part is below and
+        on the right. fill is in the values of the resized image: 0..255 for uint8. The rest is as
+        in resize.
+
+            files('*.jpg').decode().resize_with_pad(224, 224)
+            files('*.jpg').decode().resize_with_pad(640, 640, semantics=opencv, fill=114)
+
+        Costly: each element is a piece of work of its own.
+
+        height: rows of the result (int, 1 to 32768)
+        width: columns of the result (int, 1 to 32768)
+        method: how pixels are weighted; which there are depends on semantics (bilinear,
+            nearest, area, bicubic, lanczos3, lanczos4, lanczos5, mitchell, gaussian, hamming)
+        antialias: average over all pixels when shrinking; auto: as the library does (auto or
+            false or true)
+        semantics: whose results: tf.image.resize, Pillow's Image.resize or cv2.resize (tf or
+            pillow or opencv)
+        dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
+            uint8, float16, bfloat16, float32)
+        field: the image; none: the only one (text, none)
+        fill: value of what the image does not cover (number, -1000000.0 to 1000000.0)
+        """
+        return self._then('resize_with_pad', (height, width, method, antialias, semantics, dtype, field, fill))
 
     def scale(self, factor, offset=0.0, field=None, dtype='float32'):
         """Multiply by a factor and add an offset.

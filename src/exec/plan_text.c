@@ -40,15 +40,22 @@ static void add_call(struct stk__text *out, const struct stk__node *node)
     stk__text_free(&call);
 }
 
+/* The ops that one carries out too, in the order of the text. */
+static void add_absorbed(struct stk__text *out, const struct stk__node *last)
+{
+    if (!last)
+        return;
+    add_absorbed(out, last->absorbed);
+    stk__text_add(out, " and ");
+    add_call(out, last);
+}
+
 /* One op: call, class, type. */
 static void add_node(struct stk__text *out, const struct stk__node *node, int indent)
 {
     stk__text_add(out, "%*s", indent, "");
     add_call(out, node);
-    if (node->absorbed) {
-        stk__text_add(out, " and ");
-        add_call(out, node->absorbed);
-    }
+    add_absorbed(out, node->absorbed);
     stk__text_add(out, "  %s", node->is_inserted ? "(put in: files must be read first) " : "");
     stk__text_add(out, "[%s: %s] ", class_names[node->class], node->why);
     stk__type_text(&node->type, out);
@@ -123,6 +130,15 @@ static void json_text(struct stk__text *out, const char *key, const char *value)
     stk__text_add_json(out, value, strlen(value));
 }
 
+static void json_absorbed(struct stk__text *out, const struct stk__node *last)
+{
+    if (last->absorbed) {
+        json_absorbed(out, last->absorbed);
+        stk__text_add(out, ", ");
+    }
+    stk__text_add(out, "\"%s\"", last->op->decl.name);
+}
+
 static void json_node(struct stk__text *out, const struct stk__node *node, bool *is_first)
 {
     struct stk__text text = { 0 };
@@ -143,8 +159,9 @@ static void json_node(struct stk__text *out, const struct stk__node *node, bool 
     stk__text_add(out, ", ");
     json_text(out, "why", node->why);
     if (node->absorbed) {
-        stk__text_add(out, ", ");
-        json_text(out, "absorbed", node->absorbed->op->decl.name);
+        stk__text_add(out, ", \"absorbed\": [");
+        json_absorbed(out, node->absorbed);
+        stk__text_add(out, "]");
     }
     stk__text_add(out, ", \"count\": %lld, \"inserted\": %s}", (long long)node->count,
                   node->is_inserted ? "true" : "false");

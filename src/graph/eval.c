@@ -142,7 +142,8 @@ static struct call make_call(struct stk__eval *e, const struct stk__pnode *p, in
                                     .n = n,
                                     .out_type = &node->type,
                                     .in_type = node->n_inputs ? &node->input[0]->type : NULL,
-                                    .seed = p->seed },
+                                    .seed = p->seed,
+                                    .run_seed = e->program->seed },
                           .eval = e,
                           .pnode = p };
 }

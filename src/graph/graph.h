@@ -19,15 +19,17 @@ struct stk__node {
     int from[STK_MAX_FIELDS]; /* see stk_infer */
     int64_t count;
     enum stk_class class;
-    const char *why;  /* why it has this class, for `plan` */
-    bool is_order;    /* carried out by its order table: a pure function of positions */
-    bool is_inserted; /* put in by us, not written by the user */
-    int id;           /* index into graph->node */
-    uint32_t ordinal; /* of the call in the user's text, counted in reading order */
-    uint32_t at, len; /* of the call's name in that text */
+    const char *why;   /* why it has this class, for `plan` */
+    bool is_order;     /* carried out by its order table: a pure function of positions */
+    bool is_inserted;  /* put in by us, not written by the user */
+    int id;            /* index into graph->node */
+    uint32_t ordinal;  /* of the call in the user's text, counted in reading order */
+    uint32_t draws_as; /* ordinal that seeds the op: its own, also when it carries out others */
+    uint32_t at, len;  /* of the call's name in that text */
     size_t scratch_bytes;
-    const struct stk__node
-        *absorbed; /* the op above that this one carries out too, as it was; or NULL */
+    /* the op above that this one carries out too, as it was, or NULL; its own absorbed is the one
+     * before it */
+    const struct stk__node *absorbed;
 };
 
 /* What a dataset is. */

@@ -193,7 +193,7 @@ static int insert_read(struct builder *b, struct stk__node *node, int field)
         return rc;
     read->at = node->at;
     read->len = node->len;
-    read->ordinal = node->ordinal;
+    read->ordinal = read->draws_as = node->ordinal;
     read->is_inserted = true;
     read->n_inputs = 1;
     read->input[0] = node->input[0];
@@ -322,7 +322,7 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
         return stk__out_of_memory(b->err);
     node->at = call->at;
     node->len = call->len;
-    node->ordinal = b->graph->n_calls++;
+    node->ordinal = node->draws_as = b->graph->n_calls++;
     if (receiver)
         node->input[node->n_inputs++] = receiver;
     int rc = stk__bind(call, decl, &b->graph->arena, node->params, b->err);

@@ -19,6 +19,9 @@ bool stk__subtree_is_random(const struct stk__node *node)
 {
     if (node->op->flags & STK_OP_RANDOM)
         return true;
+    for (const struct stk__node *op = node->absorbed; op; op = op->absorbed)
+        if (op->op->flags & STK_OP_RANDOM)
+            return true;
     for (int i = 0; i < node->n_inputs; i++)
         if (stk__subtree_is_random(node->input[i]))
             return true;
@@ -95,7 +98,7 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     struct stk__program *program = c->program;
     p->role = role_of(node, program->cut);
     p->node = node;
-    p->seed = stk__mix(program->seed, node->ordinal);
+    p->seed = stk__mix(program->seed, node->draws_as);
     memcpy(p->dest, dest, sizeof p->dest);
     stk__node_count(node, program->rank, program->world, p->in_count);
     if (add_slots(c, p))

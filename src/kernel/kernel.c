@@ -12,6 +12,7 @@ static pthread_once_t filled = PTHREAD_ONCE_INIT;
 static void fill_scalar(struct stk__kernels *table)
 {
     stk__image_fill_scalar(&table->image);
+    stk__resample_fill_scalar(&table->resample);
     stk__elementwise_fill_scalar(&table->elementwise);
     table->permute = stk__permute_scalar;
 }
@@ -20,6 +21,9 @@ static void fill_scalar(struct stk__kernels *table)
 static void fill_avx2(struct stk__kernels *table)
 {
     stk__image_fill_avx2(&table->image);
+    stk__lerp_fill_avx2(&table->resample);
+    stk__span_fill_avx2(&table->resample);
+    stk__rows_fill_avx2(&table->resample);
     stk__elementwise_fill_avx2(&table->elementwise);
     table->permute = stk__permute_avx2;
 }
@@ -27,6 +31,7 @@ static void fill_avx2(struct stk__kernels *table)
 static void fill_avx512(struct stk__kernels *table)
 {
     stk__image_fill_avx512(&table->image);
+    stk__rows_fill_avx512(&table->resample);
     stk__elementwise_fill_avx512(&table->elementwise);
     table->permute = stk__permute_avx512;
 }

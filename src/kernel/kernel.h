@@ -9,9 +9,11 @@
 #include "kernel/elementwise.h"
 #include "kernel/image.h"
 #include "kernel/permute.h"
+#include "kernel/resample.h"
 
 struct stk__kernels {
     struct stk__image_kernels image;
+    struct stk__resample_kernels resample;
     struct stk__elementwise_kernels elementwise;
     stk__permute_fn permute;
 };

@@ -1,263 +1,187 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* taps.c: taps along an axis, and their layout for row kernels. */
+/* taps.c: the runs of taps that the rules give, as tables.
+ *
+ * They are first laid out with room for the span a rule may need; when all are known they move
+ * together to the span that is in use.
+ */
 #include "kernel/taps.h"
 
-#include <float.h>
+#include "kernel/taps_rules.h"
+
 #include <math.h>
-#include <stdbool.h>
+#include <string.h>
 
-static int clamp_index(int64_t index, int n)
+enum { MAX_MULTIPLE = 8 };
+
+static bool is_nearest(const struct stk__axis *axis)
 {
-    return index < 0 ? 0 : index >= n ? n - 1 : (int)index;
+    return axis->rule == STK__TF_NEAREST || axis->rule == STK__PILLOW_NEAREST ||
+           axis->rule == STK__OPENCV_NEAREST;
 }
 
-static float axis_scale(int n_in, int n_out)
+static int rule_span(const struct stk__axis *axis)
 {
-    return (float)n_in / (float)n_out;
-}
-
-static float triangle_radius(int n_in, int n_out)
-{
-    float inverse = (float)(1.0 / ((float)n_out / (float)n_in));
-    return inverse > 1 ? inverse : 1;
-}
-
-static int span_of(enum stk__taps_kind kind, int n_in, int n_out)
-{
-    if (kind == STK__NEAREST)
+    if (is_nearest(axis))
         return 1;
-    if (kind == STK__LERP)
-        return 2;
-    if (kind == STK__AREA)
-        return (int)ceilf(axis_scale(n_in, n_out)) + 2;
-    int span = 2 * (int)ceilf(triangle_radius(n_in, n_out)) + 1;
-    return span < n_in ? span : n_in;
+    if (axis->rule < STK__PILLOW_NEAREST)
+        return stk__tf_span(axis);
+    return axis->rule == STK__PILLOW_SPAN ? stk__pillow_span(axis) : stk__opencv_span(axis);
 }
 
-size_t stk__taps_bytes(enum stk__taps_kind kind, int n_in, int n_out)
+static void rule_taps(const struct stk__axis *axis, int i, struct stk__tap_run *run)
 {
-    size_t all = (size_t)n_out * (size_t)span_of(kind, n_in, n_out);
-    return ((size_t)n_out + all + all) * 4;
+    if (axis->rule < STK__PILLOW_NEAREST)
+        stk__tf_taps(axis, i, run);
+    else if (axis->rule == STK__PILLOW_SPAN)
+        stk__pillow_taps(axis, i, run);
+    else
+        stk__opencv_taps(axis, i, run);
 }
 
-static void init_nearest(struct stk__taps *taps, int32_t *index)
+int stk__taps_room(const struct stk__axis *axis)
 {
-    float scale = axis_scale(taps->n_in, taps->n_out);
-    for (int i = 0; i < taps->n_out; i++)
-        index[i] = clamp_index((int64_t)(((float)i + 0.5f) * scale), taps->n_in);
+    return rule_span(axis) + MAX_MULTIPLE;
 }
 
-static void init_lerp(struct stk__taps *taps, int32_t *index, float *weight)
+static size_t room_of(const struct stk__axis *axis)
 {
-    float scale = axis_scale(taps->n_in, taps->n_out);
-    for (int i = 0; i < taps->n_out; i++) {
-        float at = ((float)i + 0.5f) * scale - 0.5f;
-        int64_t floor_at = at < 0 ? -1 : (int64_t)at; /* at >= -0.5 */
-        float fraction = at - (float)floor_at;
-        index[2 * i] = clamp_index(floor_at, taps->n_in);
-        index[2 * i + 1] = clamp_index(floor_at + (fraction > 0), taps->n_in);
-        weight[i] = fraction;
+    return (size_t)stk__taps_room(axis);
+}
+
+size_t stk__taps_bytes(const struct stk__axis *axis)
+{
+    size_t n = (size_t)(axis->n_out > axis->n ? axis->n_out : axis->n), room = room_of(axis);
+    return room * sizeof(double) + n * 2 * sizeof(int32_t) +
+           (size_t)axis->n * room * sizeof(int32_t);
+}
+
+/* Which output pixel is the j-th wanted. */
+static int wanted(const struct stk__axis *axis, int j)
+{
+    return axis->from + (axis->is_reversed ? axis->n - 1 - j : j);
+}
+
+static void init_nearest(struct stk__taps *taps, const struct stk__axis *axis, int32_t *first,
+                         int32_t *all)
+{
+    if (axis->rule == STK__TF_NEAREST)
+        stk__tf_nearest(axis, all);
+    else if (axis->rule == STK__PILLOW_NEAREST)
+        stk__pillow_nearest(axis, all);
+    else
+        stk__opencv_nearest(axis, all);
+    for (int j = 0; j < axis->n; j++)
+        first[j] = all[wanted(axis, j)];
+    taps->span = 1;
+    taps->first = first;
+}
+
+/* Gives what lies outside the image to the border pixel. */
+static void move_inside(const struct stk__axis *axis, struct stk__tap_run *run)
+{
+    while (run->first < 0 && run->count > 1) {
+        run->weight[1] += run->weight[0];
+        run->count--;
+        run->first++;
+        memmove(run->weight, run->weight + 1, (size_t)run->count * sizeof *run->weight);
+    }
+    for (; run->first + run->count > axis->n_in && run->count > 1; run->count--)
+        run->weight[run->count - 2] += run->weight[run->count - 1];
+    run->first = stk__clamp_index(run->first, axis->n_in);
+}
+
+static double scaled(double weight, int bits)
+{
+    if (bits == 11) /* OpenCV rounds to even, and the weights were rounded to float */
+        return rint((float)weight * 2048.0f);
+    return trunc(weight * 4194304 + (weight < 0 ? -0.5 : 0.5));
+}
+
+/* Integers in place of the weights. Those that are 0 at either end are left out. */
+static void scale_run(const struct stk__axis *axis, struct stk__tap_run *run)
+{
+    for (int k = 0; k < run->count; k++)
+        run->weight[k] = scaled(run->weight[k], axis->bits);
+    if (axis->rule != STK__PILLOW_SPAN)
+        return;
+    while (run->count > 1 && run->weight[run->count - 1] == 0)
+        run->count--;
+    int n_zero = 0;
+    while (n_zero < run->count - 1 && run->weight[n_zero] == 0)
+        n_zero++;
+    run->first += n_zero;
+    run->count -= n_zero;
+    memmove(run->weight, run->weight + n_zero, (size_t)run->count * sizeof *run->weight);
+}
+
+static void store_run(const struct stk__axis *axis, const struct stk__tap_run *run, int32_t *to)
+{
+    for (int k = 0; k < run->count; k++) {
+        float weight = (float)run->weight[k];
+        int32_t fixed = (int32_t)run->weight[k];
+        memcpy(to + k, axis->bits ? (void *)&fixed : (void *)&weight, sizeof *to);
     }
 }
 
-/* How much of pixel p lies in [from, to), which is `scale` long. */
-static float covered(int64_t p, float from, float to, float scale)
+/* Along a row: every run as long as the longest, moved where it would leave the image. What is
+ * behind a run is 0 already. */
+static void even_out(const struct stk__axis *axis, int span, int32_t *first, int32_t *count,
+                     int32_t *all)
 {
-    float begin = (float)p, end = (float)(p + 1);
-    if (begin < from)
-        return end > to ? scale : end - from;
-    return end > to ? to - begin : 1;
-}
-
-static void init_area(struct stk__taps *taps, int32_t *count, int32_t *index, float *weight)
-{
-    float scale = axis_scale(taps->n_in, taps->n_out);
-    for (int i = 0; i < taps->n_out; i++) {
-        float from = (float)i * scale, to = (float)(i + 1) * scale;
-        int64_t first = (int64_t)from, end = (int64_t)ceilf(to);
-        int n = 0;
-        for (int64_t p = first; p < end && n < taps->span; p++, n++) {
-            index[i * taps->span + n] = clamp_index(p, taps->n_in);
-            weight[i * taps->span + n] = covered(p, from, to, scale);
-        }
-        count[i] = n;
+    size_t room = room_of(axis);
+    for (int j = 0; j < axis->n; j++) {
+        int32_t *run = all + (size_t)j * room;
+        int moved = first[j] + span - axis->n_in;
+        moved = moved > 0 ? moved : 0;
+        memmove(run + moved, run, (size_t)count[j] * sizeof *run);
+        memset(run, 0, (size_t)moved * sizeof *run);
+        first[j] -= moved;
+        count[j] = span;
     }
 }
 
-static void init_triangle(struct stk__taps *taps, int32_t *count, int32_t *index, float *weight)
+static int longest(const struct stk__axis *axis, const int32_t *count)
 {
-    float inverse = (float)(1.0 / ((float)taps->n_out / (float)taps->n_in));
-    float radius = triangle_radius(taps->n_in, taps->n_out), per_radius = 1.0f / radius;
-    for (int i = 0; i < taps->n_out; i++, index += taps->span, weight += taps->span) {
-        float at = ((float)i + 0.5f) * inverse, sum = 0;
-        int first = clamp_index((int64_t)ceilf(at - radius - 0.5f), taps->n_in);
-        int last = clamp_index((int64_t)floorf(at + radius - 0.5f), taps->n_in);
-        int n = 0;
-        for (int p = first; p <= last && n < taps->span; p++, n++) {
-            float distance = fabsf(((float)p + 0.5f - at) * per_radius);
-            index[n] = p;
-            weight[n] = distance < 1 ? 1 - distance : 0;
-            sum += weight[n];
-        }
-        float per_sum = fabsf(sum) >= 1000 * FLT_MIN ? 1.0f / sum : 0;
-        for (int k = 0; k < n; k++)
-            weight[k] *= per_sum;
-        count[i] = n;
+    int span = 1;
+    for (int j = 0; j < axis->n; j++)
+        span = count[j] > span ? count[j] : span;
+    if (!axis->multiple)
+        return span;
+    span = (span + axis->multiple - 1) / axis->multiple * axis->multiple;
+    return span < axis->n_in ? span : axis->n_in;
+}
+
+void stk__taps_init(struct stk__taps *taps, const struct stk__axis *axis, void *memory)
+{
+    size_t room = room_of(axis);
+    int most = axis->n_out > axis->n ? axis->n_out : axis->n;
+    double *weight = memory;
+    int32_t *first = (int32_t *)(weight + room), *count = first + most, *all = count + most;
+    *taps = (struct stk__taps){ .n_in = axis->n_in, .n = axis->n };
+    if (is_nearest(axis)) {
+        init_nearest(taps, axis, first, count);
+        return;
     }
-}
-
-void stk__taps_init(struct stk__taps *taps, enum stk__taps_kind kind, int n_in, int n_out,
-                    void *memory)
-{
-    int span = span_of(kind, n_in, n_out);
-    int32_t *count = memory, *index = count + n_out;
-    float *weight = (float *)(index + (size_t)n_out * (size_t)span);
-    *taps = (struct stk__taps){ n_in, n_out, span, NULL, index, weight };
-    if (kind == STK__NEAREST) {
-        init_nearest(taps, index);
-    } else if (kind == STK__LERP) {
-        init_lerp(taps, index, weight);
-    } else {
-        taps->count = count;
-        (kind == STK__AREA ? init_area : init_triangle)(taps, count, index, weight);
+    memset(all, 0, (size_t)axis->n * room * sizeof *all);
+    for (int j = 0; j < axis->n; j++) {
+        struct stk__tap_run run = { .weight = weight };
+        rule_taps(axis, wanted(axis, j), &run);
+        if (axis->bits)
+            scale_run(axis, &run);
+        if (axis->multiple)
+            move_inside(axis, &run);
+        store_run(axis, &run, all + (size_t)j * room);
+        first[j] = (int32_t)run.first;
+        count[j] = run.count;
     }
-}
-
-/* ---- windows of a lerp row ---- */
-
-enum { GROUP = 4 };
-
-static int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-static int max_int(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-static void set_lane(uint8_t *shuffle, int left, int right)
-{
-    shuffle[0] = (uint8_t)left;
-    shuffle[1] = 0x80;
-    shuffle[2] = (uint8_t)right;
-    shuffle[3] = 0x80;
-}
-
-/* One window of 16 bytes for each group of four values; false when a group needs more. */
-static bool wide_windows(const struct stk__lerp_row *row, int32_t *window, uint8_t *shuffle)
-{
-    if (row->n_src < 16)
-        return false;
-    for (int i = 0; i + GROUP <= row->n; i += GROUP) {
-        int low = row->left[i], high = row->right[i];
-        for (int k = 1; k < GROUP; k++) {
-            low = min_int(low, row->left[i + k]);
-            high = max_int(high, row->right[i + k]);
-        }
-        int begin = min_int(low, row->n_src - 16);
-        if (high - begin >= 16)
-            return false;
-        window[i / GROUP] = begin;
-        for (int k = i; k < i + GROUP; k++)
-            set_lane(shuffle + 4 * k, row->left[k] - begin, row->right[k] - begin);
-    }
-    return true;
-}
-
-/* The byte of a 16-byte lane that holds `offset`, from two windows of 8; -1 when neither has it. */
-static int place_in(int offset, const int32_t window[2])
-{
-    if (offset >= window[0] && offset < window[0] + 8)
-        return offset - window[0];
-    return offset >= window[1] && offset < window[1] + 8 ? offset - window[1] + 8 : -1;
-}
-
-/* Two windows of 8 bytes for each group; false when a group needs more. */
-static bool narrow_windows(const struct stk__lerp_row *row, int32_t *window, uint8_t *shuffle)
-{
-    if (row->n_src < 8)
-        return false;
-    for (int i = 0; i + GROUP <= row->n; i += GROUP, window += 2) {
-        int low = row->left[i], next = row->n_src;
-        for (int k = 1; k < GROUP; k++)
-            low = min_int(low, row->left[i + k]);
-        window[0] = min_int(low, row->n_src - 8);
-        for (int k = i; k < i + GROUP; k++) {
-            if (row->right[k] >= window[0] + 8)
-                next = min_int(next, row->left[k] < window[0] + 8 ? row->right[k] : row->left[k]);
-        }
-        window[1] = min_int(next, row->n_src - 8);
-        for (int k = i; k < i + GROUP; k++) {
-            int left = place_in(row->left[k], window), right = place_in(row->right[k], window);
-            if (left < 0 || right < 0)
-                return false;
-            set_lane(shuffle + 4 * k, left, right);
-        }
-    }
-    return true;
-}
-
-size_t stk__lerp_row_bytes(int n_out, int channels)
-{
-    /* left, right, weight, shuffle: 4 bytes a value each; windows: at most 2 * 4 for four values */
-    return (size_t)n_out * (size_t)channels * 18 + 16;
-}
-
-void stk__lerp_row_init(struct stk__lerp_row *row, const struct stk__taps *taps, int channels,
-                        void *memory)
-{
-    int n = taps->n_out * channels;
-    int32_t *left = memory, *right = left + n;
-    float *weight = (float *)(right + n);
-    int32_t *window = (int32_t *)(weight + n);
-    uint8_t *shuffle = (uint8_t *)(window + n / GROUP * 2);
-    for (int i = 0, at = 0; i < taps->n_out; i++) {
-        for (int c = 0; c < channels; c++, at++) {
-            left[at] = taps->index[2 * i] * channels + c;
-            right[at] = taps->index[2 * i + 1] * channels + c;
-            weight[at] = taps->weight[i];
-        }
-    }
-    *row = (struct stk__lerp_row){
-        .n = n,
-        .n_src = taps->n_in * channels,
-        .channels = channels,
-        .left = left,
-        .right = right,
-        .weight = weight,
-        .window = window,
-        .shuffle = shuffle,
-    };
-    if (wide_windows(row, window, shuffle))
-        row->window_bytes = 16;
-    else if (narrow_windows(row, window, shuffle))
-        row->window_bytes = 8;
-}
-
-/* ---- affine ---- */
-
-static int affine_period(int channels)
-{
-    int period = channels;
-    while (period % 16)
-        period *= 2;
-    return period;
-}
-
-size_t stk__affine_bytes(int channels)
-{
-    return (size_t)affine_period(channels) * 2 * sizeof(float);
-}
-
-void stk__affine_init(struct stk__affine *affine, const float *mul, const float *add, int channels,
-                      void *memory)
-{
-    int period = affine_period(channels);
-    float *all_mul = memory, *all_add = all_mul + period;
-    for (int i = 0; i < period; i++) {
-        all_mul[i] = mul[i % channels];
-        all_add[i] = add[i % channels];
-    }
-    *affine = (struct stk__affine){ period, all_mul, all_add };
+    taps->span = longest(axis, count);
+    if (axis->multiple)
+        even_out(axis, taps->span, first, count, all);
+    for (int j = 0; j < axis->n; j++)
+        memmove(all + (size_t)j * (size_t)taps->span, all + (size_t)j * room,
+                (size_t)taps->span * sizeof *all);
+    taps->first = first;
+    taps->count = count;
+    taps->weight = axis->bits ? NULL : (const float *)(const void *)all;
+    taps->fixed = axis->bits ? all : NULL;
 }

@@ -15,6 +15,11 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
+struct state {
+    const struct stk__expr_program *program;
+    int field;
+};
+
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct cast *cast = inf->params;
@@ -25,11 +30,32 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     int rc = stk__expr_for_field(inf->in[0], field, cast->dtype, NULL, inf->arena, &program, err);
     if (rc)
         return rc;
+    struct state *state = stk_arena_alloc(inf->arena, sizeof *state);
+    if (!state)
+        return stk_fail(err, STK_MEMORY, "out of memory");
     bool was_byte = inf->in[0]->field[field].dtype == STK_U8;
     stk__expr_infer(inf, program);
     if (was_byte && stk__dtype_kind(cast->dtype) == 'f')
         inf->out->field[field].flags |= STK_FIELD_255;
+    *state = (struct state){ program, field };
+    inf->state = state;
     return STK_OK;
+}
+
+static int run(struct stk_rows *rows)
+{
+    const struct state *state = rows->state;
+    return stk__expr_run(state->program, rows, rows->out);
+}
+
+static bool finish(const void *call, const void *given, struct stk_finish *out)
+{
+    const struct cast *cast = call;
+    const struct state *state = given;
+    out->kind = STK_FINISH_CAST;
+    out->field = state->field;
+    out->dtype = cast->dtype;
+    return true;
 }
 
 static const char doc[] =
@@ -43,5 +69,6 @@ static const char doc[] =
 const struct stk_op stk__op_cast = {
     .decl = { "cast", 1, "Convert a field to another dtype.", doc, params, sizeof(struct cast) },
     .infer = infer,
-    .row = { .run = stk__expr_run_state },
+    .finish = finish,
+    .row = { .run = run },
 };

@@ -82,6 +82,17 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
+static bool finish(const void *call, const void *given, struct stk_finish *out)
+{
+    const struct center_crop *crop = call;
+    const struct state *state = given;
+    out->kind = STK_FINISH_CROP;
+    out->field = state->field;
+    out->height = crop->height;
+    out->width = crop->width;
+    return true;
+}
+
 static const char doc[] =
     "Keeps height x width pixels around the middle of an image of any dtype. What is cut off is\n"
     "halved rounding down, so of an odd number the larger part goes at the bottom and on the\n"
@@ -95,5 +106,6 @@ const struct stk_op stk__op_center_crop = {
     .decl = { "center_crop", 1, "Keep the middle of an image.", doc, params,
               sizeof(struct center_crop) },
     .infer = infer,
+    .finish = finish,
     .row = { .run = run },
 };

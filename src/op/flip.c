@@ -105,6 +105,19 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
+static bool finish(const void *call, const void *given, struct stk_finish *out)
+{
+    const struct flip *flip = call;
+    const struct state *state = given;
+    out->kind = STK_FINISH_FLIP;
+    out->field = state->field;
+    out->flips_x = flip->axis != VERTICAL;
+    out->flips_y = flip->axis != HORIZONTAL;
+    out->probability = flip->probability;
+    out->user_seed = stk__user_seed(flip->seed);
+    return true;
+}
+
 static const char doc[] =
     "Mirrors images of any dtype. With a probability below 1 each image is flipped or left as\n"
     "it is by chance; which ones depends on the seeds, the epoch and the image alone, not on\n"
@@ -119,5 +132,6 @@ const struct stk_op stk__op_flip = {
               sizeof(struct flip) },
     .flags = STK_OP_RANDOM,
     .infer = infer,
+    .finish = finish,
     .row = { .run = run },
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* normalize.c: (value - mean) / std for each channel, as one multiplication and one addition. */
-#include "kernel/kernel.h"
-#include "kernel/taps.h"
+#include "kernel/finish.h"
 #include "op/image_op.h"
 
 #include <float.h>
@@ -41,7 +40,6 @@ static const struct stk_param params[] = {
 struct state {
     int field;
     struct stk__affine affine;
-    bool is_float; /* of float32 */
     int channels;
     const float *mul, *add; /* [channels] */
 };
@@ -122,7 +120,6 @@ static int make_affine(struct stk_infer *inf, struct state *state, const struct 
         add[c] = (float)(-mean / std);
     }
     stk__affine_init(&state->affine, mul, add, channels, memory);
-    state->is_float = field->dtype == STK_F32;
     state->channels = channels;
     state->mul = mul;
     state->add = add;
@@ -204,12 +201,16 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static bool is_affine(const void *call, const void *given, struct stk_affine *out)
+static bool finish(const void *call, const void *given, struct stk_finish *out)
 {
     const struct state *state = given;
     (void)call;
-    *out = (struct stk_affine){ state->field, state->channels, state->mul, state->add };
-    return state->is_float;
+    out->kind = STK_FINISH_AFFINE;
+    out->field = state->field;
+    out->channels = state->channels;
+    out->mul = state->mul;
+    out->add = state->add;
+    return true;
 }
 
 static const char doc[] =
@@ -231,6 +232,6 @@ const struct stk_op stk__op_normalize = {
     .decl = { "normalize", 1, "Subtract a mean and divide by a deviation, per channel.", doc,
               params, sizeof(struct normalize) },
     .infer = infer,
-    .is_affine = is_affine,
+    .finish = finish,
     .row = { .run = run },
 };

@@ -53,11 +53,15 @@ static int run(struct stk_rows *rows)
     return stk__expr_run(state->program, rows, rows->out);
 }
 
-static bool is_affine(const void *call, const void *given, struct stk_affine *out)
+static bool finish(const void *call, const void *given, struct stk_finish *out)
 {
     const struct scale *scale = call;
     const struct state *state = given;
-    *out = (struct stk_affine){ state->field, 1, &state->factor, &state->offset };
+    out->kind = STK_FINISH_AFFINE;
+    out->field = state->field;
+    out->channels = 1;
+    out->mul = &state->factor;
+    out->add = &state->offset;
     return scale->dtype == STK_F32;
 }
 
@@ -72,6 +76,6 @@ const struct stk_op stk__op_scale = {
     .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,
               sizeof(struct scale) },
     .infer = infer,
-    .is_affine = is_affine,
+    .finish = finish,
     .row = { .run = run },
 };

@@ -7,6 +7,6 @@
 /* Runs every pass, in order. */
 int stk__passes_run(struct stk_dataset *graph, struct stk_error *err);
 
-/* An op that multiplies and adds per channel is carried out by the op before it, while the rows
- * are in cache. */
-int stk__pass_fuse_affine(struct stk_dataset *graph, struct stk_error *err);
+/* An op that only finishes pixels (multiplies and adds per channel, casts, mirrors, crops, puts
+ * channels in planes) is carried out by the op before it, while the rows are in cache. */
+int stk__pass_fuse_finish(struct stk_dataset *graph, struct stk_error *err);

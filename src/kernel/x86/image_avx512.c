@@ -11,44 +11,9 @@ static inline __mmask16 lanes_left(int64_t n, int64_t i)
     return n - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (n - i)) - 1);
 }
 
-static void lerp_y_f32_avx512(float *dst, const float *top, const float *bottom, float weight,
-                              int n)
-{
-    const __m512 w = _mm512_set1_ps(weight);
-    for (int i = 0; i < n; i += 16) {
-        __mmask16 lanes = lanes_left(n, i);
-        __m512 a = _mm512_maskz_loadu_ps(lanes, top + i);
-        __m512 b = _mm512_maskz_loadu_ps(lanes, bottom + i);
-        __m512 product = _mm512_mul_ps(_mm512_sub_ps(b, a), w);
-        _mm512_mask_storeu_ps(dst + i, lanes, _mm512_add_ps(a, product));
-    }
-}
-
 static inline __m512 load_u8(const uint8_t *src, __mmask16 lanes)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes, src)));
-}
-
-static void add_y_u8_avx512(float *sum, const uint8_t *src, float weight, int n)
-{
-    const __m512 w = _mm512_set1_ps(weight);
-    for (int i = 0; i < n; i += 16) {
-        __mmask16 lanes = lanes_left(n, i);
-        __m512 product = _mm512_mul_ps(load_u8(src + i, lanes), w);
-        __m512 before = _mm512_maskz_loadu_ps(lanes, sum + i);
-        _mm512_mask_storeu_ps(sum + i, lanes, _mm512_add_ps(before, product));
-    }
-}
-
-static void add_y_f32_avx512(float *sum, const float *src, float weight, int n)
-{
-    const __m512 w = _mm512_set1_ps(weight);
-    for (int i = 0; i < n; i += 16) {
-        __mmask16 lanes = lanes_left(n, i);
-        __m512 product = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, src + i), w);
-        __m512 before = _mm512_maskz_loadu_ps(lanes, sum + i);
-        _mm512_mask_storeu_ps(sum + i, lanes, _mm512_add_ps(before, product));
-    }
 }
 
 static inline __m512 affine_16(__m512 value, const float *mul, const float *add)
@@ -82,9 +47,6 @@ static void affine_f32_avx512(float *dst, const float *src, int64_t n,
 
 void stk__image_fill_avx512(struct stk__image_kernels *kernels)
 {
-    kernels->lerp_y_f32 = lerp_y_f32_avx512;
-    kernels->add_y_u8 = add_y_u8_avx512;
-    kernels->add_y_f32 = add_y_f32_avx512;
     kernels->affine_u8 = affine_u8_avx512;
     kernels->affine_f32 = affine_f32_avx512;
 }

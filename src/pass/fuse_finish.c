@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse_affine.c: resize().scale() and resize().normalize() write each pixel once. */
+/* fuse_finish.c: resize().flip().normalize() writes each pixel once. */
 #include "base/error.h"
 #include "pass/pass.h"
 
@@ -17,16 +17,17 @@ static bool keeps_others(const struct stk__node *upper, int field)
 }
 
 /* The upper node becomes both; what it was is kept for the plan. */
-static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state,
-                struct stk_error *err)
+static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state)
 {
     struct stk__node *was = stk_arena_alloc(&graph->arena, sizeof *was);
     if (!was)
-        return stk__out_of_memory(err);
-    *was = *upper;
+        return STK_MEMORY;
     const struct stk__node *lower = upper->input[0];
+    *was = *upper;
+    was->absorbed = lower->absorbed;
     upper->absorbed = was;
     upper->op = lower->op;
+    upper->draws_as = lower->draws_as;
     upper->params = lower->params;
     upper->state = state;
     upper->input[0] = lower->input[0];
@@ -35,21 +36,21 @@ static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state,
     return STK_OK;
 }
 
-int stk__pass_fuse_affine(struct stk_dataset *graph, struct stk_error *err)
+int stk__pass_fuse_finish(struct stk_dataset *graph, struct stk_error *err)
 {
     for (int i = 0; i < graph->n_nodes; i++) {
         struct stk__node *upper = graph->node[i];
-        struct stk_affine affine;
-        if (!upper->op->is_affine || !upper->input[0]->op->take_affine ||
-            !upper->op->is_affine(upper->params, upper->state, &affine) ||
-            !keeps_others(upper, affine.field))
+        struct stk_finish finish = { .ordinal = upper->ordinal };
+        if (!upper->op->finish || !upper->input[0]->op->take_finish ||
+            !upper->op->finish(upper->params, upper->state, &finish) ||
+            !keeps_others(upper, finish.field))
             continue;
         const struct stk__node *lower = upper->input[0];
         void *state = NULL;
         int rc =
-            lower->op->take_affine(lower->params, lower->state, &graph->arena, &affine, &state);
+            lower->op->take_finish(lower->params, lower->state, &graph->arena, &finish, &state);
         if (!rc && state)
-            rc = fuse(graph, upper, state, err);
+            rc = fuse(graph, upper, state);
         if (rc)
             return stk__out_of_memory(err);
     }

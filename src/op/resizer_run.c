@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resizer_run.c: images through their route.
+ *
+ * What depends on sizes alone (taps) is kept per worker for the sizes seen last, so that a run
+ * over images of a few sizes prepares each once.
+ */
+#include "base/hash.h"
+#include "base/rng.h"
+#include "op/resizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_SLOTS = 16, MAX_ROW_VALUES = 1 << 28 };
+
+/* ---- what a worker keeps ---- */
+
+/* Taps of an axis; along x in the layout of its kernels. */
+struct slot {
+    struct stk__axis axis;
+    int channels; /* 0: y */
+    uint64_t used_at;
+    void *memory;
+    size_t capacity;
+    struct stk__across across;
+};
+
+struct worker {
+    struct slot x[N_SLOTS], y[N_SLOTS];
+    uint64_t clock;
+    void *work;
+    size_t work_bytes;
+};
+
+int stk__resizer_thread_open(const void *params, const void *state, void **thread,
+                             struct stk_error *err)
+{
+    (void)params, (void)state;
+    *thread = calloc(1, sizeof(struct worker));
+    return *thread ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
+}
+
+void stk__resizer_thread_close(void *thread)
+{
+    struct worker *worker = thread;
+    for (int i = 0; i < N_SLOTS; i++) {
+        free(worker->x[i].memory);
+        free(worker->y[i].memory);
+    }
+    free(worker->work);
+    free(worker);
+}
+
+static bool is_same_axis(const struct stk__axis *a, const struct stk__axis *b)
+{
+    return a->n_in == b->n_in && a->n_out == b->n_out && a->from == b->from && a->n == b->n &&
+           a->is_reversed == b->is_reversed && a->rule == b->rule && a->bits == b->bits &&
+           a->multiple == b->multiple;
+}
+
+/* The slot of these numbers, or the one unused for longest. */
+static struct slot *find_slot(struct slot *slots, const struct stk__axis *axis, int channels)
+{
+    struct slot *oldest = slots;
+    for (struct slot *s = slots; s < slots + N_SLOTS; s++) {
+        if (s->memory && s->channels == channels && is_same_axis(&s->axis, axis))
+            return s;
+        if (s->used_at < oldest->used_at)
+            oldest = s;
+    }
+    return oldest;
+}
+
+/* NULL when out of memory. */
+static struct slot *get_slot(struct worker *worker, struct slot *slots,
+                             const struct stk__axis *axis, enum stk__across_kind kind, int channels)
+{
+    struct slot *slot = find_slot(slots, axis, channels);
+    slot->used_at = ++worker->clock;
+    if (slot->memory && slot->channels == channels && is_same_axis(&slot->axis, axis))
+        return slot;
+    size_t bytes = channels ? stk__across_bytes(axis, kind, channels) : stk__taps_bytes(axis);
+    if (bytes > slot->capacity) {
+        free(slot->memory);
+        slot->memory = malloc(bytes);
+        slot->capacity = slot->memory ? bytes : 0;
+        if (!slot->memory)
+            return NULL;
+    }
+    slot->axis = *axis;
+    slot->channels = channels;
+    if (channels)
+        stk__across_init(&slot->across, axis, kind, channels, slot->memory);
+    else
+        stk__taps_init(&slot->across.taps, axis, slot->memory);
+    return slot;
+}
+
+static void *get_work(struct worker *worker, size_t bytes)
+{
+    size_t whole = (bytes + 63) / 64 * 64;
+    if (whole > worker->work_bytes) {
+        free(worker->work);
+        worker->work = aligned_alloc(64, whole);
+        worker->work_bytes = worker->work ? whole : 0;
+    }
+    return worker->work;
+}
+
+/* ---- one image ---- */
+
+/* An image on its way. */
+struct job {
+    struct stk_rows *rows;
+    int row;
+    const struct stk__resizer *resizer;
+    struct stk__picture from;
+    struct stk__fit fit;
+    bool flips_x, flips_y;
+    struct stk__finish finish;
+    struct stk__target target; /* the canvas */
+};
+
+/* Whether the image can be resized at all; marks the row if not. */
+static bool is_possible(const struct job *job)
+{
+    struct stk__picture from = job->from;
+    struct stk__size to = job->fit.scaled;
+    int64_t width = from.width > to.width ? from.width : to.width;
+    if (from.height < 1 || from.width < 1 || from.channels < 1)
+        stk_rows_fail(job->rows, job->row, STK_DATA,
+                      "the image is empty: %d x %d pixels of %d channels", from.height, from.width,
+                      from.channels);
+    else if (to.height > STK__MAX_SIDE || to.width > STK__MAX_SIDE)
+        stk_rows_fail(job->rows, job->row, STK_DATA,
+                      "an image of %d x %d pixels (height x width) would become %d x %d; at most "
+                      "%d are possible",
+                      from.height, from.width, to.height, to.width, STK__MAX_SIDE);
+    else if (width * from.channels > MAX_ROW_VALUES)
+        stk_rows_fail(job->rows, job->row, STK_DATA, "rows of %lld x %d values are too long",
+                      (long long)width, from.channels);
+    else
+        return true;
+    return false;
+}
+
+static bool is_drawn(const struct job *job, const struct stk_finish *flip)
+{
+    if (flip->probability >= 1)
+        return true;
+    struct stk_rows rows = *job->rows;
+    uint32_t words[4];
+    rows.seed = stk__mix(rows.run_seed, flip->ordinal);
+    stk_rows_random(&rows, job->row, flip->user_seed, 0, words);
+    return (double)stk__unit_float(words[0]) < flip->probability;
+}
+
+static void draw_flips(struct job *job)
+{
+    for (int i = 0; i < job->resizer->n_flips; i++) {
+        const struct stk_finish *flip = &job->resizer->flip[i];
+        bool is_flipped = is_drawn(job, flip);
+        job->flips_x ^= is_flipped && flip->flips_x;
+        job->flips_y ^= is_flipped && flip->flips_y;
+    }
+}
+
+/* Where the image goes on the canvas after what follows: a smaller window, a mirrored margin. */
+static void place_fit(struct job *job)
+{
+    struct stk__fit *fit = &job->fit;
+    struct stk__size crop = job->resizer->crop;
+    if (crop.height) { /* without padding */
+        fit->crop_top += (fit->inner.height - crop.height) / 2;
+        fit->crop_left += (fit->inner.width - crop.width) / 2;
+        fit->inner = fit->canvas = crop;
+    }
+    if (job->flips_x)
+        fit->pad_left = fit->canvas.width - fit->inner.width - fit->pad_left;
+    if (job->flips_y)
+        fit->pad_top = fit->canvas.height - fit->inner.height - fit->pad_top;
+}
+
+/* The memory of the result. */
+static bool open_target(struct job *job)
+{
+    struct stk__size canvas = job->fit.canvas;
+    int channels = job->from.channels;
+    size_t value_bytes = stk_dtype_bytes(job->finish.dtype);
+    size_t row_values = (size_t)canvas.width * (size_t)(job->finish.is_planar ? 1 : channels);
+    struct stk__picture size = { NULL, canvas.height, canvas.width, channels };
+    if (job->finish.is_planar)
+        size = (struct stk__picture){ NULL, channels, canvas.height, canvas.width };
+    job->target.row_bytes = row_values * value_bytes;
+    job->target.plane_bytes = (size_t)canvas.height * job->target.row_bytes;
+    job->target.data = stk__picture_put(job->rows, job->resizer->field, job->row, size);
+    return job->target.data != NULL;
+}
+
+static struct stk__finish finish_of(const struct stk__resizer *resizer,
+                                    const struct stk__route *route, int channels)
+{
+    enum stk__rounding own = resizer->is_rounded ? STK__ROUND_UP : STK__ROUND_NOT;
+    return (struct stk__finish){ .dtype = resizer->dtype,
+                                 .rounding = route->rounding ? route->rounding : own,
+                                 .affine = resizer->affine.period ? &resizer->affine : NULL,
+                                 .is_planar = resizer->is_planar,
+                                 .channels = channels };
+}
+
+/* ---- padding ---- */
+
+/* n pixels of the canvas from (y, x) on, from a row of the filling. */
+static void fill_run(const struct job *job, const float *filling, void *work, int y, int x, int n)
+{
+    size_t pixel_bytes = job->target.row_bytes / (size_t)job->fit.canvas.width;
+    uint8_t *dst = job->target.data + (size_t)y * job->target.row_bytes + (size_t)x * pixel_bytes;
+    if (n > 0)
+        stk__finish_row(&job->finish, stk__kernels(), filling, STK_F32, n, work, dst,
+                        job->target.plane_bytes);
+}
+
+/* All of the canvas but the image, each pixel once. */
+static int fill_canvas(const struct job *job)
+{
+    const struct stk__fit *fit = &job->fit;
+    int n = fit->canvas.width * job->from.channels;
+    int right = fit->pad_left + fit->inner.width, bottom = fit->pad_top + fit->inner.height;
+    size_t row_bytes = ((size_t)n * sizeof(float) + 63) / 64 * 64;
+    uint8_t *work = stk_rows_alloc(job->rows, row_bytes + stk__finish_bytes(n));
+    if (!work)
+        return STK_MEMORY;
+    float *filling = (float *)(void *)work;
+    for (int i = 0; i < n; i++)
+        filling[i] = (float)job->resizer->fill;
+    for (int y = 0; y < fit->canvas.height; y++) {
+        bool is_beside = y >= fit->pad_top && y < bottom;
+        int end = is_beside ? fit->pad_left : fit->canvas.width;
+        fill_run(job, filling, work + row_bytes, y, 0, end);
+        if (is_beside)
+            fill_run(job, filling, work + row_bytes, y, right, fit->canvas.width - right);
+    }
+    return STK_OK;
+}
+
+static bool has_padding(const struct stk__fit *fit)
+{
+    return fit->canvas.height != fit->inner.height || fit->canvas.width != fit->inner.width;
+}
+
+/* ---- running ---- */
+
+static int resize_image(struct job *job, const struct stk__route *route)
+{
+    struct worker *worker = job->rows->thread;
+    const struct stk__fit *fit = &job->fit;
+    int channels = job->from.channels;
+    struct stk__wanted columns = { fit->crop_left, fit->inner.width, job->flips_x };
+    struct stk__wanted all = { 0, fit->scaled.width, false };
+    struct stk__wanted lines = { fit->crop_top, fit->inner.height, job->flips_y };
+    struct stk__axis across = stk__route_x(route, stk__route_is_uniform(route) ? columns : all);
+    struct stk__axis down = stk__route_y(route, lines);
+    enum stk__across_kind kind = stk__route_across(route);
+    const struct slot *x = get_slot(worker, worker->x, &across, kind, channels);
+    const struct slot *y = get_slot(worker, worker->y, &down, kind, 0);
+    if (!x || !y)
+        return STK_MEMORY;
+    size_t value_bytes = route->src_is_u8 ? 1 : sizeof(float);
+    struct stk__resize resize = { .route = route,
+                                  .x = &x->across,
+                                  .y = &y->across.taps,
+                                  .columns = columns,
+                                  .src_row_bytes =
+                                      (size_t)job->from.width * (size_t)channels * value_bytes,
+                                  .finish = &job->finish };
+    if (!(resize.work = get_work(worker, stk__resize_bytes(&resize))))
+        return STK_MEMORY;
+    struct stk__target target = job->target;
+    size_t pixel_bytes = target.row_bytes / (size_t)fit->canvas.width;
+    target.data += (size_t)fit->pad_top * target.row_bytes + (size_t)fit->pad_left * pixel_bytes;
+    stk__resize_image(&resize, stk__kernels(), job->from.data, target);
+    return STK_OK;
+}
+
+static int run_row(struct stk_rows *rows, int row)
+{
+    const struct stk__resizer *resizer = rows->state;
+    struct job job = { .rows = rows, .row = row, .resizer = resizer };
+    job.from = stk__picture_get(rows, resizer->field, row);
+    struct stk__size size = { job.from.height, job.from.width };
+    if (size.height > 0 && size.width > 0)
+        job.fit = resizer->fit(rows->params, size);
+    if (!is_possible(&job))
+        return STK_OK;
+    struct stk__route route =
+        stk__route_find(&resizer->way, size, job.fit.scaled, job.from.channels);
+    draw_flips(&job);
+    place_fit(&job);
+    job.finish = finish_of(resizer, &route, job.from.channels);
+    if (!open_target(&job))
+        return STK_MEMORY;
+    int code = has_padding(&job.fit) ? fill_canvas(&job) : STK_OK;
+    return code ? code : resize_image(&job, &route);
+}
+
+int stk__resizer_run(struct stk_rows *rows)
+{
+    for (int i = 0; i < rows->n; i++) {
+        int code = rows->mask[i] == STK_LIVE ? run_row(rows, i) : STK_OK;
+        if (code)
+            return code;
+    }
+    return STK_OK;
+}

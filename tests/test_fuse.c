@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fuse.c: ops carried out by the op before them deliver the same bytes as by themselves:
+ * random chains with and without the passes, at every level of the machine. */
+#define _GNU_SOURCE
+#include "api_call.h"
+#include "base/cpu.h"
+#include "base/hash.h"
+#include "pass/pass.h"
+
+static uint64_t random_state = 7;
+
+static uint64_t random_below(uint64_t n)
+{
+    return stk__mix(random_state++, 11) % n;
+}
+
+/* ---- chains ---- */
+
+struct text {
+    char data[2048];
+    size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text->len +=
+        (size_t)vsnprintf(text->data + text->len, sizeof text->data - text->len, format, args);
+    va_end(args);
+    assert_true(text->len < sizeof text->data);
+}
+
+#define PICK(list) (list)[random_below(sizeof(list) / sizeof *(list))]
+
+static void add_words(struct text *text)
+{
+    static const char *const ways[] = {
+        "bilinear",
+        "nearest",
+        "area",
+        "bicubic",
+        "mitchell",
+        "gaussian",
+        "lanczos5",
+        "bilinear, antialias=true",
+        "lanczos3, antialias=true",
+        "nearest, semantics=pillow",
+        "bilinear, semantics=pillow",
+        "bicubic, semantics=pillow",
+        "area, semantics=pillow",
+        "lanczos3, semantics=pillow",
+        "hamming, semantics=pillow",
+        "nearest, semantics=opencv",
+        "bilinear, semantics=opencv",
+        "bicubic, semantics=opencv",
+        "area, semantics=opencv",
+        "lanczos4, semantics=opencv",
+    };
+    static const char *const dtypes[] = { "auto", "auto", "keep", "uint8", "float32", "float16" };
+    add(text, "method=%s, dtype=%s)", PICK(ways), PICK(dtypes));
+}
+
+static int random_side(void)
+{
+    return (int)(20 + random_below(50));
+}
+
+static void add_resize(struct text *text)
+{
+    switch (random_below(5)) {
+    case 0:
+        add(text, ".resize_side(%d, ", random_side());
+        break;
+    case 1:
+        add(text, ".resize_with_pad(%d, %d, fill=%d, ", random_side(), random_side(),
+            (int)random_below(2) * 130);
+        break;
+    case 2:
+        add(text, ".resize_and_crop(%d, %d, ", random_side(), random_side());
+        break;
+    case 3: /* whole factors */
+        add(text, ".resize_with_crop_or_pad(40, 60).resize(%d, 20, ", 20 - (int)random_below(2));
+        break;
+    default:
+        add(text, ".resize(%d, %d, ", random_side(), random_side());
+    }
+}
+
+static void add_tail(struct text *text)
+{
+    static const char *const flips[] = { "flip(probability=0.5)", "flip(vertical)",
+                                         "flip(both, probability=0.4)",
+                                         "flip(vertical, probability=0.5, seed=3)" };
+    static const char *const affines[] = { "scale(1/255)", "normalize(imagenet)", "scale(0.3, 4)" };
+    static const char *const casts[] = { "cast(float16)", "cast(bfloat16)", "cast(float32)",
+                                         "cast(uint8)" };
+    bool is_half = strstr(text->data, "dtype=float16") != NULL;
+    if (random_below(2))
+        add(text, ".center_crop(%d, %d)", 11 + (int)random_below(8), 9 + (int)random_below(8));
+    for (int i = 0; i < 3; i++)
+        if (random_below(3) == 0)
+            add(text, ".%s", PICK(flips));
+    for (int i = 0; i < 2; i++)
+        if (random_below(2) && !is_half)
+            add(text, ".%s", PICK(affines));
+    if (random_below(3) == 0)
+        add(text, ".%s", PICK(casts));
+    if (random_below(3) == 0)
+        add(text, ".layout(NCHW)");
+}
+
+static void make_chain(struct text *text)
+{
+    *text = (struct text){ .len = 0 };
+    add(text, "files('tests/golden/decode/{q*,opt*,orient*,kept*}.jpg').decode(channels=%d)",
+        random_below(5) ? 3 : 1);
+    if (random_below(4) == 0)
+        add(text, ".cast(float32)");
+    add_resize(text);
+    add_words(text);
+    if (!strstr(text->data, "channels=1"))
+        add_tail(text);
+    else if (random_below(2))
+        add(text, ".flip(probability=0.5).layout(NCHW)");
+}
+
+/* ---- comparing ---- */
+
+/* Like stk_dataset_new, but every op stands for itself. */
+static struct stk_dataset *make_plain(const char *text)
+{
+    struct stk_dataset *data = NULL;
+    struct stk_error err;
+    if (stk__graph_new(text, NULL, NULL, &data, &err))
+        fail_msg("%s\n%s", text, err.text);
+    return data;
+}
+
+static size_t view_bytes(const struct stk_view *view)
+{
+    size_t bytes = stk_dtype_bytes(view->dtype);
+    for (int d = 0; d < view->rank; d++)
+        bytes *= (size_t)view->shape[d];
+    return bytes;
+}
+
+static void assert_same_batch(const char *text, const char *level, const struct stk_batch *a,
+                              const struct stk_batch *b)
+{
+    struct stk_view x, y;
+    assert_int_equal(stk_batch_view(a, "image", &x, NULL), STK_OK);
+    assert_int_equal(stk_batch_view(b, "image", &y, NULL), STK_OK);
+    assert_int_equal(x.dtype, y.dtype);
+    assert_int_equal(x.rank, y.rank);
+    assert_memory_equal(x.shape, y.shape, (size_t)x.rank * sizeof *x.shape);
+    if (memcmp(x.data, y.data, view_bytes(&x)))
+        fail_msg("%s: %s: not what the ops give by themselves", level, text);
+}
+
+/* How many elements were compared. Chains that fail must fail alike. */
+static int compare(const char *text, const char *level)
+{
+    struct stk_dataset *plain = make_plain(text), *fused = make_dataset(text);
+    struct stk_iterator *a = start(plain, "workers=0 seed=5"),
+                        *b = start(fused, "workers=2 seed=5");
+    int n = 0;
+    for (;; n++) {
+        struct stk_batch *x = NULL, *y = NULL;
+        struct stk_error first = { 0 }, second = { 0 };
+        int code = stk_iterator_next(a, &x, &first);
+        if (code != stk_iterator_next(b, &y, &second))
+            fail_msg("%s\n%s\n%s", text, first.text, second.text);
+        if (code)
+            break;
+        assert_same_batch(text, level, x, y);
+        stk_batch_unref(x);
+        stk_batch_unref(y);
+    }
+    stk_iterator_free(a);
+    stk_iterator_free(b);
+    stk_dataset_unref(plain);
+    stk_dataset_unref(fused);
+    return n;
+}
+
+static void test_random_chains(void **state)
+{
+    (void)state;
+    int n_elements = 0;
+    for (int i = 0; i < 400; i++) {
+        struct text text;
+        int level = (int)random_below((uint64_t)stk__cpu_best() + 1);
+        make_chain(&text);
+        assert_int_equal(stk_cpu_limit(stk__cpu_level_names[level], NULL), STK_OK);
+        n_elements += compare(text.data, stk__cpu_level_names[level]);
+    }
+    stk_cpu_limit("auto", NULL);
+    assert_true(n_elements > 4000);
+}
+
+/* ---- what is fused ---- */
+
+static void assert_plan(const char *text, const char *part)
+{
+    struct stk_dataset *data = make_dataset(text);
+    char *plan = NULL;
+    assert_int_equal(stk_dataset_plan(data, NULL, false, &plan, NULL), STK_OK);
+    if (!strstr(plan, part))
+        fail_msg("no '%s' in\n%s", part, plan);
+    stk_text_free(plan);
+    stk_dataset_unref(data);
+}
+
+#define PICTURES "files('tests/golden/decode/q*.jpg').decode()."
+
+static void test_what_is_fused(void **state)
+{
+    (void)state;
+    assert_plan(PICTURES "resize_side(64).center_crop(56, 56).flip(probability=0.5)"
+                         ".normalize(imagenet).cast(float16).layout(NCHW).batch(4)",
+                "resize_side(64) and center_crop(56, 56) and flip(probability=0.5) and "
+                "normalize(imagenet) and cast(float16) and layout(NCHW)  [");
+    assert_plan(PICTURES "resize(8, 8, semantics=pillow).scale(1/255).batch(4)",
+                "resize(8, 8, semantics=pillow) and scale(");
+    /* one multiplication; the second op stands for itself */
+    assert_plan(PICTURES "resize(8, 8).scale(0.5).scale(0.25).batch(4)", "\n      scale(0.25)  [");
+    /* an image could be smaller than the crop, and the message is the crop's */
+    assert_plan(PICTURES "resize_side(64, long).center_crop(50, 50)",
+                "\n      center_crop(50, 50)  [");
+    assert_plan(PICTURES "resize(8, 8).cast(int32).batch(4)", "\n      cast(int32)  [");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_chains),
+        cmocka_unit_test(test_what_is_fused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
