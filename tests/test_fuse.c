@@ -96,8 +96,11 @@ static void add_tail(struct text *text)
     static const char *const casts[] = { "cast(float16)", "cast(bfloat16)", "cast(float32)",
                                          "cast(uint8)" };
     bool is_half = strstr(text->data, "dtype=float16") != NULL;
+    static const char *const crops[] = { "center_crop(", "crop(1, 0, ", "random_crop(",
+                                         "random_crop(padding=2, padding_mode=reflect, seed=9, " };
     if (random_below(2))
-        add(text, ".center_crop(%d, %d)", 11 + (int)random_below(8), 9 + (int)random_below(8));
+        add(text, ".%sheight=%d, width=%d)", PICK(crops), 11 + (int)random_below(8),
+            9 + (int)random_below(8));
     for (int i = 0; i < 3; i++)
         if (random_below(3) == 0)
             add(text, ".%s", PICK(flips));
@@ -221,6 +224,11 @@ static void test_what_is_fused(void **state)
                          ".normalize(imagenet).cast(float16).layout(NCHW).batch(4)",
                 "resize_side(64) and center_crop(56, 56) and flip(probability=0.5) and "
                 "normalize(imagenet) and cast(float16) and layout(NCHW)  [");
+    assert_plan(PICTURES "resize_side(64).random_crop(56, 56).batch(4)",
+                "resize_side(64) and random_crop(56, 56)  [");
+    assert_plan(PICTURES "resize(8, 8).crop(1, 2, 7, 6).batch(4)", ") and crop(1, 2, 7, 6)  [");
+    assert_plan(PICTURES "resize(8, 8).random_crop(8, 8, padding=1).batch(4)",
+                "\n      random_crop(8, 8, 1.0)  [");
     assert_plan(PICTURES "resize(8, 8, semantics=pillow).scale(1/255).batch(4)",
                 "resize(8, 8, semantics=pillow) and scale(");
     /* one multiplication; the second op stands for itself */

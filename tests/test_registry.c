@@ -17,7 +17,7 @@
 
 struct trial {
     const char *op, *before, *after;
-    const char *arg[3]; /* "name=value" for every required parameter */
+    const char *arg[4]; /* "name=value" for every required parameter */
 };
 
 static struct row_stream rows = { .n = 5, .bad = -1 };
@@ -29,6 +29,7 @@ static const struct trial trials[] = {
     { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
+    { "crop", PICTURES, ".batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
     { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
     { "files", "", ".batch(2)", { "pattern='train/*/*.jpg'" } },
     { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
@@ -40,6 +41,7 @@ static const struct trial trials[] = {
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
+    { "random_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "range", "", ".batch(4)", { "start=10" } },
     { "read", "files('train/*/*.jpg').", ".batch(2)", { 0 } },
     { "rename", "range(10).", ".batch(2)", { "names={x: y}" } },
@@ -215,7 +217,7 @@ static char *call_text(const struct trial *t, const char *name, const char *valu
     struct stk__text text = { 0 };
     const char *comma = "";
     stk__text_add(&text, "%s(", t->op);
-    for (int i = 0; i < 3 && t->arg[i]; i++) {
+    for (int i = 0; i < 4 && t->arg[i]; i++) {
         if (name && is_about(t->arg[i], name))
             continue;
         stk__text_add(&text, "%s%s", comma, t->arg[i]);

@@ -382,13 +382,31 @@ enum stk_op_flags {
     STK_OP_STABLE = 1 << 11,   /* needs an input whose order is always the same: split */
 };
 
+/* Part of an image. */
+struct stk_region {
+    int32_t top, left, height, width;
+};
+
+/* Which part of its image ({ height, width }) a row wants; `rows` are those of the op that has this
+ * function, of which it may read params, state, seed and key. Fails with the cause. */
+typedef int (*stk_choose_fn)(const struct stk_rows *rows, int row, const int32_t size[2],
+                             struct stk_region *out, struct stk_error *err);
+
+/* What a row op looks at of the images of one field, said so that another op can ask for it. */
+struct stk_part {
+    int field;
+    stk_choose_fn choose;
+    const void *params, *state; /* of the op that says this, */
+    uint32_t ordinal;           /* which is the ordinal-th in the chain (set by the pass) */
+};
+
 /* What a row op does to the values of one field and to nothing else, said so that the op before it
  * can do it to pixels as it writes them. */
 enum stk_finish_kind {
     /* value * mul[c] + add[c], channels last, in float32 with a rounding after each of the two */
     STK_FINISH_AFFINE,
     STK_FINISH_CAST,   /* another dtype, as cast converts */
-    STK_FINISH_CROP,   /* the middle, rounded towards the top left */
+    STK_FINISH_CROP,   /* a part inside the image */
     STK_FINISH_FLIP,   /* mirrored, or by chance */
     STK_FINISH_PLANES, /* [height, width, channels] becomes [channels, height, width] */
 };
@@ -399,7 +417,8 @@ struct stk_finish {
     int channels; /* affine; 1: the same for all */
     const float *mul, *add;
     int dtype;             /* cast */
-    int64_t height, width; /* crop */
+    struct stk_part crop;  /* crop, which never fails */
+    int64_t height, width; /* on images at least as large */
     bool flips_x, flips_y; /* flip */
     double probability;    /* drawn with the first random word of the row */
     uint64_t user_seed;    /* under this seed of the op, */

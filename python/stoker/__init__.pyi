@@ -220,6 +220,15 @@ class Dataset:
         """Keep the middle of an image."""
     def concatenate(self, *inputs: Dataset) -> Dataset:
         """Put inputs one after the other."""
+    def crop(
+        self,
+        top: int,
+        left: int,
+        height: int,
+        width: int,
+        field: str | None = None,
+    ) -> Dataset:
+        """Keep a window of an image."""
     def decode(
         self,
         channels: int = 3,
@@ -253,6 +262,18 @@ class Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
     def prefetch(self, buffer_size: int | Literal['auto'] = 'auto') -> Dataset:
         """Prepare elements before they are asked for."""
+    def random_crop(
+        self,
+        height: int,
+        width: int,
+        padding: float | Sequence[float] | None = None,
+        pad_if_needed: bool = False,
+        padding_mode: Literal['constant', 'edge', 'reflect', 'symmetric'] = 'constant',
+        fill: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Keep a random window of an image."""
     def read(self, field: str | None = None) -> Dataset:
         """Read the files whose paths a field holds."""
     def rename(self, names: Mapping[str, str]) -> Dataset:

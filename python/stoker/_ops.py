@@ -4,10 +4,10 @@
 
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
-METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'decode', 'filter', 'flip',
-        'layout', 'map', 'normalize', 'prefetch', 'read', 'rename', 'repeat', 'resize',
-        'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'scale',
-        'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
+METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'crop', 'decode', 'filter',
+        'flip', 'layout', 'map', 'normalize', 'prefetch', 'random_crop', 'read', 'rename', 'repeat',
+        'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad',
+        'scale', 'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
@@ -18,6 +18,8 @@ ROWS = {
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
         None, False)),
     'concatenate': (('inputs', 'chains', ..., True),),
+    'crop': (('top', 'int', ..., False), ('left', 'int', ..., False), ('height', 'int', ..., False),
+        ('width', 'int', ..., False), ('field', 'text', None, False)),
     'decode': (('channels', 'int', 3, False), ('dct', 'choice', 'accurate', False), ('orientation',
         'bool', False, False), ('max_pixels', 'int', 100000000, False), ('field', 'text', None,
         False)),
@@ -32,6 +34,10 @@ ROWS = {
     'normalize': (('mean', 'numbers', ..., False), ('std', 'numbers', None, False), ('scale',
         'choice', 'auto', False), ('field', 'text', None, False)),
     'prefetch': (('buffer_size', 'int', 'auto', False),),
+    'random_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('padding',
+        'numbers', None, False), ('pad_if_needed', 'bool', False, False), ('padding_mode', 'choice',
+        'constant', False), ('fill', 'numbers', None, False), ('seed', 'int', None, False),
+        ('field', 'text', None, False)),
     'range': (('start', 'int', ..., False), ('stop', 'int', None, False), ('step', 'int', 1,
         False)),
     'read': (('field', 'text', None, False),),
@@ -140,6 +146,22 @@ class Ops:
         inputs: chains that follow, with the same fields (chains)
         """
         return self._then('concatenate', (inputs,))
+
+    def crop(self, top, left, height, width, field=None):
+        """Keep a window of an image.
+
+        Keeps height x width pixels of an image of any dtype from row top and column left on:
+        tf.image.crop_to_bounding_box. An image that does not reach so far is a bad element.
+
+            files('*.jpg').decode().crop(10, 20, 224, 224)
+
+        top: first row that is kept (int, 0 to 1048576)
+        left: first column that is kept (int, 0 to 1048576)
+        height: rows that are kept (int, 1 to 1048576)
+        width: columns that are kept (int, 1 to 1048576)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('crop', (top, left, height, width, field))
 
     def decode(self, channels=3, dct='accurate', orientation=False, max_pixels=100000000,
                field=None):
@@ -290,6 +312,37 @@ class Ops:
             stoker (int, at least -1, auto)
         """
         return self._then('prefetch', (buffer_size,))
+
+    def random_crop(self, height, width, padding=None, pad_if_needed=False, padding_mode='constant',
+                    fill=None, seed=None, field=None):
+        """Keep a random window of an image.
+
+        Keeps height x width pixels of an image of any dtype from a random place on, each as likely
+        as the others: torchvision's RandomCrop. The image may be padded first; with pad_if_needed
+        one that is still too small gets what it lacks on both sides. Padding with the mirror image
+        goes on beyond its end, back and forth. Otherwise an image smaller than the crop is a bad
+        element. Where the crop lies depends on the seeds, the epoch and the image alone: of the
+        row's random numbers the first gives the top, the second the left.
+
+            files('*.jpg').decode().random_crop(224, 224, pad_if_needed=true)
+            files('*.png').decode().random_crop(32, 32, padding=4, padding_mode=reflect)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        height: rows that are kept (int, 1 to 1048576)
+        width: columns that are kept (int, 1 to 1048576)
+        padding: pixels put around the image first: one number, [left and right, top and bottom]
+            or [left, top, right, bottom] (number or list of numbers (at most 4), none)
+        pad_if_needed: put as many more on both sides as a smaller image lacks (bool)
+        padding_mode: what is put there: fill, the border pixel, or the mirror image without or
+            with the border pixel twice (constant or edge or reflect or symmetric)
+        fill: value for padding_mode=constant, one or one per channel; none: 0 (number or list
+            of numbers (at most 4096), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('random_crop', (height, width, padding, pad_if_needed, padding_mode, fill, seed, field))
 
     def read(self, field=None):
         """Read the files whose paths a field holds.

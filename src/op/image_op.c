@@ -2,6 +2,8 @@
 /* image_op.c: picking image fields, reading and placing their rows. */
 #include "op/image_op.h"
 
+#include "base/hash.h"
+
 bool stk__is_image(const struct stk_field *field)
 {
     return (field->kind == STK_FIXED || field->kind == STK_SHAPED) && field->rank == 3;
@@ -44,6 +46,16 @@ struct stk__picture stk__picture_get(const struct stk_rows *rows, int field, int
     const int64_t *shape = rows->in_type->field[field].shape;
     return (struct stk__picture){ column->data + (size_t)row * column->stride, (int32_t)shape[0],
                                   (int32_t)shape[1], (int32_t)shape[2] };
+}
+
+int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
+                     const int32_t size[2], struct stk_region *out, struct stk_error *err)
+{
+    struct stk_rows asking = *rows;
+    asking.params = part->params;
+    asking.state = part->state;
+    asking.seed = stk__mix(rows->run_seed, part->ordinal);
+    return part->choose(&asking, row, size, out, err);
 }
 
 void *stk__picture_put(struct stk_rows *rows, int field, int row, struct stk__picture size)

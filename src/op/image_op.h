@@ -25,5 +25,9 @@ struct stk__picture {
 /* The image of a live row. */
 struct stk__picture stk__picture_get(const struct stk_rows *rows, int field, int row);
 
+/* What the op that says `part` wants of an image of this size, asked in a run of another op. */
+int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
+                     const int32_t size[2], struct stk_region *out, struct stk_error *err);
+
 /* Where the row's result of these dimensions goes; NULL when out of memory. */
 void *stk__picture_put(struct stk_rows *rows, int field, int row, struct stk__picture size);

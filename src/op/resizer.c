@@ -134,10 +134,11 @@ static bool take_cast(struct stk__resizer *to, const struct stk_finish *finish)
 
 static bool take_crop(struct stk__resizer *to, const struct stk_finish *finish)
 {
-    if (to->is_planar || to->n_flips || to->crop.height || finish->height > to->at_least.height ||
+    if (to->is_planar || to->n_flips || to->crop.choose || finish->height > to->at_least.height ||
         finish->width > to->at_least.width)
         return false;
-    to->crop = (struct stk__size){ (int)finish->height, (int)finish->width };
+    to->crop = finish->crop;
+    to->crop.ordinal = finish->ordinal;
     return true;
 }
 

@@ -53,8 +53,8 @@ struct stk__resizer {
     struct stk__size at_least; /* every result is as large; 0: unknown, or it has padding */
     double fill;               /* of the canvas around the image, before what follows */
     /* what follows, in this order */
-    bool is_rounded; /* to uint8 */
-    struct stk__size crop;
+    bool is_rounded;      /* to uint8 */
+    struct stk_part crop; /* choose NULL: none */
     int n_flips;
     struct stk_finish flip[STK__MAX_FLIPS];
     struct stk__affine affine; /* period 0: none */

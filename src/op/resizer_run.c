@@ -169,11 +169,13 @@ static void draw_flips(struct job *job)
 static void place_fit(struct job *job)
 {
     struct stk__fit *fit = &job->fit;
-    struct stk__size crop = job->resizer->crop;
-    if (crop.height) { /* without padding */
-        fit->crop_top += (fit->inner.height - crop.height) / 2;
-        fit->crop_left += (fit->inner.width - crop.width) / 2;
-        fit->inner = fit->canvas = crop;
+    if (job->resizer->crop.choose) { /* without padding */
+        const int32_t size[2] = { fit->inner.height, fit->inner.width };
+        struct stk_region kept = { 0, 0, size[0], size[1] };
+        stk__part_choose(&job->resizer->crop, job->rows, job->row, size, &kept, NULL);
+        fit->crop_top += kept.top;
+        fit->crop_left += kept.left;
+        fit->inner = fit->canvas = (struct stk__size){ kept.height, kept.width };
     }
     if (job->flips_x)
         fit->pad_left = fit->canvas.width - fit->inner.width - fit->pad_left;
