@@ -55,6 +55,9 @@ static inline struct stk_type shaped(int dtype, int64_t channels)
     return image_type(STK_SHAPED, dtype, (const int64_t[3]){ -1, -1, channels });
 }
 
+/* What all images are, if not counted up. */
+static const void *image_to_use;
+
 /* A chunk's worth of images, all [height, width, channels], bytes counting up with a step of 7. */
 struct batch {
     struct stk_column in[2], out[2];
@@ -81,6 +84,8 @@ static inline void fill_images(struct batch *b, const struct stk_field *field,
             memset(b->data + i * stk_dtype_bytes(field->dtype), (uint8_t)(i * 7),
                    stk_dtype_bytes(field->dtype));
     }
+    for (size_t i = 0; i < N_ROWS && image_to_use; i++)
+        memcpy(b->data + i * b->image_bytes, image_to_use, b->image_bytes);
     b->in[1] = (struct stk_column){ .rank = 3, .span = b->in_span, .dims = b->in_dims };
     if (field->kind == STK_FIXED)
         b->in[1] = (struct stk_column){ .rank = 3, .data = b->data, .stride = b->image_bytes };

@@ -68,7 +68,7 @@ static int random_side(void)
 
 static void add_resize(struct text *text)
 {
-    switch (random_below(5)) {
+    switch (random_below(6)) {
     case 0:
         add(text, ".resize_side(%d, ", random_side());
         break;
@@ -81,6 +81,9 @@ static void add_resize(struct text *text)
         break;
     case 3: /* whole factors */
         add(text, ".resize_with_crop_or_pad(40, 60).resize(%d, 20, ", 20 - (int)random_below(2));
+        break;
+    case 4:
+        add(text, ".random_resized_crop(%d, %d, scale=[0.1, 1], ", random_side(), random_side());
         break;
     default:
         add(text, ".resize(%d, %d, ", random_side(), random_side());
@@ -229,6 +232,9 @@ static void test_what_is_fused(void **state)
     assert_plan(PICTURES "resize(8, 8).crop(1, 2, 7, 6).batch(4)", ") and crop(1, 2, 7, 6)  [");
     assert_plan(PICTURES "resize(8, 8).random_crop(8, 8, padding=1).batch(4)",
                 "\n      random_crop(8, 8, 1.0)  [");
+    assert_plan(PICTURES
+                "random_resized_crop(8, 8).flip(probability=0.5).normalize(imagenet).batch(4)",
+                "random_resized_crop(8, 8) and flip(probability=0.5) and normalize(imagenet)  [");
     assert_plan(PICTURES "resize(8, 8, semantics=pillow).scale(1/255).batch(4)",
                 "resize(8, 8, semantics=pillow) and scale(");
     /* one multiplication; the second op stands for itself */

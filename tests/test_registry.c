@@ -42,6 +42,7 @@ static const struct trial trials[] = {
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
     { "random_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "random_resized_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "range", "", ".batch(4)", { "start=10" } },
     { "read", "files('train/*/*.jpg').", ".batch(2)", { 0 } },
     { "rename", "range(10).", ".batch(2)", { "names={x: y}" } },

@@ -274,6 +274,20 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Keep a random window of an image."""
+    def random_resized_crop(
+        self,
+        height: int,
+        width: int,
+        scale: float | Sequence[float] | None = None,
+        ratio: float | Sequence[float] | None = None,
+        method: Literal['bilinear', 'nearest', 'area', 'bicubic', 'lanczos3', 'lanczos4', 'lanczos5', 'mitchell', 'gaussian', 'hamming'] = 'bilinear',
+        antialias: Literal['auto', 'false', 'true'] = 'auto',
+        semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
+        dtype: DType = 'auto',
+        field: str | None = None,
+        seed: int | None = None,
+    ) -> Dataset:
+        """Resize a random window of images."""
     def read(self, field: str | None = None) -> Dataset:
         """Read the files whose paths a field holds."""
     def rename(self, names: Mapping[str, str]) -> Dataset:

@@ -5,9 +5,10 @@
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
 METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'crop', 'decode', 'filter',
-        'flip', 'layout', 'map', 'normalize', 'prefetch', 'random_crop', 'read', 'rename', 'repeat',
-        'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad',
-        'scale', 'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
+        'flip', 'layout', 'map', 'normalize', 'prefetch', 'random_crop', 'random_resized_crop',
+        'read', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
+        'resize_with_crop_or_pad', 'resize_with_pad', 'scale', 'select', 'shard', 'shuffle', 'skip',
+        'split', 'take', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
@@ -38,6 +39,11 @@ ROWS = {
         'numbers', None, False), ('pad_if_needed', 'bool', False, False), ('padding_mode', 'choice',
         'constant', False), ('fill', 'numbers', None, False), ('seed', 'int', None, False),
         ('field', 'text', None, False)),
+    'random_resized_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('scale',
+        'numbers', None, False), ('ratio', 'numbers', None, False), ('method', 'choice', 'bilinear',
+        False), ('antialias', 'choice', 'auto', False), ('semantics', 'choice', 'tf', False),
+        ('dtype', 'choice', 'auto', False), ('field', 'text', None, False), ('seed', 'int', None,
+        False)),
     'range': (('start', 'int', ..., False), ('stop', 'int', None, False), ('step', 'int', 1,
         False)),
     'read': (('field', 'text', None, False),),
@@ -343,6 +349,43 @@ class Ops:
         field: the image; none: the only one (text, none)
         """
         return self._then('random_crop', (height, width, padding, pad_if_needed, padding_mode, fill, seed, field))
+
+    def random_resized_crop(self, height, width, scale=None, ratio=None, method='bilinear',
+                            antialias='auto', semantics='tf', dtype='auto', field=None, seed=None):
+        """Resize a random window of images.
+
+        Cuts a random window out of uint8 or float32 images and resizes it to height x width:
+        torchvision's RandomResizedCrop, and like tf.image.sample_distorted_bounding_box. Its area
+        is a uniform share of the image's, its shape log-uniform in ratio, its place uniform. If it
+        does not fit ten times, the largest window of an allowed shape in the middle is taken.
+        Pixels outside the window do not count. Windows depend on the seeds, the epoch and the image
+        alone: the i-th try takes the i-th four random numbers of the row for area, shape, top and
+        left. The rest is as in resize.
+
+            files('*.jpg').decode().random_resized_crop(224, 224).flip(probability=0.5)
+            files('*.jpg').decode().random_resized_crop(160, 160, scale=[0.35, 1], semantics=pillow)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        height: rows of the result (int, 1 to 32768)
+        width: columns of the result (int, 1 to 32768)
+        scale: least and greatest share of the image's area; none: [0.08, 1] (number or list of
+            numbers (at most 2), none)
+        ratio: least and greatest width / height; none: [3/4, 4/3] (number or list of numbers
+            (at most 2), none)
+        method: how pixels are weighted; which there are depends on semantics (bilinear,
+            nearest, area, bicubic, lanczos3, lanczos4, lanczos5, mitchell, gaussian, hamming)
+        antialias: average over all pixels when shrinking; auto: as the library does (auto or
+            false or true)
+        semantics: whose results: tf.image.resize, Pillow's Image.resize or cv2.resize (tf or
+            pillow or opencv)
+        dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
+            uint8, float16, bfloat16, float32)
+        field: the image; none: the only one (text, none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        """
+        return self._then('random_resized_crop', (height, width, scale, ratio, method, antialias, semantics, dtype, field, seed))
 
     def read(self, field=None):
         """Read the files whose paths a field holds.

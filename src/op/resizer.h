@@ -49,6 +49,8 @@ typedef struct stk__fit (*stk__fit_fn)(const void *params, struct stk__size imag
 struct stk__resizer {
     int field;
     struct stk__resize_way way;
+    stk_choose_fn choose; /* the window of an image that is resized; NULL: all of it */
+    const void *windows;  /* what choose needs to know */
     stk__fit_fn fit;
     struct stk__size at_least; /* every result is as large; 0: unknown, or it has padding */
     double fill;               /* of the canvas around the image, before what follows */

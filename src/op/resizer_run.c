@@ -114,7 +114,8 @@ struct job {
     struct stk_rows *rows;
     int row;
     const struct stk__resizer *resizer;
-    struct stk__picture from;
+    struct stk__picture from; /* the window that is resized, */
+    size_t from_row_bytes;    /* in rows of so many bytes */
     struct stk__fit fit;
     bool flips_x, flips_y;
     struct stk__finish finish;
@@ -267,13 +268,11 @@ static int resize_image(struct job *job, const struct stk__route *route)
     const struct slot *y = get_slot(worker, worker->y, &down, kind, 0);
     if (!x || !y)
         return STK_MEMORY;
-    size_t value_bytes = route->src_is_u8 ? 1 : sizeof(float);
     struct stk__resize resize = { .route = route,
                                   .x = &x->across,
                                   .y = &y->across.taps,
                                   .columns = columns,
-                                  .src_row_bytes =
-                                      (size_t)job->from.width * (size_t)channels * value_bytes,
+                                  .src_row_bytes = job->from_row_bytes,
                                   .finish = &job->finish };
     if (!(resize.work = get_work(worker, stk__resize_bytes(&resize))))
         return STK_MEMORY;
@@ -284,11 +283,29 @@ static int resize_image(struct job *job, const struct stk__route *route)
     return STK_OK;
 }
 
+/* The image, or the window of it that is resized. An empty one has none. */
+static void open_source(struct job *job)
+{
+    const struct stk__resizer *resizer = job->resizer;
+    struct stk__picture all = stk__picture_get(job->rows, resizer->field, job->row);
+    size_t pixel_bytes = (size_t)all.channels * (resizer->way.src_is_u8 ? 1 : sizeof(float));
+    const int32_t size[2] = { all.height, all.width };
+    struct stk_region window;
+    job->from = all;
+    job->from_row_bytes = (size_t)all.width * pixel_bytes;
+    if (!resizer->choose || size[0] < 1 || size[1] < 1 ||
+        resizer->choose(job->rows, job->row, size, &window, NULL))
+        return;
+    job->from.data += (size_t)window.top * job->from_row_bytes + (size_t)window.left * pixel_bytes;
+    job->from.height = window.height;
+    job->from.width = window.width;
+}
+
 static int run_row(struct stk_rows *rows, int row)
 {
     const struct stk__resizer *resizer = rows->state;
     struct job job = { .rows = rows, .row = row, .resizer = resizer };
-    job.from = stk__picture_get(rows, resizer->field, row);
+    open_source(&job);
     struct stk__size size = { job.from.height, job.from.width };
     if (size.height > 0 && size.width > 0)
         job.fit = resizer->fit(rows->params, size);
