@@ -159,7 +159,7 @@ class Ops:
         Keeps height x width pixels of an image of any dtype from row top and column left on:
         tf.image.crop_to_bounding_box. An image that does not reach so far is a bad element.
 
-            files('*.jpg').decode().crop(10, 20, 224, 224)
+            files('*.jpg').decode().crop(4, 8, 24, 24)
 
         top: first row that is kept (int, 0 to 1048576)
         left: first column that is kept (int, 0 to 1048576)

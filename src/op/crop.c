@@ -57,7 +57,7 @@ static const char doc[] =
     "Keeps height x width pixels of an image of any dtype from row top and column left on:\n"
     "tf.image.crop_to_bounding_box. An image that does not reach so far is a bad element.\n"
     "\n"
-    "    files('*.jpg').decode().crop(10, 20, 224, 224)\n";
+    "    files('*.jpg').decode().crop(4, 8, 24, 24)\n";
 
 const struct stk_op stk__op_crop = {
     .decl = { "crop", 1, "Keep a window of an image.", doc, params, sizeof(struct crop) },
