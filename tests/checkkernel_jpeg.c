@@ -29,6 +29,7 @@ static struct work {
 static struct result {
     uint8_t bytes[8][4 * MAX_WIDTH + 64];
     struct stk__jpeg_bits bits;
+    ptrdiff_t n_read, n_written;
     bool is_good;
 } results[2];
 
@@ -143,6 +144,31 @@ static void run_scan(const struct call *call, bool is_skipped)
         &result->bits, work.tables.dc_of[0], chunk, work.n_blocks);
 }
 
+/* Up to n bytes out of n_blocks bytes. What lies behind those that count means nothing. */
+static void run_unstuff(const struct call *call)
+{
+    struct result *result = &results[call->version];
+    struct stk__jpeg_copy copy = { result->bytes[0], result->bytes[0] + work.n, work.bytes,
+                                   work.bytes + work.n_blocks };
+    result->is_good = call->kernels->unstuff(&copy);
+    result->n_read = copy.src - work.bytes;
+    result->n_written = copy.dst - result->bytes[0];
+    memset(copy.dst, 0, (size_t)(result->bytes[1] - copy.dst));
+}
+
+static void fill_coded_bytes(int round)
+{
+    unsigned rarity = 1u << random_word() % 8;
+    work.n = (int)(random_word() % 500);
+    work.n_blocks = (int)(random_word() % 500);
+    for (int i = 0; i < 500; i++) {
+        uint64_t word = random_word();
+        work.bytes[i] = (uint8_t)(word >> 32 & 63 ? word >> 16 : 0xff);
+        if (i && work.bytes[i - 1] == 0xff && (round % 2 || word % rarity))
+            work.bytes[i] = 0;
+    }
+}
+
 static void run_decode(const struct call *call)
 {
     run_scan(call, false);
@@ -195,6 +221,7 @@ static const struct jpeg_job {
     void (*run)(const struct call *call);
     int n_rounds;
 } jobs[] = {
+    { "jpeg_unstuff", fill_coded_bytes, run_unstuff, 20000 },
     { "jpeg_decode", fill_bits, run_decode, 600 },
     { "jpeg_skip", fill_bits, run_skip, 600 },
     { "jpeg_transform", fill_pairs, run_transform, 3000 },
@@ -216,7 +243,7 @@ static bool is_same_place(const struct stk__jpeg_bits *a, const struct stk__jpeg
 static bool is_same(bool is_scan)
 {
     const struct result *a = &results[0], *b = &results[1];
-    if (a->is_good != b->is_good)
+    if (a->is_good != b->is_good || a->n_read != b->n_read || a->n_written != b->n_written)
         return false;
     if (is_scan && !a->is_good)
         return true;
@@ -271,7 +298,7 @@ void bench_jpeg(int level, const char *filter)
             continue;
         job->fill(3);
         work.n = MAX_WIDTH;
-        bool has_blocks = job->fill != fill_samples;
+        bool has_blocks = job->fill == fill_bits || job->fill == fill_pairs;
         double n = job->fill == fill_pairs ? 2 * work.n_pairs : has_blocks ? work.n_blocks : work.n;
         struct timed scalar = { job, { &stk__kernels_at(0)->jpeg, 0 } };
         struct timed other = { job, { &stk__kernels_at(level)->jpeg, 1 } };

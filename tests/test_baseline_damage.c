@@ -292,12 +292,30 @@ static void cut_below_a_region_is_seen(void **state)
     free(whole.bytes);
 }
 
+/* A scan longer than any buffer that stops somewhere, with the end marker behind it. */
+static void long_scan_that_stops_is_seen(void **state)
+{
+    struct jpeg_recipe recipe = { 600, 600, 100, JPEG_YCC, 1, 1, .motif = MOTIF_NOISE };
+    struct tally tally = { 0 };
+    struct jpeg_file whole = make_jpeg(&recipe);
+    for (int i = 0; i < 60; i++) {
+        size_t n = i < 40 ? (256u << 10) + draw(2000) : draw((unsigned)whole.n);
+        struct jpeg_file file = copy_bytes(whole.bytes, n);
+        memcpy(file.bytes + n - 2, "\xff\xd9", 2);
+        compare(*state, file, draw_wish(), &tally);
+        free(file.bytes);
+    }
+    assert_int_equal(tally.n_bad, 60);
+    free(whole.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_files_are_judged_by_the_library),
         cmocka_unit_test(damage_beside_a_region_is_seen),
         cmocka_unit_test(cut_below_a_region_is_seen),
+        cmocka_unit_test(long_scan_that_stops_is_seen),
     };
     return cmocka_run_group_tests(tests, open_codec, close_codec);
 }

@@ -79,53 +79,74 @@ static void drop_blocks(struct stk__baseline *b, int from, int to, bool is_skipp
     }
 }
 
-static int16_t next_dc(int *prediction, const int16_t *block)
+/* The blocks of one component in a run of MCUs, and where their samples go. */
+struct plot {
+    int16_t *block; /* the first */
+    int step;       /* coefficients from an MCU to the next */
+    int across, down;
+    uint8_t *dst;
+    size_t below; /* bytes from a row of blocks to the next */
+};
+
+/* Pairs of neighbours within an MCU, in the order of the scan. Returns their number. */
+static int list_wide(struct stk__jpeg_pair *pairs, struct plot plot, int n_mcus, int *prediction)
 {
-    *prediction += block[0];
-    return (int16_t)*prediction;
+    struct stk__jpeg_pair *pair = pairs;
+    int dc = *prediction;
+    for (int m = 0; m < n_mcus; m++, plot.block += plot.step, plot.dst += 8 * plot.across) {
+        int16_t *block = plot.block;
+        uint8_t *dst = plot.dst;
+        for (int v = 0; v < plot.down; v++, dst += plot.below)
+            for (int h = 0; h < plot.across; h += 2, block += 128, pair++) {
+                pair->left = block;
+                pair->right = block + 64;
+                pair->dst = dst + 8 * h;
+                pair->dc[0] = (int16_t)(dc += block[0]);
+                pair->dc[1] = (int16_t)(dc += block[64]);
+            }
+    }
+    *prediction = dc;
+    return (int)(pair - pairs);
 }
 
-/* Blocks of component c in MCUs from..to - 1 of the chunk, as jobs in the order of the scan. */
+/* Pairs of blocks of neighbouring MCUs; the last may be left alone. */
+static int list_narrow(struct stk__jpeg_pair *pairs, struct plot plot, int n_mcus, int *prediction)
+{
+    struct stk__jpeg_pair *pair = pairs;
+    int dc = *prediction;
+    for (int m = 0; m < n_mcus; m += 2, plot.block += 2 * plot.step, plot.dst += 16) {
+        bool is_alone = m + 1 == n_mcus;
+        for (int v = 0; v < plot.down; v++) {
+            int16_t *left = plot.block + 64 * v;
+            pair[v].left = left;
+            pair[v].right = is_alone ? left : left + plot.step;
+            pair[v].dst = plot.dst + (size_t)v * plot.below;
+            pair[v].dc[0] = pair[v].dc[1] = (int16_t)(dc += left[0]);
+        }
+        for (int v = 0; v < plot.down && !is_alone; v++)
+            pair[v].dc[1] = (int16_t)(dc += pair[v].right[0]);
+        pair += plot.down;
+    }
+    *prediction = dc;
+    return (int)(pair - pairs);
+}
+
+/* Blocks of component c in MCUs from..to - 1 of the chunk, as jobs for the transform. */
 static int list_pairs(struct stk__baseline *b, int c, const struct stretch *stretch, int from,
                       int to)
 {
     const struct stk__jpeg_header *header = &b->header;
-    int n_blocks = stk__jpeg_mcu_blocks(header), n_luma = stk__jpeg_luma_blocks(header);
-    int across = c ? 1 : header->across, down = c ? 1 : header->down;
-    int first = c ? n_luma + c - 1 : 0, n = 0;
-    int *prediction = &b->prediction[c];
-    if (across > 1) {
-        for (int m = from; m < to; m++)
-            for (int i = 0; i < across * down; i += 2) {
-                int16_t *left = b->chunk.block[m * n_blocks + i];
-                struct stk__jpeg_pair *pair = &b->pairs[n++];
-                pair->left = left;
-                pair->right = left + 64;
-                pair->dc[0] = next_dc(prediction, left);
-                pair->dc[1] = next_dc(prediction, left + 64);
-                pair->dst =
-                    stk__jpeg_rows_at(&b->rows, c, (stretch->first + m) * across + i % across,
-                                      stretch->mcu_row * down + i / across);
-            }
-        return n;
-    }
-    for (int m = from; m < to; m += 2) {
-        for (int v = 0; v < down; v++) {
-            int16_t *left = b->chunk.block[m * n_blocks + first + v];
-            struct stk__jpeg_pair *pair = &b->pairs[n + v];
-            pair->left = pair->right = left;
-            pair->dc[0] = pair->dc[1] = next_dc(prediction, left);
-            pair->dst =
-                stk__jpeg_rows_at(&b->rows, c, stretch->first + m, stretch->mcu_row * down + v);
-        }
-        for (int v = 0; v < down && m + 1 < to; v++) {
-            int16_t *right = b->chunk.block[(m + 1) * n_blocks + first + v];
-            b->pairs[n + v].right = right;
-            b->pairs[n + v].dc[1] = next_dc(prediction, right);
-        }
-        n += down;
-    }
-    return n;
+    int n_blocks = stk__jpeg_mcu_blocks(header);
+    int first = c ? stk__jpeg_luma_blocks(header) + c - 1 : 0;
+    struct plot plot = { .block = b->chunk.block[from * n_blocks + first],
+                         .step = 64 * n_blocks,
+                         .across = c ? 1 : header->across,
+                         .down = c ? 1 : header->down,
+                         .below = 8 * b->rows.planes.stride };
+    plot.dst = stk__jpeg_rows_at(&b->rows, c, (stretch->first + from) * plot.across,
+                                 stretch->mcu_row * plot.down);
+    return (plot.across > 1 ? list_wide : list_narrow)(b->pairs, plot, to - from,
+                                                       &b->prediction[c]);
 }
 
 /* Blocks that no output needs keep their DC for the prediction. */
@@ -147,7 +168,7 @@ static bool transform_chunk(struct stk__baseline *b, const struct stretch *stret
     to = to < from ? from : to < stretch->n ? to : stretch->n;
     drop_blocks(b, 0, from, false);
     for (int c = 0; c < b->header.n_components; c++) {
-        if (c >= rows->n_wanted) {
+        if (c >= rows->n_wanted || from == to) {
             drop_component(b, c, from, to);
             continue;
         }

@@ -14,53 +14,43 @@
 
 enum { RESTART = 0xd0 };
 
-/* Bytes in the buffer that were not yet looked at. */
-static size_t unread(const struct stk__jpeg_scan *scan)
-{
-    return (size_t)(scan->filled - scan->bits.next);
-}
+/* A window of bits reaches that far beyond the last byte. */
+enum { OVERRUN = 8 };
 
 static uint8_t *end_of_buffer(struct stk__jpeg_scan *scan)
 {
     return scan->buffer + STK__SCAN_BUFFER;
 }
 
-/* Appends what the file has up to the next marker, as far as there is room. */
-static void unstuff(struct stk__jpeg_scan *scan)
+/* Appends up to n bytes of what the file has up to the next marker. */
+static void append(struct stk__jpeg_scan *scan, size_t n)
 {
-    uint8_t *dst = scan->filled;
-    const uint8_t *src = scan->src;
-    while (dst < end_of_buffer(scan)) {
-        size_t n = (size_t)(scan->end - src), room = (size_t)(end_of_buffer(scan) - dst);
-        const uint8_t *ff = memchr(src, 0xff, n < room ? n : room);
-        if (ff)
-            n = (size_t)(ff - src);
-        bool is_stuffed = ff && scan->end - ff > 1 && ff[1] == 0;
-        n = n < room ? n : room;
-        memcpy(dst, src, n);
-        dst += n;
-        src += n;
-        if (is_stuffed) {
-            *dst++ = 0xff;
-            src += 2;
-        } else if (ff || src == scan->end) {
-            scan->is_complete = true;
-            break;
-        }
-    }
-    scan->filled = dst;
-    scan->src = src;
+    size_t room = (size_t)(end_of_buffer(scan) - scan->filled);
+    struct stk__jpeg_copy copy = { .dst = scan->filled,
+                                   .dst_end = scan->filled + (n < room ? n : room),
+                                   .src = scan->src,
+                                   .src_end = scan->end };
+    scan->is_complete = scan->kernels->unstuff(&copy);
+    scan->filled = copy.dst;
+    scan->src = copy.src;
 }
 
-/* Moves the bytes that are left to the front of the buffer, and appends more. */
-static void refill(struct stk__jpeg_scan *scan)
+/* Sees to it that the next n bytes lie within the buffer, and are filled as far as there are any.
+ * A piece at a time, so that what no region needs is not touched. */
+static void prepare(struct stk__jpeg_scan *scan, size_t n)
 {
-    size_t n = unread(scan);
-    memmove(scan->buffer, scan->bits.next, n);
-    scan->bits.next = scan->buffer;
-    scan->filled = scan->buffer + n;
-    if (!scan->is_complete)
-        unstuff(scan);
+    enum { PIECE = 64 << 10 };
+    _Static_assert((int)PIECE >= (int)STK__JPEG_MAX_RUN_BYTES, "one piece is enough");
+    ptrdiff_t n_unread = scan->filled - scan->bits.next;
+    if ((size_t)(end_of_buffer(scan) - scan->bits.next) < n) {
+        uint8_t *front = scan->buffer + OVERRUN;
+        if (n_unread > 0)
+            memmove(front, scan->bits.next, (size_t)n_unread);
+        scan->bits.next = front;
+        scan->filled = front + n_unread;
+    }
+    if (!scan->is_complete && n_unread < (ptrdiff_t)n)
+        append(scan, PIECE);
 }
 
 static void begin(struct stk__jpeg_scan *scan, const struct stk__jpeg_header *header)
@@ -69,7 +59,6 @@ static void begin(struct stk__jpeg_scan *scan, const struct stk__jpeg_header *he
     scan->filled = scan->buffer;
     scan->is_complete = false;
     scan->mcus_left = header->restart_interval ? header->restart_interval : INT_MAX;
-    unstuff(scan);
 }
 
 void stk__jpeg_scan_open(struct stk__jpeg_scan *scan, const struct stk__jpeg_header *header,
@@ -95,6 +84,8 @@ bool stk__jpeg_scan_restart(struct stk__jpeg_scan *scan, const struct stk__jpeg_
     *is_restart = scan->mcus_left == 0;
     if (!*is_restart)
         return true;
+    if (!scan->is_complete)
+        append(scan, 1);
     if (!scan->is_complete || bits_left(scan) >= 8 || scan->end - scan->src < 2 ||
         scan->src[1] != RESTART + scan->next_restart)
         return false;
@@ -107,10 +98,7 @@ bool stk__jpeg_scan_restart(struct stk__jpeg_scan *scan, const struct stk__jpeg_
 bool stk__jpeg_scan_blocks(struct stk__jpeg_scan *scan, const struct stk__jpeg_table *dc,
                            struct stk__jpeg_chunk *chunk, int n, bool is_skipped)
 {
-    size_t most = (size_t)n * STK__JPEG_MAX_BLOCK_BYTES + 16;
-    if ((size_t)(end_of_buffer(scan) - scan->bits.next) < most ||
-        (!scan->is_complete && unread(scan) < most))
-        refill(scan);
+    prepare(scan, (size_t)n * STK__JPEG_MAX_BLOCK_BYTES + 16);
     const struct stk__jpeg_kernels *kernels = scan->kernels;
     bool is_decoded = (is_skipped ? kernels->skip : kernels->decode)(&scan->bits, dc, chunk, n);
     return is_decoded && bits_left(scan) >= 0;
@@ -119,8 +107,8 @@ bool stk__jpeg_scan_blocks(struct stk__jpeg_scan *scan, const struct stk__jpeg_t
 /* The library reads a few bytes ahead: if they are not there it complains. */
 bool stk__jpeg_scan_is_clean(struct stk__jpeg_scan *scan)
 {
-    if (!scan->is_complete)
-        refill(scan);
+    enum { A_FEW = 64 };
+    prepare(scan, A_FEW);
     if (!scan->is_complete)
         return true;
     return scan->end - scan->src >= 2 && scan->src[1] != 0xff;

@@ -29,6 +29,7 @@ enum {
     /* What one block can take of a scan: every coefficient with the longest code. */
     STK__JPEG_MAX_BLOCK_BYTES = (16 + 11 + 63 * (16 + 10) + 7) / 8,
     STK__JPEG_MAX_BLOCKS = 264, /* of a run */
+    STK__JPEG_MAX_RUN_BYTES = STK__JPEG_MAX_BLOCKS * STK__JPEG_MAX_BLOCK_BYTES + 16,
 };
 
 /* Where the coefficients of a lookup go. With one symbol both are the same, and the last is stored
@@ -83,7 +84,16 @@ struct stk__jpeg_pair {
     int16_t dc[2];         /* the DC values, instead of those in the blocks */
 };
 
+/* Coded bytes to be copied without the zeros stuffed after 0xff. */
+struct stk__jpeg_copy {
+    uint8_t *dst, *dst_end;
+    const uint8_t *src, *src_end;
+};
+
 struct stk__jpeg_kernels {
+    /* Copies up to a marker, or the end of the source, or of the room. True: it was one of the
+     * first two. A 0xff at the end of the source counts as a marker. */
+    bool (*unstuff)(struct stk__jpeg_copy *copy);
     /* Decodes n blocks, which are zero, beginning with the table dc. Reads up to
      * n * STK__JPEG_MAX_BLOCK_BYTES + 16 bytes from bits->next on. False: there is no such code, or
      * a coefficient beyond the block; then what is decoded means nothing. */
@@ -109,8 +119,11 @@ struct stk__jpeg_kernels {
 };
 
 void stk__jpeg_fill_scalar(struct stk__jpeg_kernels *kernels);
-void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels); /* decode and skip alone */
+/* Those on bits and coded bytes alone. */
+void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels);
 void stk__jpeg_fill_avx2(struct stk__jpeg_kernels *kernels);
+
+bool stk__jpeg_unstuff_scalar(struct stk__jpeg_copy *copy);
 
 /* k + 1 to the place in a block; 256-byte aligned, so that the low byte of an address tells k. */
 extern const uint8_t stk__jpeg_zigzag[256];

@@ -9,6 +9,27 @@ _Alignas(256) const uint8_t stk__jpeg_zigzag[256] = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
+bool stk__jpeg_unstuff_scalar(struct stk__jpeg_copy *copy)
+{
+    while (copy->dst < copy->dst_end) {
+        size_t n = (size_t)(copy->src_end - copy->src), room = (size_t)(copy->dst_end - copy->dst);
+        n = n < room ? n : room;
+        const uint8_t *ff = n ? memchr(copy->src, 0xff, n) : NULL;
+        if (ff)
+            n = (size_t)(ff - copy->src);
+        memcpy(copy->dst, copy->src, n);
+        copy->dst += n;
+        copy->src += n;
+        if (ff && copy->src_end - ff > 1 && ff[1] == 0) {
+            *copy->dst++ = 0xff;
+            copy->src += 2;
+        } else if (ff || copy->src == copy->src_end) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The value of the last coefficient of a lookup. */
 static inline int last_value(uint64_t window, const struct stk__jpeg_entry *entry)
 {
@@ -89,6 +110,7 @@ static bool skip_scalar(struct stk__jpeg_bits *bits, const struct stk__jpeg_tabl
 
 void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels)
 {
+    kernels->unstuff = stk__jpeg_unstuff_scalar;
     kernels->decode = decode_scalar;
     kernels->skip = skip_scalar;
 }

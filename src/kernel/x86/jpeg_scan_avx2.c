@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jpeg_scan_avx2.c: what is around the loop of jpeg_scan_x86.S: the rare symbols, the end. */
+/* jpeg_scan_avx2.c: stuffed zeros taken out; and what is around the loop of jpeg_scan_x86.S: the
+ * rare symbols, the end. */
 #include "kernel/jpeg_symbol.h"
 #include "kernel/x86/jpeg_avx2.h"
 #include "kernel/x86/jpeg_scan_x86.h"
+
+#include <immintrin.h>
+
+/* 32 bytes at a time, of which those up to the first 0xff are kept. The rest is left to scalar. */
+static bool unstuff_avx2(struct stk__jpeg_copy *copy)
+{
+    const __m256i ones = _mm256_set1_epi8(-1);
+    while (copy->dst_end - copy->dst >= 32 && copy->src_end - copy->src > 32) {
+        __m256i bytes = _mm256_loadu_si256((const __m256i *)copy->src);
+        unsigned mask = (unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, ones));
+        _mm256_storeu_si256((__m256i *)copy->dst, bytes);
+        size_t n = mask ? (size_t)__builtin_ctz(mask) + 1 : 32;
+        bool is_marker = mask && copy->src[n];
+        copy->dst += n - is_marker;
+        copy->src += n + (mask && !is_marker) - is_marker;
+        if (is_marker)
+            return true;
+    }
+    return stk__jpeg_unstuff_scalar(copy);
+}
 
 struct stk__jpeg_loop {
     struct stk__jpeg_bits bits;
@@ -112,6 +133,7 @@ void stk__jpeg_fill_scan_avx2(struct stk__jpeg_kernels *kernels)
     for (unsigned n = 1; n <= STK__JPEG_MAX_DC_BITS; n++)
         for (unsigned extra = 0; extra < 1u << n; extra++)
             extend[(1u << n) - 1 + extra] = (int16_t)stk__jpeg_extend(extra, n);
+    kernels->unstuff = unstuff_avx2;
     kernels->decode = decode_avx2;
     kernels->skip = skip_avx2;
 }
