@@ -39,6 +39,10 @@ void stk__jpeg_loop_x86(struct stk__jpeg_loop *loop);
 #define SAME(type, member, value)                                                                  \
     _Static_assert(offsetof(struct type, member) == (value), #member " as in the assembly")
 SAME(stk__jpeg_table, entry, TABLE_ENTRY);
+SAME(stk__jpeg_table, code, TABLE_CODE);
+SAME(stk__jpeg_code, end, CODE_END);
+SAME(stk__jpeg_code, offset, CODE_OFFSET);
+SAME(stk__jpeg_code, symbol, CODE_SYMBOL);
 SAME(stk__jpeg_entry, shift, ENTRY_SHIFT);
 SAME(stk__jpeg_entry, first, ENTRY_FIRST);
 SAME(stk__jpeg_entry, last, ENTRY_LAST);
@@ -55,7 +59,8 @@ SAME(stk__jpeg_loop, block, LOOP_BLOCK);
 SAME(stk__jpeg_loop, k_start, LOOP_K_START);
 SAME(stk__jpeg_loop, extend, LOOP_EXTEND);
 _Static_assert(sizeof(struct stk__jpeg_steer) == 128, "walks along with the blocks");
-_Static_assert(INDEX_BITS == STK__JPEG_INDEX_BITS, "as in the assembly");
+_Static_assert(INDEX_BITS == STK__JPEG_INDEX_BITS && MAX_AC_BITS == STK__JPEG_MAX_AC_BITS,
+               "as in the assembly");
 
 /* Follows the last block of a chunk. */
 static const struct stk__jpeg_table stop = {

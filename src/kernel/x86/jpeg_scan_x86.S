@@ -4,13 +4,13 @@
  *     void stk__jpeg_loop_x86(struct stk__jpeg_loop *loop)      System V calling convention
  *
  * The loop goes from lookup to lookup without caring where blocks end: an end of block selects the
- * next table, block and k by conditional moves. It is left for what is rare: a symbol to be taken
- * by its code, and, by the same means, the end of the chunk, whose last block is followed by a
- * table without entries. What limits it is the way from the window over `step` to the next window and
+ * next table, block and k by conditional moves. What is rare leaves it: AC symbols that have to be
+ * taken by their codes come back, others, and damage, are for the caller. So is, by the same means,
+ * the end of the chunk, whose last block is followed by a table without entries. What limits it is the way from the window over `step` to the next window and
  * table, about seven cycles; everything else has to fit in beside that.
  *
- * A refill leaves 56 bits or more. A lookup drops 21 at most, so two of them leave 14, enough for
- * the index of a third, whose own bits a refill then brings.
+ * A refill leaves 64 bits, of which 56 or more are counted. A lookup drops 21 at most, a symbol by
+ * its code 26: one of each leaves enough for the index of a third, whose own bits a refill brings.
  */
 #include "kernel/x86/jpeg_scan_x86.h"
 
@@ -86,7 +86,20 @@
 	or	$0x80, %eax
 	jmp	.Lback\n
 1:	mov	\KX, K
-	jmp	.Lleave
+	jmp	.Lone
+	.endm
+
+/* More bits for the window; scratch: rcx, rdx. */
+	.macro REFILL
+	mov	(NEXT), %rdx
+	bswap	%rdx
+	shrx	N_BITS, %rdx, %rdx
+	or	%rdx, WINDOW
+	mov	N_BITS_d, %ecx
+	xor	$63, %ecx
+	shr	$3, %ecx
+	add	%rcx, NEXT
+	or	$56, N_BITS_d
 	.endm
 
 	.globl	stk__jpeg_loop_x86
@@ -132,14 +145,84 @@ stk__jpeg_loop_x86:
 	RARE	%r10 %r15b 0
 	RARE	%r15 %r10b 1
 
-/* As if the lookup had not been made. */
-.Lleave:
+/* As if the lookup had not been made; then one AC symbol, like stk__jpeg_symbol. ENTRY: the code. */
+.Lone:
 	add	%rax, N_BITS
 	and	$63, N_BITS_d
+	mov	BITS, WINDOW
+	REFILL
+	cmp	K_START, K
+	je	.Lleave
+	mov	STEER_AC(BLOCK), TABLE
+	mov	TABLE_CODE(TABLE), ENTRY
+	mov	WINDOW, %rdx
+	shr	$48, %rdx
+	xor	%eax, %eax
+	mov	$INDEX_BITS, %ecx
+	cmp	CODE_END + 4 * INDEX_BITS(ENTRY), %edx
+	cmovae	%ecx, %eax
+.Llonger:
+	inc	%eax
+	cmp	CODE_END(ENTRY, %rax, 4), %edx
+	jae	.Llonger
+	cmp	$16, %eax
+	ja	.Lleave
+	mov	$16, %ecx
+	sub	%eax, %ecx
+	shrx	%ecx, %edx, %edx
+	add	CODE_OFFSET(ENTRY, %rax, 4), %edx
+	movzbl	CODE_SYMBOL(ENTRY, %rdx), %edx
+	mov	%edx, %ecx
+	and	$15, %ecx
+	shr	$4, %edx
+	lea	1(K, %rdx), %r15
+	test	%ecx, %ecx
+	jz	.Lzeros
+	cmp	$MAX_AC_BITS, %ecx
+	ja	.Lleave
+	cmpb	$64, %r15b
+	ja	.Lleave
+	shlx	%rax, WINDOW, BITS
+	sub	%rax, N_BITS
+	sub	%rcx, N_BITS
+	shlx	%rcx, BITS, WINDOW
+	mov	%ecx, %eax
+	neg	%eax
+	shrx	%rax, BITS, BITS
+	mov	$-1, %eax
+	shlx	%ecx, %eax, %eax
+	not	%eax
+	add	%eax, BITS_d
+	movzwl	(EXTEND, BITS, 2), %ecx
+	movzbl	(%r15), %eax
+	movw	%cx, (BLOCK, %rax, 2)
+.Lstored:
+	mov	%r15, K
+	cmpb	$64, %r15b
+	jne	.Lloop
+.Lended:
+	mov	STEER_NEXT_DC(BLOCK), TABLE
+	mov	K_START, K
+	add	$128, BLOCK
+	jmp	.Lloop
+
+/* The end of the block, or 16 zeros. */
+.Lzeros:
+	cmp	$15, %edx
+	jne	1f
+	cmpb	$64, %r15b
+	ja	.Lleave
+1:	shlx	%rax, WINDOW, WINDOW
+	sub	%rax, N_BITS
+	cmp	$15, %edx
+	je	.Lstored
+	jmp	.Lended
+
+.Lleave:
 	mov	NEXT, %rcx
 	pop	%rdi
 	.cfi_adjust_cfa_offset -8
-	mov	BITS, LOOP_WINDOW(%rdi)
+	mov	WINDOW, LOOP_WINDOW(%rdi)
 	mov	N_BITS, LOOP_N_BITS(%rdi)
 	mov	%rcx, LOOP_NEXT(%rdi)
 	mov	K, LOOP_K(%rdi)

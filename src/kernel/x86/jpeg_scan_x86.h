@@ -4,7 +4,12 @@
 #pragma once
 
 #define INDEX_BITS 10
+#define MAX_AC_BITS 10
 #define TABLE_ENTRY 1024
+#define TABLE_CODE 9216
+#define CODE_END 0
+#define CODE_OFFSET 72
+#define CODE_SYMBOL 144
 #define ENTRY_SHIFT 0
 #define ENTRY_FIRST 1
 #define ENTRY_LAST 2
