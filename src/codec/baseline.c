@@ -67,16 +67,17 @@ static void steer(struct stk__baseline *b)
     }
 }
 
-/* Adds up DC differences of the blocks that are not needed, and clears them if there is more in
- * them. */
-static void drop_blocks(struct stk__baseline *b, int from, int to, bool is_skipped)
+/* After skipping: the DC differences are added up for the blocks to come. */
+static void drop_blocks(struct stk__baseline *b, int n_mcus)
 {
-    int n_luma = stk__jpeg_luma_blocks(&b->header), n = stk__jpeg_mcu_blocks(&b->header);
-    for (int i = from * n; i < to * n; i++) {
-        int c = i % n < n_luma ? 0 : i % n - n_luma + 1;
-        b->prediction[c] += b->chunk.block[i][0];
-        memset(b->chunk.block[i], 0, is_skipped ? 2 * sizeof(int16_t) : sizeof b->chunk.block[i]);
-    }
+    int n_luma = stk__jpeg_luma_blocks(&b->header);
+    int16_t *block = b->chunk.block[0];
+    for (int m = 0; m < n_mcus; m++)
+        for (int c = 0; c < b->header.n_components; c++)
+            for (int i = 0; i < (c ? 1 : n_luma); i++, block += 64) {
+                b->prediction[c] += block[0];
+                block[0] = block[1] = 0;
+            }
 }
 
 /* The blocks of one component in a run of MCUs, and where their samples go. */
@@ -131,29 +132,27 @@ static int list_narrow(struct stk__jpeg_pair *pairs, struct plot plot, int n_mcu
     return (int)(pair - pairs);
 }
 
-/* Blocks of component c in MCUs from..to - 1 of the chunk, as jobs for the transform. */
-static int list_pairs(struct stk__baseline *b, int c, const struct stretch *stretch, int from,
-                      int to)
+/* Blocks of component c, as jobs for the transform. */
+static int list_pairs(struct stk__baseline *b, int c, const struct stretch *stretch)
 {
     const struct stk__jpeg_header *header = &b->header;
-    int n_blocks = stk__jpeg_mcu_blocks(header);
     int first = c ? stk__jpeg_luma_blocks(header) + c - 1 : 0;
-    struct plot plot = { .block = b->chunk.block[from * n_blocks + first],
-                         .step = 64 * n_blocks,
+    struct plot plot = { .block = b->chunk.block[first],
+                         .step = 64 * stk__jpeg_mcu_blocks(header),
                          .across = c ? 1 : header->across,
                          .down = c ? 1 : header->down,
                          .below = 8 * b->rows.planes.stride };
-    plot.dst = stk__jpeg_rows_at(&b->rows, c, (stretch->first + from) * plot.across,
-                                 stretch->mcu_row * plot.down);
-    return (plot.across > 1 ? list_wide : list_narrow)(b->pairs, plot, to - from,
+    plot.dst =
+        stk__jpeg_rows_at(&b->rows, c, stretch->first * plot.across, stretch->mcu_row * plot.down);
+    return (plot.across > 1 ? list_wide : list_narrow)(b->pairs, plot, stretch->n,
                                                        &b->prediction[c]);
 }
 
 /* Blocks that no output needs keep their DC for the prediction. */
-static void drop_component(struct stk__baseline *b, int c, int from, int to)
+static void drop_component(struct stk__baseline *b, int c, int n_mcus)
 {
     int n = stk__jpeg_mcu_blocks(&b->header), first = stk__jpeg_luma_blocks(&b->header) + c - 1;
-    for (int m = from; m < to; m++) {
+    for (int m = 0; m < n_mcus; m++) {
         int16_t *block = b->chunk.block[m * n + first];
         b->prediction[c] += block[0];
         memset(block, 0, 64 * sizeof *block);
@@ -163,21 +162,16 @@ static void drop_component(struct stk__baseline *b, int c, int from, int to)
 static bool transform_chunk(struct stk__baseline *b, const struct stretch *stretch)
 {
     const struct stk__jpeg_rows *rows = &b->rows;
-    int from = rows->mcu0 - stretch->first, to = rows->mcu1 - stretch->first;
-    from = from < 0 ? 0 : from < stretch->n ? from : stretch->n;
-    to = to < from ? from : to < stretch->n ? to : stretch->n;
-    drop_blocks(b, 0, from, false);
     for (int c = 0; c < b->header.n_components; c++) {
-        if (c >= rows->n_wanted || from == to) {
-            drop_component(b, c, from, to);
+        if (c >= rows->n_wanted) {
+            drop_component(b, c, stretch->n);
             continue;
         }
-        int n = list_pairs(b, c, stretch, from, to);
+        int n = list_pairs(b, c, stretch);
         if (!rows->kernels->transform(b->pairs, n, b->header.quant[b->header.component[c].quant],
                                       rows->planes.stride))
             return false;
     }
-    drop_blocks(b, to, stretch->n, false);
     return true;
 }
 
@@ -193,12 +187,13 @@ static bool is_sane(const struct stk__baseline *b)
 
 static bool decode_stretch(struct stk__baseline *b, const struct stretch *stretch)
 {
-    bool is_skipped = stretch->mcu_row < b->rows.row0;
+    bool is_skipped = stretch->mcu_row < b->rows.row0 || stretch->first < b->rows.mcu0 ||
+                      stretch->first >= b->rows.mcu1;
     int n_blocks = stretch->n * stk__jpeg_mcu_blocks(&b->header);
     if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, is_skipped))
         return false;
     if (is_skipped) {
-        drop_blocks(b, 0, stretch->n, true);
+        drop_blocks(b, stretch->n);
         return is_sane(b);
     }
     if (!transform_chunk(b, stretch))
@@ -207,7 +202,18 @@ static bool decode_stretch(struct stk__baseline *b, const struct stretch *stretc
     return is_sane(b);
 }
 
-/* Chunks of about the same size, cut where the scan restarts. */
+/* MCUs that one stretch may have: cut where the scan restarts, and where what is needed of a row
+ * begins and ends. */
+static int longest_stretch(const struct stk__baseline *b, int mcu_row, int first, int n_mcus)
+{
+    const struct stk__jpeg_rows *rows = &b->rows;
+    int end = n_mcus;
+    if (mcu_row >= rows->row0 && first < rows->mcu1)
+        end = first < rows->mcu0 ? rows->mcu0 : rows->mcu1;
+    return end - first < b->scan.mcus_left ? end - first : b->scan.mcus_left;
+}
+
+/* Chunks of about the same size. */
 static bool decode_mcu_row(struct stk__baseline *b, int mcu_row)
 {
     int n_mcus = stk__jpeg_mcus_across(&b->header), n_blocks = stk__jpeg_mcu_blocks(&b->header);
@@ -222,9 +228,8 @@ static bool decode_mcu_row(struct stk__baseline *b, int mcu_row)
             return false;
         if (is_restart)
             memset(b->prediction, 0, sizeof b->prediction);
-        struct stretch stretch = { mcu_row, first, n_mcus - first < most ? n_mcus - first : most };
-        if (stretch.n > b->scan.mcus_left)
-            stretch.n = b->scan.mcus_left;
+        int n = longest_stretch(b, mcu_row, first, n_mcus);
+        struct stretch stretch = { mcu_row, first, n < most ? n : most };
         if (!decode_stretch(b, &stretch))
             return false;
         b->scan.mcus_left -= stretch.n;
