@@ -227,14 +227,14 @@ static void cut_jpeg_says_so(void **state)
     struct file part = copy_of(whole.bytes, whole.n / 2);
     struct result r = decode_rgb(*state, part);
     assert_int_equal(r.code, STK_DATA);
-    assert_string_equal(r.err.text, "truncated JPEG: premature end of JPEG file");
+    assert_string_equal(r.err.text, "truncated JPEG at byte 2049: premature end of JPEG file");
     free(part.bytes);
     free(whole.bytes);
     whole = load("rgb_8.png");
     part = copy_of(whole.bytes, whole.n / 2);
     r = decode_rgb(*state, part);
     assert_int_equal(r.code, STK_DATA);
-    assert_string_equal(r.err.text, "truncated PNG: premature end of PNG file");
+    assert_string_equal(r.err.text, "truncated PNG at byte 576: premature end of PNG file");
     free(part.bytes);
     free(whole.bytes);
 }
@@ -277,14 +277,16 @@ static void expect_refusal(struct stk__codec *codec, const void *bytes, size_t n
     assert_string_equal(r.err.text, text);
 }
 
+#define NOT_OURS "not a JPEG, PNG, GIF, WebP or BMP: "
+
 static void other_content_is_named(void **state)
 {
     expect_refusal(*state, "", 0, "the file is empty");
-    expect_refusal(*state, "hello world\n", 12, "not a JPEG or PNG: starts with 'hello wo'");
-    expect_refusal(*state, "a\n\xff", 3, "not a JPEG or PNG: starts with 'a\\x0a\\xff'");
-    expect_refusal(*state, "\xff\xd8", 2, "not a JPEG or PNG: starts with '\\xff\\xd8'");
-    expect_refusal(*state, "GIF89a;", 7, "not a JPEG or PNG: it looks like GIF");
-    expect_refusal(*state, "RIFF\1\2\3\4WEBPVP8 ", 16, "not a JPEG or PNG: it looks like WebP");
+    expect_refusal(*state, "hello world\n", 12, NOT_OURS "starts with 'hello wo'");
+    expect_refusal(*state, "a\n\xff", 3, NOT_OURS "starts with 'a\\x0a\\xff'");
+    expect_refusal(*state, "\xff\xd8", 2, NOT_OURS "starts with '\\xff\\xd8'");
+    expect_refusal(*state, "II*\0....", 8, NOT_OURS "it looks like TIFF");
+    expect_refusal(*state, "....ftypavif", 12, NOT_OURS "it looks like AVIF");
 }
 
 /* ---- hostile headers ---- */
@@ -408,7 +410,7 @@ static void endless_scans_are_refused(void **state)
     assert_int_equal(decode_rgb(*state, few).code, STK_OK);
     struct result r = decode_rgb(*state, many);
     assert_int_equal(r.code, STK_DATA);
-    assert_string_equal(r.err.text, "bad JPEG: it has more than 100 scans");
+    assert_string_equal(r.err.text, "bad JPEG near byte 1238: it has more than 100 scans");
     free(few.bytes);
     free(many.bytes);
 }
@@ -540,7 +542,7 @@ static void rows_go_where_the_caller_says(void **state)
 /* Parameters by the op's own rows: memory filled with the defaults, and a place in it by name. */
 union op_params {
     max_align_t align;
-    uint8_t bytes[64];
+    uint8_t bytes[96];
 };
 
 static void *param(union op_params *params, const char *name)
@@ -558,6 +560,8 @@ static union op_params default_params(void)
     assert_true(stk__op_decode.decl.params_size <= sizeof params);
     *(int64_t *)param(&params, "channels") = 3;
     *(int64_t *)param(&params, "max_pixels") = 100000000;
+    memcpy(param(&params, "frames"), &(struct stk_numbers){ .choice = -1 },
+           sizeof(struct stk_numbers));
     return params;
 }
 

@@ -235,9 +235,13 @@ class Dataset:
         dct: Literal['accurate', 'fast'] = 'accurate',
         orientation: bool = False,
         max_pixels: int = 100000000,
+        dtype: Literal['uint8', 'uint16'] = 'uint8',
+        frames: float | Sequence[float] | Literal['all'] | None = None,
+        palette: Literal['colour', 'index'] = 'colour',
+        on_truncated: Literal['error', 'gray', 'keep'] = 'error',
         field: str | None = None,
     ) -> Dataset:
-        """Decode JPEG and PNG pictures."""
+        """Decode JPEG, PNG, GIF, WebP and BMP pictures."""
     def filter(self, expression: str) -> Dataset:
         """Keep the elements for which a condition is true."""
     def flip(

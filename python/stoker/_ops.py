@@ -22,8 +22,9 @@ ROWS = {
     'crop': (('top', 'int', ..., False), ('left', 'int', ..., False), ('height', 'int', ..., False),
         ('width', 'int', ..., False), ('field', 'text', None, False)),
     'decode': (('channels', 'int', 3, False), ('dct', 'choice', 'accurate', False), ('orientation',
-        'bool', False, False), ('max_pixels', 'int', 100000000, False), ('field', 'text', None,
-        False)),
+        'bool', False, False), ('max_pixels', 'int', 100000000, False), ('dtype', 'choice', 'uint8',
+        False), ('frames', 'numbers', None, False), ('palette', 'choice', 'colour', False),
+        ('on_truncated', 'choice', 'error', False), ('field', 'text', None, False)),
     'files': (('pattern', 'texts', ..., False), ('labels', 'numbers', None, False)),
     'filter': (('expression', 'text', ..., False),),
     'flip': (('axis', 'choice', 'horizontal', False), ('probability', 'real', 1.0, False), ('seed',
@@ -170,20 +171,37 @@ class Ops:
         return self._then('crop', (top, left, height, width, field))
 
     def decode(self, channels=3, dct='accurate', orientation=False, max_pixels=100000000,
-               field=None):
-        """Decode JPEG and PNG pictures.
+               dtype='uint8', frames=None, palette='colour', on_truncated='error', field=None):
+        """Decode JPEG, PNG, GIF, WebP and BMP pictures.
 
-        The encoded bytes are replaced by pixels: uint8, height x width x channels. What a file is
-        is told from its content, not its name. If the field holds paths, the files are read first.
-        A field named path or bytes is called image afterwards; other names stay.
+        The encoded bytes are replaced by pixels: height x width x channels, uint8 or uint16. What a
+        file is is told from its content, not its name. If the field holds paths, the files are read
+        first. A field named path or bytes is called image afterwards; other names stay.
 
             files('train/*/*.jpg').decode()
-            files('scans/*.png').decode(channels=1)
-            files('photos/*').decode(orientation=true, dct=fast)
+            files('scans/*.png').decode(channels=1, dtype=uint16)
+            files('masks/*.png').decode(palette=index)
+            files('clips/*.gif').decode(frames=8)
+            files('photos/*').decode(orientation=true, dct=fast, on_truncated=gray)
 
-        A file that is damaged, cut off or something else is a bad element with the reason; pixels
-        are never guessed. PNG files of 16 bits keep the high byte of each sample, alpha is dropped
-        without blending, and CMYK pictures become RGB.
+        A file that is damaged or something else is a bad element with the reason, and the place in
+        the file where it is known. With uint8, PNG files of 16 bits keep the high byte of each
+        sample. Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are
+        ignored.
+
+        channels=0 gives JPEG 1 or 3, PNG 1 to 4, GIF 3, WebP 3 or 4 (with alpha); BMP 1 if its
+        palette is gray, 4 if its pixels have 32 bits, else 3. palette=index gives one channel:
+        numbers of colours, or gray; a file that has neither is bad.
+
+        With frames the result is frames x height x width x channels, of one frame where the file is
+        no animation; max_pixels counts those of all frames. Frames of GIF are drawn on the screen
+        its header states, black and transparent at first, and disposed of as they say.
+        tf.io.decode_gif never disposes of frames, and gives the size of the largest one.
+
+        on_truncated is about files that end too early behind a whole header; animated WebP is
+        always an error then. gray: missing pixels are 128. keep: they are 0, or those of the frame
+        before. JPEG gives the same for both, what libjpeg-turbo delivers: gray where there are no
+        data, and coarse pixels where later scans are missing. Other damage stays an error.
 
         Costly: each element is a piece of work of its own.
 
@@ -193,9 +211,17 @@ class Ops:
         orientation: turn pictures as their EXIF orientation says (bool)
         max_pixels: a picture with more pixels is a bad element, and no memory is taken for it
             (int, at least 1)
+        dtype: uint16 keeps all bits of 16-bit PNG; samples of 8 bits are multiplied by 257
+            (uint8 or uint16)
+        frames: all, or at most so many, frames of an animation; none: the first, as a picture
+            (number or list of numbers (at most 1), all, none)
+        palette: index: numbers of colours instead of the colours, as masks are stored (colour
+            or index)
+        on_truncated: a file that ends early is a bad element, or what is missing is gray, or it
+            is kept as the decoder leaves it (error or gray or keep)
         field: field with the encoded bytes; none: the only one there is (text, none)
         """
-        return self._then('decode', (channels, dct, orientation, max_pixels, field))
+        return self._then('decode', (channels, dct, orientation, max_pixels, dtype, frames, palette, on_truncated, field))
 
     def filter(self, expression):
         """Keep the elements for which a condition is true.

@@ -24,6 +24,17 @@ int stk__check_size(const struct stk__decode_request *request, uint64_t width, u
     return STK_OK;
 }
 
+int stk__check_frames(const struct stk__decode_request *request, const struct stk__image *picture,
+                      struct stk_error *err)
+{
+    uint64_t n_pixels = (uint64_t)picture->width * picture->height;
+    if (!picture->frames || picture->frames <= (uint64_t)request->max_pixels / n_pixels)
+        return STK_OK;
+    return stk_fail(err, STK_DATA,
+                    "%u frames of %u x %u pixels are more than max_pixels=%" PRId64 " allows",
+                    picture->frames, picture->width, picture->height, request->max_pixels);
+}
+
 static int orientation_of(const struct stk__decode_request *request)
 {
     struct stk__image_info info;
@@ -73,7 +84,10 @@ static int choose_part(struct stk__canvas *canvas, const struct stk__decode_requ
     canvas->part = turn_back(region, picture, canvas->orientation);
     *canvas->out = (struct stk__image){ .height = region.height,
                                         .width = region.width,
-                                        .channels = picture->channels };
+                                        .channels = picture->channels,
+                                        .is_wide = request->is_wide };
+    if (request->max_frames)
+        canvas->out->frames = picture->frames ? picture->frames : 1;
     return STK_OK;
 }
 
@@ -93,7 +107,7 @@ static int place(struct stk__canvas *canvas, const struct stk__decode_request *r
     int code = choose_part(canvas, request, picture, err);
     if (code)
         return code;
-    canvas->out->stride = (size_t)canvas->out->width * (size_t)canvas->out->channels;
+    canvas->out->stride = canvas->out->width * stk__pixel_bytes(canvas->out);
     code = request->place(request->ctx, canvas->out, err);
     if (!code)
         canvas->placed_for = *picture;
@@ -110,7 +124,8 @@ int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_reques
     const struct stk__region *part = &canvas->part;
     bool is_whole = part->width == picture.width && part->height == picture.height;
     canvas->is_part = takes_part || is_whole;
-    canvas->is_aside = canvas->orientation != 1 || !canvas->is_part;
+    canvas->is_aside =
+        canvas->orientation != 1 || !canvas->is_part || canvas->out->is_wide != picture.is_wide;
     if (!canvas->is_aside) {
         canvas->rows = *canvas->out;
         return STK_OK;
@@ -120,9 +135,23 @@ int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_reques
         canvas->rows.width = part->width;
         canvas->rows.height = part->height;
     }
-    canvas->rows.stride = (size_t)canvas->rows.width * (size_t)canvas->rows.channels;
-    canvas->rows.data = stk__arena_take(arena, canvas->rows.stride * canvas->rows.height);
+    canvas->rows.stride = canvas->rows.width * stk__pixel_bytes(&canvas->rows);
+    canvas->rows.data = stk__arena_take(arena, stk__image_bytes(&canvas->rows));
     return canvas->rows.data ? STK_OK : stk__out_of_memory(err);
+}
+
+void stk__canvas_fill(const struct stk__canvas *canvas, const struct stk__decode_request *request)
+{
+    const struct stk__image *rows = &canvas->rows;
+    bool is_gray = request->on_truncated == STK__TRUNCATED_GRAY && !request->is_indexed;
+    uint32_t n_rows = rows->height * (rows->frames ? rows->frames : 1);
+    size_t pixel = stk__pixel_bytes(rows), alpha = rows->channels % 2 ? 0 : 1u << rows->is_wide;
+    for (uint32_t y = 0; y < n_rows; y++) {
+        uint8_t *row = stk__canvas_row(canvas, y);
+        memset(row, is_gray ? 128 : 0, rows->width * pixel);
+        for (uint32_t x = 0; x < rows->width && is_gray && alpha; x++)
+            memset(row + (x + 1) * pixel - alpha, 255, alpha);
+    }
 }
 
 /* The source as seen from the target: first pixel, bytes to go for one pixel right, one down. */
@@ -133,7 +162,7 @@ struct walk {
 
 static struct walk walk_of(const struct stk__image *src, int orientation)
 {
-    ptrdiff_t pixel = src->channels, row = (ptrdiff_t)src->stride;
+    ptrdiff_t pixel = (ptrdiff_t)stk__pixel_bytes(src), row = (ptrdiff_t)src->stride;
     struct walk walk = { src->data, pixel, row };
     if (is_mirrored(orientation)) {
         walk.first += (ptrdiff_t)(src->width - 1) * pixel;
@@ -159,21 +188,32 @@ static inline void turn_run(uint8_t *dst, const uint8_t *src, ptrdiff_t right, u
         memcpy(dst, src, pixel);
 }
 
+/* 8-bit samples become 16-bit ones: 255 is 65535. */
+static void widen_run(uint8_t *dst, const uint8_t *src, ptrdiff_t right, uint32_t n, int channels)
+{
+    for (uint32_t i = 0; i < n; i++, src += right)
+        for (int c = 0; c < channels; c++, dst += 2)
+            memset(dst, src[c], 2);
+}
+
 /* In columns of 64 pixels: a transposing walk then stays within 64 rows of the source. */
-static void turn(const struct stk__image *dst, struct walk walk)
+static void turn(const struct stk__image *dst, struct walk walk, bool is_widened)
 {
     enum { COLUMN = 64 };
+    size_t pixel = stk__pixel_bytes(dst);
     for (uint32_t x = 0; x < dst->width; x += COLUMN) {
         uint32_t n = dst->width - x < COLUMN ? dst->width - x : COLUMN;
         for (uint32_t y = 0; y < dst->height; y++) {
-            uint8_t *to = dst->data + y * dst->stride + (size_t)x * (size_t)dst->channels;
+            uint8_t *to = dst->data + y * dst->stride + x * pixel;
             const uint8_t *from = walk.first + (ptrdiff_t)y * walk.down + (ptrdiff_t)x * walk.right;
-            if (dst->channels == 3)
+            if (is_widened)
+                widen_run(to, from, walk.right, n, dst->channels);
+            else if (pixel == 3)
                 turn_run(to, from, walk.right, n, 3);
-            else if (dst->channels == 1)
+            else if (pixel == 1)
                 turn_run(to, from, walk.right, n, 1);
             else
-                turn_run(to, from, walk.right, n, (size_t)dst->channels);
+                turn_run(to, from, walk.right, n, pixel);
         }
     }
 }
@@ -184,8 +224,8 @@ static struct stk__image part_of(const struct stk__canvas *canvas)
     struct stk__image part = canvas->rows;
     if (canvas->is_part)
         return part;
-    part.data = stk__canvas_row(canvas, canvas->part.y) +
-                (size_t)canvas->part.x * (size_t)canvas->rows.channels;
+    part.data =
+        stk__canvas_row(canvas, canvas->part.y) + canvas->part.x * stk__pixel_bytes(&canvas->rows);
     part.width = canvas->part.width;
     part.height = canvas->part.height;
     return part;
@@ -193,7 +233,11 @@ static struct stk__image part_of(const struct stk__canvas *canvas)
 
 void stk__canvas_close(const struct stk__canvas *canvas)
 {
-    struct stk__image part = part_of(canvas);
-    if (canvas->is_aside)
-        turn(canvas->out, walk_of(&part, canvas->orientation));
+    struct stk__image part = part_of(canvas), out = *canvas->out;
+    uint32_t n_frames = out.frames ? out.frames : 1;
+    for (uint32_t f = 0; f < n_frames && canvas->is_aside; f++) {
+        turn(&out, walk_of(&part, canvas->orientation), out.is_wide && !part.is_wide);
+        part.data += canvas->rows.stride * canvas->rows.height;
+        out.data += out.stride * out.height;
+    }
 }

@@ -65,9 +65,6 @@ static const struct {
     size_t at, len;
     const char *name;
 } strangers[] = {
-    { "GIF8", 0, 4, "GIF" },
-    { "WEBP", 8, 4, "WebP" },
-    { "BM", 0, 2, "BMP" },
     { "II*\0", 0, 4, "TIFF" },
     { "MM\0*", 0, 4, "TIFF" },
     { "ftypavif", 4, 8, "AVIF" },
@@ -89,18 +86,31 @@ static void quote(const uint8_t *bytes, size_t n_bytes, char text[40])
 
 static int fail_unknown(const uint8_t *bytes, size_t n_bytes, struct stk_error *err)
 {
+    static const char ours[] = "JPEG, PNG, GIF, WebP or BMP";
     if (!n_bytes)
         return stk_fail(err, STK_DATA, "the file is empty");
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
         size_t end = strangers[i].at + strangers[i].len;
         if (n_bytes >= end &&
             !memcmp(bytes + strangers[i].at, strangers[i].magic, strangers[i].len))
-            return stk_fail(err, STK_DATA, "not a JPEG or PNG: it looks like %s",
-                            strangers[i].name);
+            return stk_fail(err, STK_DATA, "not a %s: it looks like %s", ours, strangers[i].name);
     }
     char text[40] = "";
     quote(bytes, n_bytes, text);
-    return stk_fail(err, STK_DATA, "not a JPEG or PNG: starts with '%s'", text);
+    return stk_fail(err, STK_DATA, "not a %s: starts with '%s'", ours, text);
+}
+
+int stk__fail_without_palette(struct stk_error *err)
+{
+    return stk_fail(err, STK_DATA, "palette=index wants a palette or gray; the file has neither");
+}
+
+/* Formats without palettes may still be gray. */
+static bool lacks_palette(const struct stk__decode_request *request, enum stk__format format)
+{
+    struct stk__image_info info;
+    return request->is_indexed && (format == STK__FORMAT_JPEG || format == STK__FORMAT_WEBP) &&
+           !stk__image_info(request->bytes, request->n_bytes, &info, NULL) && info.channels > 1;
 }
 
 static void free_all(struct stk_arena *arena)
@@ -123,22 +133,28 @@ static int decode_jpeg(struct stk__codec *codec, const struct stk__decode_reques
     return stk__jpeg_decode(codec->jpeg, request, canvas, err);
 }
 
+static stk__format_decode *const decoders[] = {
+    [STK__FORMAT_PNG] = stk__png_decode,
+    [STK__FORMAT_GIF] = stk__gif_decode,
+    [STK__FORMAT_WEBP] = stk__webp_decode,
+    [STK__FORMAT_BMP] = stk__bmp_decode,
+};
+
 int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
                       struct stk__image *out, struct stk_error *err)
 {
     struct stk__canvas canvas = { .out = out };
+    enum stk__format format = stk__image_format(request->bytes, request->n_bytes);
     int code;
     free_all(&codec->arena);
-    switch (stk__image_format(request->bytes, request->n_bytes)) {
-    case STK__FORMAT_JPEG:
+    if (lacks_palette(request, format))
+        code = stk__fail_without_palette(err);
+    else if (format == STK__FORMAT_JPEG)
         code = decode_jpeg(codec, request, &canvas, err);
-        break;
-    case STK__FORMAT_PNG:
-        code = stk__png_decode(&codec->arena, request, &canvas, err);
-        break;
-    default:
+    else if (decoders[format])
+        code = decoders[format](&codec->arena, request, &canvas, err);
+    else
         code = fail_unknown(request->bytes, request->n_bytes, err);
-    }
     if (codec->arena.total_bytes > KEEP_BYTES)
         stk__arena_free(&codec->arena);
     return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.h: encoded pictures in, 8-bit pixels out.
+/* codec.h: encoded pictures in, pixels out.
  *
  * The format is told from the content, never from a name. A codec belongs to one thread and keeps
  * what a library needs between pictures, so that decoding pictures of about the same size allocates
@@ -9,7 +9,14 @@
 #pragma once
 #include <stoker/op.h>
 
-enum stk__format { STK__FORMAT_UNKNOWN, STK__FORMAT_JPEG, STK__FORMAT_PNG };
+enum stk__format {
+    STK__FORMAT_UNKNOWN,
+    STK__FORMAT_JPEG,
+    STK__FORMAT_PNG,
+    STK__FORMAT_GIF,
+    STK__FORMAT_WEBP,
+    STK__FORMAT_BMP,
+};
 
 /* What a header says. Sizes are as stored: an orientation of 5 to 8 exchanges them on display. */
 struct stk__image_info {
@@ -31,17 +38,39 @@ struct stk__image {
     size_t stride; /* bytes from one row to the next */
     uint32_t height, width;
     int channels;
+    bool is_wide;    /* samples have 16 bits, in the machine's byte order */
+    uint32_t frames; /* one below the other, `height` rows each; 0: a plain picture */
 };
+
+static inline size_t stk__pixel_bytes(const struct stk__image *image)
+{
+    return (size_t)image->channels << image->is_wide;
+}
+
+/* Of all frames. */
+static inline size_t stk__image_bytes(const struct stk__image *image)
+{
+    return image->stride * image->height * (image->frames ? image->frames : 1);
+}
 
 /* Part of a picture, in pixels. */
 struct stk__region {
     uint32_t x, y, width, height;
 };
 
+/* What becomes of a file that ends too early, if its header is whole. GRAY: what is missing is 128.
+ * KEEP: it is as the format's decoder leaves it: zero, or the frame before; libjpeg-turbo always
+ * fills with gray. Where only finer scans or passes are missing, both show the coarse ones. */
+enum stk__on_truncated { STK__TRUNCATED_ERROR, STK__TRUNCATED_GRAY, STK__TRUNCATED_KEEP };
+
 struct stk__decode_request {
     const uint8_t *bytes;
     size_t n_bytes;
-    int channels;       /* 1 gray, 3 RGB, 4 RGBA; 0: as in the file */
+    int channels;        /* 1 gray, 3 RGB, 4 RGBA; 0: as in the file */
+    bool is_wide;        /* 16-bit samples; those of 8 bits are multiplied by 257 */
+    bool is_indexed;     /* files with a palette: its numbers, one channel; gray files as ever */
+    uint32_t max_frames; /* up to that many frames; 0: the first, as a plain picture */
+    enum stk__on_truncated on_truncated;
     bool is_fast_dct;   /* JPEG: the less exact of the two integer transforms */
     bool is_oriented;   /* turn the picture as its EXIF orientation says */
     int64_t max_pixels; /* refuse a header that promises more, before allocating for it */
@@ -64,9 +93,9 @@ struct stk__codec *stk__codec_new(void);
 void stk__codec_free(struct stk__codec *codec); /* NULL is fine */
 
 /* Decodes a picture, or the part asked for, or fails: STK_DATA with the cause, STK_MEMORY,
- * STK_VALUE for a part outside of the picture, or what place returned. A file that is cut, or
- * damaged so that it shows, is an error and never a picture with made-up pixels; the memory placed
- * for it may then be half written. */
+ * STK_VALUE for a part outside of the picture, or what place returned. A file that is cut (unless
+ * on_truncated says otherwise), or damaged so that it shows, is an error and never a picture with
+ * made-up pixels; the memory placed for it may then be half written. */
 int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
                       struct stk__image *out, struct stk_error *err);
 

@@ -20,12 +20,20 @@ struct stk__canvas {
 int stk__check_size(const struct stk__decode_request *request, uint64_t width, uint64_t height,
                     struct stk_error *err);
 
+/* The same of all frames together, once one of them has passed. */
+int stk__check_frames(const struct stk__decode_request *request, const struct stk__image *picture,
+                      struct stk_error *err);
+
 /* Has the caller choose a part and place the picture. `picture` has height, width and channels as
  * stored; takes_part: the decoder writes the part alone. `arena` gives the copy aside if there must
  * be one. Opened again for the same picture, by another decoder, a canvas keeps its place. */
 int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_request *request,
                      struct stk__image picture, bool takes_part, struct stk_arena *arena,
                      struct stk_error *err);
+
+/* Gives all pixels the value of missing ones, before a file is decoded that may be cut: gray and
+ * opaque, or zero. */
+void stk__canvas_fill(const struct stk__canvas *canvas, const struct stk__decode_request *request);
 
 /* All rows are there: copies or turns them if need be. */
 void stk__canvas_close(const struct stk__canvas *canvas);
@@ -51,5 +59,31 @@ static inline bool stk__jpeg_is_cut_short(uint64_t width, uint64_t height, size_
     return n_bytes < width * height / 128 / 8;
 }
 
-int stk__png_decode(struct stk_arena *arena, const struct stk__decode_request *request,
-                    struct stk__canvas *canvas, struct stk_error *err);
+typedef int stk__format_decode(struct stk_arena *arena, const struct stk__decode_request *request,
+                               struct stk__canvas *canvas, struct stk_error *err);
+stk__format_decode stk__png_decode, stk__gif_decode, stk__webp_decode, stk__bmp_decode;
+
+/* For is_indexed. */
+int stk__fail_without_palette(struct stk_error *err);
+
+/* Gray by the weights 0.299, 0.587, 0.114 in 16 bits, as Pillow's. */
+static inline uint8_t stk__gray_of(unsigned r, unsigned g, unsigned b)
+{
+    return (uint8_t)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
+}
+
+/* A colour in each of the channels that a picture may have. */
+static inline void stk__put_colour(uint8_t *dst, int channels, const uint8_t rgba[4])
+{
+    if (channels < 3) {
+        dst[0] = stk__gray_of(rgba[0], rgba[1], rgba[2]);
+        return;
+    }
+    for (int c = 0; c < channels; c++)
+        dst[c] = rgba[c];
+}
+
+static inline bool stk__is_tolerant(const struct stk__decode_request *request)
+{
+    return request->on_truncated != STK__TRUNCATED_ERROR;
+}

@@ -24,7 +24,9 @@ struct stk__jpeg {
     struct jpeg_source_mgr source;
     struct jpeg_progress_mgr progress;
     struct stk__jpeg_memory memory;
+    const struct stk__decode_request *request;
     const char *cause; /* of a fault that we found ourselves, or NULL */
+    bool is_cut;       /* the data ended too early, and that is accepted */
     jmp_buf on_fault;
 };
 
@@ -49,10 +51,24 @@ static bool is_harmless(const struct jpeg_error_mgr *faults)
            (code == JWRN_EXTRANEOUS_DATA && faults->msg_parm.i[1] == JPEG_EOI);
 }
 
+/* The file ends, or an end mark comes, in the middle of the data. */
+static bool is_about_cut(j_common_ptr cinfo)
+{
+    int code = cinfo->err->msg_code;
+    return code == JWRN_JPEG_EOF ||
+           (code == JWRN_HIT_MARKER && ((j_decompress_ptr)cinfo)->unread_marker == JPEG_EOI);
+}
+
+/* The library goes on after a warning: it takes what is missing for zeros, and for gray from the
+ * next block on. Of a file known to be cut nothing else is expected. */
 static void hear(j_common_ptr cinfo, int level)
 {
-    if (level < 0 && !is_harmless(cinfo->err))
+    struct stk__jpeg *jpeg = owner_of(cinfo);
+    if (level >= 0 || is_harmless(cinfo->err) || jpeg->is_cut)
+        return;
+    if (!is_about_cut(cinfo) || !stk__is_tolerant(jpeg->request))
         leave(cinfo);
+    jpeg->is_cut = true;
 }
 
 static void say_nothing(j_common_ptr cinfo)
@@ -60,17 +76,24 @@ static void say_nothing(j_common_ptr cinfo)
     (void)cinfo;
 }
 
+/* The library keeps its place in a block of data to itself: where a fault is is known to a few
+ * blocks of pixels. */
 static int report(struct stk__jpeg *jpeg, struct stk_error *err)
 {
     if (jpeg->memory.is_exhausted)
         return stk__out_of_memory(err);
+    size_t n_bytes = jpeg->request->n_bytes;
+    size_t at = n_bytes - (jpeg->is_cut ? 0 : jpeg->source.bytes_in_buffer);
     if (jpeg->cause)
-        return stk_fail(err, STK_DATA, "bad JPEG: %s", jpeg->cause);
+        return stk_fail(err, STK_DATA, "bad JPEG near byte %zu: %s", at, jpeg->cause);
     char text[JMSG_LENGTH_MAX];
     jpeg->faults.format_message((j_common_ptr)&jpeg->cinfo, text);
     text[0] = (char)tolower((unsigned char)text[0]);
-    bool is_cut = jpeg->faults.msg_code == JWRN_JPEG_EOF;
-    return stk_fail(err, STK_DATA, "%s JPEG: %s", is_cut ? "truncated" : "bad", text);
+    if (jpeg->faults.msg_code == JWRN_JPEG_EOF)
+        return stk_fail(err, STK_DATA, "truncated JPEG at byte %zu: %s", n_bytes, text);
+    bool is_cut = is_about_cut((j_common_ptr)&jpeg->cinfo);
+    return stk_fail(err, STK_DATA, "%s JPEG near byte %zu: %s", is_cut ? "truncated" : "bad", at,
+                    text);
 }
 
 /* ---- bytes ---- */
@@ -83,8 +106,11 @@ static void start_source(j_decompress_ptr cinfo)
 /* All bytes were there from the start: being asked for more is the end of the file. */
 static boolean fill_source(j_decompress_ptr cinfo)
 {
+    static const JOCTET end_mark[] = { 0xff, JPEG_EOI };
     WARNMS(cinfo, JWRN_JPEG_EOF);
-    return FALSE;
+    cinfo->src->next_input_byte = end_mark;
+    cinfo->src->bytes_in_buffer = sizeof end_mark;
+    return TRUE;
 }
 
 static void skip_source(j_decompress_ptr cinfo, long n)
@@ -92,8 +118,10 @@ static void skip_source(j_decompress_ptr cinfo, long n)
     struct jpeg_source_mgr *source = cinfo->src;
     if (n <= 0)
         return;
-    if ((size_t)n > source->bytes_in_buffer)
+    if ((size_t)n > source->bytes_in_buffer) {
         fill_source(cinfo);
+        return;
+    }
     source->next_input_byte += n;
     source->bytes_in_buffer -= (size_t)n;
 }
@@ -170,6 +198,7 @@ static void forget_picture(struct stk__jpeg *jpeg)
     memset(cinfo->ac_huff_tbl_ptrs, 0, sizeof cinfo->ac_huff_tbl_ptrs);
     jpeg->memory.is_exhausted = false;
     jpeg->cause = NULL;
+    jpeg->is_cut = false;
 }
 
 /* ---- pixels ---- */
@@ -183,7 +212,7 @@ static int check_header(const struct jpeg_decompress_struct *cinfo,
     int n = cinfo->num_components;
     if (n != 1 && n != 3 && n != 4)
         return stk_fail(err, STK_DATA, "bad JPEG: it has %d components instead of 1, 3 or 4", n);
-    if (!cinfo->arith_code &&
+    if (!cinfo->arith_code && !stk__is_tolerant(request) &&
         stk__jpeg_is_cut_short(cinfo->image_width, cinfo->image_height, request->n_bytes))
         return stk_fail(err, STK_DATA, "truncated JPEG: %zu bytes cannot hold %u x %u pixels",
                         request->n_bytes, cinfo->image_width, cinfo->image_height);
@@ -192,9 +221,10 @@ static int check_header(const struct jpeg_decompress_struct *cinfo,
 
 /* A component that no scan brought would be gray without a word. In files with many scans this is
  * known only after the last. */
-static int check_components(const struct jpeg_decompress_struct *cinfo, struct stk_error *err)
+static int check_components(const struct stk__jpeg *jpeg, struct stk_error *err)
 {
-    for (int i = 0; i < cinfo->num_components; i++)
+    const struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    for (int i = 0; i < cinfo->num_components && !jpeg->is_cut; i++)
         if (!cinfo->comp_info[i].quant_table)
             return stk_fail(err, STK_DATA,
                             "truncated JPEG: there is no data for component %d of %d", i + 1,
@@ -240,7 +270,7 @@ static void read_rows(j_decompress_ptr cinfo, const struct stk__canvas *canvas)
 }
 
 /* One row of CMYK. Adobe's files hold 255 - ink; others hold ink. Light = paper left by ink and
- * black, rounded down; gray by the weights the library uses, in 16 bits. */
+ * black, rounded down. */
 static void convert_ink(const uint8_t *src, uint8_t *dst, const struct stk__canvas *canvas,
                         bool is_inverted)
 {
@@ -252,7 +282,7 @@ static void convert_ink(const uint8_t *src, uint8_t *dst, const struct stk__canv
         unsigned g = (src[1] ^ flip) * black / 255;
         unsigned b = (src[2] ^ flip) * black / 255;
         if (channels == 1) {
-            dst[0] = (uint8_t)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
+            dst[0] = stk__gray_of(r, g, b);
             continue;
         }
         dst[0] = (uint8_t)r;
@@ -284,7 +314,7 @@ static int decode(struct stk__jpeg *jpeg, const struct stk__decode_request *requ
         return code;
     int channels = choose_output(cinfo, request);
     jpeg_start_decompress(cinfo);
-    code = check_components(cinfo, err);
+    code = check_components(jpeg, err);
     if (code)
         return code;
     struct stk__image picture = { .height = cinfo->output_height,
@@ -301,17 +331,43 @@ static int decode(struct stk__jpeg *jpeg, const struct stk__decode_request *requ
     return STK_OK;
 }
 
-int stk__jpeg_decode(struct stk__jpeg *jpeg, const struct stk__decode_request *request,
-                     struct stk__canvas *canvas, struct stk_error *err)
+static int decode_bytes(struct stk__jpeg *jpeg, size_t n_bytes, struct stk__canvas *canvas,
+                        struct stk_error *err)
 {
     int code;
     forget_picture(jpeg);
-    jpeg->source.next_input_byte = request->bytes;
-    jpeg->source.bytes_in_buffer = request->n_bytes;
+    jpeg->source.next_input_byte = jpeg->request->bytes;
+    jpeg->source.bytes_in_buffer = n_bytes;
     if (setjmp(jpeg->on_fault))
         code = report(jpeg, err);
     else
-        code = decode(jpeg, request, canvas, err);
+        code = decode(jpeg, jpeg->request, canvas, err);
     jpeg_abort_decompress(&jpeg->cinfo);
+    return code;
+}
+
+/* Where the last segment begins; 0 if there is none. */
+static size_t find_last_segment(const struct stk__decode_request *request)
+{
+    enum { FIRST = 0xc0, FIRST_RESTART = 0xd0, LAST_RESTART = 0xd7, PADDING = 0xff };
+    for (size_t i = request->n_bytes; i >= 2; i--) {
+        int marker = request->bytes[i - 1];
+        bool is_segment = marker >= FIRST && marker < PADDING &&
+                          (marker < FIRST_RESTART || marker > LAST_RESTART);
+        if (request->bytes[i - 2] == 0xff && is_segment)
+            return i - 2;
+    }
+    return 0;
+}
+
+/* A file that is cut in the tables between two scans has an end mark in them, which the library
+ * does not forgive: it is cut before them instead. */
+int stk__jpeg_decode(struct stk__jpeg *jpeg, const struct stk__decode_request *request,
+                     struct stk__canvas *canvas, struct stk_error *err)
+{
+    jpeg->request = request;
+    int code = decode_bytes(jpeg, request->n_bytes, canvas, err);
+    if (code == STK_DATA && jpeg->is_cut)
+        code = decode_bytes(jpeg, find_last_segment(request), canvas, err);
     return code;
 }

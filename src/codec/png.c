@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "codec/formats.h"
+#include "codec/reader.h"
 
 #include <png.h>
 #include <setjmp.h>
@@ -21,6 +22,7 @@ struct reading {
     const uint8_t *at;
     size_t left;
     bool is_exhausted, is_cut;
+    bool is_open; /* the canvas is, and rows come */
     char cause[100];
     jmp_buf on_fault;
     png_structp png;
@@ -59,6 +61,7 @@ static void read_bytes(png_structp png, png_bytep dst, size_t n)
     struct reading *reading = png_get_io_ptr(png);
     if (n > reading->left) {
         reading->is_cut = true;
+        reading->left = 0;
         png_error(png, "premature end of PNG file");
     }
     memcpy(dst, reading->at, n);
@@ -87,6 +90,28 @@ static bool is_cut_short(const struct reading *reading, uint64_t width, uint64_t
     return width * bits / 8 * height / 1032 > reading->request->n_bytes;
 }
 
+/* Whether the last chunk is there. */
+static bool is_whole(const struct stk__decode_request *request)
+{
+    struct stk__reader r = { request->bytes, request->n_bytes, 0, true, false };
+    const uint8_t *name = stk__read_bytes(&r, 8);
+    do {
+        uint32_t len = stk__read(&r, 4);
+        name = stk__read_bytes(&r, 4);
+        stk__read_bytes(&r, (size_t)len + 4);
+    } while (!r.is_short && memcmp(name, "IEND", 4));
+    return !r.is_short;
+}
+
+/* libpng wants pixels by the 8 KiB, and loses the last ones of a file that is cut. By the byte it
+ * finds them all. */
+static void prepare_for_cut(const struct reading *reading)
+{
+    stk__canvas_fill(reading->canvas, reading->request);
+    if (!is_whole(reading->request))
+        png_set_compression_buffer_size(reading->png, 1);
+}
+
 static int check_header(const struct reading *reading, struct stk_error *err)
 {
     uint32_t width = png_get_image_width(reading->png, reading->info);
@@ -94,7 +119,11 @@ static int check_header(const struct reading *reading, struct stk_error *err)
     int code = stk__check_size(reading->request, width, height, err);
     if (code)
         return code;
-    if (is_cut_short(reading, width, height))
+    int type = png_get_color_type(reading->png, reading->info);
+    if (reading->request->is_indexed && type & PNG_COLOR_MASK_COLOR &&
+        !(type & PNG_COLOR_MASK_PALETTE))
+        return stk__fail_without_palette(err);
+    if (!stk__is_tolerant(reading->request) && is_cut_short(reading, width, height))
         return stk_fail(err, STK_DATA, "truncated PNG: %zu bytes cannot hold %u x %u pixels",
                         reading->request->n_bytes, width, height);
     return STK_OK;
@@ -102,6 +131,8 @@ static int check_header(const struct reading *reading, struct stk_error *err)
 
 static int channels_of(const struct reading *reading)
 {
+    if (reading->request->is_indexed)
+        return 1;
     if (reading->request->channels)
         return reading->request->channels;
     if (png_get_color_type(reading->png, reading->info) != PNG_COLOR_TYPE_PALETTE)
@@ -109,10 +140,13 @@ static int channels_of(const struct reading *reading)
     return png_get_valid(reading->png, reading->info, PNG_INFO_tRNS) ? 4 : 3;
 }
 
+/* Pixels without alpha get that of TensorFlow: the largest value of the file's depth, so that it is
+ * 255 or 65535 from 8 bits on. */
 static void choose_alpha(const struct reading *reading, bool is_wanted)
 {
     png_structp png = reading->png;
     int type = png_get_color_type(png, reading->info);
+    int depth = png_get_bit_depth(png, reading->info);
     bool is_marked = png_get_valid(png, reading->info, PNG_INFO_tRNS);
     bool is_there = type & PNG_COLOR_MASK_ALPHA;
     if (!is_wanted && (is_there || is_marked))
@@ -120,19 +154,33 @@ static void choose_alpha(const struct reading *reading, bool is_wanted)
     else if (is_wanted && !is_there && is_marked)
         png_set_tRNS_to_alpha(png);
     else if (is_wanted && !is_there)
-        png_set_add_alpha(png, (1u << png_get_bit_depth(png, reading->info)) - 1, PNG_FILLER_AFTER);
+        png_set_add_alpha(png, 257 * ((1u << (depth < 8 ? depth : 8)) - 1), PNG_FILLER_AFTER);
 }
 
-/* Everything to 8 bits in the channels that are wanted; gray weighs red 0.299, green 0.587, blue
- * 0.114. */
+/* 8 bits, or 16 in the machine's order. Those of 16 lose their low byte without rounding. */
+static void choose_depth(const struct reading *reading)
+{
+    const uint16_t one = 1;
+    if (!reading->request->is_wide) {
+        png_set_strip_16(reading->png);
+        return;
+    }
+    png_set_expand_16(reading->png);
+    if (*(const uint8_t *)&one)
+        png_set_swap(reading->png);
+}
+
+/* Everything in the channels that are wanted; gray weighs red 0.299, green 0.587, blue 0.114. */
 static void choose_output(const struct reading *reading, int channels)
 {
     png_structp png = reading->png;
     int type = png_get_color_type(png, reading->info);
     bool is_coloured = type & PNG_COLOR_MASK_COLOR;
-    choose_alpha(reading, channels % 2 == 0);
-    png_set_strip_16(png);
     png_set_packing(png);
+    if (reading->request->is_indexed && type == PNG_COLOR_TYPE_PALETTE)
+        return;
+    choose_alpha(reading, channels % 2 == 0);
+    choose_depth(reading);
     if (type == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(png);
     if (!is_coloured && png_get_bit_depth(png, reading->info) < 8)
@@ -170,11 +218,14 @@ static int decode(struct reading *reading, struct stk_error *err)
     png_read_update_info(png, reading->info);
     struct stk__image picture = { .height = png_get_image_height(png, reading->info),
                                   .width = png_get_image_width(png, reading->info),
-                                  .channels = channels };
-    code =
-        stk__canvas_open(reading->canvas, reading->request, picture, false, reading->arena, err);
+                                  .channels = channels,
+                                  .is_wide = reading->request->is_wide };
+    code = stk__canvas_open(reading->canvas, reading->request, picture, false, reading->arena, err);
     if (code)
         return code;
+    reading->is_open = true;
+    if (stk__is_tolerant(reading->request))
+        prepare_for_cut(reading);
     read_rows(reading, n_passes);
     png_read_end(png, NULL);
     stk__canvas_close(reading->canvas);
@@ -185,8 +236,12 @@ static int report(const struct reading *reading, struct stk_error *err)
 {
     if (reading->is_exhausted)
         return stk__out_of_memory(err);
-    return stk_fail(err, STK_DATA, "%s PNG: %s", reading->is_cut ? "truncated" : "bad",
-                    reading->cause);
+    if (reading->is_cut && reading->is_open && stk__is_tolerant(reading->request)) {
+        stk__canvas_close(reading->canvas);
+        return STK_OK;
+    }
+    return stk_fail(err, STK_DATA, "%s PNG at byte %zu: %s", reading->is_cut ? "truncated" : "bad",
+                    reading->request->n_bytes - reading->left, reading->cause);
 }
 
 static int run(struct reading *reading, struct stk_error *err)

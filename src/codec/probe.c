@@ -1,53 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c: what the headers of a JPEG or PNG say, read without a library. Every read is
- * bounds-checked. */
+/* probe.c: what the headers of pictures say, read without a library. */
+#include "codec/bmp.h"
 #include "codec/codec.h"
+#include "codec/gif.h"
 
 #include <string.h>
-
-/* Bytes with a place; reading past the end gives zeros and sets is_short. */
-struct reader {
-    const uint8_t *bytes;
-    size_t n_bytes, at;
-    bool is_big_endian, is_short;
-};
-
-static uint32_t take(struct reader *r, int n)
-{
-    if (r->is_short || r->n_bytes - r->at < (size_t)n) {
-        r->is_short = true;
-        return 0;
-    }
-    uint32_t value = 0;
-    for (int i = 0; i < n; i++) {
-        uint32_t byte = r->bytes[r->at + (size_t)i];
-        value = r->is_big_endian ? value << 8 | byte : value | byte << 8 * i;
-    }
-    r->at += (size_t)n;
-    return value;
-}
-
-static void skip(struct reader *r, uint32_t n)
-{
-    r->is_short |= r->n_bytes - r->at < n;
-    r->at = r->is_short ? r->n_bytes : r->at + n;
-}
 
 /* The orientation in a TIFF block, as EXIF data are one: byte order, 42, place of the first
  * directory; there a count and entries of tag, type, count, value. */
 static int tiff_orientation(const uint8_t *bytes, size_t n_bytes)
 {
     enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3 };
-    struct reader r = { bytes, n_bytes, 0, n_bytes && bytes[0] == 'M', false };
-    uint32_t order = take(&r, 2);
-    if ((order != 0x4949 && order != 0x4d4d) || take(&r, 2) != 42)
+    struct stk__reader r = { bytes, n_bytes, 0, n_bytes && bytes[0] == 'M', false };
+    uint32_t order = stk__read(&r, 2);
+    if ((order != 0x4949 && order != 0x4d4d) || stk__read(&r, 2) != 42)
         return 1;
-    uint32_t directory = take(&r, 4);
+    uint32_t directory = stk__read(&r, 4);
     r.at = 0;
-    skip(&r, directory);
-    for (uint32_t n = take(&r, 2); n && !r.is_short; n--) {
-        uint32_t tag = take(&r, 2), type = take(&r, 2), count = take(&r, 4), value = take(&r, 2);
-        take(&r, 2);
+    stk__read_bytes(&r, directory);
+    for (uint32_t n = stk__read(&r, 2); n && !r.is_short; n--) {
+        uint32_t tag = stk__read(&r, 2), type = stk__read(&r, 2), count = stk__read(&r, 4),
+                 value = stk__read(&r, 2);
+        stk__read(&r, 2);
         if (tag == TAG_ORIENTATION)
             return type == TYPE_SHORT && count == 1 && value >= 1 && value <= 8 ? (int)value : 1;
     }
@@ -55,13 +29,13 @@ static int tiff_orientation(const uint8_t *bytes, size_t n_bytes)
 }
 
 /* The code of the next marker with its 0xff and any padding behind us. */
-static uint32_t next_marker(struct reader *r)
+static uint32_t next_marker(struct stk__reader *r)
 {
-    while (!r->is_short && take(r, 1) != 0xff)
+    while (!r->is_short && stk__read(r, 1) != 0xff)
         ;
     uint32_t marker = 0xff;
     while (marker == 0xff && !r->is_short)
-        marker = take(r, 1);
+        marker = stk__read(r, 1);
     return marker;
 }
 
@@ -75,15 +49,15 @@ static bool has_length(uint32_t marker)
     return marker > 0x01 && (marker < 0xd0 || marker > 0xd8);
 }
 
-static void read_frame_header(struct reader segment, struct stk__image_info *out)
+static void read_frame_header(struct stk__reader segment, struct stk__image_info *out)
 {
-    take(&segment, 1);
-    out->height = take(&segment, 2);
-    out->width = take(&segment, 2);
-    out->channels = take(&segment, 1) == 1 ? 1 : 3;
+    stk__read(&segment, 1);
+    out->height = stk__read(&segment, 2);
+    out->width = stk__read(&segment, 2);
+    out->channels = stk__read(&segment, 1) == 1 ? 1 : 3;
 }
 
-static void read_exif(const struct reader *segment, struct stk__image_info *out)
+static void read_exif(const struct stk__reader *segment, struct stk__image_info *out)
 {
     const uint8_t *at = segment->bytes + segment->at;
     size_t n = segment->n_bytes - segment->at;
@@ -92,19 +66,19 @@ static void read_exif(const struct reader *segment, struct stk__image_info *out)
 }
 
 /* Segments up to the first scan; EXIF data may stand on either side of the frame header. */
-static void probe_jpeg(struct reader *r, struct stk__image_info *out)
+static void probe_jpeg(struct stk__reader *r, struct stk__image_info *out)
 {
     enum { APP1 = 0xe1, SCAN = 0xda, END = 0xd9 };
-    skip(r, 2);
+    stk__read_bytes(r, 2);
     while (!r->is_short) {
         uint32_t marker = next_marker(r);
         if (marker == SCAN || marker == END)
             break;
         if (!has_length(marker))
             continue;
-        uint32_t len = take(r, 2);
-        struct reader segment = *r;
-        skip(r, len < 2 ? 0 : len - 2);
+        uint32_t len = stk__read(r, 2);
+        struct stk__reader segment = *r;
+        stk__read_bytes(r, len < 2 ? 0 : len - 2);
         segment.n_bytes = r->at;
         if (marker == APP1)
             read_exif(&segment, out);
@@ -119,32 +93,126 @@ static int png_channels(uint32_t colour_type)
     return colour_type < sizeof channels / sizeof *channels ? channels[colour_type] : 0;
 }
 
-static void probe_png(struct reader *r, struct stk__image_info *out)
+static void probe_png(struct stk__reader *r, struct stk__image_info *out)
 {
     enum { INDEXED = 3 };
     uint32_t colour_type = 0;
-    skip(r, 8);
+    stk__read_bytes(r, 8);
     while (!r->is_short) {
-        uint32_t len = take(r, 4);
+        uint32_t len = stk__read(r, 4);
         const uint8_t *name = r->bytes + r->at;
-        skip(r, 4);
-        struct reader chunk = *r;
-        skip(r, len);
+        stk__read_bytes(r, 4);
+        struct stk__reader chunk = *r;
+        stk__read_bytes(r, len);
         if (r->is_short)
             break;
         if (!memcmp(name, "IHDR", 4)) {
-            out->width = take(&chunk, 4);
-            out->height = take(&chunk, 4);
-            take(&chunk, 1);
-            colour_type = take(&chunk, 1);
+            out->width = stk__read(&chunk, 4);
+            out->height = stk__read(&chunk, 4);
+            stk__read(&chunk, 1);
+            colour_type = stk__read(&chunk, 1);
             out->channels = png_channels(colour_type);
         } else if (!memcmp(name, "tRNS", 4) && colour_type == INDEXED) {
             out->channels = 4;
         } else if (!memcmp(name, "eXIf", 4)) {
             out->orientation = tiff_orientation(chunk.bytes + chunk.at, len);
         }
-        skip(r, 4);
+        stk__read_bytes(r, 4);
     }
+}
+
+/* Frames may reach beyond the screen that the header promises: the first makes it larger. */
+static void probe_gif(struct stk__reader *r, struct stk__image_info *out)
+{
+    struct stk__gif gif;
+    struct stk__gif_frame first;
+    if (!stk__gif_open(&gif, r->bytes, r->n_bytes) || stk__gif_next(&gif, &first) != STK__GIF_FRAME)
+        return;
+    uint32_t right = first.rect.x + first.rect.width, bottom = first.rect.y + first.rect.height;
+    out->width = right > gif.width ? right : gif.width;
+    out->height = bottom > gif.height ? bottom : gif.height;
+    out->channels = 3;
+}
+
+static void probe_bmp(struct stk__reader *r, struct stk__image_info *out)
+{
+    struct stk__bmp_header header;
+    bool is_cut;
+    if (stk__bmp_header_read(&header, r->bytes, r->n_bytes, &is_cut))
+        return;
+    out->width = header.width;
+    out->height = header.height;
+    out->channels = stk__bmp_channels(&header);
+}
+
+/* Lossy data: three bytes, a start code, 14 bits each of width and height. */
+static void read_vp8(struct stk__reader chunk, struct stk__image_info *out)
+{
+    stk__read_bytes(&chunk, 6);
+    out->width = stk__read(&chunk, 2) & 0x3fff;
+    out->height = stk__read(&chunk, 2) & 0x3fff;
+    out->channels = 3;
+}
+
+/* Lossless data: a byte, then 14 bits each of width and height less one, and whether there is
+ * alpha. */
+static void read_vp8l(struct stk__reader chunk, struct stk__image_info *out)
+{
+    stk__read(&chunk, 1);
+    uint32_t bits = stk__read(&chunk, 4);
+    out->width = (bits & 0x3fff) + 1;
+    out->height = (bits >> 14 & 0x3fff) + 1;
+    out->channels = bits >> 28 & 1 ? 4 : 3;
+}
+
+/* The extended header: flags, then 24 bits each of width and height less one. */
+static void read_vp8x(struct stk__reader chunk, struct stk__image_info *out)
+{
+    enum { HAS_ALPHA = 0x10 };
+    uint32_t flags = stk__read(&chunk, 4);
+    out->width = stk__read(&chunk, 3) + 1;
+    out->height = stk__read(&chunk, 3) + 1;
+    out->channels = flags & HAS_ALPHA ? 4 : 3;
+}
+
+/* Some writers put the mark of JPEG's segment before the block. */
+static void read_webp_exif(struct stk__reader chunk, uint32_t len, struct stk__image_info *out)
+{
+    const uint8_t *at = chunk.bytes + chunk.at;
+    size_t n = len < chunk.n_bytes - chunk.at ? len : chunk.n_bytes - chunk.at;
+    size_t mark = n > 6 && !memcmp(at, "Exif\0", 6) ? 6 : 0;
+    out->orientation = tiff_orientation(at + mark, n - mark);
+}
+
+/* Chunks of a name, a length and as many bytes, made even. Where there is an extended header, it
+ * comes first, and says what the others do. */
+static void probe_webp(struct stk__reader *r, struct stk__image_info *out)
+{
+    r->is_big_endian = false;
+    stk__read_bytes(r, 12);
+    while (!r->is_short) {
+        const uint8_t *name = stk__read_bytes(r, 4);
+        uint32_t len = stk__read(r, 4);
+        if (r->is_short)
+            break;
+        if (!out->width && !memcmp(name, "VP8 ", 4))
+            read_vp8(*r, out);
+        else if (!out->width && !memcmp(name, "VP8L", 4))
+            read_vp8l(*r, out);
+        else if (!out->width && !memcmp(name, "VP8X", 4))
+            read_vp8x(*r, out);
+        else if (!memcmp(name, "EXIF", 4))
+            read_webp_exif(*r, len, out);
+        stk__read_bytes(r, (size_t)len + len % 2);
+    }
+}
+
+/* Two letters are too little to go by: the length of the header must be one of those there are. */
+static bool is_bmp(const uint8_t *bytes, size_t n_bytes)
+{
+    static const uint8_t lengths[] = { 12, 40, 52, 56, 64, 108, 124 };
+    return n_bytes >= 18 && !memcmp(bytes, "BM", 2) && !bytes[15] && !bytes[16] && !bytes[17] &&
+           memchr(lengths, bytes[14], sizeof lengths);
 }
 
 enum stk__format stk__image_format(const uint8_t *bytes, size_t n_bytes)
@@ -153,21 +221,27 @@ enum stk__format stk__image_format(const uint8_t *bytes, size_t n_bytes)
         return STK__FORMAT_JPEG;
     if (n_bytes >= 4 && !memcmp(bytes, "\x89PNG", 4))
         return STK__FORMAT_PNG;
-    return STK__FORMAT_UNKNOWN;
+    if (n_bytes >= 6 && (!memcmp(bytes, "GIF87a", 6) || !memcmp(bytes, "GIF89a", 6)))
+        return STK__FORMAT_GIF;
+    if (n_bytes >= 12 && !memcmp(bytes, "RIFF", 4) && !memcmp(bytes + 8, "WEBP", 4))
+        return STK__FORMAT_WEBP;
+    return is_bmp(bytes, n_bytes) ? STK__FORMAT_BMP : STK__FORMAT_UNKNOWN;
 }
 
 int stk__image_info(const uint8_t *bytes, size_t n_bytes, struct stk__image_info *out,
                     struct stk_error *err)
 {
-    struct reader r = { bytes, n_bytes, 0, true, false };
+    static void (*const probes[])(struct stk__reader *, struct stk__image_info *) = {
+        [STK__FORMAT_JPEG] = probe_jpeg, [STK__FORMAT_PNG] = probe_png,
+        [STK__FORMAT_GIF] = probe_gif,   [STK__FORMAT_WEBP] = probe_webp,
+        [STK__FORMAT_BMP] = probe_bmp,
+    };
+    struct stk__reader r = { bytes, n_bytes, 0, true, false };
     *out =
         (struct stk__image_info){ .format = stk__image_format(bytes, n_bytes), .orientation = 1 };
-    if (out->format == STK__FORMAT_JPEG)
-        probe_jpeg(&r, out);
-    else if (out->format == STK__FORMAT_PNG)
-        probe_png(&r, out);
-    else
-        return stk_fail(err, STK_DATA, "not a JPEG or PNG");
+    if (!probes[out->format])
+        return stk_fail(err, STK_DATA, "not a JPEG, PNG, GIF, WebP or BMP");
+    probes[out->format](&r, out);
     if (!out->width || !out->height || !out->channels)
         return stk_fail(err, STK_DATA, "the file has no complete picture header");
     return STK_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decode.c: JPEG and PNG bytes become pixels. */
+/* decode.c: the bytes of pictures become pixels. */
 #include "codec/codec.h"
 #include "op/image_op.h"
 
@@ -7,13 +7,23 @@
 
 struct decode {
     int64_t channels, max_pixels;
-    int dct;
+    int dct, dtype, palette, on_truncated;
     bool orientation;
+    struct stk_numbers frames;
     const char *field;
 };
 
 enum { DCT_ACCURATE, DCT_FAST };
 static const char *const dct_names[] = { "accurate", "fast", NULL };
+enum { DTYPE_U8, DTYPE_U16 };
+static const char *const dtype_names[] = { "uint8", "uint16", NULL };
+enum { PALETTE_COLOUR, PALETTE_INDEX };
+static const char *const palette_names[] = { "colour", "index", NULL };
+static const char *const truncated_names[] = { [STK__TRUNCATED_ERROR] = "error",
+                                               [STK__TRUNCATED_GRAY] = "gray",
+                                               [STK__TRUNCATED_KEEP] = "keep",
+                                               NULL };
+static const char *const frames_words[] = { "all", NULL };
 
 static const struct stk_param rows[] = {
     STK_INT_ROW(decode, channels, 3, 0, 4, 0,
@@ -23,6 +33,16 @@ static const struct stk_param rows[] = {
     STK_BOOL_ROW(decode, orientation, false, 0, "turn pictures as their EXIF orientation says"),
     STK_INT_ROW(decode, max_pixels, 100000000, 1, INT64_C(1) << 40, 0,
                 "a picture with more pixels is a bad element, and no memory is taken for it"),
+    STK_CHOICE_ROW(decode, dtype, dtype_names, DTYPE_U8, 0,
+                   "uint16 keeps all bits of 16-bit PNG; samples of 8 bits are multiplied by 257"),
+    STK_NUMBERS_ROW(decode, frames, frames_words, 1, 1, STK_TAKES_NONE,
+                    "all, or at most so many, frames of an animation; none: the first, as a "
+                    "picture"),
+    STK_CHOICE_ROW(decode, palette, palette_names, PALETTE_COLOUR, 0,
+                   "index: numbers of colours instead of the colours, as masks are stored"),
+    STK_CHOICE_ROW(decode, on_truncated, truncated_names, STK__TRUNCATED_ERROR, 0,
+                   "a file that ends early is a bad element, or what is missing is gray, or it is "
+                   "kept as the decoder leaves it"),
     STK_TEXT_ROW(decode, field, NULL, STK_TAKES_NONE,
                  "field with the encoded bytes; none: the only one there is"),
     STK_ROWS_END,
@@ -83,12 +103,57 @@ static int name_output(const struct stk_infer *inf, struct stk_field *field, str
     return STK_OK;
 }
 
+static bool has_frames(const struct decode *params)
+{
+    return params->frames.n || params->frames.choice >= 0;
+}
+
+static uint32_t max_frames(const struct decode *params)
+{
+    if (!has_frames(params))
+        return 0;
+    return params->frames.n ? (uint32_t)params->frames.item[0] : UINT32_MAX;
+}
+
+static int check_params(const struct decode *params, struct stk_error *err)
+{
+    if (params->channels == 2)
+        return stk_fail(err, STK_VALUE, "channels can be 0, 1, 3 or 4, not 2");
+    if (params->frames.n) {
+        double n = params->frames.item[0];
+        if (!(n >= 1 && n < UINT32_MAX) || n != (double)(uint32_t)n)
+            return stk_fail(err, STK_VALUE, "frames is none, all or a whole number from 1, not %g",
+                            n);
+    }
+    if (params->palette == PALETTE_INDEX && params->channels == 4)
+        return stk_fail(err, STK_VALUE, "palette=index gives one channel, not 4");
+    if (params->palette == PALETTE_INDEX && params->dtype == DTYPE_U16)
+        return stk_fail(err, STK_VALUE,
+                        "palette=index gives uint8: a palette has at most 256 "
+                        "colours");
+    return STK_OK;
+}
+
+static void shape_output(const struct decode *params, struct stk_field *field)
+{
+    int n_frames = has_frames(params);
+    field->kind = STK_SHAPED;
+    field->dtype = params->dtype == DTYPE_U16 ? STK_U16 : STK_U8;
+    field->flags = 0;
+    field->rank = (uint8_t)(3 + n_frames);
+    field->shape[0] = field->shape[1] = field->shape[2] = -1;
+    field->shape[2 + n_frames] = params->channels ? params->channels : -1;
+    if (params->palette == PALETTE_INDEX)
+        field->shape[2 + n_frames] = 1;
+}
+
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     enum { TYPICAL_BYTES = 2 << 20 };
     const struct decode *params = inf->params;
-    if (params->channels == 2)
-        return stk_fail(err, STK_VALUE, "channels can be 0, 1, 3 or 4, not 2");
+    int code = check_params(params, err);
+    if (code)
+        return code;
     int f = pick_field(inf, params->field, err);
     if (f < 0)
         return err ? err->code : STK_TYPE;
@@ -104,14 +169,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     inf->state = state;
     inf->from[f] = -1;
     inf->scratch_bytes = TYPICAL_BYTES;
-    struct stk_field *field = &inf->out->field[f];
-    field->kind = STK_SHAPED;
-    field->dtype = STK_U8;
-    field->flags = 0;
-    field->rank = 3;
-    field->shape[0] = field->shape[1] = -1;
-    field->shape[2] = params->channels ? params->channels : -1;
-    return name_output(inf, field, err);
+    shape_output(params, &inf->out->field[f]);
+    return name_output(inf, &inf->out->field[f], err);
 }
 
 static int thread_open(const void *params, const void *state, void **thread, struct stk_error *err)
@@ -159,7 +218,7 @@ static int place(void *ctx, struct stk__image *image, struct stk_error *err)
     struct job *job = ctx;
     if (job->code)
         return stk_fail(err, job->code, "%s", job->err.text);
-    image->data = stk_rows_alloc(job->rows, image->stride * image->height);
+    image->data = stk_rows_alloc(job->rows, stk__image_bytes(image));
     return image->data ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
 }
 
@@ -168,7 +227,11 @@ static struct stk__decode_request make_request(struct job *job)
     const struct decode *params = job->rows->params;
     const struct state *state = job->rows->state;
     return (struct stk__decode_request){
-        .channels = (int)params->channels,
+        .channels = params->palette == PALETTE_INDEX ? 1 : (int)params->channels,
+        .is_wide = params->dtype == DTYPE_U16,
+        .is_indexed = params->palette == PALETTE_INDEX,
+        .max_frames = max_frames(params),
+        .on_truncated = (enum stk__on_truncated)params->on_truncated,
         .is_fast_dct = params->dct == DCT_FAST,
         .is_oriented = params->orientation,
         .max_pixels = params->max_pixels,
@@ -180,12 +243,13 @@ static struct stk__decode_request make_request(struct job *job)
 
 static void store(struct stk_column *column, int row, const struct stk__image *image)
 {
-    int32_t *dims = column->dims + (size_t)row * 3;
+    int32_t *dims = column->dims + (size_t)row * (image->frames ? 4 : 3);
+    if (image->frames)
+        *dims++ = (int32_t)image->frames;
     dims[0] = (int32_t)image->height;
     dims[1] = (int32_t)image->width;
     dims[2] = image->channels;
-    column->span[row] =
-        (struct stk_span){ .data = image->data, .bytes = image->stride * image->height };
+    column->span[row] = (struct stk_span){ .data = image->data, .bytes = stk__image_bytes(image) };
 }
 
 static void mark(const struct job *job, int code, const char *text)
@@ -222,21 +286,39 @@ static int run(struct stk_rows *run_rows)
     return STK_OK;
 }
 
+static const char doc[] =
+    "The encoded bytes are replaced by pixels: height x width x channels, uint8 or uint16. What a "
+    "file is is told from its content, not its name. If the field holds paths, the files are read "
+    "first. A field named path or bytes is called image afterwards; other names stay.\n"
+    "\n"
+    "    files('train/*/*.jpg').decode()\n"
+    "    files('scans/*.png').decode(channels=1, dtype=uint16)\n"
+    "    files('masks/*.png').decode(palette=index)\n"
+    "    files('clips/*.gif').decode(frames=8)\n"
+    "    files('photos/*').decode(orientation=true, dct=fast, on_truncated=gray)\n"
+    "\n"
+    "A file that is damaged or something else is a bad element with the reason, and the place in "
+    "the file where it is known. With uint8, PNG files of 16 bits keep the high byte of each "
+    "sample. Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are "
+    "ignored.\n"
+    "\n"
+    "channels=0 gives JPEG 1 or 3, PNG 1 to 4, GIF 3, WebP 3 or 4 (with alpha); BMP 1 if its "
+    "palette is gray, 4 if its pixels have 32 bits, else 3. palette=index gives one channel: "
+    "numbers of colours, or gray; a file that has neither is bad.\n"
+    "\n"
+    "With frames the result is frames x height x width x channels, of one frame where the file is "
+    "no animation; max_pixels counts those of all frames. Frames of GIF are drawn on the screen "
+    "its header states, black and transparent at first, and disposed of as they say. "
+    "tf.io.decode_gif never disposes of frames, and gives the size of the largest one.\n"
+    "\n"
+    "on_truncated is about files that end too early behind a whole header; animated WebP is always "
+    "an error then. gray: missing pixels are 128. keep: they are 0, or those of the frame before. "
+    "JPEG gives the same for both, what libjpeg-turbo delivers: gray where there are no data, and "
+    "coarse pixels where later scans are missing. Other damage stays an error.";
+
 const struct stk_op stk__op_decode = {
-    .decl = { "decode", 1, "Decode JPEG and PNG pictures.",
-              "The encoded bytes are replaced by pixels: uint8, height x width x channels. What a "
-              "file is is told from its content, not its name. If the field holds paths, the "
-              "files are read first. A field named path or bytes is called image afterwards; "
-              "other names stay.\n"
-              "\n"
-              "    files('train/*/*.jpg').decode()\n"
-              "    files('scans/*.png').decode(channels=1)\n"
-              "    files('photos/*').decode(orientation=true, dct=fast)\n"
-              "\n"
-              "A file that is damaged, cut off or something else is a bad element with the reason; "
-              "pixels are never guessed. PNG files of 16 bits keep the high byte of each sample, "
-              "alpha is dropped without blending, and CMYK pictures become RGB.",
-              rows, sizeof(struct decode) },
+    .decl = { "decode", 1, "Decode JPEG, PNG, GIF, WebP and BMP pictures.", doc, rows,
+              sizeof(struct decode) },
     .flags = STK_OP_HEAVY,
     .infer = infer,
     .take_part = take_part,

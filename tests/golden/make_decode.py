@@ -256,4 +256,5 @@ def main():
     (HERE / 'decode.txt').write_text('\n'.join([title] + lines) + '\n')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bmp.c: BMP pictures: up to 8 bits by palette, plain or run-length coded; 16, 24 and 32 bits. */
+#include "codec/bmp.h"
+#include "base/error.h"
+#include "codec/formats.h"
+
+#include <string.h>
+
+struct painting {
+    struct stk__bmp_header header;
+    const struct stk__decode_request *request;
+    struct stk__canvas *canvas;
+    uint8_t colour[256][4]; /* in the channels of the picture */
+    int most_used;          /* highest number of a colour seen */
+};
+
+static size_t stride_of(const struct stk__bmp_header *h)
+{
+    return ((size_t)h->width * (size_t)h->bits + 31) / 32 * 4;
+}
+
+/* Rows in so many bytes; the last one may lack its padding. */
+static size_t count_rows(const struct stk__bmp_header *h, size_t n_bytes)
+{
+    size_t row_bytes = ((size_t)h->width * (size_t)h->bits + 7) / 8;
+    return (n_bytes + stride_of(h) - row_bytes) / stride_of(h);
+}
+
+static bool is_packed(const struct stk__bmp_header *h)
+{
+    return h->coding == STK__BMP_RLE8 || h->coding == STK__BMP_RLE4;
+}
+
+static uint8_t *target_row(const struct painting *p, uint32_t y)
+{
+    return stk__canvas_row(p->canvas, p->header.is_top_down ? y : p->header.height - 1 - y);
+}
+
+/* ---- pixels with a palette ---- */
+
+static void mix_colours(struct painting *p)
+{
+    const struct stk__bmp_header *h = &p->header;
+    for (int i = 0; i < h->n_colours; i++) {
+        const uint8_t *bgr = h->colours + i * h->colour_bytes;
+        const uint8_t rgba[4] = { bgr[2], bgr[1], bgr[0], 255 };
+        stk__put_colour(p->colour[i], p->canvas->rows.channels, rgba);
+        if (p->request->is_indexed)
+            p->colour[i][0] = (uint8_t)i;
+    }
+}
+
+static void paint_numbers(struct painting *p, const uint8_t *src, uint8_t *dst, int bits)
+{
+    int channels = p->canvas->rows.channels, per_byte = 8 / bits;
+    for (uint32_t x = 0; x < p->header.width; x++, dst += channels) {
+        int shift = 8 - bits * (1 + (int)(x % (uint32_t)per_byte));
+        int number = src[x / (uint32_t)per_byte] >> shift & ((1 << bits) - 1);
+        p->most_used = number > p->most_used ? number : p->most_used;
+        memcpy(dst, p->colour[number], (size_t)channels);
+    }
+}
+
+/* ---- pixels of 24 bits and more ---- */
+
+static void paint_bytes(const struct painting *p, const uint8_t *src, uint8_t *dst)
+{
+    int channels = p->canvas->rows.channels;
+    for (uint32_t x = 0; x < p->header.width; x++, src += 3, dst += channels) {
+        const uint8_t rgba[4] = { src[2], src[1], src[0], 255 };
+        stk__put_colour(dst, channels, rgba);
+    }
+}
+
+/* A sample of any number of bits, of which the highest value is 255. */
+static uint8_t sample(uint32_t pixel, uint32_t mask, uint8_t otherwise)
+{
+    if (!mask)
+        return otherwise;
+    uint32_t lowest = mask & (0u - mask);
+    return (uint8_t)((uint64_t)((pixel & mask) / lowest) * 255 / (mask / lowest));
+}
+
+static void paint_masked(const struct painting *p, const uint8_t *src, uint8_t *dst)
+{
+    const uint32_t *mask = p->header.mask;
+    int channels = p->canvas->rows.channels, n_bytes = p->header.bits / 8;
+    for (uint32_t x = 0; x < p->header.width; x++, src += n_bytes, dst += channels) {
+        uint32_t pixel = src[0] | (uint32_t)src[1] << 8;
+        if (n_bytes == 4)
+            pixel |= (uint32_t)src[2] << 16 | (uint32_t)src[3] << 24;
+        const uint8_t rgba[4] = { sample(pixel, mask[0], 0), sample(pixel, mask[1], 0),
+                                  sample(pixel, mask[2], 0), sample(pixel, mask[3], 255) };
+        stk__put_colour(dst, channels, rgba);
+    }
+}
+
+/* ---- pictures ---- */
+
+static void paint_rows(struct painting *p, const uint8_t *src, size_t stride, uint32_t n_rows)
+{
+    int bits = is_packed(&p->header) ? 8 : p->header.bits;
+    for (uint32_t y = 0; y < n_rows; y++, src += stride) {
+        uint8_t *dst = target_row(p, y);
+        if (bits <= 8)
+            paint_numbers(p, src, dst, bits);
+        else if (bits == 24)
+            paint_bytes(p, src, dst);
+        else
+            paint_masked(p, src, dst);
+    }
+}
+
+static int fail_cut(const struct painting *p, uint32_t n_rows, struct stk_error *err)
+{
+    return stk_fail(err, STK_DATA, "truncated BMP at byte %zu: %u of %u rows are there",
+                    p->request->n_bytes, n_rows, p->header.height);
+}
+
+static int paint_packed(struct painting *p, struct stk_arena *arena, struct stk_error *err)
+{
+    const struct stk__bmp_header *h = &p->header;
+    uint32_t n_rows;
+    uint8_t *numbers = stk__arena_take(arena, (size_t)h->width * h->height);
+    if (!numbers)
+        return stk__out_of_memory(err);
+    if (!stk__bmp_unpack(h, p->request->bytes + h->data_at, p->request->n_bytes - h->data_at,
+                         numbers, &n_rows) &&
+        !stk__is_tolerant(p->request))
+        return fail_cut(p, n_rows, err);
+    paint_rows(p, numbers, h->width, n_rows);
+    return STK_OK;
+}
+
+static int paint(struct painting *p, struct stk_arena *arena, struct stk_error *err)
+{
+    const struct stk__bmp_header *h = &p->header;
+    size_t n_whole = count_rows(h, p->request->n_bytes - h->data_at);
+    mix_colours(p);
+    if (is_packed(h)) {
+        int code = paint_packed(p, arena, err);
+        if (code)
+            return code;
+    } else {
+        paint_rows(p, p->request->bytes + h->data_at, stride_of(h),
+                   n_whole < h->height ? (uint32_t)n_whole : h->height);
+    }
+    if (h->bits <= 8 && p->most_used >= h->n_colours)
+        return stk_fail(err, STK_DATA, "bad BMP: a pixel has colour %d of %d", p->most_used,
+                        h->n_colours);
+    return STK_OK;
+}
+
+static int check_header(struct painting *p, struct stk_error *err)
+{
+    struct stk__bmp_header *h = &p->header;
+    const struct stk__decode_request *request = p->request;
+    bool is_cut;
+    const char *cause = stk__bmp_header_read(h, request->bytes, request->n_bytes, &is_cut);
+    if (cause)
+        return stk_fail(err, STK_DATA, "%s BMP: %s", is_cut ? "truncated" : "bad", cause);
+    int code = stk__check_size(request, h->width, h->height, err);
+    if (code)
+        return code;
+    if (request->is_indexed && h->bits > 8)
+        return stk__fail_without_palette(err);
+    size_t left = request->n_bytes > h->data_at ? request->n_bytes - h->data_at : 0;
+    if (h->data_at > request->n_bytes)
+        h->data_at = request->n_bytes;
+    if (!stk__is_tolerant(request) && !is_packed(h) && count_rows(h, left) < h->height)
+        return fail_cut(p, (uint32_t)count_rows(h, left), err);
+    return STK_OK;
+}
+
+int stk__bmp_decode(struct stk_arena *arena, const struct stk__decode_request *request,
+                    struct stk__canvas *canvas, struct stk_error *err)
+{
+    struct painting p = { .request = request, .canvas = canvas };
+    int code = check_header(&p, err);
+    if (code)
+        return code;
+    struct stk__image picture = { .height = p.header.height,
+                                  .width = p.header.width,
+                                  .channels = request->channels };
+    if (request->is_indexed)
+        picture.channels = 1;
+    else if (!picture.channels)
+        picture.channels = stk__bmp_channels(&p.header);
+    code = stk__canvas_open(canvas, request, picture, false, arena, err);
+    if (code)
+        return code;
+    if (stk__is_tolerant(request))
+        stk__canvas_fill(canvas, request);
+    code = paint(&p, arena, err);
+    if (!code)
+        stk__canvas_close(canvas);
+    return code;
+}
