@@ -242,6 +242,24 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Decode JPEG, PNG, GIF, WebP and BMP pictures."""
+    def encode_jpeg(
+        self,
+        quality: int = 95,
+        subsampling: int = 420,
+        progressive: bool = False,
+        optimize: bool = False,
+        field: str | None = None,
+    ) -> Dataset:
+        """Encode images as JPEG."""
+    def encode_png(self, level: int = 6, field: str | None = None) -> Dataset:
+        """Encode images as PNG."""
+    def encode_webp(
+        self,
+        quality: float = 75.0,
+        lossless: bool = False,
+        field: str | None = None,
+    ) -> Dataset:
+        """Encode images as WebP."""
     def filter(self, expression: str) -> Dataset:
         """Keep the elements for which a condition is true."""
     def flip(

@@ -4,11 +4,11 @@
 
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
-METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'crop', 'decode', 'filter',
-        'flip', 'layout', 'map', 'normalize', 'prefetch', 'random_crop', 'random_resized_crop',
-        'read', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
-        'resize_with_crop_or_pad', 'resize_with_pad', 'scale', 'select', 'shard', 'shuffle', 'skip',
-        'split', 'take', 'zip'])
+METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'crop', 'decode', 'encode_jpeg',
+        'encode_png', 'encode_webp', 'filter', 'flip', 'layout', 'map', 'normalize', 'prefetch',
+        'random_crop', 'random_resized_crop', 'read', 'rename', 'repeat', 'resize',
+        'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'scale',
+        'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
@@ -25,6 +25,12 @@ ROWS = {
         'bool', False, False), ('max_pixels', 'int', 100000000, False), ('dtype', 'choice', 'uint8',
         False), ('frames', 'numbers', None, False), ('palette', 'choice', 'colour', False),
         ('on_truncated', 'choice', 'error', False), ('field', 'text', None, False)),
+    'encode_jpeg': (('quality', 'int', 95, False), ('subsampling', 'int', 420, False),
+        ('progressive', 'bool', False, False), ('optimize', 'bool', False, False), ('field', 'text',
+        None, False)),
+    'encode_png': (('level', 'int', 6, False), ('field', 'text', None, False)),
+    'encode_webp': (('quality', 'real', 75.0, False), ('lossless', 'bool', False, False), ('field',
+        'text', None, False)),
     'files': (('pattern', 'texts', ..., False), ('labels', 'numbers', None, False)),
     'filter': (('expression', 'text', ..., False),),
     'flip': (('axis', 'choice', 'horizontal', False), ('probability', 'real', 1.0, False), ('seed',
@@ -222,6 +228,66 @@ class Ops:
         field: field with the encoded bytes; none: the only one there is (text, none)
         """
         return self._then('decode', (channels, dct, orientation, max_pixels, dtype, frames, palette, on_truncated, field))
+
+    def encode_jpeg(self, quality=95, subsampling=420, progressive=False, optimize=False,
+                    field=None):
+        """Encode images as JPEG.
+
+        The image, uint8 with 1 or 3 channels, is replaced by the bytes of a JPEG file. The same
+        image gives the same bytes. A field named image is called bytes afterwards; other names
+        stay.
+
+            files('photos/*.png').decode().encode_jpeg(quality=90)
+            files('*.jpg').decode().resize(224, 224, dtype=keep).encode_jpeg(95, subsampling=444)
+
+        The defaults are those of tf.io.encode_jpeg.
+
+        Costly: each element is a piece of work of its own.
+
+        quality: 1 to 100, as libjpeg counts (int, 1 to 100)
+        subsampling: 444: colours for every pixel; 422: for two side by side; 420: for two by
+            two (int, 420 to 444)
+        progressive: several scans, from coarse to fine (bool)
+        optimize: make the code tables for each picture (bool)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('encode_jpeg', (quality, subsampling, progressive, optimize, field))
+
+    def encode_png(self, level=6, field=None):
+        """Encode images as PNG.
+
+        The image, uint8 or uint16 with 1 to 4 channels (2 and 4 with alpha), is replaced by the
+        bytes of a PNG file, from which decode gives the same pixels. A field named image is called
+        bytes afterwards; other names stay.
+
+            files('*.jpg').decode().resize(64, 64, dtype=keep).encode_png()
+            files('depth/*.png').decode(channels=1, dtype=uint16).center_crop(64, 64).encode_png(9)
+
+        Costly: each element is a piece of work of its own.
+
+        level: 0: not compressed, 1: fast, 9: small (int, 0 to 9)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('encode_png', (level, field))
+
+    def encode_webp(self, quality=75.0, lossless=False, field=None):
+        """Encode images as WebP.
+
+        The image, uint8 with 1, 3 or 4 channels (4 with alpha), is replaced by the bytes of a WebP
+        file. A field named image is called bytes afterwards; other names stay. WebP has no gray:
+        such images have three channels when decoded with channels=0.
+
+            files('*.jpg').decode().encode_webp(quality=80)
+            files('*.png').decode(channels=4).encode_webp(lossless=true)
+
+        Costly: each element is a piece of work of its own.
+
+        quality: 0 to 100; with lossless, how hard to try for a small file (number, 0.0 to
+            100.0)
+        lossless: keep every pixel as it is (bool)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('encode_webp', (quality, lossless, field))
 
     def filter(self, expression):
         """Keep the elements for which a condition is true.

@@ -195,7 +195,8 @@ def make_gifs():
     add_gif('local_colours.gif', gif(12, 15, [whole(colours=few), part(colours=colours[20:36], transparent=1)]))
     add_gif('transparent.gif', gif(12, 15, [whole(transparent=5), whole(transparent=2, disposal=1)], few))
     # TensorFlow does not dispose of frames; Pillow takes no disposal for that of the frame before.
-    add_gif('taken_back.gif', gif(12, 15, [whole(disposal=1), part(disposal=3), frame(pixels(3, 3, 16), bits=4, disposal=3),
+    add_gif('taken_back.gif', gif(12, 15, [whole(disposal=1), part(disposal=3),
+                                           frame(pixels(3, 3, 16), bits=4, disposal=3),
                                            frame(pixels(2, 9, 16), at=(8, 2), bits=4)], few), False)
     make_cleared(few)
     # The first frame leaves out part of the screen: TensorFlow gives the size of the frame, and Pillow the colour

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares decoding of PNG, GIF, WebP and BMP with the installed TensorFlow and Pillow, on pictures drawn anew."""
+import io
 import json
 import os
+import re
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -98,3 +100,56 @@ def test_colours_and_gray_are_pillow(stoker, pictures, kind):
 def test_webp_is_tensorflow(stoker, pictures):
     compare(stoker, sorted((pictures / "webp").iterdir()), "channels=0",
             lambda path: tf.io.decode_image(path.read_bytes(), expand_animations=False).numpy())
+
+
+# ---- encoding ----
+
+
+def unescape(match):
+    plain = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"f": b"\f"}
+    word = match[1]
+    return bytes([int(word[1:], 16)]) if len(word) == 5 else plain.get(word, word)
+
+
+def encoded(stoker, chain):
+    """The bytes of every element: in the dump a byte that is no text is an escape."""
+    done = stoker("run", chain, "--dump", "--quiet", encoding=None)
+    assert done.returncode == 0, done.stderr
+    texts = [re.search(rb'"bytes":"((?:[^"\\]|\\.)*)"', line)[1] for line in done.stdout.split(b"\n")[:-1]]
+    return [re.sub(rb"\\(u[0-9a-f]{4}|.)", unescape, text, flags=re.S) for text in texts]
+
+
+def opened(data):
+    return np.asarray(PIL.Image.open(io.BytesIO(data)))
+
+
+@pytest.mark.parametrize("quality, subsampling", [(95, 420), (75, 444), (30, 422)])
+def test_jpeg_is_as_pillow_and_tensorflow_write_it(stoker, pictures, quality, subsampling):
+    files = sorted((pictures / "png").glob("RGB_*"))
+    got = encoded(stoker, f"files('{pictures}/png/RGB_*').decode().encode_jpeg({quality}, {subsampling})")
+    for path, data in zip(files, got, strict=True):
+        image, expected = PIL.Image.open(path), io.BytesIO()
+        image.save(expected, "jpeg", quality=quality, subsampling=":".join(str(subsampling)))
+        assert data == expected.getvalue()
+        if subsampling != 422:
+            theirs = tf.io.encode_jpeg(np.asarray(image), quality=quality, chroma_downsampling=subsampling == 420)
+            np.testing.assert_array_equal(opened(data), opened(theirs.numpy()))
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
+def test_written_png_is_read_by_pillow(stoker, pictures, mode):
+    files = sorted((pictures / "png").glob(f"{mode}_*"))
+    got = encoded(stoker, f"files('{pictures}/png/{mode}_*').decode(0).encode_png()")
+    for path, data in zip(files, got, strict=True):
+        np.testing.assert_array_equal(opened(data), np.asarray(PIL.Image.open(path)))
+
+
+@pytest.mark.parametrize("mode, channels", [("RGB", 3), ("RGBA", 4)])
+def test_written_webp_is_read_by_pillow(stoker, pictures, mode, channels):
+    files = sorted((pictures / "png").glob(f"{mode}_*"))
+    chain = f"files('{pictures}/png/{mode}_*').decode({channels})"
+    for path, data in zip(files, encoded(stoker, chain + ".encode_webp(lossless=true)"), strict=True):
+        np.testing.assert_array_equal(opened(data), np.asarray(PIL.Image.open(path)))
+    for data, pixels in zip(encoded(stoker, chain + ".encode_webp()"),
+                            delivered(stoker, chain + ".encode_webp().decode(channels=0)"), strict=True):
+        np.testing.assert_array_equal(opened(data), pixels)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* webp_write.c: WebP files by libwebp. */
+#include "base/error.h"
+#include "codec/encoder.h"
+
+#include <stdlib.h>
+#include <webp/encode.h>
+
+static int write_bytes(const uint8_t *bytes, size_t n, const WebPPicture *picture)
+{
+    return stk__encoder_write(picture->custom_ptr, bytes, n);
+}
+
+/* The library has no gray. */
+static int import_gray(WebPPicture *picture, const struct stk__pixels *pixels)
+{
+    size_t n = (size_t)pixels->width * pixels->height;
+    uint8_t *rgb = malloc(n * 3);
+    if (!rgb)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        rgb[3 * i] = rgb[3 * i + 1] = rgb[3 * i + 2] = pixels->data[i];
+    int is_good = WebPPictureImportRGB(picture, rgb, (int)pixels->width * 3);
+    free(rgb);
+    return is_good;
+}
+
+static int import(WebPPicture *picture, const struct stk__pixels *pixels)
+{
+    int stride = (int)pixels->width * pixels->channels;
+    if (pixels->channels == 1)
+        return import_gray(picture, pixels);
+    return pixels->channels == 3 ? WebPPictureImportRGB(picture, pixels->data, stride)
+                                 : WebPPictureImportRGBA(picture, pixels->data, stride);
+}
+
+static int report(const WebPPicture *picture, struct stk_error *err)
+{
+    int fault = picture->error_code;
+    if (fault == VP8_ENC_ERROR_OUT_OF_MEMORY || fault == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
+        fault == VP8_ENC_ERROR_BAD_WRITE)
+        return stk__out_of_memory(err);
+    return stk_fail(err, STK_DATA, "cannot be a WebP: libwebp's error %d", fault);
+}
+
+int stk__encode_webp(struct stk__encoder *encoder, const struct stk__pixels *pixels, double quality,
+                     bool is_lossless, struct stk__encoded *out, struct stk_error *err)
+{
+    WebPConfig config;
+    WebPPicture picture;
+    if (!pixels->width || !pixels->height || pixels->width > WEBP_MAX_DIMENSION ||
+        pixels->height > WEBP_MAX_DIMENSION)
+        return stk_fail(err, STK_DATA, "cannot be a WebP: it has from 1 to %d rows and columns",
+                        WEBP_MAX_DIMENSION);
+    if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, (float)quality) ||
+        !WebPPictureInit(&picture))
+        return stk_fail(err, STK_DATA, "libwebp is of another version");
+    config.lossless = is_lossless;
+    config.exact = is_lossless; /* colours of transparent pixels too */
+    picture.use_argb = is_lossless;
+    picture.width = (int)pixels->width;
+    picture.height = (int)pixels->height;
+    picture.writer = write_bytes;
+    picture.custom_ptr = encoder;
+    encoder->n_bytes = 0;
+    bool is_good = import(&picture, pixels) && WebPEncode(&config, &picture);
+    int code = is_good ? STK_OK : report(&picture, err);
+    WebPPictureFree(&picture);
+    *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };
+    return code;
+}
