@@ -114,11 +114,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     int level = options & 16 ? (int)stk__cpu_best() : STK__CPU_SCALAR;
     stk__codec_use_kernels(codec, &stk__kernels_at(level)->jpeg);
-    decode_twice(codec, (struct stk__decode_request){ .bytes = data,
-                                                      .n_bytes = size,
-                                                      .channels = channels[options & 3],
-                                                      .is_fast_dct = (options & 12) == 4,
-                                                      .is_oriented = options & 8,
-                                                      .max_pixels = 1 << 18 });
+    decode_twice(codec, (struct stk__decode_request){
+                            .bytes = data,
+                            .n_bytes = size,
+                            .channels = channels[options & 3],
+                            .is_fast_dct = (options & 12) == 4,
+                            .is_oriented = options & 8,
+                            .on_truncated = (enum stk__on_truncated)((options >> 5) % 3),
+                            .max_pixels = 1 << 18 });
     return 0;
 }

@@ -235,6 +235,10 @@ static void test_allocations_fail(void **state)
         "[]]}).shuffle().batch(2)",
         "files('pictures/*').read().batch(2)",
         "files('pictures/*').decode().resize(5, 6).batch(2)",
+        "files('formats/*').decode(4, frames=all, dtype=uint16)",
+        "files('formats/*').decode(on_truncated=gray).encode_png(1).decode().resize(5, 6).batch(2)",
+        "files('pictures/*').decode().encode_jpeg().batch(2)",
+        "files('pictures/*').decode().encode_webp().batch(2)",
         "image_folder('train').decode().center_crop(3, "
         "3).normalize('imagenet').flip(probability=0.5).batch(2)",
         "files('pictures/*').decode(channels=3).resize_with_pad(5, 6, bicubic, semantics=pillow)"
@@ -392,6 +396,10 @@ static int set_up(void **state)
     copy_file("tests/golden/decode/optimized.jpg", "pictures/1.jpg");
     copy_file("tests/golden/decode/gray_8.png", "pictures/2.png");
     copy_file("tests/golden/decode/gray_progressive.jpg", "pictures/3.jpg");
+    copy_file("tests/golden/formats/frames.gif", "formats/0.gif");
+    copy_file("tests/golden/formats/rle_8.bmp", "formats/1.bmp");
+    copy_file("tests/golden/formats/lossy_alpha.webp", "formats/2.webp");
+    copy_file("tests/golden/formats/frames.webp", "formats/3.webp");
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/1.jpg");
     copy_file("tests/golden/decode/gray.jpg", "mixed/0.jpg");

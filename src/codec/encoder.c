@@ -18,14 +18,22 @@ void stk__encoder_free(struct stk__encoder *encoder)
     free(encoder);
 }
 
+void stk__encoder_start(struct stk__encoder *encoder)
+{
+    encoder->n_bytes = 0;
+    encoder->is_exhausted = false;
+}
+
 bool stk__encoder_reserve(struct stk__encoder *encoder, size_t n)
 {
     if (encoder->cap - encoder->n_bytes >= n)
         return true;
     size_t cap = (encoder->n_bytes + n) * 2;
     uint8_t *bytes = realloc(encoder->bytes, cap);
-    if (!bytes)
+    if (!bytes) {
+        encoder->is_exhausted = true;
         return false;
+    }
     encoder->bytes = bytes;
     encoder->cap = cap;
     return true;

@@ -123,7 +123,7 @@ int stk__encode_jpeg(struct stk__encoder *encoder, const struct stk__pixels *pix
     w.cinfo.client_data = &w;
     w.faults.error_exit = leave;
     w.faults.output_message = say_nothing;
-    encoder->n_bytes = 0;
+    stk__encoder_start(encoder);
     int code = write_file(&w, pixels, options, err);
     jpeg_destroy_compress(&w.cinfo);
     *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };

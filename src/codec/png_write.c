@@ -11,7 +11,6 @@ struct writing {
     struct stk__encoder *encoder;
     png_structp png;
     png_infop info;
-    bool is_exhausted;
     char cause[100];
     jmp_buf on_fault;
 };
@@ -31,10 +30,8 @@ static void say_nothing(png_structp png, const char *text)
 static void write_bytes(png_structp png, png_bytep bytes, size_t n)
 {
     struct writing *w = png_get_io_ptr(png);
-    if (!stk__encoder_write(w->encoder, bytes, n)) {
-        w->is_exhausted = true;
+    if (!stk__encoder_write(w->encoder, bytes, n))
         png_error(png, "out of memory");
-    }
 }
 
 static void flush_nothing(png_structp png)
@@ -61,8 +58,8 @@ static int write_file(struct writing *w, const struct stk__pixels *pixels, int l
                       struct stk_error *err)
 {
     if (setjmp(w->on_fault))
-        return w->is_exhausted ? stk__out_of_memory(err)
-                               : stk_fail(err, STK_DATA, "cannot be a PNG: %s", w->cause);
+        return w->encoder->is_exhausted ? stk__out_of_memory(err)
+                                        : stk_fail(err, STK_DATA, "cannot be a PNG: %s", w->cause);
     w->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, w, leave, say_nothing);
     w->info = w->png ? png_create_info_struct(w->png) : NULL;
     if (!w->info)
@@ -80,7 +77,7 @@ int stk__encode_png(struct stk__encoder *encoder, const struct stk__pixels *pixe
                     struct stk__encoded *out, struct stk_error *err)
 {
     struct writing w = { .encoder = encoder };
-    encoder->n_bytes = 0;
+    stk__encoder_start(encoder);
     int code = write_file(&w, pixels, level, err);
     png_destroy_write_struct(&w.png, &w.info);
     *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };

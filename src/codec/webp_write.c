@@ -16,8 +16,10 @@ static int import_gray(WebPPicture *picture, const struct stk__pixels *pixels)
 {
     size_t n = (size_t)pixels->width * pixels->height;
     uint8_t *rgb = malloc(n * 3);
-    if (!rgb)
+    if (!rgb) {
+        picture->error_code = VP8_ENC_ERROR_OUT_OF_MEMORY;
         return 0;
+    }
     for (size_t i = 0; i < n; i++)
         rgb[3 * i] = rgb[3 * i + 1] = rgb[3 * i + 2] = pixels->data[i];
     int is_good = WebPPictureImportRGB(picture, rgb, (int)pixels->width * 3);
@@ -37,8 +39,9 @@ static int import(WebPPicture *picture, const struct stk__pixels *pixels)
 static int report(const WebPPicture *picture, struct stk_error *err)
 {
     int fault = picture->error_code;
-    if (fault == VP8_ENC_ERROR_OUT_OF_MEMORY || fault == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
-        fault == VP8_ENC_ERROR_BAD_WRITE)
+    const struct stk__encoder *encoder = picture->custom_ptr;
+    if (encoder->is_exhausted || fault == VP8_ENC_ERROR_OUT_OF_MEMORY ||
+        fault == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY)
         return stk__out_of_memory(err);
     return stk_fail(err, STK_DATA, "cannot be a WebP: libwebp's error %d", fault);
 }
@@ -62,7 +65,7 @@ int stk__encode_webp(struct stk__encoder *encoder, const struct stk__pixels *pix
     picture.height = (int)pixels->height;
     picture.writer = write_bytes;
     picture.custom_ptr = encoder;
-    encoder->n_bytes = 0;
+    stk__encoder_start(encoder);
     bool is_good = import(&picture, pixels) && WebPEncode(&config, &picture);
     int code = is_good ? STK_OK : report(&picture, err);
     WebPPictureFree(&picture);
