@@ -15,6 +15,7 @@ static void fill_scalar(struct stk__kernels *table)
     stk__resample_fill_scalar(&table->resample);
     stk__elementwise_fill_scalar(&table->elementwise);
     table->permute = stk__permute_scalar;
+    stk__warp_fill_scalar(&table->warp);
 }
 
 #if defined __x86_64__
@@ -26,6 +27,7 @@ static void fill_avx2(struct stk__kernels *table)
     stk__rows_fill_avx2(&table->resample);
     stk__elementwise_fill_avx2(&table->elementwise);
     table->permute = stk__permute_avx2;
+    stk__warp_fill_avx2(&table->warp);
 }
 
 static void fill_avx512(struct stk__kernels *table)

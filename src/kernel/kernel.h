@@ -10,12 +10,14 @@
 #include "kernel/image.h"
 #include "kernel/permute.h"
 #include "kernel/resample.h"
+#include "kernel/warp.h"
 
 struct stk__kernels {
     struct stk__image_kernels image;
     struct stk__resample_kernels resample;
     struct stk__elementwise_kernels elementwise;
     stk__permute_fn permute;
+    struct stk__warp_kernels warp;
 };
 
 /* The table for stk__cpu_level(); filled once per level. Any thread. */
