@@ -25,6 +25,7 @@ static struct stk_objects *objects; /* @rows */
 
 #define PICTURES "files('train/*/*.jpg').decode()."
 static const struct trial trials[] = {
+    { "affine", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "batch", "range(10).", "", { "batch_size=4" } },
     { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
@@ -40,9 +41,16 @@ static const struct trial trials[] = {
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
+    { "perspective",
+      PICTURES,
+      ".resize(4, 4).batch(2)",
+      { "coefficients=[1, 0.1, 0, 0, 1, 0, 0, 0.01]" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
+    { "random_affine", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "random_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "random_perspective", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "random_resized_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "random_rotation", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "range", "", ".batch(4)", { "start=10" } },
     { "read", "files('train/*/*.jpg').", ".batch(2)", { 0 } },
     { "rename", "range(10).", ".batch(2)", { "names={x: y}" } },
@@ -52,6 +60,8 @@ static const struct trial trials[] = {
     { "resize_side", PICTURES, "", { "size=5" } },
     { "resize_with_crop_or_pad", PICTURES, ".batch(2)", { "height=5", "width=60" } },
     { "resize_with_pad", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "rot90", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "rotate", PICTURES, ".resize(4, 4).batch(2)", { "angle=10" } },
     { "scale", "range(10).", ".batch(2)", { "factor=2" } },
     { "select", "values({x: [1, 2], y: [3, 4]}).", ".batch(2)", { "fields=y" } },
     { "shard", "range(10).", ".batch(2)", { 0 } },

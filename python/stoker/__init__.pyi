@@ -212,11 +212,34 @@ class Dataset:
     def __getitem__(self, key: int) -> Batch: ...
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
+    def affine(
+        self,
+        angle: float = 0.0,
+        translate: float | Sequence[float] | None = None,
+        scale: float = 1.0,
+        shear: float | Sequence[float] | None = None,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        center: float | Sequence[float] | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn, move, scale and shear images."""
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put runs of elements together along a new first dimension."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
         """Convert a field to another dtype."""
-    def center_crop(self, height: int, width: int, field: str | None = None) -> Dataset:
+    def center_crop(
+        self,
+        height: int,
+        width: int,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
         """Keep the middle of an image."""
     def concatenate(self, *inputs: Dataset) -> Dataset:
         """Put inputs one after the other."""
@@ -227,6 +250,9 @@ class Dataset:
         height: int,
         width: int,
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep a window of an image."""
     def decode(
@@ -246,6 +272,9 @@ class Dataset:
         probability: float = 1.0,
         seed: int | None = None,
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Mirror images, all or some by chance."""
     def layout(self, order: Literal['NCHW', 'NHWC'], field: str | None = None) -> Dataset:
@@ -260,8 +289,37 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
+    def perspective(
+        self,
+        startpoints: float | Sequence[float] | None = None,
+        endpoints: float | Sequence[float] | None = None,
+        interpolation: Literal['nearest', 'bilinear'] = 'bilinear',
+        fill: float | Sequence[float] | None = None,
+        coefficients: float | Sequence[float] | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Draw images as seen from another side."""
     def prefetch(self, buffer_size: int | Literal['auto'] = 'auto') -> Dataset:
         """Prepare elements before they are asked for."""
+    def random_affine(
+        self,
+        degrees: float | Sequence[float],
+        translate: float | Sequence[float] | None = None,
+        scale: float | Sequence[float] | None = None,
+        shear: float | Sequence[float] | None = None,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        center: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn, move, scale and shear images at random."""
     def random_crop(
         self,
         height: int,
@@ -272,8 +330,24 @@ class Dataset:
         fill: float | Sequence[float] | None = None,
         seed: int | None = None,
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep a random window of an image."""
+    def random_perspective(
+        self,
+        distortion_scale: float = 0.5,
+        probability: float = 0.5,
+        interpolation: Literal['nearest', 'bilinear'] = 'bilinear',
+        fill: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Draw images as seen from random sides."""
     def random_resized_crop(
         self,
         height: int,
@@ -285,9 +359,26 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
         seed: int | None = None,
     ) -> Dataset:
         """Resize a random window of images."""
+    def random_rotation(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        expand: bool = False,
+        center: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn images by random angles."""
     def read(self, field: str | None = None) -> Dataset:
         """Read the files whose paths a field holds."""
     def rename(self, names: Mapping[str, str]) -> Dataset:
@@ -303,6 +394,9 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Resize images as TensorFlow, Pillow or OpenCV do."""
     def resize_and_crop(
@@ -314,6 +408,9 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Resize images to cover a frame and keep the middle."""
     def resize_side(
@@ -326,9 +423,20 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Resize images to a length of their shorter or longer side."""
-    def resize_with_crop_or_pad(self, height: int, width: int, field: str | None = None) -> Dataset:
+    def resize_with_crop_or_pad(
+        self,
+        height: int,
+        width: int,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
         """Crop or pad images to a size around the middle."""
     def resize_with_pad(
         self,
@@ -339,9 +447,36 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
         fill: float = 0.0,
     ) -> Dataset:
         """Resize images into a frame and fill the rest."""
+    def rot90(
+        self,
+        k: float | Sequence[float] | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn images by quarters of a circle."""
+    def rotate(
+        self,
+        angle: float,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        expand: bool = False,
+        center: float | Sequence[float] | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn images by an angle."""
     def scale(
         self,
         factor: float,

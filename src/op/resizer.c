@@ -108,7 +108,7 @@ int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *wo
     field->dtype = (uint8_t)resizer->dtype;
     stk__image_set_size(field, size.height, size.width);
     inf->state = resizer;
-    return STK_OK;
+    return stk__follow_infer(inf, &words->follow, resizer->field, &resizer->followers, err);
 }
 
 /* ---- what is carried out on the way ---- */
