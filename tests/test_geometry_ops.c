@@ -210,6 +210,49 @@ static void test_shaped_fields(void **state)
     done(batch, it);
 }
 
+/* An image that follows itself as a mask stays itself, whatever is drawn. */
+static void test_mask_is_image(void **state)
+{
+    static const char *const calls[] = {
+        "flip(probability=0.5",
+        "rot90([0, 1, 2, 3]",
+        "random_rotation(90, expand=true",
+        "random_affine(30, [0.2, 0.2], [0.5, 1.5], [-9, 9, -4, 4]",
+        "random_perspective(0.6, probability=0.7, interpolation=nearest",
+        "crop(1, 2, 3, 4",
+        "center_crop(3, 4",
+        "random_crop(5, 7, padding=2",
+        "random_crop(9, 9, pad_if_needed=true",
+        "resize_with_crop_or_pad(5, 11",
+        "resize(9, 5, nearest",
+        "resize_side(4, method=nearest",
+        "resize_with_pad(9, 7, method=nearest",
+        "resize_and_crop(5, 3, method=nearest",
+        "random_resized_crop(5, 6, method=nearest",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "values({image: @image, copy: @image}).%s, field=image, fields={copy: mask})",
+                 calls[i]);
+        struct stk_iterator *it = run_scene(text, "workers=0");
+        for (int r = 0; r < N_ROWS; r++) {
+            struct stk_batch *batch = next(it);
+            struct stk_view image = view_of(batch, "image"), copy = view_of(batch, "copy");
+            size_t n = 1;
+            for (int d = 0; d < 3; d++) {
+                assert_int_equal(image.shape[d], copy.shape[d]);
+                n *= (size_t)image.shape[d];
+            }
+            if (memcmp(image.data, copy.data, n))
+                fail_msg("%s: the mask of row %d differs", calls[i], r);
+            stk_batch_unref(batch);
+        }
+        stk_iterator_free(it);
+    }
+}
+
 /* ---- chance ---- */
 
 static uint64_t digest(const char *text, const char *options)
@@ -356,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_normalized),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_shaped_fields),
+        cmocka_unit_test(test_mask_is_image),
         cmocka_unit_test(test_same_seed_same_rows),
         cmocka_unit_test(test_quarters_drawn),
         cmocka_unit_test(test_refused),

@@ -53,8 +53,8 @@ def as_format(boxes, name):
 def ours(sample, box_format, op, *args, **words):
     """What the op makes of the sample's fields."""
     data = stoker.from_arrays(
-        image=sample["image"][None],
-        seg=sample["seg"][None],
+        image=np.ascontiguousarray(sample["image"][None]),
+        seg=np.ascontiguousarray(sample["seg"][None]),
         boxes=as_format(sample["boxes"], box_format)[None],
         points=sample["points"][None],
     )
@@ -187,6 +187,35 @@ def test_center_crop(sample):
     height, width = sample["image"].shape[:2]
     height, width = height - 2 * (height // 5), width - 2 * (width // 3)
     compare(sample, lambda v: F.center_crop(v, [height, width]), "center_crop", height, width)
+
+
+def test_crop(sample):
+    height, width = sample["image"].shape[:2]
+    part = [height // 4, width // 5, height // 2, width // 2]
+    compare(sample, lambda v: F.crop(v, *part), "crop", *part)
+
+
+@pytest.mark.parametrize("size", [(20, 30), (77, 41), (5, 200)])
+def test_resize(sample, size):
+    """Boxes and keypoints; masks are resized as nearest-exact does, by the middles of pixels."""
+    got = ours(sample, "xyxy", "resize", *size)
+    expected = theirs(sample, "xyxy", lambda v: F.resize(v, list(size)))
+    exact = F.InterpolationMode.NEAREST_EXACT
+    seg = F.resize(torch.from_numpy(sample["seg"]).permute(2, 0, 1), list(size), exact)
+    np.testing.assert_array_equal(got["seg"], seg.permute(1, 2, 0).numpy())
+    for name in "boxes", "points":
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-5, atol=1e-4)
+
+
+def test_random_resized_crop(sample):
+    """The whole image by chance of one value: as resize."""
+    words = {"scale": [1, 1], "ratio": [1, 1]}
+    side = min(sample["image"].shape[:2])
+    square = {**sample, "image": sample["image"][:side, :side], "seg": sample["seg"][:side, :side]}
+    got = ours(square, "xyxy", "random_resized_crop", 30, 40, **words)
+    expected = ours(square, "xyxy", "resize", 30, 40)
+    for name in "image", "seg", "boxes", "points":
+        np.testing.assert_array_equal(got[name], expected[name])
 
 
 def test_rot90(sample):
