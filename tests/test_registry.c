@@ -24,6 +24,7 @@ static struct row_stream rows = { .n = 5, .bad = -1 };
 static struct stk_objects *objects; /* @rows */
 
 #define PICTURES "files('train/*/*.jpg').decode()."
+#define LABELLED "image_folder('train').decode().resize(4, 4).batch(2)."
 static const struct trial trials[] = {
     { "affine", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "batch", "range(10).", "", { "batch_size=4" } },
@@ -31,6 +32,7 @@ static const struct trial trials[] = {
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
     { "crop", PICTURES, ".batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
+    { "cutmix", LABELLED, "", { "num_classes=9" } },
     { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
     { "files", "", ".batch(2)", { "pattern='train/*/*.jpg'" } },
     { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
@@ -40,6 +42,7 @@ static const struct trial trials[] = {
     { "layout", PICTURES "resize(4, 4).", ".batch(2)", { "order=NCHW" } },
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
+    { "mixup", LABELLED, "", { "num_classes=9" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
     { "perspective",
       PICTURES,

@@ -255,6 +255,17 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep a window of an image."""
+    def cutmix(
+        self,
+        alpha: float = 1.0,
+        num_classes: int | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        labels: str | None = None,
+        field: str | None = None,
+        layout: Literal['NHWC', 'NCHW'] = 'NHWC',
+    ) -> Dataset:
+        """Put parts of images of a batch into each other, and mix labels."""
     def decode(
         self,
         channels: int = 3,
@@ -281,6 +292,16 @@ class Dataset:
         """Put channels first or last."""
     def map(self, expression: str) -> Dataset:
         """Compute fields by an expression."""
+    def mixup(
+        self,
+        alpha: float = 1.0,
+        num_classes: int | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        labels: str | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Fade images of a batch into each other, and their labels."""
     def normalize(
         self,
         mean: float | Sequence[float] | Literal['imagenet', 'unit', 'symmetric'],

@@ -4,12 +4,12 @@
 
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
-METHODS = frozenset(['affine', 'batch', 'cast', 'center_crop', 'concatenate', 'crop', 'decode',
-        'filter', 'flip', 'layout', 'map', 'normalize', 'perspective', 'prefetch', 'random_affine',
-        'random_crop', 'random_perspective', 'random_resized_crop', 'random_rotation', 'read',
-        'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad',
-        'resize_with_pad', 'rot90', 'rotate', 'scale', 'select', 'shard', 'shuffle', 'skip',
-        'split', 'take', 'zip'])
+METHODS = frozenset(['affine', 'batch', 'cast', 'center_crop', 'concatenate', 'crop', 'cutmix',
+        'decode', 'filter', 'flip', 'layout', 'map', 'mixup', 'normalize', 'perspective',
+        'prefetch', 'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
+        'random_rotation', 'read', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
+        'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'scale', 'select', 'shard',
+        'shuffle', 'skip', 'split', 'take', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
@@ -29,6 +29,9 @@ ROWS = {
     'crop': (('top', 'int', ..., False), ('left', 'int', ..., False), ('height', 'int', ..., False),
         ('width', 'int', ..., False), ('field', 'text', None, False), ('fields', 'pairs', None,
         False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'cutmix': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
+        'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
+        ('field', 'text', None, False), ('layout', 'choice', 'NHWC', False)),
     'decode': (('channels', 'int', 3, False), ('dct', 'choice', 'accurate', False), ('orientation',
         'bool', False, False), ('max_pixels', 'int', 100000000, False), ('field', 'text', None,
         False)),
@@ -41,6 +44,9 @@ ROWS = {
     'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
     'lines': (('file', 'texts', ..., False),),
     'map': (('expression', 'text', ..., False),),
+    'mixup': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
+        'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
+        ('field', 'text', None, False)),
     'normalize': (('mean', 'numbers', ..., False), ('std', 'numbers', None, False), ('scale',
         'choice', 'auto', False), ('field', 'text', None, False)),
     'perspective': (('startpoints', 'numbers', None, False), ('endpoints', 'numbers', None, False),
@@ -259,6 +265,36 @@ class Ops:
         """
         return self._then('crop', (top, left, height, width, field, fields, visibility, mask_fill))
 
+    def cutmix(self, alpha=1.0, num_classes=None, probability=1.0, seed=None, labels=None,
+               field=None, layout='NHWC'):
+        """Put parts of images of a batch into each other, and mix labels.
+
+        Goes behind batch: puts a part of each image of a batch into the next one (of the last into
+        the first), at the same place, as torchvision.transforms.v2.CutMix does. A share is drawn
+        for the batch from Beta(alpha, alpha), and a pixel; the part lies around it, covers 1 -
+        share of the image, and ends where the image ends. Labels become shares of classes, as for
+        mixup, by what is left of each image. Images can be of any dtype. Shuffle before batch.
+
+        Random words are drawn as for mixup, then one for the column and one for the row.
+
+            image_folder('train').decode().resize(64, 64).batch(8).cutmix(num_classes=10)
+            image_folder('train').decode().resize(64, 64).layout(NCHW).batch(8).cutmix(num_classes=10, layout=NCHW)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        alpha: both parameters of the Beta distribution that shares are drawn from (number,
+            1e-06 to 1000000.0)
+        num_classes: for labels that are numbers; none: they are a share for each class already
+            (int, 1 to 1048576, none)
+        probability: share of the batches that are mixed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        labels: the field of labels; none: the only one that can be (text, none)
+        field: the batch of images; none: the only one (text, none)
+        layout: where the batch has its channels (NHWC or NCHW)
+        """
+        return self._then('cutmix', (alpha, num_classes, probability, seed, labels, field, layout))
+
     def decode(self, channels=3, dct='accurate', orientation=False, max_pixels=100000000,
                field=None):
         """Decode JPEG and PNG pictures.
@@ -374,6 +410,36 @@ class Ops:
         expression: statements such as 'y = x / 255' (text)
         """
         return self._then('map', (expression,))
+
+    def mixup(self, alpha=1.0, num_classes=None, probability=1.0, seed=None, labels=None,
+              field=None):
+        """Fade images of a batch into each other, and their labels.
+
+        Goes behind batch: fades each image of a batch into the one before it (the first into the
+        last), as torchvision.transforms.v2.MixUp does. A share is drawn for the batch from
+        Beta(alpha, alpha); an image becomes share * image + (1 - share) * the one before, and its
+        label the same mixture of shares of classes, in float32: [batch, num_classes]. Labels that
+        are numbers need num_classes. uint8 images are rounded, half to even. Shuffle before batch:
+        neighbours are mixed.
+
+        Which batches are mixed, and how, depends on the seeds, the epoch and the batch's first
+        element. One random word is drawn for the chance, then as many as the share needs.
+
+            image_folder('train').decode().resize(64, 64).batch(8).mixup(0.2, num_classes=10)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        alpha: both parameters of the Beta distribution that shares are drawn from (number,
+            1e-06 to 1000000.0)
+        num_classes: for labels that are numbers; none: they are a share for each class already
+            (int, 1 to 1048576, none)
+        probability: share of the batches that are mixed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        labels: the field of labels; none: the only one that can be (text, none)
+        field: the batch of images; none: the only one (text, none)
+        """
+        return self._then('mixup', (alpha, num_classes, probability, seed, labels, field))
 
     def normalize(self, mean, std=None, scale='auto', field=None):
         """Subtract a mean and divide by a deviation, per channel.

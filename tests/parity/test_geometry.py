@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 stoker = pytest.importorskip("stoker")
 
+import torchvision.transforms.v2 as tv
 import torchvision.transforms.v2.functional as F
 from torchvision import tv_tensors
 
@@ -251,3 +252,48 @@ def test_angles_are_spread_evenly():
     counts = np.histogram(degrees, bins=6, range=(10, 70))[0]
     expected = n / 6
     assert ((counts - expected) ** 2 / expected).sum() < 40  # 5 degrees of freedom
+
+
+class Always:
+    """A distribution that gives one number."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def sample(self, _):
+        return torch.tensor(self.value)
+
+
+def mixed(op, **words):
+    """A batch, what the op makes of it, and the share it drew."""
+    rng = np.random.default_rng(int.from_bytes(os.urandom(4), "little"))
+    images, labels = rng.random((6, 9, 11, 3), np.float32), np.arange(6)
+    data = stoker.from_arrays(image=images, label=labels).batch(6)
+    row = next(iter(getattr(data, op)(num_classes=6, **words)))
+    image, label = np.array(row["image"]), np.array(row["label"])
+    return torch.from_numpy(images).permute(0, 3, 1, 2), torch.from_numpy(labels), image, label
+
+
+def test_mixup():
+    images, labels, image, label = mixed("mixup", alpha=0.7)
+    theirs = tv.MixUp(alpha=0.7, num_classes=6)
+    theirs._dist = Always(label[0, 0])
+    expected, expected_label = theirs(images, labels)
+    np.testing.assert_array_equal(image, expected.permute(0, 2, 3, 1).numpy())
+    np.testing.assert_array_equal(label, expected_label.numpy())
+
+
+def test_cutmix():
+    """The part is found by looking at what changed."""
+    images, labels, image, label = mixed("cutmix")
+    changed = (image != images.permute(0, 2, 3, 1).numpy()).any(axis=(0, 3))
+    rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
+    box = (0, 0, 0, 0)
+    if rows.size:
+        box = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+    area = float((box[2] - box[0]) * (box[3] - box[1]))
+    theirs = tv.CutMix(num_classes=6)
+    theirs.make_params = lambda _: {"box": box, "lam_adjusted": 1.0 - area / (9 * 11)}
+    expected, expected_label = theirs(images, labels)
+    np.testing.assert_array_equal(image, expected.permute(0, 2, 3, 1).numpy())
+    np.testing.assert_array_equal(label, expected_label.numpy())
