@@ -175,8 +175,10 @@ int main(int argc, char **argv)
         if (bench) {
             bench_images(level, filter);
             bench_elementwise(level, filter);
+            bench_jpeg(level, filter);
         } else {
-            n_bad += check_images(level, filter) + check_elementwise(level, filter);
+            n_bad += check_images(level, filter) + check_elementwise(level, filter) +
+                     check_jpeg(level, filter);
         }
     }
     if (!bench)

@@ -72,6 +72,10 @@ uint64_t random_word(void);
 int check_elementwise(int level, const char *filter);
 void bench_elementwise(int level, const char *filter);
 
+/* The same for the JPEG decoder's. */
+int check_jpeg(int level, const char *filter);
+void bench_jpeg(int level, const char *filter);
+
 /* Nanoseconds of the fastest of many calls. */
 double time_call(void (*call)(void *ctx), void *ctx);
 void print_time(const char *name, const char *unit, double per_scalar, double per_level);

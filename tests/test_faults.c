@@ -243,6 +243,8 @@ static void test_allocations_fail(void **state)
         ".flip(probability=0.5).normalize('imagenet').cast(float16).layout(NCHW).batch(2)",
         "files('pictures/*').decode(channels=3).random_crop(5, 6, padding=2, fill=[1, 2, 3])"
         ".batch(2)",
+        "files('pictures/*').decode(channels=3).random_resized_crop(5, 6).flip(probability=0.5)"
+        ".batch(2)",
         "range(50).filter('x % 2 == 0').shuffle(6).batch(4)",
         "range(50).shuffle(6).map('x + 1').batch(4)",
         "range(9).filter('x > 1').zip(range(20).rename({x: y})).batch(2)",

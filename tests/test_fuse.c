@@ -131,6 +131,29 @@ static void make_chain(struct text *text)
         add(text, ".flip(probability=0.5).layout(NCHW)");
 }
 
+/* Chains whose decoder may leave out what the op after it does not look at. */
+static void make_part_chain(struct text *text)
+{
+    static const char *const files[] = { "*", "*.jpg", "*.png", "{q,opt,orient,prog,restart}*" };
+    static const char *const words[] = { "",           "orientation=true",
+                                         "channels=1", "channels=4, orientation=true",
+                                         "dct=fast",   "channels=0, orientation=true" };
+    static const char *const parts[] = {
+        "center_crop(",         "crop(2, 3, ",
+        "random_crop(",         "random_crop(seed=4, ",
+        "random_resized_crop(", "random_resized_crop(scale=[0.01, 0.3], ratio=[0.3, 2], "
+    };
+    static const char *const ends[] = { "",
+                                        ".flip(probability=0.5)",
+                                        ".cast(float16)",
+                                        ".random_crop(1, 1)",
+                                        ".flip(vertical).scale(0.5)",
+                                        ".crop(0, 0, 1, 1)" };
+    *text = (struct text){ .len = 0 };
+    add(text, "files('tests/golden/decode/%s').decode(%s).%sheight=%d, width=%d)%s", PICK(files),
+        PICK(words), PICK(parts), 1 + (int)random_below(18), 1 + (int)random_below(16), PICK(ends));
+}
+
 /* ---- comparing ---- */
 
 /* Like stk_dataset_new, but every op stands for itself. */
@@ -160,16 +183,23 @@ static void assert_same_batch(const char *text, const char *level, const struct 
     assert_int_equal(x.dtype, y.dtype);
     assert_int_equal(x.rank, y.rank);
     assert_memory_equal(x.shape, y.shape, (size_t)x.rank * sizeof *x.shape);
+    char *from = stk_batch_origin(a, 0), *same = stk_batch_origin(b, 0);
+    assert_string_equal(from, same);
+    stk_text_free(from);
+    stk_text_free(same);
     if (memcmp(x.data, y.data, view_bytes(&x)))
         fail_msg("%s: %s: not what the ops give by themselves", level, text);
 }
 
 /* How many elements were compared. Chains that fail must fail alike. */
-static int compare(const char *text, const char *level)
+static int compare(const char *text, const char *level, const char *on_error)
 {
     struct stk_dataset *plain = make_plain(text), *fused = make_dataset(text);
-    struct stk_iterator *a = start(plain, "workers=0 seed=5"),
-                        *b = start(fused, "workers=2 seed=5");
+    char options[60];
+    snprintf(options, sizeof options, "workers=0 seed=5 on_error=%s", on_error);
+    struct stk_iterator *a = start(plain, options);
+    options[strlen("workers=")] = '2';
+    struct stk_iterator *b = start(fused, options);
     int n = 0;
     for (;; n++) {
         struct stk_batch *x = NULL, *y = NULL;
@@ -177,6 +207,8 @@ static int compare(const char *text, const char *level)
         int code = stk_iterator_next(a, &x, &first);
         if (code != stk_iterator_next(b, &y, &second))
             fail_msg("%s\n%s\n%s", text, first.text, second.text);
+        if (code && code != STK_END)
+            assert_string_equal(first.text, second.text);
         if (code)
             break;
         assert_same_batch(text, level, x, y);
@@ -199,10 +231,29 @@ static void test_random_chains(void **state)
         int level = (int)random_below((uint64_t)stk__cpu_best() + 1);
         make_chain(&text);
         assert_int_equal(stk_cpu_limit(stk__cpu_level_names[level], NULL), STK_OK);
-        n_elements += compare(text.data, stk__cpu_level_names[level]);
+        n_elements += compare(text.data, stk__cpu_level_names[level], "fail");
     }
     stk_cpu_limit("auto", NULL);
     assert_true(n_elements > 4000);
+}
+
+/* Files that are too small for a crop are left out, or end the run with the same message. */
+static void test_random_parts(void **state)
+{
+    (void)state;
+    int n_elements = 0, n_failed = 0;
+    for (int i = 0; i < 200; i++) {
+        struct text text;
+        int level = (int)random_below((uint64_t)stk__cpu_best() + 1);
+        make_part_chain(&text);
+        assert_int_equal(stk_cpu_limit(stk__cpu_level_names[level], NULL), STK_OK);
+        int n_good = compare(text.data, stk__cpu_level_names[level], "skip");
+        n_failed += compare(text.data, stk__cpu_level_names[level], "fail") < n_good;
+        n_elements += n_good;
+    }
+    stk_cpu_limit("auto", NULL);
+    assert_true(n_elements > 4000);
+    assert_true(n_failed > 20);
 }
 
 /* ---- what is fused ---- */
@@ -237,6 +288,13 @@ static void test_what_is_fused(void **state)
                 "random_resized_crop(8, 8) and flip(probability=0.5) and normalize(imagenet)  [");
     assert_plan(PICTURES "resize(8, 8, semantics=pillow).scale(1/255).batch(4)",
                 "resize(8, 8, semantics=pillow) and scale(");
+    assert_plan(PICTURES "crop(1, 2, 7, 6).batch(4)", "decode() of what crop needs  [");
+    assert_plan(PICTURES "random_resized_crop(8, 8).flip(probability=0.5).batch(4)",
+                "decode() of what random_resized_crop needs  [");
+    assert_plan(PICTURES "random_crop(7, 6, padding=[0, 0]).batch(4)",
+                "decode() of what random_crop needs  [");
+    assert_plan(PICTURES "random_crop(7, 6, pad_if_needed=true).batch(4)", "decode()  [");
+    assert_plan(PICTURES "flip().center_crop(7, 6).batch(4)", "decode()  [");
     /* one multiplication; the second op stands for itself */
     assert_plan(PICTURES "resize(8, 8).scale(0.5).scale(0.25).batch(4)", "\n      scale(0.25)  [");
     /* an image could be smaller than the crop, and the message is the crop's */
@@ -249,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_chains),
+        cmocka_unit_test(test_random_parts),
         cmocka_unit_test(test_what_is_fused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

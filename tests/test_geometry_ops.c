@@ -210,6 +210,24 @@ static void test_shaped_fields(void **state)
     done(batch, it);
 }
 
+/* Of n rows, the image and its copy. */
+static void check_copies(struct stk_iterator *it, int n_rows, const char *call)
+{
+    for (int r = 0; r < n_rows; r++) {
+        struct stk_batch *batch = next(it);
+        struct stk_view image = view_of(batch, "image"), copy = view_of(batch, "copy");
+        size_t n = 1;
+        for (int d = 0; d < 3; d++) {
+            assert_int_equal(image.shape[d], copy.shape[d]);
+            n *= (size_t)image.shape[d];
+        }
+        if (memcmp(image.data, copy.data, n))
+            fail_msg("%s: the mask of row %d differs", call, r);
+        stk_batch_unref(batch);
+    }
+    stk_iterator_free(it);
+}
+
 /* An image that follows itself as a mask stays itself, whatever is drawn. */
 static void test_mask_is_image(void **state)
 {
@@ -236,20 +254,24 @@ static void test_mask_is_image(void **state)
         snprintf(text, sizeof text,
                  "values({image: @image, copy: @image}).%s, field=image, fields={copy: mask})",
                  calls[i]);
-        struct stk_iterator *it = run_scene(text, "workers=0");
-        for (int r = 0; r < N_ROWS; r++) {
-            struct stk_batch *batch = next(it);
-            struct stk_view image = view_of(batch, "image"), copy = view_of(batch, "copy");
-            size_t n = 1;
-            for (int d = 0; d < 3; d++) {
-                assert_int_equal(image.shape[d], copy.shape[d]);
-                n *= (size_t)image.shape[d];
-            }
-            if (memcmp(image.data, copy.data, n))
-                fail_msg("%s: the mask of row %d differs", calls[i], r);
-            stk_batch_unref(batch);
-        }
-        stk_iterator_free(it);
+        check_copies(run_scene(text, "workers=0"), N_ROWS, calls[i]);
+    }
+}
+
+/* Right behind decode, which then must not decode a part alone. */
+static void test_mask_after_decode(void **state)
+{
+    static const char *const calls[] = { "crop(1, 2, 3, 4", "center_crop(3, 4", "random_crop(5, 6",
+                                         "random_resized_crop(5, 6, method=nearest" };
+    static const char files[] = "files('tests/golden/decode/q*.jpg')";
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "%s.rename({path: image}).zip([%s.rename({path: copy})]).decode(field=copy)"
+                 ".decode(field=image).%s, field=image, fields={copy: mask})",
+                 files, files, calls[i]);
+        check_copies(start_chain(text, "workers=0"), 4, calls[i]);
     }
 }
 
@@ -400,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_shaped_fields),
         cmocka_unit_test(test_mask_is_image),
+        cmocka_unit_test(test_mask_after_decode),
         cmocka_unit_test(test_same_seed_same_rows),
         cmocka_unit_test(test_quarters_drawn),
         cmocka_unit_test(test_refused),

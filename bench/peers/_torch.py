@@ -33,6 +33,18 @@ def center_crop(loaded, job, decode):
     return epoch(loaded, job, decode, v2.Compose(steps), is_shuffled=False)
 
 
+def rrc(loaded, job, decode):
+    torch, _, v2 = loaded
+    steps = [
+        v2.ToImage(),
+        v2.RandomResizedCrop(job.size, tuple(job.area), tuple(job.ratio), antialias=False),
+        v2.RandomHorizontalFlip(),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize(job.mean, job.std),
+    ]
+    return epoch(loaded, job, decode, v2.Compose(steps), is_shuffled=True)
+
+
 class Images:
     """A map-style data set."""
 

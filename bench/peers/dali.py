@@ -8,6 +8,7 @@ VERSION_OF = ["nvidia-dali-cuda120"]
 ROUNDS = "the resized image is rounded to uint8"
 NOTES = {
     "seed": ROUNDS + "; an epoch is filled up to whole batches from the next",
+    "rrc": ROUNDS + "; an epoch is filled up to whole batches from the next",
     "center_crop": ROUNDS + "; an epoch is filled up to whole batches from the next",
 }
 
@@ -46,13 +47,41 @@ def center_crop(loaded, job):
     return _epoch(loaded, job, job.resized, finish)
 
 
-def _epoch(loaded, job, side, finish, **order):
+def rrc(loaded, job):
+    _, fn, types, _ = loaded
+
+    def decode(encoded):
+        return fn.decoders.image_random_crop(
+            encoded,
+            device="cpu",
+            output_type=types.RGB,
+            random_area=job.area,
+            random_aspect_ratio=job.ratio,
+        )
+
+    def finish(image):
+        return fn.crop_mirror_normalize(
+            image,
+            dtype=types.FLOAT,
+            output_layout="HWC",
+            mirror=fn.random.coin_flip(),
+            mean=[255 * mean for mean in job.mean],
+            std=[255 * std for std in job.std],
+        )
+
+    return _epoch(loaded, job, job.size, finish, decode, shuffle_after_epoch=True)
+
+
+def _epoch(loaded, job, side, finish, decode=None, **order):
     pipeline_def, fn, types, np = loaded
+
+    def decode_all(encoded):
+        return fn.decoders.image(encoded, device="cpu", output_type=types.RGB)
 
     @pipeline_def(batch_size=job.batch, num_threads=job.workers, device_id=None, seed=1)
     def steps():
         encoded, _ = fn.readers.file(files=job.files, labels=[0] * len(job.files), **order)
-        image = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)
+        image = (decode or decode_all)(encoded)
         return finish(fn.resize(image, resize_x=side, resize_y=side, antialias=False))
 
     pipeline = steps()

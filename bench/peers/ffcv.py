@@ -24,7 +24,11 @@ OWN_FILE = (
     "reads its own file: the images re-encoded at quality 90 with 4:2:0 chroma, about two thirds "
     "of the bytes; shrinks with an area filter, which cannot be chosen"
 )
-NOTES = {"seed": OWN_FILE, "center_crop": OWN_FILE + "; crops before it resizes"}
+NOTES = {
+    "seed": OWN_FILE,
+    "rrc": OWN_FILE,
+    "center_crop": OWN_FILE + "; crops before it resizes",
+}
 
 
 def install_environment(directory):
@@ -89,6 +93,14 @@ def center_crop(loaded, job):
     return _epoch(loaded, job, middle, scaling, is_shuffled=False)
 
 
+def rrc(loaded, job):
+    ffcv, np = loaded
+    scaling = (np.array(job.mean) * 255, np.array(job.std) * 255)
+    crop = ffcv.fields.rgb_image.get_random_crop
+    flip = [ffcv.transforms.RandomHorizontalFlip()]
+    return _epoch(loaded, job, crop, scaling, is_shuffled=True, flip=flip)
+
+
 def _whole_images(height, width, _scale, _ratio):
     return 0, 0, height, width
 
@@ -97,18 +109,20 @@ def _file(job):
     return os.path.join(job.cache, f"ffcv-{job.images_name}.beton")
 
 
-def _epoch(loaded, job, crop, scaling, is_shuffled):
+def _epoch(loaded, job, crop, scaling, is_shuffled, flip=()):
     ffcv, np = loaded
 
     class Decoder(ffcv.fields.rgb_image.ResizedCropRGBImageDecoder):
         """Its own decoders crop to squares; this one takes the part that `crop` says."""
 
-        scale = ratio = (1.0, 1.0)
+        scale = tuple(getattr(job, "area", (1.0, 1.0)))
+        ratio = tuple(getattr(job, "ratio", (1.0, 1.0)))
         get_crop_generator = staticmethod(crop)
 
     order = ffcv.loader.OrderOption.RANDOM if is_shuffled else ffcv.loader.OrderOption.SEQUENTIAL
     steps = [
         Decoder((job.size, job.size)),
+        *flip,
         ffcv.transforms.NormalizeImage(*scaling, np.float32),
         ffcv.transforms.ToTensor(),
     ]

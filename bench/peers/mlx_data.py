@@ -6,7 +6,7 @@ PLACE = 60
 PACKAGES = ["mlx-data", "numpy"]
 VERSION_OF = ["mlx-data"]
 ANTIALIAS = "antialiases, which cannot be switched off, and rounds to uint8"
-NOTES = {"seed": ANTIALIAS, "center_crop": ANTIALIAS}
+NOTES = {"seed": ANTIALIAS, "center_crop": ANTIALIAS, "rrc": ANTIALIAS}
 
 
 def load():
@@ -31,7 +31,26 @@ def seed(loaded, job):
 
 
 def center_crop(loaded, job):
-    np = loaded[1]
+
+    def steps(files):
+        images = files.load_image("file", output_key="image")
+        images = images.image_resize("image", job.resized, job.resized)
+        return images.image_center_crop("image", job.size, job.size)
+
+    return _epoch(loaded, job, steps, _normalizer(loaded[1], job))
+
+
+def rrc(loaded, job):
+    def steps(files):
+        images = files.shuffle().load_image("file", output_key="image")
+        images = images.image_random_area_crop("image", tuple(job.area), tuple(job.ratio))
+        images = images.image_resize("image", job.size, job.size)
+        return images.image_random_h_flip("image", 0.5)
+
+    return _epoch(loaded, job, steps, _normalizer(loaded[1], job))
+
+
+def _normalizer(np, job):
     factor = np.array([1 / (255 * std) for std in job.std], np.float32)
     offset = np.array([-mean / std for mean, std in zip(job.mean, job.std)], np.float32)
     factor, offset = np.tile(factor, job.size), np.tile(offset, job.size)
@@ -41,12 +60,7 @@ def center_crop(loaded, job):
         np.add(lines, offset, out=lines)
         return lines.reshape(images.shape)
 
-    def steps(files):
-        images = files.load_image("file", output_key="image")
-        images = images.image_resize("image", job.resized, job.resized)
-        return images.image_center_crop("image", job.size, job.size)
-
-    return _epoch(loaded, job, steps, finish)
+    return finish
 
 
 def _epoch(loaded, job, steps, finish):

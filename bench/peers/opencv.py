@@ -3,6 +3,7 @@
 
 import collections
 import concurrent.futures
+import math
 import random
 
 NAME = "OpenCV, threads"
@@ -10,7 +11,7 @@ PLACE = 40
 PACKAGES = ["opencv-python-headless", "numpy"]
 VERSION_OF = ["opencv-python-headless"]
 ROUNDS = "the resized image is rounded to uint8"
-NOTES = {"seed": ROUNDS, "center_crop": ROUNDS}
+NOTES = {"seed": ROUNDS, "center_crop": ROUNDS, "rrc": ROUNDS}
 
 
 def load():
@@ -35,22 +36,57 @@ def center_crop(loaded, job):
     np = loaded[1]
     first = (job.resized - job.size) // 2
     middle = slice(first, first + job.size)
-    factor = _line(np, job, [1 / (255 * std) for std in job.std])
-    offset = _line(np, job, [-mean / std for mean, std in zip(job.mean, job.std)])
+    factor, offset = _scaling(np, job)
 
     def fill(path, row):
-        lines = row.reshape(job.size, -1)
         row[:] = _resized(loaded, path, job.resized)[middle, middle]
-        np.multiply(lines, factor, out=lines)
-        np.add(lines, offset, out=lines)
+        _scale(np, row, factor, offset)
 
     return _epoch(np, job, fill, is_shuffled=False)
+
+
+def rrc(loaded, job):
+    cv2, np = loaded
+    factor, offset = _scaling(np, job)
+
+    def fill(path, row):
+        image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR_RGB)
+        top, left, height, width = _random_part(job, *image.shape[:2])
+        part = image[top : top + height, left : left + width]
+        part = cv2.resize(part, (job.size, job.size))
+        row[:] = cv2.flip(part, 1) if random.random() < 0.5 else part
+        _scale(np, row, factor, offset)
+
+    return _epoch(np, job, fill, is_shuffled=True)
+
+
+def _random_part(job, height, width):
+    """As torchvision's RandomResizedCrop chooses it."""
+    low, high = (math.log(ratio) for ratio in job.ratio)
+    for _ in range(10):
+        area = height * width * random.uniform(*job.area)
+        ratio = math.exp(random.uniform(low, high))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            return random.randint(0, height - h), random.randint(0, width - w), h, w
+    return 0, 0, height, width
 
 
 def _resized(loaded, path, side):
     cv2, np = loaded
     image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR_RGB)
     return cv2.resize(image, (side, side))
+
+
+def _scaling(np, job):
+    factor = _line(np, job, [1 / (255 * std) for std in job.std])
+    return factor, _line(np, job, [-mean / std for mean, std in zip(job.mean, job.std)])
+
+
+def _scale(np, row, factor, offset):
+    lines = row.reshape(len(row), -1)
+    np.multiply(lines, factor, out=lines)
+    np.add(lines, offset, out=lines)
 
 
 def _line(np, job, channels):

@@ -10,6 +10,7 @@ FAST_DCT = "decodes with the faster inverse transform, its default; stoker with 
 NOTES = {
     "seed": FAST_DCT,
     "center_crop": FAST_DCT,
+    "rrc": FAST_DCT,
     "shuffle": "has no global shuffle in its stable interface: a buffer that holds every number",
 }
 
@@ -41,6 +42,28 @@ def center_crop(tf, job):
         return (image - mean) / std
 
     files = tf.data.Dataset.from_tensor_slices(job.files)
+    return _epoch(tf, job, files.map(make, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def rrc(tf, job):
+    mean, std = tf.constant(job.mean) * 255, tf.constant(job.std) * 255
+
+    def make(path):
+        encoded = tf.io.read_file(path)
+        begin, size, _ = tf.image.sample_distorted_bounding_box(
+            tf.io.extract_jpeg_shape(encoded),
+            tf.zeros([0, 0, 4]),
+            area_range=job.area,
+            aspect_ratio_range=job.ratio,
+            max_attempts=10,
+            use_image_if_no_bounding_boxes=True,
+        )
+        window = tf.concat([begin[:2], size[:2]], 0)
+        image = tf.image.decode_and_crop_jpeg(encoded, window, channels=3)
+        image = tf.image.random_flip_left_right(tf.image.resize(image, [job.size, job.size]))
+        return (image - mean) / std
+
+    files = tf.data.Dataset.from_tensor_slices(job.files).shuffle(len(job.files))
     return _epoch(tf, job, files.map(make, num_parallel_calls=tf.data.AUTOTUNE))
 
 

@@ -7,7 +7,7 @@ NAME = "torch, torchvision.io"
 PLACE = 21
 PACKAGES = ["torch", "torchvision"]
 NOT_SAME = "batches have the channels first; the resized image is rounded to uint8"
-NOTES = {"seed": NOT_SAME, "center_crop": NOT_SAME}
+NOTES = {"seed": NOT_SAME, "center_crop": NOT_SAME, "rrc": NOT_SAME}
 
 load = _torch.load
 
@@ -18,6 +18,10 @@ def seed(loaded, job):
 
 def center_crop(loaded, job):
     return _torch.center_crop(loaded, job, _decoder(loaded))
+
+
+def rrc(loaded, job):
+    return _torch.rrc(loaded, job, _decoder(loaded))
 
 
 def _decoder(loaded):

@@ -7,7 +7,7 @@ NAME = "torch, PIL"
 PLACE = 20
 PACKAGES = ["torch", "torchvision", "pillow"]
 NOT_SAME = "batches have the channels first; the resized image is rounded to uint8"
-NOTES = {"seed": NOT_SAME, "center_crop": NOT_SAME}
+NOTES = {"seed": NOT_SAME, "center_crop": NOT_SAME, "rrc": NOT_SAME}
 
 
 def load():
@@ -22,6 +22,10 @@ def seed(loaded, job):
 
 def center_crop(loaded, job):
     return _torch.center_crop(loaded[:3], job, _decoder(loaded))
+
+
+def rrc(loaded, job):
+    return _torch.rrc(loaded[:3], job, _decoder(loaded))
 
 
 def _decoder(loaded):

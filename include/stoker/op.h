@@ -283,6 +283,7 @@ struct stk_rows {
     const struct stk_key *key; /* ops flagged STK_RANDOM */
     uint64_t seed;             /* of the run, mixed with the op's ordinal */
     uint64_t run_seed;         /* of the run alone */
+    const char *blamed;        /* the op that messages name, if not this one */
     struct stk_scratch *scratch;
 };
 
@@ -392,12 +393,15 @@ struct stk_region {
 typedef int (*stk_choose_fn)(const struct stk_rows *rows, int row, const int32_t size[2],
                              struct stk_region *out, struct stk_error *err);
 
-/* What a row op looks at of the images of one field, said so that another op can ask for it. */
+/* What a row op looks at of the images of one field, said so that another op can ask for it: the op
+ * that makes them need not make the rest. */
 struct stk_part {
     int field;
     stk_choose_fn choose;
     const void *params, *state; /* of the op that says this, */
-    uint32_t ordinal;           /* which is the ordinal-th in the chain (set by the pass) */
+    const char *name;           /* which has this name */
+    uint32_t ordinal;           /* and is the ordinal-th in the chain (set by the pass) */
+    void *state_for_parts;      /* of that op if it gets such parts for images */
 };
 
 /* What a row op does to the values of one field and to nothing else, said so that the op before it
@@ -447,6 +451,12 @@ struct stk_op {
     bool (*finish)(const void *params, const void *state, struct stk_finish *out);
     int (*take_finish)(const void *params, const void *state, struct stk_arena *arena,
                        const struct stk_finish *finish, void **new_state);
+    /* Row ops that look at a part of each image say at which (choose NULL: at all of it); row ops
+     * that make images can make that alone: a new state, or NULL if they cannot. */
+    int (*part)(const void *params, const void *state, struct stk_arena *arena,
+                struct stk_part *out);
+    int (*take_part)(const void *params, const void *state, struct stk_arena *arena,
+                     const struct stk_part *part, void **new_state);
     struct stk_row_table row;
     struct stk_order_table order;
     struct stk_serial_table serial;

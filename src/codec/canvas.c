@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* canvas.c: where decoded rows go, and turning them by EXIF orientation.
+/* canvas.c: where decoded rows go; cutting a part out of them, turning them by EXIF orientation.
  *
  *     1 as stored    3 turned by 180    5 transposed          7 transposed over the other diagonal
  *     2 mirrored     4 upside down      6 turned clockwise    8 turned counter-clockwise
@@ -32,27 +32,97 @@ static int orientation_of(const struct stk__decode_request *request)
     return info.orientation;
 }
 
-int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_request *request,
-                     struct stk_arena *arena, struct stk_error *err)
+static bool is_mirrored(int orientation)
 {
-    struct stk__image *rows = &canvas->rows, *out = canvas->out;
+    return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
+static bool is_flipped(int orientation)
+{
+    return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+
+/* From the picture as delivered to the picture as stored. */
+static struct stk__region turn_back(struct stk__region region, const struct stk__image *picture,
+                                    int orientation)
+{
+    if (orientation > 4)
+        region = (struct stk__region){ region.y, region.x, region.height, region.width };
+    if (is_mirrored(orientation))
+        region.x = picture->width - region.x - region.width;
+    if (is_flipped(orientation))
+        region.y = picture->height - region.y - region.height;
+    return region;
+}
+
+static int choose_part(struct stk__canvas *canvas, const struct stk__decode_request *request,
+                       const struct stk__image *picture, struct stk_error *err)
+{
+    bool is_turned = canvas->orientation > 4;
+    uint32_t width = is_turned ? picture->height : picture->width;
+    uint32_t height = is_turned ? picture->width : picture->height;
+    struct stk__region region = { 0, 0, width, height };
+    if (request->choose)
+        request->choose(request->ctx, width, height, &region);
+    if (!region.width || !region.height || region.x > width || width - region.x < region.width ||
+        region.y > height || height - region.y < region.height)
+        return stk_fail(
+            err, STK_VALUE,
+            "the region %u x %u at %u, %u is not inside of the picture of %u x %u pixels",
+            region.width, region.height, region.x, region.y, width, height);
+    canvas->part = turn_back(region, picture, canvas->orientation);
+    *canvas->out = (struct stk__image){ .height = region.height,
+                                        .width = region.width,
+                                        .channels = picture->channels };
+    return STK_OK;
+}
+
+static bool is_placed_for(const struct stk__canvas *canvas, const struct stk__image *picture)
+{
+    const struct stk__image *before = &canvas->placed_for;
+    return before->height == picture->height && before->width == picture->width &&
+           before->channels == picture->channels;
+}
+
+static int place(struct stk__canvas *canvas, const struct stk__decode_request *request,
+                 const struct stk__image *picture, struct stk_error *err)
+{
+    if (is_placed_for(canvas, picture))
+        return STK_OK;
     canvas->orientation = orientation_of(request);
-    rows->stride = (size_t)rows->width * (size_t)rows->channels;
-    *out = *rows;
-    if (canvas->orientation > 4) {
-        out->width = rows->height;
-        out->height = rows->width;
-        out->stride = (size_t)out->width * (size_t)out->channels;
-    }
-    int code = request->place(request->ctx, out, err);
+    int code = choose_part(canvas, request, picture, err);
     if (code)
         return code;
-    if (canvas->orientation == 1) {
-        *rows = *out;
+    canvas->out->stride = (size_t)canvas->out->width * (size_t)canvas->out->channels;
+    code = request->place(request->ctx, canvas->out, err);
+    if (!code)
+        canvas->placed_for = *picture;
+    return code;
+}
+
+int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_request *request,
+                     struct stk__image picture, bool takes_part, struct stk_arena *arena,
+                     struct stk_error *err)
+{
+    int code = place(canvas, request, &picture, err);
+    if (code)
+        return code;
+    const struct stk__region *part = &canvas->part;
+    bool is_whole = part->width == picture.width && part->height == picture.height;
+    canvas->is_part = takes_part || is_whole;
+    canvas->is_aside = canvas->orientation != 1 || !canvas->is_part;
+    if (!canvas->is_aside) {
+        canvas->rows = *canvas->out;
         return STK_OK;
     }
-    rows->data = stk__arena_take(arena, rows->stride * rows->height);
-    return rows->data ? STK_OK : stk__out_of_memory(err);
+    canvas->rows = picture;
+    if (canvas->is_part) {
+        canvas->rows.width = part->width;
+        canvas->rows.height = part->height;
+    }
+    canvas->rows.stride = (size_t)canvas->rows.width * (size_t)canvas->rows.channels;
+    canvas->rows.data = stk__arena_take(arena, canvas->rows.stride * canvas->rows.height);
+    return canvas->rows.data ? STK_OK : stk__out_of_memory(err);
 }
 
 /* The source as seen from the target: first pixel, bytes to go for one pixel right, one down. */
@@ -64,14 +134,12 @@ struct walk {
 static struct walk walk_of(const struct stk__image *src, int orientation)
 {
     ptrdiff_t pixel = src->channels, row = (ptrdiff_t)src->stride;
-    bool is_mirrored = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    bool is_flipped = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     struct walk walk = { src->data, pixel, row };
-    if (is_mirrored) {
+    if (is_mirrored(orientation)) {
         walk.first += (ptrdiff_t)(src->width - 1) * pixel;
         walk.right = -pixel;
     }
-    if (is_flipped) {
+    if (is_flipped(orientation)) {
         walk.first += (ptrdiff_t)(src->height - 1) * row;
         walk.down = -row;
     }
@@ -110,8 +178,22 @@ static void turn(const struct stk__image *dst, struct walk walk)
     }
 }
 
+/* The part that is wanted of the rows that are there. */
+static struct stk__image part_of(const struct stk__canvas *canvas)
+{
+    struct stk__image part = canvas->rows;
+    if (canvas->is_part)
+        return part;
+    part.data = stk__canvas_row(canvas, canvas->part.y) +
+                (size_t)canvas->part.x * (size_t)canvas->rows.channels;
+    part.width = canvas->part.width;
+    part.height = canvas->part.height;
+    return part;
+}
+
 void stk__canvas_close(const struct stk__canvas *canvas)
 {
-    if (canvas->orientation != 1)
-        turn(canvas->out, walk_of(&canvas->rows, canvas->orientation));
+    struct stk__image part = part_of(canvas);
+    if (canvas->is_aside)
+        turn(canvas->out, walk_of(&part, canvas->orientation));
 }

@@ -33,6 +33,11 @@ struct stk__image {
     int channels;
 };
 
+/* Part of a picture, in pixels. */
+struct stk__region {
+    uint32_t x, y, width, height;
+};
+
 struct stk__decode_request {
     const uint8_t *bytes;
     size_t n_bytes;
@@ -40,11 +45,16 @@ struct stk__decode_request {
     bool is_fast_dct;   /* JPEG: the less exact of the two integer transforms */
     bool is_oriented;   /* turn the picture as its EXIF orientation says */
     int64_t max_pixels; /* refuse a header that promises more, before allocating for it */
-    /* Finds memory for the picture: height, width and channels are set, and stride as for packed
-     * rows; sets data, may set stride. Its result other than STK_OK ends the decoding with that
-     * code. */
+    bool is_by_library; /* JPEG: do not use our own decoder; for comparisons, nobody sees it */
+    /* Chooses the part of the picture that is wanted, in the picture as delivered; NULL: all of
+     * it. What lies outside is decoded as far as the format needs it: damage below the part may
+     * go unnoticed, but not that the file is cut. */
+    void (*choose)(void *ctx, uint32_t width, uint32_t height, struct stk__region *region);
+    /* Finds memory for the picture, or the part: height, width and channels are set, and stride as
+     * for packed rows; sets data, may set stride. Its result other than STK_OK ends the decoding
+     * with that code. */
     int (*place)(void *ctx, struct stk__image *image, struct stk_error *err);
-    void *ctx;
+    void *ctx; /* of choose and place */
 };
 
 struct stk__codec;
@@ -53,11 +63,20 @@ struct stk__codec;
 struct stk__codec *stk__codec_new(void);
 void stk__codec_free(struct stk__codec *codec); /* NULL is fine */
 
-/* Decodes a whole picture or fails: STK_DATA with the cause, STK_MEMORY, or what place returned.
- * A file that is cut, or damaged so that it shows, is an error and never a picture with made-up
- * pixels; the memory placed for it may then be half written. */
+/* Decodes a picture, or the part asked for, or fails: STK_DATA with the cause, STK_MEMORY,
+ * STK_VALUE for a part outside of the picture, or what place returned. A file that is cut, or
+ * damaged so that it shows, is an error and never a picture with made-up pixels; the memory placed
+ * for it may then be half written. */
 int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
                       struct stk__image *out, struct stk_error *err);
 
 /* Memory the codec holds for itself. */
 size_t stk__codec_bytes(const struct stk__codec *codec);
+
+/* JPEG pictures that our own decoder decoded; the library did the others. */
+uint64_t stk__codec_n_own(const struct stk__codec *codec);
+
+/* Has our own decoder use these kernels, which it borrows, instead of those in force; for tests and
+ * benchmarks. */
+struct stk__jpeg_kernels;
+void stk__codec_use_kernels(struct stk__codec *codec, const struct stk__jpeg_kernels *kernels);

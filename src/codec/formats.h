@@ -4,23 +4,30 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 
-/* The memory a decoder writes rows to: the caller's, or a copy aside that is turned at the end. */
+/* The memory a decoder writes rows to: the caller's, or a copy aside of which the part asked for
+ * is copied, or turned, at the end. */
 struct stk__canvas {
-    struct stk__image rows; /* as stored in the file */
-    struct stk__image *out; /* as the caller gets it */
+    struct stk__image rows;  /* as stored in the file: all, or the part if the decoder takes it */
+    struct stk__image *out;  /* as the caller gets it */
+    struct stk__region part; /* of the picture as stored */
     int orientation;
+    bool is_aside;                /* rows are not the caller's memory */
+    bool is_part;                 /* rows are the part alone */
+    struct stk__image placed_for; /* the picture that the caller placed `out` for, if any */
 };
 
 /* Checks a header's size against the request. */
 int stk__check_size(const struct stk__decode_request *request, uint64_t width, uint64_t height,
                     struct stk_error *err);
 
-/* Has the caller place the picture. canvas->rows has height, width and channels; `arena` gives
- * the copy aside if there must be one. */
+/* Has the caller choose a part and place the picture. `picture` has height, width and channels as
+ * stored; takes_part: the decoder writes the part alone. `arena` gives the copy aside if there must
+ * be one. Opened again for the same picture, by another decoder, a canvas keeps its place. */
 int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_request *request,
-                     struct stk_arena *arena, struct stk_error *err);
+                     struct stk__image picture, bool takes_part, struct stk_arena *arena,
+                     struct stk_error *err);
 
-/* All rows are there: turns them if need be. */
+/* All rows are there: copies or turns them if need be. */
 void stk__canvas_close(const struct stk__canvas *canvas);
 
 static inline uint8_t *stk__canvas_row(const struct stk__canvas *canvas, uint32_t y)
@@ -35,7 +42,14 @@ struct stk__jpeg;
 struct stk__jpeg *stk__jpeg_new(struct stk_arena *arena);
 void stk__jpeg_free(struct stk__jpeg *jpeg);
 int stk__jpeg_decode(struct stk__jpeg *jpeg, const struct stk__decode_request *request,
-                     struct stk__image *out, struct stk_error *err);
+                     struct stk__canvas *canvas, struct stk_error *err);
+
+/* Every block of 64 samples takes at least one bit, and there is one per 64 pixels (one per 128, if
+ * each component is halved the other way). With fewer bytes a file need not be given memory. */
+static inline bool stk__jpeg_is_cut_short(uint64_t width, uint64_t height, size_t n_bytes)
+{
+    return n_bytes < width * height / 128 / 8;
+}
 
 int stk__png_decode(struct stk_arena *arena, const struct stk__decode_request *request,
-                    struct stk__image *out, struct stk_error *err);
+                    struct stk__canvas *canvas, struct stk_error *err);

@@ -174,14 +174,6 @@ static void forget_picture(struct stk__jpeg *jpeg)
 
 /* ---- pixels ---- */
 
-/* Every block of 64 samples takes at least one bit, and there is one per 64 pixels (one per 128, if
- * each component is halved the other way). With fewer bytes a file need not be given memory. */
-static bool is_cut_short(const struct jpeg_decompress_struct *cinfo, size_t n_bytes)
-{
-    uint64_t n_pixels = (uint64_t)cinfo->image_width * cinfo->image_height;
-    return !cinfo->arith_code && n_bytes < n_pixels / 128 / 8;
-}
-
 static int check_header(const struct jpeg_decompress_struct *cinfo,
                         const struct stk__decode_request *request, struct stk_error *err)
 {
@@ -191,7 +183,8 @@ static int check_header(const struct jpeg_decompress_struct *cinfo,
     int n = cinfo->num_components;
     if (n != 1 && n != 3 && n != 4)
         return stk_fail(err, STK_DATA, "bad JPEG: it has %d components instead of 1, 3 or 4", n);
-    if (is_cut_short(cinfo, request->n_bytes))
+    if (!cinfo->arith_code &&
+        stk__jpeg_is_cut_short(cinfo->image_width, cinfo->image_height, request->n_bytes))
         return stk_fail(err, STK_DATA, "truncated JPEG: %zu bytes cannot hold %u x %u pixels",
                         request->n_bytes, cinfo->image_width, cinfo->image_height);
     return STK_OK;
@@ -282,7 +275,7 @@ static void read_ink_rows(j_decompress_ptr cinfo, const struct stk__canvas *canv
 }
 
 static int decode(struct stk__jpeg *jpeg, const struct stk__decode_request *request,
-                  struct stk__image *out, struct stk_error *err)
+                  struct stk__canvas *canvas, struct stk_error *err)
 {
     j_decompress_ptr cinfo = &jpeg->cinfo;
     jpeg_read_header(cinfo, TRUE);
@@ -294,23 +287,22 @@ static int decode(struct stk__jpeg *jpeg, const struct stk__decode_request *requ
     code = check_components(cinfo, err);
     if (code)
         return code;
-    struct stk__canvas canvas = { .rows = { .height = cinfo->output_height,
-                                            .width = cinfo->output_width,
-                                            .channels = channels },
-                                  .out = out };
-    code = stk__canvas_open(&canvas, request, jpeg->memory.arena, err);
+    struct stk__image picture = { .height = cinfo->output_height,
+                                  .width = cinfo->output_width,
+                                  .channels = channels };
+    code = stk__canvas_open(canvas, request, picture, false, jpeg->memory.arena, err);
     if (code)
         return code;
     if (is_ink(cinfo))
-        read_ink_rows(cinfo, &canvas);
+        read_ink_rows(cinfo, canvas);
     else
-        read_rows(cinfo, &canvas);
-    stk__canvas_close(&canvas);
+        read_rows(cinfo, canvas);
+    stk__canvas_close(canvas);
     return STK_OK;
 }
 
 int stk__jpeg_decode(struct stk__jpeg *jpeg, const struct stk__decode_request *request,
-                     struct stk__image *out, struct stk_error *err)
+                     struct stk__canvas *canvas, struct stk_error *err)
 {
     int code;
     forget_picture(jpeg);
@@ -319,7 +311,7 @@ int stk__jpeg_decode(struct stk__jpeg *jpeg, const struct stk__decode_request *r
     if (setjmp(jpeg->on_fault))
         code = report(jpeg, err);
     else
-        code = decode(jpeg, request, out, err);
+        code = decode(jpeg, request, canvas, err);
     jpeg_abort_decompress(&jpeg->cinfo);
     return code;
 }

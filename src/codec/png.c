@@ -25,7 +25,7 @@ struct reading {
     jmp_buf on_fault;
     png_structp png;
     png_infop info;
-    struct stk__canvas canvas;
+    struct stk__canvas *canvas;
 };
 
 static void *alloc(png_structp png, png_alloc_size_t bytes)
@@ -147,8 +147,8 @@ static void choose_output(const struct reading *reading, int channels)
 static void read_rows(const struct reading *reading, int n_passes)
 {
     while (n_passes-- > 0)
-        for (uint32_t y = 0; y < reading->canvas.rows.height; y++)
-            png_read_row(reading->png, stk__canvas_row(&reading->canvas, y), NULL);
+        for (uint32_t y = 0; y < reading->canvas->rows.height; y++)
+            png_read_row(reading->png, stk__canvas_row(reading->canvas, y), NULL);
 }
 
 static int decode(struct reading *reading, struct stk_error *err)
@@ -168,15 +168,16 @@ static int decode(struct reading *reading, struct stk_error *err)
     choose_output(reading, channels);
     int n_passes = png_set_interlace_handling(png);
     png_read_update_info(png, reading->info);
-    reading->canvas.rows = (struct stk__image){ .height = png_get_image_height(png, reading->info),
-                                                .width = png_get_image_width(png, reading->info),
-                                                .channels = channels };
-    code = stk__canvas_open(&reading->canvas, reading->request, reading->arena, err);
+    struct stk__image picture = { .height = png_get_image_height(png, reading->info),
+                                  .width = png_get_image_width(png, reading->info),
+                                  .channels = channels };
+    code =
+        stk__canvas_open(reading->canvas, reading->request, picture, false, reading->arena, err);
     if (code)
         return code;
     read_rows(reading, n_passes);
     png_read_end(png, NULL);
-    stk__canvas_close(&reading->canvas);
+    stk__canvas_close(reading->canvas);
     return STK_OK;
 }
 
@@ -198,13 +199,13 @@ static int run(struct reading *reading, struct stk_error *err)
 }
 
 int stk__png_decode(struct stk_arena *arena, const struct stk__decode_request *request,
-                    struct stk__image *out, struct stk_error *err)
+                    struct stk__canvas *canvas, struct stk_error *err)
 {
     struct reading reading = { .request = request,
                                .arena = arena,
                                .at = request->bytes,
                                .left = request->n_bytes,
-                               .canvas.out = out };
+                               .canvas = canvas };
     int code = run(&reading, err);
     if (reading.png)
         png_destroy_read_struct(&reading.png, &reading.info, NULL);

@@ -50,7 +50,8 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
     if (rows->mask[row] == STK_BAD)
         return;
     rows->mask[row] = STK_BAD;
-    stk__fault_add(&call->eval->faults, row, code, call->pnode->node->op->decl.name, text);
+    const char *name = rows->blamed ? rows->blamed : call->pnode->node->op->decl.name;
+    stk__fault_add(&call->eval->faults, row, code, name, text);
 }
 
 void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,

@@ -14,6 +14,7 @@ static void fill_scalar(struct stk__kernels *table)
     stk__image_fill_scalar(&table->image);
     stk__resample_fill_scalar(&table->resample);
     stk__elementwise_fill_scalar(&table->elementwise);
+    stk__jpeg_fill_scalar(&table->jpeg);
     table->permute = stk__permute_scalar;
     stk__warp_fill_scalar(&table->warp);
 }
@@ -26,6 +27,7 @@ static void fill_avx2(struct stk__kernels *table)
     stk__span_fill_avx2(&table->resample);
     stk__rows_fill_avx2(&table->resample);
     stk__elementwise_fill_avx2(&table->elementwise);
+    stk__jpeg_fill_avx2(&table->jpeg);
     table->permute = stk__permute_avx2;
     stk__warp_fill_avx2(&table->warp);
 }

@@ -8,6 +8,7 @@
 #pragma once
 #include "kernel/elementwise.h"
 #include "kernel/image.h"
+#include "kernel/jpeg.h"
 #include "kernel/permute.h"
 #include "kernel/resample.h"
 #include "kernel/warp.h"
@@ -16,6 +17,7 @@ struct stk__kernels {
     struct stk__image_kernels image;
     struct stk__resample_kernels resample;
     struct stk__elementwise_kernels elementwise;
+    struct stk__jpeg_kernels jpeg;
     stk__permute_fn permute;
     struct stk__warp_kernels warp;
 };

@@ -65,5 +65,6 @@ const struct stk_op stk__op_center_crop = {
               sizeof(struct center_crop) },
     .infer = infer,
     .finish = finish,
+    .part = stk__cut_part,
     .row = { .run = stk__cut_run },
 };

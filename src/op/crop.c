@@ -66,5 +66,6 @@ const struct stk_op stk__op_crop = {
     .decl = { "crop", 1, "Keep a window of an image.", doc, params, sizeof(struct crop) },
     .infer = infer,
     .finish = finish,
+    .part = stk__cut_part,
     .row = { .run = stk__cut_run },
 };

@@ -156,7 +156,7 @@ static bool choose(struct stk_rows *rows, int row, struct job *job)
     const int32_t size[2] = { job->from.height, job->from.width };
     struct stk_error err;
     job->window = (struct stk_region){ 0, 0, size[0], size[1] };
-    if (cut->choose(rows, row, size, &job->window, &err))
+    if (!cut->is_done && cut->choose(rows, row, size, &job->window, &err))
         stk_rows_fail(rows, row, err.code, "%s", err.text);
     else if (cut->n_fill > 1 && cut->n_fill != job->from.channels)
         stk_rows_fail(rows, row, STK_DATA, "fill has %d values, but the image has %d channels",
@@ -229,4 +229,20 @@ void stk__cut_finish(const void *params, const struct stk__cut *cut, const int64
     out->height = least[0];
     out->width = least[1];
     out->crop = part_of(params, cut);
+}
+
+int stk__cut_part(const void *params, const void *state, struct stk_arena *arena,
+                  struct stk_part *out)
+{
+    const struct stk__cut *cut = state;
+    if (cut->followers.n) /* they need the size of the image */
+        return STK_OK;
+    struct stk__cut *done = stk_arena_alloc(arena, sizeof *done);
+    if (!done)
+        return STK_MEMORY;
+    *done = *cut;
+    done->is_done = true;
+    *out = part_of(params, cut);
+    out->state_for_parts = done;
+    return STK_OK;
 }

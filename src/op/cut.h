@@ -17,6 +17,7 @@ struct stk__cut {
     int field;
     size_t value_bytes;
     stk_choose_fn choose;
+    bool is_done; /* images come as their windows */
     enum stk__padding padding;
     int n_fill;          /* 1: the same for all channels */
     const uint8_t *fill; /* [n_fill] values of the image's dtype */
@@ -47,3 +48,7 @@ int stk__cut_run(struct stk_rows *rows);
 /* finish() of ops whose window always lies inside images as large as `least`. */
 void stk__cut_finish(const void *params, const struct stk__cut *cut, const int64_t least[2],
                      struct stk_finish *out);
+
+/* part() of ops whose window always lies inside the image. */
+int stk__cut_part(const void *params, const void *state, struct stk_arena *arena,
+                  struct stk_part *out);

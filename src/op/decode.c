@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c: JPEG and PNG bytes become pixels. */
 #include "codec/codec.h"
+#include "op/image_op.h"
 
 #include <string.h>
 
@@ -30,6 +31,15 @@ static const struct stk_param rows[] = {
 /* The field is at the same place in input and output. */
 struct state {
     int field;
+    struct stk_part part; /* what the op above wants; choose NULL: all */
+};
+
+/* A row being decoded. */
+struct job {
+    struct stk_rows *rows;
+    int row;
+    int code; /* of choosing the part */
+    struct stk_error err;
 };
 
 static bool is_bytes(const struct stk_field *field)
@@ -90,7 +100,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     struct state *state = stk_arena_alloc(inf->arena, sizeof *state);
     if (!state)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    state->field = f;
+    *state = (struct state){ .field = f };
     inf->state = state;
     inf->from[f] = -1;
     inf->scratch_bytes = TYPICAL_BYTES;
@@ -116,22 +126,55 @@ static void thread_close(void *thread)
     stk__codec_free(thread);
 }
 
+static int take_part(const void *params, const void *given, struct stk_arena *arena,
+                     const struct stk_part *part, void **new_state)
+{
+    const struct state *state = given;
+    (void)params;
+    if (part->field != state->field)
+        return STK_OK;
+    struct state *to = stk_arena_alloc(arena, sizeof *to);
+    if (!to)
+        return STK_MEMORY;
+    *to = (struct state){ state->field, *part };
+    *new_state = to;
+    return STK_OK;
+}
+
+static void choose(void *ctx, uint32_t width, uint32_t height, struct stk__region *region)
+{
+    struct job *job = ctx;
+    const struct state *state = job->rows->state;
+    const int32_t size[2] = { (int32_t)height, (int32_t)width };
+    struct stk_region part;
+    job->code = stk__part_choose(&state->part, job->rows, job->row, size, &part, &job->err);
+    if (!job->code)
+        *region = (struct stk__region){ (uint32_t)part.left, (uint32_t)part.top,
+                                        (uint32_t)part.width, (uint32_t)part.height };
+}
+
+/* No place for a picture of which no part could be chosen. */
 static int place(void *ctx, struct stk__image *image, struct stk_error *err)
 {
-    image->data = stk_rows_alloc(ctx, image->stride * image->height);
+    struct job *job = ctx;
+    if (job->code)
+        return stk_fail(err, job->code, "%s", job->err.text);
+    image->data = stk_rows_alloc(job->rows, image->stride * image->height);
     return image->data ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
 }
 
-static struct stk__decode_request make_request(struct stk_rows *run)
+static struct stk__decode_request make_request(struct job *job)
 {
-    const struct decode *params = run->params;
+    const struct decode *params = job->rows->params;
+    const struct state *state = job->rows->state;
     return (struct stk__decode_request){
         .channels = (int)params->channels,
         .is_fast_dct = params->dct == DCT_FAST,
         .is_oriented = params->orientation,
         .max_pixels = params->max_pixels,
+        .choose = state->part.choose ? choose : NULL,
         .place = place,
-        .ctx = run,
+        .ctx = job,
     };
 }
 
@@ -145,23 +188,34 @@ static void store(struct stk_column *column, int row, const struct stk__image *i
         (struct stk_span){ .data = image->data, .bytes = image->stride * image->height };
 }
 
+static void mark(const struct job *job, int code, const char *text)
+{
+    const struct state *state = job->rows->state;
+    job->rows->blamed = job->code ? state->part.name : NULL;
+    stk_rows_fail(job->rows, job->row, code, "%s", text);
+    job->rows->blamed = NULL;
+}
+
 static int run(struct stk_rows *run_rows)
 {
     const struct state *state = run_rows->state;
     const struct stk_column *in = &run_rows->in[state->field];
-    struct stk__decode_request request = make_request(run_rows);
+    struct job job = { .rows = run_rows };
+    struct stk__decode_request request = make_request(&job);
     for (int i = 0; i < run_rows->n; i++) {
         if (run_rows->mask[i] != STK_LIVE)
             continue;
         struct stk__image image;
         struct stk_error err;
+        job.row = i;
+        job.code = STK_OK;
         request.bytes = in->span[i].data;
         request.n_bytes = in->span[i].bytes;
         int code = stk__codec_decode(run_rows->thread, &request, &image, &err);
         if (code == STK_MEMORY)
             return code;
         if (code)
-            stk_rows_fail(run_rows, i, code, "%s", err.text);
+            mark(&job, code, err.text);
         else
             store(&run_rows->out[state->field], i, &image);
     }
@@ -185,5 +239,6 @@ const struct stk_op stk__op_decode = {
               rows, sizeof(struct decode) },
     .flags = STK_OP_HEAVY,
     .infer = infer,
+    .take_part = take_part,
     .row = { .thread_open = thread_open, .thread_close = thread_close, .run = run },
 };

@@ -156,6 +156,11 @@ static bool finish(const void *given, const void *state, struct stk_finish *out)
     return is_inside(call);
 }
 
+static int part(const void *given, const void *state, struct stk_arena *arena, struct stk_part *out)
+{
+    return is_inside(given) ? stk__cut_part(given, state, arena, out) : STK_OK;
+}
+
 static const char doc[] =
     "Keeps height x width pixels of an image of any dtype from a random place on, each as likely\n"
     "as the others: torchvision's RandomCrop. The image may be padded first; with pad_if_needed\n"
@@ -173,5 +178,6 @@ const struct stk_op stk__op_random_crop = {
     .flags = STK_OP_RANDOM,
     .infer = infer,
     .finish = finish,
+    .part = part,
     .row = { .run = stk__cut_run },
 };

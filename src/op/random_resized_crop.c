@@ -163,6 +163,7 @@ const struct stk_op stk__op_random_resized_crop = {
     .flags = STK_OP_RANDOM | STK_OP_HEAVY,
     .infer = infer,
     .take_finish = stk__resizer_take_finish,
+    .part = stk__resizer_part,
     .row = { .thread_open = stk__resizer_thread_open,
              .thread_close = stk__resizer_thread_close,
              .run = stk__resizer_run },

@@ -191,3 +191,22 @@ int stk__resizer_take_finish(const void *params, const void *state, struct stk_a
     *new_state = is_taken ? to : NULL;
     return STK_OK;
 }
+
+int stk__resizer_part(const void *params, const void *state, struct stk_arena *arena,
+                      struct stk_part *out)
+{
+    const struct stk__resizer *resizer = state;
+    if (resizer->followers.n) /* they need the size of the image */
+        return STK_OK;
+    struct stk__resizer *cut = stk_arena_alloc(arena, sizeof *cut);
+    if (!cut)
+        return STK_MEMORY;
+    *cut = *resizer;
+    cut->is_cut = true;
+    *out = (struct stk_part){ .field = resizer->field,
+                              .choose = resizer->choose,
+                              .params = params,
+                              .state = state,
+                              .state_for_parts = cut };
+    return STK_OK;
+}

@@ -54,6 +54,7 @@ struct stk__resizer {
     struct stk__resize_way way;
     stk_choose_fn choose; /* the window of an image that is resized; NULL: all of it */
     const void *windows;  /* what choose needs to know */
+    bool is_cut;          /* images come as their windows */
     stk__fit_fn fit;
     struct stk__size at_least; /* every result is as large; 0: unknown, or it has padding */
     double fill;               /* of the canvas around the image, before what follows */
@@ -74,6 +75,10 @@ int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *wo
 
 int stk__resizer_take_finish(const void *params, const void *state, struct stk_arena *arena,
                              const struct stk_finish *finish, void **new_state);
+
+/* part() of ops that choose a window. */
+int stk__resizer_part(const void *params, const void *state, struct stk_arena *arena,
+                      struct stk_part *out);
 
 int stk__resizer_thread_open(const void *params, const void *state, void **thread,
                              struct stk_error *err);

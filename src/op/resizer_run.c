@@ -296,7 +296,7 @@ static void open_source(struct job *job)
     job->from = job->all = all;
     job->window = window;
     job->from_row_bytes = (size_t)all.width * pixel_bytes;
-    if (!resizer->choose || size[0] < 1 || size[1] < 1 ||
+    if (!resizer->choose || resizer->is_cut || size[0] < 1 || size[1] < 1 ||
         resizer->choose(job->rows, job->row, size, &window, NULL))
         return;
     job->from.data += (size_t)window.top * job->from_row_bytes + (size_t)window.left * pixel_bytes;

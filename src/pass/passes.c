@@ -4,7 +4,8 @@
 
 int stk__passes_run(struct stk_dataset *graph, struct stk_error *err)
 {
-    int (*const passes[])(struct stk_dataset *, struct stk_error *) = { stk__pass_fuse_finish };
+    int (*const passes[])(struct stk_dataset *, struct stk_error *) = { stk__pass_fuse_finish,
+                                                                        stk__pass_fuse_part };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         int rc = passes[i](graph, err);
         if (rc)

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baseline_rows.c: from planes of samples to rows of pixels.
+ *
+ * Only the last few rows of each plane are kept. Chroma that is coarser downwards is blended from
+ * the two rows next to each pixel row, so the last pixel row of a row of MCUs has to wait for the
+ * next; two rows of MCUs are kept then.
+ *
+ *     chroma row 0  ─┬─ pixel rows 0, 1
+ *                1  ─┼─            2, 3     row 1 is 3/4 of chroma row 0 and 1/4 of row 1
+ *                …
+ *                7  ─┴─           14, 15    row 15 waits for chroma row 8
+ */
+#include "codec/baseline.h"
+
+#include <string.h>
+
+/* Kept free beside rows: for samples that repeat the edge, for a transform of two blocks that
+ * needs one, and for loops that read in vectors. */
+enum { MARGIN = 64 };
+
+static int chroma_width(const struct stk__jpeg_header *header)
+{
+    return (header->width + header->across - 1) / header->across;
+}
+
+static int chroma_height(const struct stk__jpeg_header *header)
+{
+    return (header->height + header->down - 1) / header->down;
+}
+
+/* Chroma twice as coarse is smoothed with its neighbours; libjpeg does so from 3 samples on. */
+static bool is_smooth_across(const struct stk__jpeg_header *header)
+{
+    return header->across == 2 && chroma_width(header) > 2;
+}
+
+static bool is_smooth_down(const struct stk__jpeg_header *header)
+{
+    return header->down == 2 && (header->across == 1 || chroma_width(header) > 2);
+}
+
+/* MCUs that the pixels from..to - 1 of a direction depend on. `ratio`: pixels per chroma sample;
+ * `limit`: number of those. */
+struct range {
+    int from, to;
+};
+
+static struct range mcus_for(struct range pixels, int ratio, int limit, bool is_smooth)
+{
+    int from = pixels.from / ratio, to = (pixels.to - 1) / ratio + 1;
+    if (is_smooth) {
+        from -= from > 0;
+        to += to < limit;
+    }
+    return (struct range){ from / 8, (to - 1) / 8 + 1 };
+}
+
+static void find_mcus(struct stk__jpeg_rows *rows)
+{
+    const struct stk__jpeg_header *header = rows->header;
+    const struct stk__jpeg_area *area = &rows->area;
+    bool has_chroma = rows->n_wanted == 3;
+    struct range columns = mcus_for((struct range){ area->x0, area->x1 }, header->across,
+                                    chroma_width(header), has_chroma && is_smooth_across(header));
+    struct range lines = mcus_for((struct range){ area->y0, area->y1 }, header->down,
+                                  chroma_height(header), has_chroma && is_smooth_down(header));
+    rows->mcu0 = columns.from;
+    rows->mcu1 = columns.to;
+    rows->row0 = lines.from;
+    rows->row1 = lines.to;
+}
+
+bool stk__jpeg_rows_open(struct stk__jpeg_rows *rows, struct stk_arena *arena)
+{
+    const struct stk__jpeg_header *header = rows->header;
+    struct stk__jpeg_planes *planes = &rows->planes;
+    rows->n_wanted =
+        header->colours == STK__YCC && rows->out->channels == 1 ? 1 : header->n_components;
+    rows->next_y = rows->area.y0;
+    find_mcus(rows);
+    size_t width = (size_t)stk__jpeg_mcus_across(header) * 8 * (size_t)header->across;
+    planes->stride = (width + 2 * MARGIN + 63) / 64 * 64;
+    planes->luma_rows = header->down == 2 ? 32 : 8;
+    planes->chroma_rows = header->down == 2 ? 16 : 8;
+    size_t n_rows = (size_t)planes->luma_rows + 2 * (size_t)planes->chroma_rows + 2;
+    uint8_t *at = stk__arena_take(arena, n_rows * planes->stride);
+    if (!at)
+        return false;
+    at += MARGIN;
+    for (int c = 0; c < 3; c++) {
+        planes->plane[c] = at;
+        at += (size_t)(c ? planes->chroma_rows : planes->luma_rows) * planes->stride;
+    }
+    planes->wide[0] = at;
+    planes->wide[1] = at + planes->stride;
+    return true;
+}
+
+uint8_t *stk__jpeg_rows_at(const struct stk__jpeg_rows *rows, int c, int column, int row)
+{
+    const struct stk__jpeg_planes *planes = &rows->planes;
+    int y = 8 * row & ((c ? planes->chroma_rows : planes->luma_rows) - 1);
+    return planes->plane[c] + (size_t)y * planes->stride + 8 * (size_t)column;
+}
+
+/* ---- chroma at full width ---- */
+
+static uint8_t *chroma_row(const struct stk__jpeg_rows *rows, int c, int y)
+{
+    const struct stk__jpeg_planes *planes = &rows->planes;
+    return planes->plane[c] + (size_t)(y & (planes->chroma_rows - 1)) * planes->stride;
+}
+
+/* The edges go on for one sample. */
+static uint8_t *with_edges(uint8_t *row, int width)
+{
+    row[-1] = row[0];
+    row[width] = row[width - 1];
+    return row;
+}
+
+static void repeat_samples(uint8_t *dst, const uint8_t *src, int n, int times)
+{
+    for (int i = 0; i < n; i++, dst += times)
+        memset(dst, src[i], (size_t)times);
+}
+
+/* The row of chroma for pixel row y: samples of the area's columns, at their pixels' places. */
+static const uint8_t *widen(const struct stk__jpeg_rows *rows, int c, int y)
+{
+    const struct stk__jpeg_header *header = rows->header;
+    const struct stk__jpeg_kernels *kernels = rows->kernels;
+    int across = header->across, width = chroma_width(header), height = chroma_height(header);
+    int from = rows->area.x0 / across, n = (rows->area.x1 - 1) / across + 1 - from;
+    uint8_t *wide = rows->planes.wide[c - 1], *dst = wide + from * across;
+    uint8_t *near = with_edges(chroma_row(rows, c, y / header->down), width);
+    if (is_smooth_down(header)) {
+        int other = y & 1 ? y / 2 + 1 : y / 2 - 1;
+        other = other < 0 ? 0 : other < height ? other : height - 1;
+        uint8_t *far = with_edges(chroma_row(rows, c, other), width);
+        if (across == 2)
+            kernels->widen_h2v2(dst, near + from, far + from, n);
+        else
+            kernels->widen_h1v2(dst, near + from, far + from, n, y & 1 ? 2 : 1);
+    } else if (is_smooth_across(header)) {
+        kernels->widen_h2v1(dst, near + from, n);
+    } else {
+        repeat_samples(dst, near + from, n, across);
+    }
+    return wide;
+}
+
+/* ---- pixels ---- */
+
+/* Gray of an RGB file, by libjpeg's weights. */
+static void mix_gray(uint8_t *dst, const uint8_t *const planes[3], int n)
+{
+    for (int i = 0; i < n; i++)
+        dst[i] =
+            (uint8_t)((19595 * planes[0][i] + 38470 * planes[1][i] + 7471 * planes[2][i] + 32768) >>
+                      16);
+}
+
+static void write_pixels(const struct stk__jpeg_rows *rows, uint8_t *dst,
+                         const uint8_t *const planes[3], int n)
+{
+    const struct stk__jpeg_kernels *kernels = rows->kernels;
+    int channels = rows->out->channels;
+    if (rows->n_wanted == 1 && channels == 1)
+        memcpy(dst, planes[0], (size_t)n);
+    else if (channels == 1)
+        mix_gray(dst, planes, n);
+    else if (rows->header->colours == STK__YCC)
+        kernels->ycc_to_rgb(dst, planes, n, channels);
+    else
+        kernels->interleave(dst, planes, n, channels);
+}
+
+/* Pixels x0 to x1 of row y. */
+static void write_row(const struct stk__jpeg_rows *rows, int y, int x0, int x1)
+{
+    const struct stk__jpeg_planes *p = &rows->planes;
+    const struct stk__image *out = rows->out;
+    const uint8_t *luma = p->plane[0] + (size_t)(y & (p->luma_rows - 1)) * p->stride + x0;
+    const uint8_t *planes[3] = { luma, luma, luma };
+    bool is_fine = stk__jpeg_luma_blocks(rows->header) == 1;
+    for (int c = 1; c < rows->n_wanted; c++)
+        planes[c] = (is_fine ? chroma_row(rows, c, y) : widen(rows, c, y)) + x0;
+    uint8_t *dst = out->data + (size_t)(y - rows->area.y0) * out->stride +
+                   (size_t)(x0 - rows->area.x0) * (size_t)out->channels;
+    write_pixels(rows, dst, planes, x1 - x0);
+}
+
+static int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Chroma as fine as luma: columns are written as they come, while they are in the first cache
+ * level. */
+static void write_columns(const struct stk__jpeg_rows *rows, int mcu_row, int first, int last)
+{
+    const struct stk__jpeg_area *area = &rows->area;
+    int x0 = max(first * 8, area->x0), x1 = min(last * 8, area->x1);
+    int end = min((mcu_row + 1) * 8, area->y1);
+    for (int y = max(mcu_row * 8, area->y0); y < end && x0 < x1; y++)
+        write_row(rows, y, x0, x1);
+}
+
+void stk__jpeg_rows_write(struct stk__jpeg_rows *rows, int mcu_row, int first, int last)
+{
+    const struct stk__jpeg_header *header = rows->header;
+    if (stk__jpeg_luma_blocks(header) == 1) {
+        write_columns(rows, mcu_row, first, last);
+        return;
+    }
+    if (last < rows->mcu1)
+        return;
+    int end = (mcu_row + 1) * 8 * header->down;
+    bool waits = rows->n_wanted == 3 && is_smooth_down(header);
+    if (waits && mcu_row + 1 < stk__jpeg_mcus_down(header))
+        end--;
+    for (end = min(end, rows->area.y1); rows->next_y < end; rows->next_y++)
+        write_row(rows, rows->next_y, rows->area.x0, rows->area.x1);
+}

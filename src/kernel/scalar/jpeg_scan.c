@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jpeg_scan.c: blocks out of the bits of a scan, in plain C. */
+#include "kernel/jpeg_symbol.h"
+
+_Alignas(256) const uint8_t stk__jpeg_zigzag[256] = {
+    0, /* k = -1 */
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};
+
+/* The value of the last coefficient of a lookup. */
+static inline int last_value(uint64_t window, const struct stk__jpeg_entry *entry)
+{
+    int extra = (int)(window >> entry->shift) & entry->mask;
+    return extra <= entry->mask >> 1 ? extra - entry->mask : extra;
+}
+
+/* Takes one symbol by its code. The bits are passed by value, so that those of the loop stay in
+ * registers. */
+static __attribute__((noinline)) struct stk__jpeg_bits
+take_symbol(struct stk__jpeg_bits bits, const struct stk__jpeg_table *table, int *k, int16_t *block)
+{
+    *k = stk__jpeg_symbol(&bits, table->code, *k, block);
+    return bits;
+}
+
+/* Inlined with constant `stores`. */
+static inline __attribute__((always_inline)) bool run_blocks(struct stk__jpeg_bits *place,
+                                                             const struct stk__jpeg_table *dc,
+                                                             struct stk__jpeg_chunk *chunk, int n,
+                                                             bool stores)
+{
+    struct stk__jpeg_bits bits = *place;
+    for (int i = 0; i < n; i++) {
+        const struct stk__jpeg_table *table = dc, *ac = chunk->steer[i].ac;
+        int16_t unwanted[64], *block = chunk->block[i];
+        int k = -1;
+        for (;;) {
+            if (bits.n_bits < 32)
+                stk__jpeg_refill(&bits);
+            uint64_t window = bits.window;
+            size_t index = window >> (64 - STK__JPEG_INDEX_BITS);
+            const struct stk__jpeg_entry *entry = &table->entry[index];
+            unsigned step = table->step[index];
+            int last = k + entry->last;
+            if (last >= 63) {
+                int at = k;
+                bits = take_symbol(bits, table, &at, stores || k < 0 ? block : unwanted);
+                k = at;
+                if (k < 63) {
+                    table = ac;
+                    continue;
+                }
+                if (k == STK__JPEG_DAMAGED)
+                    return false;
+                break;
+            }
+            stk__jpeg_drop(&bits, step & 63);
+            if (stores) {
+                block[stk__jpeg_zigzag[k + 1 + entry->first]] = entry->value;
+                block[stk__jpeg_zigzag[last + 1]] = (int16_t)last_value(window, entry);
+            } else if (k < 0) {
+                bool is_pair = entry->first != entry->last;
+                block[0] = is_pair ? entry->value : (int16_t)last_value(window, entry);
+            }
+            if (step & STK__JPEG_ENDS_BLOCK)
+                break;
+            k = last;
+            table = ac;
+        }
+        dc = chunk->steer[i].next_dc;
+    }
+    *place = bits;
+    return true;
+}
+
+static bool decode_scalar(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
+                          struct stk__jpeg_chunk *chunk, int n)
+{
+    return run_blocks(bits, dc, chunk, n, true);
+}
+
+static bool skip_scalar(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
+                        struct stk__jpeg_chunk *chunk, int n)
+{
+    return run_blocks(bits, dc, chunk, n, false);
+}
+
+void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels)
+{
+    kernels->decode = decode_scalar;
+    kernels->skip = skip_scalar;
+}

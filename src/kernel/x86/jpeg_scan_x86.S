@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jpeg_scan_x86.S: the loop of jpeg.h over the bits of a scan, for x86-64 with BMI2.
+ *
+ *     void stk__jpeg_loop_x86(struct stk__jpeg_loop *loop)      System V calling convention
+ *
+ * The loop goes from lookup to lookup without caring where blocks end: an end of block selects the
+ * next table, block and k by conditional moves. It is left for what is rare: a symbol to be taken
+ * by its code, and, by the same means, the end of the chunk, whose last block is followed by a
+ * table without entries. What limits it is the way from the window over `step` to the next window and
+ * table, about seven cycles; everything else has to fit in beside that.
+ *
+ * A refill leaves 56 bits or more. A lookup drops 21 at most, so two of them leave 14, enough for
+ * the index of a third, whose own bits a refill then brings.
+ */
+#include "kernel/x86/jpeg_scan_x86.h"
+
+#define WINDOW   %rbx
+#define N_BITS   %rsi
+#define N_BITS_d %esi
+#define NEXT     %rdi
+#define TABLE    %r8
+#define ENTRY    %r9
+#define K        %r10
+#define BLOCK    %r11
+#define BITS     %r12
+#define BITS_d   %r12d
+#define EXTEND   %r13
+#define K_START  %r14
+#define SHIFT    %rbp
+
+	.text
+
+/* Takes the window of the lookup from WINDOW to BITS. KX: k of this lookup; KY, KYb: of the next.
+ */
+	.macro LOOK_UP KX KY KYb refill n
+	shrx	SHIFT, WINDOW, %rcx
+	movzbl	(TABLE, %rcx), %eax
+	lea	TABLE_ENTRY(TABLE, %rcx, 8), ENTRY
+	mov	STEER_AC(BLOCK), TABLE
+	.if \refill
+	and	$63, N_BITS_d
+	mov	(NEXT), %rdx
+	bswap	%rdx
+	shrx	N_BITS, %rdx, BITS
+	mov	N_BITS_d, %ecx
+	xor	$63, %ecx
+	shr	$3, %ecx
+	add	%rcx, NEXT
+	or	$56, N_BITS_d
+	or	WINDOW, BITS
+	.else
+	mov	WINDOW, BITS
+	.endif
+	shlx	%rax, BITS, WINDOW
+	sub	%rax, N_BITS
+	movzbl	ENTRY_LAST(ENTRY), %edx
+	movzbl	ENTRY_FIRST(ENTRY), %ecx
+	movzbl	(\KX, %rcx), %ecx
+	lea	(\KX, %rdx), \KY
+	cmpb	$64, \KYb
+	jae	.Lrare\n
+.Lback\n:
+	movzwl	ENTRY_VALUE(ENTRY), %edx
+	movw	%dx, (BLOCK, %rcx, 2)
+	movzbl	ENTRY_SHIFT(ENTRY), %ecx
+	shrx	%rcx, BITS, BITS
+	movzwl	ENTRY_MASK(ENTRY), %ecx
+	and	%ecx, BITS_d
+	add	%rcx, BITS
+	movzbl	(\KY), %edx
+	movzwl	(EXTEND, BITS, 2), %ecx
+	movw	%cx, (BLOCK, %rdx, 2)
+	and	$0x80, %eax
+	cmovnz	STEER_NEXT_DC(BLOCK), TABLE
+	cmovnz	K_START, \KY
+	add	%rax, BLOCK
+	.endm
+
+/* The last coefficient of a block without an end of block behind it ends the block, too. */
+	.macro RARE KX KYb n
+.Lrare\n:
+	cmpb	$64, \KYb
+	jne	1f
+	test	$0x80, %al
+	jnz	1f
+	or	$0x80, %eax
+	jmp	.Lback\n
+1:	mov	\KX, K
+	jmp	.Lleave
+	.endm
+
+	.globl	stk__jpeg_loop_x86
+	.hidden	stk__jpeg_loop_x86
+	.type	stk__jpeg_loop_x86, @function
+	.p2align 6
+stk__jpeg_loop_x86:
+	.cfi_startproc
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	push	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	push	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	push	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	push	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	push	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	mov	LOOP_WINDOW(%rdi), WINDOW
+	mov	LOOP_N_BITS(%rdi), N_BITS
+	mov	LOOP_TABLE(%rdi), TABLE
+	mov	LOOP_K(%rdi), K
+	mov	LOOP_BLOCK(%rdi), BLOCK
+	mov	LOOP_K_START(%rdi), K_START
+	mov	LOOP_EXTEND(%rdi), EXTEND
+	mov	LOOP_NEXT(%rdi), NEXT
+	mov	$(64 - INDEX_BITS), %ebp
+	.p2align 6
+.Lloop:
+	LOOK_UP	%r10 %r15 %r15b 0 0
+	LOOK_UP	%r15 %r10 %r10b 1 1
+	jmp	.Lloop
+	RARE	%r10 %r15b 0
+	RARE	%r15 %r10b 1
+
+/* As if the lookup had not been made. */
+.Lleave:
+	add	%rax, N_BITS
+	and	$63, N_BITS_d
+	mov	NEXT, %rcx
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	mov	BITS, LOOP_WINDOW(%rdi)
+	mov	N_BITS, LOOP_N_BITS(%rdi)
+	mov	%rcx, LOOP_NEXT(%rdi)
+	mov	K, LOOP_K(%rdi)
+	mov	BLOCK, LOOP_BLOCK(%rdi)
+	pop	%r15
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r15
+	pop	%r14
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r14
+	pop	%r13
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r13
+	pop	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r12
+	pop	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	pop	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_endproc
+	.size	stk__jpeg_loop_x86, . - stk__jpeg_loop_x86
+	.section .note.GNU-stack, "", @progbits

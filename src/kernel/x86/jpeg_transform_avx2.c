@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jpeg_transform_avx2.c: the inverse transform of scalar/jpeg_pixels.c on two blocks at a time, one
+ * per half of a vector. */
+#include "kernel/jpeg.h"
+#include "kernel/x86/jpeg_avx2.h"
+
+#include <immintrin.h>
+
+/* Eight vectors of 16-bit values: row or column i of both blocks. */
+struct rows {
+    __m256i v[8];
+};
+
+/* Factors for pairs of 16-bit values. */
+static inline __m256i factors(int a, int b)
+{
+    return _mm256_set1_epi32((int)((unsigned)(uint16_t)a | (unsigned)(uint16_t)b << 16));
+}
+
+/* Sums of 32 bits for the lower and upper four values of each half. */
+struct wide {
+    __m256i low, high;
+};
+
+static inline struct wide products(__m256i x, __m256i y, __m256i f)
+{
+    return (struct wide){ _mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), f),
+                          _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), f) };
+}
+
+static inline struct wide add(struct wide a, struct wide b)
+{
+    return (struct wide){ _mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high) };
+}
+
+static inline struct wide subtract(struct wide a, struct wide b)
+{
+    return (struct wide){ _mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high) };
+}
+
+static inline __m256i descale(struct wide sum, int shift)
+{
+    return _mm256_packs_epi32(_mm256_srai_epi32(sum.low, shift),
+                              _mm256_srai_epi32(sum.high, shift));
+}
+
+/* One pass. What rounds the results is added to the even half: a constant c beside each value, and
+ * its factor. */
+static inline __attribute__((always_inline)) void transform_8(struct rows *r, int shift)
+{
+    __m256i *v = r->v;
+    const __m256i one = _mm256_set1_epi16(shift == 11 ? 1 : 16);
+    const __m256i scale = factors(8192, shift == 11 ? 1024 : 8192);
+    struct wide sum = products(_mm256_add_epi16(v[0], v[4]), one, scale);
+    struct wide difference = products(_mm256_sub_epi16(v[0], v[4]), one, scale);
+    struct wide even_2 = products(v[2], v[6], factors(4433, -10704));
+    struct wide even_3 = products(v[2], v[6], factors(10703, 4433));
+    struct wide e0 = add(sum, even_3), e3 = subtract(sum, even_3);
+    struct wide e1 = add(difference, even_2), e2 = subtract(difference, even_2);
+    __m256i z3 = _mm256_add_epi16(v[7], v[3]), z4 = _mm256_add_epi16(v[5], v[1]);
+    struct wide odd_3 = products(z3, z4, factors(-6436, 9633));
+    struct wide odd_4 = products(z3, z4, factors(9633, 6437));
+    struct wide o0 = add(products(v[7], v[1], factors(-4927, -7373)), odd_3);
+    struct wide o3 = add(products(v[7], v[1], factors(-7373, 4926)), odd_4);
+    struct wide o1 = add(products(v[5], v[3], factors(-4176, -20995)), odd_4);
+    struct wide o2 = add(products(v[5], v[3], factors(-20995, 4177)), odd_3);
+    v[0] = descale(add(e0, o3), shift);
+    v[7] = descale(subtract(e0, o3), shift);
+    v[1] = descale(add(e1, o2), shift);
+    v[6] = descale(subtract(e1, o2), shift);
+    v[2] = descale(add(e2, o1), shift);
+    v[5] = descale(subtract(e2, o1), shift);
+    v[3] = descale(add(e3, o0), shift);
+    v[4] = descale(subtract(e3, o0), shift);
+}
+
+static inline void transpose(struct rows *r)
+{
+    __m256i *v = r->v, a[8], b[8];
+    for (int i = 0; i < 4; i++) {
+        a[2 * i] = _mm256_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
+        a[2 * i + 1] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        b[4 * i] = _mm256_unpacklo_epi32(a[4 * i], a[4 * i + 2]);
+        b[4 * i + 1] = _mm256_unpackhi_epi32(a[4 * i], a[4 * i + 2]);
+        b[4 * i + 2] = _mm256_unpacklo_epi32(a[4 * i + 1], a[4 * i + 3]);
+        b[4 * i + 3] = _mm256_unpackhi_epi32(a[4 * i + 1], a[4 * i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = _mm256_unpacklo_epi64(b[i], b[4 + i]);
+        v[2 * i + 1] = _mm256_unpackhi_epi64(b[i], b[4 + i]);
+    }
+}
+
+/* Columns as vectors to rows of bytes, left block before right. */
+static inline void store(const struct rows *r, uint8_t *dst, size_t stride)
+{
+    const __m256i *v = r->v, middle = _mm256_set1_epi8(-128);
+    __m256i c04 = _mm256_packs_epi16(v[0], v[4]), c15 = _mm256_packs_epi16(v[1], v[5]);
+    __m256i c26 = _mm256_packs_epi16(v[2], v[6]), c37 = _mm256_packs_epi16(v[3], v[7]);
+    __m256i c01 = _mm256_unpacklo_epi8(c04, c15), c45 = _mm256_unpackhi_epi8(c04, c15);
+    __m256i c23 = _mm256_unpacklo_epi8(c26, c37), c67 = _mm256_unpackhi_epi8(c26, c37);
+    __m256i low[2] = { _mm256_unpacklo_epi16(c01, c23), _mm256_unpackhi_epi16(c01, c23) };
+    __m256i high[2] = { _mm256_unpacklo_epi16(c45, c67), _mm256_unpackhi_epi16(c45, c67) };
+    for (int i = 0; i < 4; i++, dst += 2 * stride) {
+        __m256i two = i & 1 ? _mm256_unpackhi_epi32(low[i / 2], high[i / 2])
+                            : _mm256_unpacklo_epi32(low[i / 2], high[i / 2]);
+        two = _mm256_permute4x64_epi64(_mm256_add_epi8(two, middle), 0xd8);
+        _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(two));
+        _mm_storeu_si128((__m128i *)(dst + stride), _mm256_extracti128_si256(two, 1));
+    }
+}
+
+static inline __m256i load_row(const struct stk__jpeg_pair *pair, int i)
+{
+    __m128i left = _mm_load_si128((const __m128i *)pair->left + i);
+    __m128i right = _mm_load_si128((const __m128i *)pair->right + i);
+    if (i == 0) {
+        left = _mm_insert_epi16(left, pair->dc[0], 0);
+        right = _mm_insert_epi16(right, pair->dc[1], 0);
+    }
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(left), right, 1);
+}
+
+static inline void clear(int16_t *block)
+{
+    for (int i = 0; i < 4; i++)
+        _mm256_storeu_si256((__m256i *)block + i, _mm256_setzero_si256());
+}
+
+static bool transform_avx2(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant,
+                           size_t stride)
+{
+    __m256i q[8], wild = _mm256_setzero_si256();
+    for (int i = 0; i < 8; i++)
+        q[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)quant + i));
+    for (const struct stk__jpeg_pair *pair = pairs; pair < pairs + n; pair++) {
+        struct rows r;
+        for (int i = 0; i < 8; i++)
+            r.v[i] = _mm256_mullo_epi16(load_row(pair, i), q[i]);
+        clear(pair->left);
+        clear(pair->right);
+        __m256i tame = _mm256_srai_epi16(_mm256_slli_epi16(r.v[0], 2), 2);
+        wild = _mm256_or_si256(wild, _mm256_xor_si256(tame, r.v[0]));
+        transform_8(&r, 11);
+        transpose(&r);
+        transform_8(&r, 18);
+        store(&r, pair->dst, stride);
+    }
+    return _mm256_testz_si256(wild, wild);
+}
+
+void stk__jpeg_fill_transform_avx2(struct stk__jpeg_kernels *kernels)
+{
+    kernels->transform = transform_avx2;
+}
