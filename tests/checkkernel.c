@@ -108,6 +108,8 @@ static int check_images(int level, const char *filter)
             n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
         for (const struct job *job = resample_jobs; job->name; job++)
             n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
+        for (const struct job *job = warp_jobs; job->name; job++)
+            n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
         free_input(&in);
     }
     return n_bad;
@@ -150,8 +152,8 @@ static void bench_images(int level, const char *filter)
     if (!out)
         exit(2);
     memset(out, 0, output_bytes(&in));
-    const struct job *const lists[] = { image_jobs, resample_jobs };
-    for (int i = 0; i < 2; i++)
+    const struct job *const lists[] = { image_jobs, resample_jobs, warp_jobs };
+    for (int i = 0; i < 3; i++)
         for (const struct job *job = lists[i]; job->name; job++)
             if (is_wanted(job->name, filter))
                 bench_job(job, &in, level, out);

@@ -25,6 +25,7 @@ struct input {
     int n_in, n_out, channels, height; /* pixels of a source and an output row; source rows */
     int n;                             /* values of a source row */
     uint8_t *bytes;                    /* [n * height] */
+    uint8_t *padded;                   /* the same, with 3 bytes behind */
     float *floats;                     /* [n * height] */
     float *more;                       /* [n] */
     float weight;
@@ -45,7 +46,7 @@ struct job {
     bool is_image;     /* benchmarks count an image, not its values */
 };
 
-extern const struct job image_jobs[], resample_jobs[]; /* end with a NULL name */
+extern const struct job image_jobs[], resample_jobs[], warp_jobs[]; /* end with a NULL name */
 
 /* Bytes that any job may write. */
 size_t output_bytes(const struct input *in);

@@ -64,6 +64,8 @@ void make_input(struct input *in, struct size size, bool extreme)
     in->bytes = take(in, all, random_word() % 64);
     for (size_t i = 0; i < all; i++)
         in->bytes[i] = extreme ? (uint8_t) - (random_word() & 1) : (uint8_t)random_word();
+    in->padded = take(in, all + 3, random_word() % 64);
+    memcpy(in->padded, in->bytes, all);
     in->floats = random_floats(in, all, extreme);
     in->more = random_floats(in, (size_t)in->n, extreme);
     in->weight = random_float(extreme);
@@ -114,6 +116,19 @@ static void round_u8(const struct stk__kernels *k, const struct input *in, void 
 static void round_even_u8(const struct stk__kernels *k, const struct input *in, void *out)
 {
     k->image.round_even_u8(out, in->floats, in->n);
+}
+
+static void mix_f32(const struct stk__kernels *k, const struct input *in, void *out)
+{
+    const float weight[2] = { in->weight, 1 - in->weight };
+    k->image.mix_f32(out, in->floats, in->more, weight, (size_t)in->n);
+}
+
+static void mix_u8(const struct stk__kernels *k, const struct input *in, void *out)
+{
+    const float weight[2] = { in->weight / 256, 1 - in->weight / 256 };
+    const uint8_t *other = in->bytes + (size_t)in->n * (size_t)(in->height - 1);
+    k->image.mix_u8(out, in->bytes, other, weight, (size_t)in->n);
 }
 
 static void reverse_u8(const struct stk__kernels *k, const struct input *in, void *out)
@@ -171,6 +186,8 @@ const struct job image_jobs[] = {
     { "affine_f32", affine_f32, true, false },
     { "round_u8", round_u8, false, false },
     { "round_even_u8", round_even_u8, false, false },
+    { "mix_f32", mix_f32, true, false },
+    { "mix_u8", mix_u8, false, false },
     { "reverse_pixels u8", reverse_u8, false, false },
     { "reverse_pixels f32", reverse_f32, false, false },
     { "pick_pixels u8", pick_u8, false, false },

@@ -239,6 +239,8 @@ static void test_allocations_fail(void **state)
         "files('formats/*').decode(on_truncated=gray).encode_png(1).decode().resize(5, 6).batch(2)",
         "files('pictures/*').decode().encode_jpeg().batch(2)",
         "files('pictures/*').decode().encode_webp().batch(2)",
+        "files('pictures/*').decode().rotate(20, bilinear, fill=3, expand=true)"
+        ".random_perspective(probability=1).rot90([0, 1]).resize(5, 6).batch(2)",
         "image_folder('train').decode().center_crop(3, "
         "3).normalize('imagenet').flip(probability=0.5).batch(2)",
         "files('pictures/*').decode(channels=3).resize_with_pad(5, 6, bicubic, semantics=pillow)"

@@ -24,12 +24,15 @@ static struct row_stream rows = { .n = 5, .bad = -1 };
 static struct stk_objects *objects; /* @rows */
 
 #define PICTURES "files('train/*/*.jpg').decode()."
+#define LABELLED "image_folder('train').decode().resize(4, 4).batch(2)."
 static const struct trial trials[] = {
+    { "affine", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "batch", "range(10).", "", { "batch_size=4" } },
     { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
     { "crop", PICTURES, ".batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
+    { "cutmix", LABELLED, "", { "num_classes=9" } },
     { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
     { "encode_jpeg", PICTURES, ".batch(2)", { 0 } },
     { "encode_png", PICTURES, ".batch(2)", { 0 } },
@@ -42,10 +45,18 @@ static const struct trial trials[] = {
     { "layout", PICTURES "resize(4, 4).", ".batch(2)", { "order=NCHW" } },
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
+    { "mixup", LABELLED, "", { "num_classes=9" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
+    { "perspective",
+      PICTURES,
+      ".resize(4, 4).batch(2)",
+      { "coefficients=[1, 0.1, 0, 0, 1, 0, 0, 0.01]" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
+    { "random_affine", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "random_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "random_perspective", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "random_resized_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "random_rotation", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "range", "", ".batch(4)", { "start=10" } },
     { "read", "files('train/*/*.jpg').", ".batch(2)", { 0 } },
     { "rename", "range(10).", ".batch(2)", { "names={x: y}" } },
@@ -55,6 +66,8 @@ static const struct trial trials[] = {
     { "resize_side", PICTURES, "", { "size=5" } },
     { "resize_with_crop_or_pad", PICTURES, ".batch(2)", { "height=5", "width=60" } },
     { "resize_with_pad", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "rot90", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "rotate", PICTURES, ".resize(4, 4).batch(2)", { "angle=10" } },
     { "scale", "range(10).", ".batch(2)", { "factor=2" } },
     { "select", "values({x: [1, 2], y: [3, 4]}).", ".batch(2)", { "fields=y" } },
     { "shard", "range(10).", ".batch(2)", { 0 } },

@@ -212,11 +212,34 @@ class Dataset:
     def __getitem__(self, key: int) -> Batch: ...
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
+    def affine(
+        self,
+        angle: float = 0.0,
+        translate: float | Sequence[float] | None = None,
+        scale: float = 1.0,
+        shear: float | Sequence[float] | None = None,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        center: float | Sequence[float] | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn, move, scale and shear images."""
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put runs of elements together along a new first dimension."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
         """Convert a field to another dtype."""
-    def center_crop(self, height: int, width: int, field: str | None = None) -> Dataset:
+    def center_crop(
+        self,
+        height: int,
+        width: int,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
         """Keep the middle of an image."""
     def concatenate(self, *inputs: Dataset) -> Dataset:
         """Put inputs one after the other."""
@@ -227,8 +250,22 @@ class Dataset:
         height: int,
         width: int,
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep a window of an image."""
+    def cutmix(
+        self,
+        alpha: float = 1.0,
+        num_classes: int | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        labels: str | None = None,
+        field: str | None = None,
+        layout: Literal['NHWC', 'NCHW'] = 'NHWC',
+    ) -> Dataset:
+        """Put parts of images of a batch into each other, and mix labels."""
     def decode(
         self,
         channels: int = 3,
@@ -268,12 +305,25 @@ class Dataset:
         probability: float = 1.0,
         seed: int | None = None,
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Mirror images, all or some by chance."""
     def layout(self, order: Literal['NCHW', 'NHWC'], field: str | None = None) -> Dataset:
         """Put channels first or last."""
     def map(self, expression: str) -> Dataset:
         """Compute fields by an expression."""
+    def mixup(
+        self,
+        alpha: float = 1.0,
+        num_classes: int | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        labels: str | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Fade images of a batch into each other, and their labels."""
     def normalize(
         self,
         mean: float | Sequence[float] | Literal['imagenet', 'unit', 'symmetric'],
@@ -282,8 +332,37 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
+    def perspective(
+        self,
+        startpoints: float | Sequence[float] | None = None,
+        endpoints: float | Sequence[float] | None = None,
+        interpolation: Literal['nearest', 'bilinear'] = 'bilinear',
+        fill: float | Sequence[float] | None = None,
+        coefficients: float | Sequence[float] | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Draw images as seen from another side."""
     def prefetch(self, buffer_size: int | Literal['auto'] = 'auto') -> Dataset:
         """Prepare elements before they are asked for."""
+    def random_affine(
+        self,
+        degrees: float | Sequence[float],
+        translate: float | Sequence[float] | None = None,
+        scale: float | Sequence[float] | None = None,
+        shear: float | Sequence[float] | None = None,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        center: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn, move, scale and shear images at random."""
     def random_crop(
         self,
         height: int,
@@ -294,8 +373,24 @@ class Dataset:
         fill: float | Sequence[float] | None = None,
         seed: int | None = None,
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep a random window of an image."""
+    def random_perspective(
+        self,
+        distortion_scale: float = 0.5,
+        probability: float = 0.5,
+        interpolation: Literal['nearest', 'bilinear'] = 'bilinear',
+        fill: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Draw images as seen from random sides."""
     def random_resized_crop(
         self,
         height: int,
@@ -307,9 +402,26 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
         seed: int | None = None,
     ) -> Dataset:
         """Resize a random window of images."""
+    def random_rotation(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        expand: bool = False,
+        center: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn images by random angles."""
     def read(self, field: str | None = None) -> Dataset:
         """Read the files whose paths a field holds."""
     def rename(self, names: Mapping[str, str]) -> Dataset:
@@ -325,6 +437,9 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Resize images as TensorFlow, Pillow or OpenCV do."""
     def resize_and_crop(
@@ -336,6 +451,9 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Resize images to cover a frame and keep the middle."""
     def resize_side(
@@ -348,9 +466,20 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
     ) -> Dataset:
         """Resize images to a length of their shorter or longer side."""
-    def resize_with_crop_or_pad(self, height: int, width: int, field: str | None = None) -> Dataset:
+    def resize_with_crop_or_pad(
+        self,
+        height: int,
+        width: int,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
         """Crop or pad images to a size around the middle."""
     def resize_with_pad(
         self,
@@ -361,9 +490,36 @@ class Dataset:
         semantics: Literal['tf', 'pillow', 'opencv'] = 'tf',
         dtype: DType = 'auto',
         field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
         fill: float = 0.0,
     ) -> Dataset:
         """Resize images into a frame and fill the rest."""
+    def rot90(
+        self,
+        k: float | Sequence[float] | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn images by quarters of a circle."""
+    def rotate(
+        self,
+        angle: float,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        expand: bool = False,
+        center: float | Sequence[float] | None = None,
+        field: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        visibility: float = 0.0,
+        mask_fill: float = 0.0,
+    ) -> Dataset:
+        """Turn images by an angle."""
     def scale(
         self,
         factor: float,

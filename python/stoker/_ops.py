@@ -4,23 +4,34 @@
 
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
-METHODS = frozenset(['batch', 'cast', 'center_crop', 'concatenate', 'crop', 'decode', 'encode_jpeg',
-        'encode_png', 'encode_webp', 'filter', 'flip', 'layout', 'map', 'normalize', 'prefetch',
-        'random_crop', 'random_resized_crop', 'read', 'rename', 'repeat', 'resize',
-        'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'scale',
-        'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
+METHODS = frozenset(['affine', 'batch', 'cast', 'center_crop', 'concatenate', 'crop', 'cutmix',
+        'decode', 'encode_jpeg', 'encode_png', 'encode_webp', 'filter', 'flip', 'layout', 'map',
+        'mixup', 'normalize', 'perspective', 'prefetch', 'random_affine', 'random_crop',
+        'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rename', 'repeat',
+        'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad',
+        'rot90', 'rotate', 'scale', 'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
 # Of every parameter: name, type, default (...: none), whether it takes several values.
 ROWS = {
+    'affine': (('angle', 'real', 0.0, False), ('translate', 'numbers', None, False), ('scale',
+        'real', 1.0, False), ('shear', 'numbers', None, False), ('interpolation', 'choice',
+        'nearest', False), ('fill', 'numbers', None, False), ('center', 'numbers', None, False),
+        ('field', 'text', None, False), ('fields', 'pairs', None, False), ('visibility', 'real',
+        0.0, False), ('mask_fill', 'real', 0.0, False)),
     'batch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
-        None, False)),
+        None, False), ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False),
+        ('mask_fill', 'real', 0.0, False)),
     'concatenate': (('inputs', 'chains', ..., True),),
     'crop': (('top', 'int', ..., False), ('left', 'int', ..., False), ('height', 'int', ..., False),
-        ('width', 'int', ..., False), ('field', 'text', None, False)),
+        ('width', 'int', ..., False), ('field', 'text', None, False), ('fields', 'pairs', None,
+        False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'cutmix': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
+        'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
+        ('field', 'text', None, False), ('layout', 'choice', 'NHWC', False)),
     'decode': (('channels', 'int', 3, False), ('dct', 'choice', 'accurate', False), ('orientation',
         'bool', False, False), ('max_pixels', 'int', 100000000, False), ('dtype', 'choice', 'uint8',
         False), ('frames', 'numbers', None, False), ('palette', 'choice', 'colour', False),
@@ -34,23 +45,48 @@ ROWS = {
     'files': (('pattern', 'texts', ..., False), ('labels', 'numbers', None, False)),
     'filter': (('expression', 'text', ..., False),),
     'flip': (('axis', 'choice', 'horizontal', False), ('probability', 'real', 1.0, False), ('seed',
-        'int', None, False), ('field', 'text', None, False)),
+        'int', None, False), ('field', 'text', None, False), ('fields', 'pairs', None, False),
+        ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
     'image_folder': (('dir', 'text', ..., False),),
     'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
     'lines': (('file', 'texts', ..., False),),
     'map': (('expression', 'text', ..., False),),
+    'mixup': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
+        'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
+        ('field', 'text', None, False)),
     'normalize': (('mean', 'numbers', ..., False), ('std', 'numbers', None, False), ('scale',
         'choice', 'auto', False), ('field', 'text', None, False)),
+    'perspective': (('startpoints', 'numbers', None, False), ('endpoints', 'numbers', None, False),
+        ('interpolation', 'choice', 'bilinear', False), ('fill', 'numbers', None, False),
+        ('coefficients', 'numbers', None, False), ('field', 'text', None, False), ('fields',
+        'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0,
+        False)),
     'prefetch': (('buffer_size', 'int', 'auto', False),),
+    'random_affine': (('degrees', 'numbers', ..., False), ('translate', 'numbers', None, False),
+        ('scale', 'numbers', None, False), ('shear', 'numbers', None, False), ('interpolation',
+        'choice', 'nearest', False), ('fill', 'numbers', None, False), ('center', 'numbers', None,
+        False), ('seed', 'int', None, False), ('field', 'text', None, False), ('fields', 'pairs',
+        None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
     'random_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('padding',
         'numbers', None, False), ('pad_if_needed', 'bool', False, False), ('padding_mode', 'choice',
         'constant', False), ('fill', 'numbers', None, False), ('seed', 'int', None, False),
-        ('field', 'text', None, False)),
+        ('field', 'text', None, False), ('fields', 'pairs', None, False), ('visibility', 'real',
+        0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'random_perspective': (('distortion_scale', 'real', 0.5, False), ('probability', 'real', 0.5,
+        False), ('interpolation', 'choice', 'bilinear', False), ('fill', 'numbers', None, False),
+        ('seed', 'int', None, False), ('field', 'text', None, False), ('fields', 'pairs', None,
+        False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
     'random_resized_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('scale',
         'numbers', None, False), ('ratio', 'numbers', None, False), ('method', 'choice', 'bilinear',
         False), ('antialias', 'choice', 'auto', False), ('semantics', 'choice', 'tf', False),
-        ('dtype', 'choice', 'auto', False), ('field', 'text', None, False), ('seed', 'int', None,
-        False)),
+        ('dtype', 'choice', 'auto', False), ('field', 'text', None, False), ('fields', 'pairs',
+        None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False),
+        ('seed', 'int', None, False)),
+    'random_rotation': (('degrees', 'numbers', ..., False), ('interpolation', 'choice', 'nearest',
+        False), ('fill', 'numbers', None, False), ('expand', 'bool', False, False), ('center',
+        'numbers', None, False), ('seed', 'int', None, False), ('field', 'text', None, False),
+        ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real',
+        0.0, False)),
     'range': (('start', 'int', ..., False), ('stop', 'int', None, False), ('step', 'int', 1,
         False)),
     'read': (('field', 'text', None, False),),
@@ -58,20 +94,34 @@ ROWS = {
     'repeat': (('count', 'int', None, False),),
     'resize': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method', 'choice',
         'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics', 'choice', 'tf',
-        False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False)),
+        False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False), ('fields',
+        'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0,
+        False)),
     'resize_and_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method',
         'choice', 'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics',
-        'choice', 'tf', False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False)),
+        'choice', 'tf', False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False),
+        ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real',
+        0.0, False)),
     'resize_side': (('size', 'int', ..., False), ('side', 'choice', 'short', False), ('max_size',
         'int', None, False), ('method', 'choice', 'bilinear', False), ('antialias', 'choice',
         'auto', False), ('semantics', 'choice', 'tf', False), ('dtype', 'choice', 'auto', False),
-        ('field', 'text', None, False)),
+        ('field', 'text', None, False), ('fields', 'pairs', None, False), ('visibility', 'real',
+        0.0, False), ('mask_fill', 'real', 0.0, False)),
     'resize_with_crop_or_pad': (('height', 'int', ..., False), ('width', 'int', ..., False),
-        ('field', 'text', None, False)),
+        ('field', 'text', None, False), ('fields', 'pairs', None, False), ('visibility', 'real',
+        0.0, False), ('mask_fill', 'real', 0.0, False)),
     'resize_with_pad': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method',
         'choice', 'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics',
         'choice', 'tf', False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False),
-        ('fill', 'real', 0.0, False)),
+        ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real',
+        0.0, False), ('fill', 'real', 0.0, False)),
+    'rot90': (('k', 'numbers', None, False), ('probability', 'real', 1.0, False), ('seed', 'int',
+        None, False), ('field', 'text', None, False), ('fields', 'pairs', None, False),
+        ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'rotate': (('angle', 'real', ..., False), ('interpolation', 'choice', 'nearest', False),
+        ('fill', 'numbers', None, False), ('expand', 'bool', False, False), ('center', 'numbers',
+        None, False), ('field', 'text', None, False), ('fields', 'pairs', None, False),
+        ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
     'scale': (('factor', 'real', ..., False), ('offset', 'real', 0.0, False), ('field', 'text',
         None, False), ('dtype', 'choice', 'float32', False)),
     'select': (('fields', 'texts', ..., True),),
@@ -91,6 +141,41 @@ class Ops:
     """The ops as methods; Dataset has them."""
 
     __slots__ = ()
+
+    def affine(self, angle=0.0, translate=None, scale=1.0, shear=None, interpolation='nearest',
+               fill=None, center=None, field=None, fields=None, visibility=0.0, mask_fill=0.0):
+        """Turn, move, scale and shear images.
+
+        Shears, scales and turns images around their middle (or center), then moves them; the size
+        stays. The results are those of torchvision.transforms.v2.functional.affine on tensors, with
+        the same parameters; interpolation, fill and the fields that follow are as for rotate. Mind
+        that a positive angle turns with the clock here and against it in rotate, as there.
+
+            files('*.jpg').decode().affine(10, [5, 0], 1.1, [8, 0], bilinear)
+            files('*.jpg').decode().affine(translate=[-20, 10], fill=128)
+
+        Costly: each element is a piece of work of its own.
+
+        angle: degrees with the clock (number)
+        translate: pixels to the right and down; none: 0 (number or list of numbers (at most 2),
+            none)
+        scale: how much larger it becomes (number, 1e-06 to 1000000.0)
+        shear: degrees along x, and along y; none: 0 (number or list of numbers (at most 2),
+            none)
+        interpolation: how pixels between pixels are drawn; bilinear for uint8 and float32 only
+            (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 4096), none)
+        center: x and y of what stays where it is, in pixels; none: the middle (number or list
+            of numbers (at most 2), none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('affine', (angle, translate, scale, shear, interpolation, fill, center, field, fields, visibility, mask_fill))
 
     def batch(self, batch_size, drop_remainder=False):
         """Put runs of elements together along a new first dimension.
@@ -127,7 +212,7 @@ class Ops:
         """
         return self._then('cast', (dtype, field))
 
-    def center_crop(self, height, width, field=None):
+    def center_crop(self, height, width, field=None, fields=None, visibility=0.0, mask_fill=0.0):
         """Keep the middle of an image.
 
         Keeps height x width pixels around the middle of an image of any dtype. What is cut off is
@@ -141,8 +226,13 @@ class Ops:
         height: rows that are kept (int, 1 to 1048576)
         width: columns that are kept (int, 1 to 1048576)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('center_crop', (height, width, field))
+        return self._then('center_crop', (height, width, field, fields, visibility, mask_fill))
 
     def concatenate(self, *inputs):
         """Put inputs one after the other.
@@ -160,7 +250,8 @@ class Ops:
         """
         return self._then('concatenate', (inputs,))
 
-    def crop(self, top, left, height, width, field=None):
+    def crop(self, top, left, height, width, field=None, fields=None, visibility=0.0,
+             mask_fill=0.0):
         """Keep a window of an image.
 
         Keeps height x width pixels of an image of any dtype from row top and column left on:
@@ -173,8 +264,43 @@ class Ops:
         height: rows that are kept (int, 1 to 1048576)
         width: columns that are kept (int, 1 to 1048576)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('crop', (top, left, height, width, field))
+        return self._then('crop', (top, left, height, width, field, fields, visibility, mask_fill))
+
+    def cutmix(self, alpha=1.0, num_classes=None, probability=1.0, seed=None, labels=None,
+               field=None, layout='NHWC'):
+        """Put parts of images of a batch into each other, and mix labels.
+
+        Goes behind batch: puts a part of each image of a batch into the next one (of the last into
+        the first), at the same place, as torchvision.transforms.v2.CutMix does. A share is drawn
+        for the batch from Beta(alpha, alpha), and a pixel; the part lies around it, covers 1 -
+        share of the image, and ends where the image ends. Labels become shares of classes, as for
+        mixup, by what is left of each image. Images can be of any dtype. Shuffle before batch.
+
+        Random words are drawn as for mixup, then one for the column and one for the row.
+
+            image_folder('train').decode().resize(64, 64).batch(8).cutmix(num_classes=10)
+            image_folder('train').decode().resize(64, 64).layout(NCHW).batch(8).cutmix(num_classes=10, layout=NCHW)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        alpha: both parameters of the Beta distribution that shares are drawn from (number,
+            1e-06 to 1000000.0)
+        num_classes: for labels that are numbers; none: they are a share for each class already
+            (int, 1 to 1048576, none)
+        probability: share of the batches that are mixed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        labels: the field of labels; none: the only one that can be (text, none)
+        field: the batch of images; none: the only one (text, none)
+        layout: where the batch has its channels (NHWC or NCHW)
+        """
+        return self._then('cutmix', (alpha, num_classes, probability, seed, labels, field, layout))
 
     def decode(self, channels=3, dct='accurate', orientation=False, max_pixels=100000000,
                dtype='uint8', frames=None, palette='colour', on_truncated='error', field=None):
@@ -304,13 +430,17 @@ class Ops:
         """
         return self._then('filter', (expression,))
 
-    def flip(self, axis='horizontal', probability=1.0, seed=None, field=None):
+    def flip(self, axis='horizontal', probability=1.0, seed=None, field=None, fields=None,
+             visibility=0.0, mask_fill=0.0):
         """Mirror images, all or some by chance.
 
         Mirrors images of any dtype. With a probability below 1 each image is flipped or left as it
         is by chance; which ones depends on the seeds, the epoch and the image alone, not on workers
         or batches. With axis=both an image is turned by half a circle or not at all; for
         independent flips write two.
+
+        Masks, boxes and keypoints follow with fields=. Keypoints are mirrored by pixels, as in
+        torchvision: 0 becomes width - 1.
 
             files('*.jpg').decode().flip()
             files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)
@@ -323,8 +453,13 @@ class Ops:
         probability: share of the images that are flipped (number, 0.0 to 1.0)
         seed: mixed with the run's seed; none is 0 (int, none)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('flip', (axis, probability, seed, field))
+        return self._then('flip', (axis, probability, seed, field, fields, visibility, mask_fill))
 
     def layout(self, order, field=None):
         """Put channels first or last.
@@ -368,6 +503,36 @@ class Ops:
         """
         return self._then('map', (expression,))
 
+    def mixup(self, alpha=1.0, num_classes=None, probability=1.0, seed=None, labels=None,
+              field=None):
+        """Fade images of a batch into each other, and their labels.
+
+        Goes behind batch: fades each image of a batch into the one before it (the first into the
+        last), as torchvision.transforms.v2.MixUp does. A share is drawn for the batch from
+        Beta(alpha, alpha); an image becomes share * image + (1 - share) * the one before, and its
+        label the same mixture of shares of classes, in float32: [batch, num_classes]. Labels that
+        are numbers need num_classes. uint8 images are rounded, half to even. Shuffle before batch:
+        neighbours are mixed.
+
+        Which batches are mixed, and how, depends on the seeds, the epoch and the batch's first
+        element. One random word is drawn for the chance, then as many as the share needs.
+
+            image_folder('train').decode().resize(64, 64).batch(8).mixup(0.2, num_classes=10)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        alpha: both parameters of the Beta distribution that shares are drawn from (number,
+            1e-06 to 1000000.0)
+        num_classes: for labels that are numbers; none: they are a share for each class already
+            (int, 1 to 1048576, none)
+        probability: share of the batches that are mixed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        labels: the field of labels; none: the only one that can be (text, none)
+        field: the batch of images; none: the only one (text, none)
+        """
+        return self._then('mixup', (alpha, num_classes, probability, seed, labels, field))
+
     def normalize(self, mean, std=None, scale='auto', field=None):
         """Subtract a mean and divide by a deviation, per channel.
 
@@ -395,6 +560,39 @@ class Ops:
         """
         return self._then('normalize', (mean, std, scale, field))
 
+    def perspective(self, startpoints=None, endpoints=None, interpolation='bilinear', fill=None,
+                    coefficients=None, field=None, fields=None, visibility=0.0, mask_fill=0.0):
+        """Draw images as seen from another side.
+
+        Draws images as if seen from another side: four points go to four others, which decides
+        where all others go; the size stays. Points are x and y of each, one after the other.
+        Instead of points there can be the eight coefficients of the map from the result back: x =
+        (c0 x + c1 y + c2) / (c6 x + c7 y + 1), y = (c3 x + c4 y + c5) / (c6 x + c7 y + 1). The
+        results are those of torchvision.transforms.v2.functional.perspective on tensors;
+        interpolation (bilinear by default), fill and the fields that follow are as for rotate.
+
+            files('*.jpg').decode().perspective([0, 0, 9, 0, 9, 9, 0, 9], [1, 0, 9, 2, 8, 9, 0, 7])
+
+        Costly: each element is a piece of work of its own.
+
+        startpoints: x and y of four points, in pixels (number or list of numbers (at most 8),
+            none)
+        endpoints: where they are afterwards (number or list of numbers (at most 8), none)
+        interpolation: how pixels between pixels are drawn; bilinear for uint8 and float32 only
+            (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 4096), none)
+        coefficients: of the map back, instead of points (number or list of numbers (at most 8),
+            none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('perspective', (startpoints, endpoints, interpolation, fill, coefficients, field, fields, visibility, mask_fill))
+
     def prefetch(self, buffer_size='auto'):
         """Prepare elements before they are asked for.
 
@@ -411,8 +609,47 @@ class Ops:
         """
         return self._then('prefetch', (buffer_size,))
 
+    def random_affine(self, degrees, translate=None, scale=None, shear=None,
+                      interpolation='nearest', fill=None, center=None, seed=None, field=None,
+                      fields=None, visibility=0.0, mask_fill=0.0):
+        """Turn, move, scale and shear images at random.
+
+        Draws for each image an angle, a shift in whole pixels, a factor and shears from ranges, as
+        torchvision.transforms.v2.RandomAffine does, and does what affine does with them. Random
+        words are drawn in this order, for those that are given: angle, shift in x and y, factor,
+        shear in x and y.
+
+            files('*.jpg').decode().random_affine(15, translate=[0.1, 0.1], scale=[0.8, 1.2])
+            files('*.jpg').decode().random_affine(0, shear=[-10, 10, -5, 5], interpolation=bilinear, fill=0)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        degrees: least and largest angle; one number: from minus to plus that (number or list of
+            numbers (at most 2))
+        translate: shares of width and height it is moved by at most; none: 0 (number or list of
+            numbers (at most 2), none)
+        scale: least and largest factor; none: 1 (number or list of numbers (at most 2), none)
+        shear: degrees along x, a number or a range; four numbers: also a range along y (number
+            or list of numbers (at most 4), none)
+        interpolation: how pixels between pixels are drawn; bilinear for uint8 and float32 only
+            (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 4096), none)
+        center: x and y of what stays where it is, in pixels; none: the middle (number or list
+            of numbers (at most 2), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('random_affine', (degrees, translate, scale, shear, interpolation, fill, center, seed, field, fields, visibility, mask_fill))
+
     def random_crop(self, height, width, padding=None, pad_if_needed=False, padding_mode='constant',
-                    fill=None, seed=None, field=None):
+                    fill=None, seed=None, field=None, fields=None, visibility=0.0, mask_fill=0.0):
         """Keep a random window of an image.
 
         Keeps height x width pixels of an image of any dtype from a random place on, each as likely
@@ -439,11 +676,50 @@ class Ops:
             of numbers (at most 4096), none)
         seed: mixed with the run's seed; none is 0 (int, none)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('random_crop', (height, width, padding, pad_if_needed, padding_mode, fill, seed, field))
+        return self._then('random_crop', (height, width, padding, pad_if_needed, padding_mode, fill, seed, field, fields, visibility, mask_fill))
+
+    def random_perspective(self, distortion_scale=0.5, probability=0.5, interpolation='bilinear',
+                           fill=None, seed=None, field=None, fields=None, visibility=0.0,
+                           mask_fill=0.0):
+        """Draw images as seen from random sides.
+
+        Moves the corners of an image inwards by random numbers of pixels, as
+        torchvision.transforms.v2.RandomPerspective does, and does what perspective does. Nine
+        random words are drawn: whether the image is changed, and x and y of its corners, clockwise
+        from the top left one. An image of which three corners would lie on a line, such as one of a
+        single row, stays as it is.
+
+            files('*.jpg').decode().random_perspective(0.4, probability=0.8, fill=0)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        distortion_scale: how far corners move, as a share of half the image (number, 0.0 to
+            1.0)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        interpolation: how pixels between pixels are drawn; bilinear for uint8 and float32 only
+            (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 4096), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('random_perspective', (distortion_scale, probability, interpolation, fill, seed, field, fields, visibility, mask_fill))
 
     def random_resized_crop(self, height, width, scale=None, ratio=None, method='bilinear',
-                            antialias='auto', semantics='tf', dtype='auto', field=None, seed=None):
+                            antialias='auto', semantics='tf', dtype='auto', field=None, fields=None,
+                            visibility=0.0, mask_fill=0.0, seed=None):
         """Resize a random window of images.
 
         Cuts a random window out of uint8 or float32 images and resizes it to height x width:
@@ -475,9 +751,48 @@ class Ops:
         dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
             uint8, float16, bfloat16, float32)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         seed: mixed with the run's seed; none is 0 (int, none)
         """
-        return self._then('random_resized_crop', (height, width, scale, ratio, method, antialias, semantics, dtype, field, seed))
+        return self._then('random_resized_crop', (height, width, scale, ratio, method, antialias, semantics, dtype, field, fields, visibility, mask_fill, seed))
+
+    def random_rotation(self, degrees, interpolation='nearest', fill=None, expand=False,
+                        center=None, seed=None, field=None, fields=None, visibility=0.0,
+                        mask_fill=0.0):
+        """Turn images by random angles.
+
+        Turns each image by an angle drawn from a range, as torchvision.transforms.v2.RandomRotation
+        does; what rotate says holds here. The angle of an image depends on the seeds, the epoch and
+        the image alone. One random word is drawn for it.
+
+            files('*.jpg').decode().random_rotation(30, bilinear, fill=0)
+            files('*.jpg').decode().random_rotation([0, 90], seed=7)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        degrees: least and largest angle; one number: from minus to plus that (number or list of
+            numbers (at most 2))
+        interpolation: how pixels between pixels are drawn; bilinear for uint8 and float32 only
+            (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 4096), none)
+        expand: make the image large enough for all of it (bool)
+        center: x and y of what stays where it is, in pixels; none: the middle (number or list
+            of numbers (at most 2), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('random_rotation', (degrees, interpolation, fill, expand, center, seed, field, fields, visibility, mask_fill))
 
     def read(self, field=None):
         """Read the files whose paths a field holds.
@@ -530,7 +845,7 @@ class Ops:
         return self._then('repeat', (count,))
 
     def resize(self, height, width, method='bilinear', antialias='auto', semantics='tf',
-               dtype='auto', field=None):
+               dtype='auto', field=None, fields=None, visibility=0.0, mask_fill=0.0):
         """Resize images as TensorFlow, Pillow or OpenCV do.
 
         Resizes uint8 or float32 images to height x width with the results of another library:
@@ -575,11 +890,16 @@ class Ops:
         dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
             uint8, float16, bfloat16, float32)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('resize', (height, width, method, antialias, semantics, dtype, field))
+        return self._then('resize', (height, width, method, antialias, semantics, dtype, field, fields, visibility, mask_fill))
 
     def resize_and_crop(self, height, width, method='bilinear', antialias='auto', semantics='tf',
-                        dtype='auto', field=None):
+                        dtype='auto', field=None, fields=None, visibility=0.0, mask_fill=0.0):
         """Resize images to cover a frame and keep the middle.
 
         Resizes uint8 or float32 images, in proportion, so that they just cover height x width, and
@@ -603,11 +923,17 @@ class Ops:
         dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
             uint8, float16, bfloat16, float32)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('resize_and_crop', (height, width, method, antialias, semantics, dtype, field))
+        return self._then('resize_and_crop', (height, width, method, antialias, semantics, dtype, field, fields, visibility, mask_fill))
 
     def resize_side(self, size, side='short', max_size=None, method='bilinear', antialias='auto',
-                    semantics='tf', dtype='auto', field=None):
+                    semantics='tf', dtype='auto', field=None, fields=None, visibility=0.0,
+                    mask_fill=0.0):
         """Resize images to a length of their shorter or longer side.
 
         Resizes uint8 or float32 images so that the shorter side (side=long: the longer one) has
@@ -637,10 +963,16 @@ class Ops:
         dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
             uint8, float16, bfloat16, float32)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('resize_side', (size, side, max_size, method, antialias, semantics, dtype, field))
+        return self._then('resize_side', (size, side, max_size, method, antialias, semantics, dtype, field, fields, visibility, mask_fill))
 
-    def resize_with_crop_or_pad(self, height, width, field=None):
+    def resize_with_crop_or_pad(self, height, width, field=None, fields=None, visibility=0.0,
+                                mask_fill=0.0):
         """Crop or pad images to a size around the middle.
 
         Gives images of any dtype height x width pixels without scaling them, as
@@ -653,11 +985,17 @@ class Ops:
         height: rows of the result (int, 1 to 32768)
         width: columns of the result (int, 1 to 32768)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         """
-        return self._then('resize_with_crop_or_pad', (height, width, field))
+        return self._then('resize_with_crop_or_pad', (height, width, field, fields, visibility, mask_fill))
 
     def resize_with_pad(self, height, width, method='bilinear', antialias='auto', semantics='tf',
-                        dtype='auto', field=None, fill=0.0):
+                        dtype='auto', field=None, fields=None, visibility=0.0, mask_fill=0.0,
+                        fill=0.0):
         """Resize images into a frame and fill the rest.
 
         Resizes uint8 or float32 images so that they just fit into height x width, in proportion,
@@ -682,9 +1020,82 @@ class Ops:
         dtype: of the result; auto: what the library gives; keep: as the image (auto, keep,
             uint8, float16, bfloat16, float32)
         field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
         fill: value of what the image does not cover (number, -1000000.0 to 1000000.0)
         """
-        return self._then('resize_with_pad', (height, width, method, antialias, semantics, dtype, field, fill))
+        return self._then('resize_with_pad', (height, width, method, antialias, semantics, dtype, field, fields, visibility, mask_fill, fill))
+
+    def rot90(self, k=None, probability=1.0, seed=None, field=None, fields=None, visibility=0.0,
+              mask_fill=0.0):
+        """Turn images by quarters of a circle.
+
+        Turns images of any dtype by k quarters of a circle against the clock, as tf.image.rot90
+        does; negative k turns with the clock. Of a list of k each image gets one by chance, each
+        with the same probability. Masks, boxes and keypoints follow with fields=.
+
+        For each image two random words are drawn: whether it is turned, and how far.
+
+            files('*.jpg').decode().rot90()
+            files('*.jpg').decode().resize(224, 224).rot90([0, 1, 2, 3])
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        k: quarters against the clock; of a list one is drawn for each image; none is 1 (number
+            or list of numbers (at most 16), none)
+        probability: share of the images that are turned (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('rot90', (k, probability, seed, field, fields, visibility, mask_fill))
+
+    def rotate(self, angle, interpolation='nearest', fill=None, expand=False, center=None,
+               field=None, fields=None, visibility=0.0, mask_fill=0.0):
+        """Turn images by an angle.
+
+        Turns images against the clock around their middle, or around center. With expand the result
+        is as large as the turned image needs (around the middle; its size then differs between
+        images of different sizes); otherwise the size stays. Multiples of 90 degrees around the
+        middle only move pixels, if the size allows it.
+
+        The results are those of torchvision.transforms.v2.functional.rotate on tensors, bit for bit
+        as PyTorch computes them with AVX2, so interpolation is nearest by default. fill=none is its
+        fill=None: zeros. With fill=0, the default of RandomRotation, bilinear pixels on the edge
+        are mixed with the fill once more, as there. nearest takes every dtype.
+
+        Masks (nearest), boxes and keypoints follow with fields=: boxes are the boxes around their
+        turned corners.
+
+            files('*.jpg').decode().rotate(30, bilinear)
+            files('*.jpg').decode().rotate(10, fill=128, expand=true)
+
+        Costly: each element is a piece of work of its own.
+
+        angle: degrees against the clock (number)
+        interpolation: how pixels between pixels are drawn; bilinear for uint8 and float32 only
+            (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 4096), none)
+        expand: make the image large enough for all of it (bool)
+        center: x and y of what stays where it is, in pixels; none: the middle (number or list
+            of numbers (at most 2), none)
+        field: the image; none: the only one (text, none)
+        fields: what follows the image: mask, keypoints, boxes as xyxy, xywh or cxcywh (all but
+            mask also with _normalized), labels of the boxes (map of names, none)
+        visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
+            0.0 to 1.0)
+        mask_fill: of masks where there was no image (number)
+        """
+        return self._then('rotate', (angle, interpolation, fill, expand, center, field, fields, visibility, mask_fill))
 
     def scale(self, factor, offset=0.0, field=None, dtype='float32'):
         """Multiply by a factor and add an offset.

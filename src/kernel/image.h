@@ -25,6 +25,10 @@ struct stk__image_kernels {
     void (*round_u8)(uint8_t *dst, const float *src, int n);
     /* dst = src rounded to even, in 0..255; NaN is 0. */
     void (*round_even_u8)(uint8_t *dst, const float *src, int n);
+    /* dst = a * weight[0] + b * weight[1]; bytes are rounded to even, in 0..255. */
+    void (*mix_f32)(float *dst, const float *a, const float *b, const float weight[2], size_t n);
+    void (*mix_u8)(uint8_t *dst, const uint8_t *a, const uint8_t *b, const float weight[2],
+                   size_t n);
     /* dst pixel i = src pixel n - 1 - i. */
     void (*reverse_pixels)(uint8_t *dst, const uint8_t *src, int n, int pixel_bytes);
     /* dst pixel i = src pixel index[i]; indices go up or down, not both. */

@@ -16,6 +16,7 @@ static void fill_scalar(struct stk__kernels *table)
     stk__elementwise_fill_scalar(&table->elementwise);
     stk__jpeg_fill_scalar(&table->jpeg);
     table->permute = stk__permute_scalar;
+    stk__warp_fill_scalar(&table->warp);
 }
 
 #if defined __x86_64__
@@ -28,6 +29,7 @@ static void fill_avx2(struct stk__kernels *table)
     stk__elementwise_fill_avx2(&table->elementwise);
     stk__jpeg_fill_avx2(&table->jpeg);
     table->permute = stk__permute_avx2;
+    stk__warp_fill_avx2(&table->warp);
 }
 
 static void fill_avx512(struct stk__kernels *table)

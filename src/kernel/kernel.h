@@ -11,6 +11,7 @@
 #include "kernel/jpeg.h"
 #include "kernel/permute.h"
 #include "kernel/resample.h"
+#include "kernel/warp.h"
 
 struct stk__kernels {
     struct stk__image_kernels image;
@@ -18,6 +19,7 @@ struct stk__kernels {
     struct stk__elementwise_kernels elementwise;
     struct stk__jpeg_kernels jpeg;
     stk__permute_fn permute;
+    struct stk__warp_kernels warp;
 };
 
 /* The table for stk__cpu_level(); filled once per level. Any thread. */

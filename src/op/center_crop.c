@@ -5,12 +5,14 @@
 struct center_crop {
     int64_t height, width;
     const char *field;
+    struct stk__follow_words follow;
 };
 
 static const struct stk_param params[] = {
     STK_INT_ROW(center_crop, height, 0, 1, 1 << 20, STK_REQUIRED, "rows that are kept"),
     STK_INT_ROW(center_crop, width, 0, 1, 1 << 20, STK_REQUIRED, "columns that are kept"),
     STK_TEXT_ROW(center_crop, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),
+    STK__FOLLOW_ROWS(center_crop),
     STK_ROWS_END,
 };
 
@@ -32,11 +34,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct center_crop *crop = inf->params;
     const int64_t size[2] = { crop->height, crop->width };
+    struct stk__cut_words words = { .field = crop->field, .follow = crop->follow };
     struct stk__cut *cut = stk_arena_alloc(inf->arena, sizeof *cut);
     if (!cut)
         return stk_fail(err, STK_MEMORY, "out of memory");
     *cut = (struct stk__cut){ .choose = choose };
-    int code = stk__cut_infer(inf, crop->field, size, NULL, cut, err);
+    int code = stk__cut_infer(inf, &words, size, cut, err);
     return code ? code : stk__cut_check(inf, cut, size, err);
 }
 

@@ -2,57 +2,44 @@
 /* cut.c: copying windows, and what lies around the image. */
 #include "op/cut.h"
 
-#include "kernel/kernel.h"
+#include "op/dtype_value.h"
 
 #include <string.h>
 
 /* ---- types ---- */
-
-/* float16 and bfloat16 are reached through float32. */
-static void convert_fill(const double *from, int n, int dtype, uint8_t *to)
-{
-    stk__elementwise_fn const(*convert)[STK_N_DTYPES] = stk__kernels()->elementwise.convert;
-    float middle;
-    for (int i = 0; i < n; i++, to += stk_dtype_bytes(dtype)) {
-        if (dtype == STK_F64) {
-            memcpy(to, from + i, sizeof *from);
-        } else if (dtype == STK_F16 || dtype == STK_BF16) {
-            convert[STK_F64][STK_F32](&middle, from + i, NULL, NULL, 1);
-            convert[STK_F32][dtype](to, &middle, NULL, NULL, 1);
-        } else {
-            convert[STK_F64][dtype](to, from + i, NULL, NULL, 1);
-        }
-    }
-}
 
 static int take_fill(struct stk_infer *inf, const struct stk_numbers *fill, struct stk__cut *cut,
                      struct stk_error *err)
 {
     static const double zero = 0;
     const struct stk_field *field = &inf->out->field[cut->field];
-    cut->n_fill = fill && fill->n ? fill->n : 1;
+    cut->n_fill = fill->n ? fill->n : 1;
     if (cut->n_fill > 1 && field->shape[2] >= 0 && cut->n_fill != field->shape[2])
         return stk_fail(err, STK_VALUE, "fill has %d values, but images have %lld channels",
                         cut->n_fill, (long long)field->shape[2]);
     uint8_t *values = stk_arena_alloc(inf->arena, (size_t)cut->n_fill * cut->value_bytes);
     if (!values)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    convert_fill(fill && fill->n ? fill->item : &zero, cut->n_fill, field->dtype, values);
+    const double *numbers = fill->n ? fill->item : &zero;
+    for (int i = 0; i < cut->n_fill; i++)
+        stk__dtype_put(field->dtype, numbers[i], values + (size_t)i * cut->value_bytes);
     cut->fill = values;
     return STK_OK;
 }
 
-int stk__cut_infer(struct stk_infer *inf, const char *field, const int64_t size[2],
-                   const struct stk_numbers *fill, struct stk__cut *cut, struct stk_error *err)
+int stk__cut_infer(struct stk_infer *inf, const struct stk__cut_words *words, const int64_t size[2],
+                   struct stk__cut *cut, struct stk_error *err)
 {
-    int code = stk__image_infer(inf, field, stk__is_image, &cut->field, err);
+    const struct stk_numbers *fill = &words->fill;
+    int code = stk__image_infer(inf, words->field, stk__is_image, &cut->field, err);
     if (code)
         return code;
     struct stk_field *out = &inf->out->field[cut->field];
     cut->value_bytes = stk_dtype_bytes(out->dtype);
     stk__image_set_size(out, size[0], size[1]);
     inf->state = cut;
-    return take_fill(inf, fill, cut, err);
+    code = take_fill(inf, fill, cut, err);
+    return code ? code : stk__follow_infer(inf, &words->follow, cut->field, &cut->followers, err);
 }
 
 int stk__cut_check(const struct stk_infer *inf, const struct stk__cut *cut, const int64_t least[2],
@@ -179,6 +166,30 @@ static bool choose(struct stk_rows *rows, int row, struct job *job)
     return false;
 }
 
+/* Along one axis: n pixels of the image, of which the window takes some. */
+static struct stk__axis_fit fit_axis(int32_t n, int32_t first, int32_t length)
+{
+    int32_t pad = (int32_t)between(0, -(int64_t)first, length);
+    int32_t from = first + pad, n_kept = (int32_t)between(0, (int64_t)n - from, length - pad);
+    return (struct stk__axis_fit){ .from = from,
+                                   .n_from = n_kept,
+                                   .n_scaled = n_kept,
+                                   .n_kept = n_kept,
+                                   .pad = pad,
+                                   .n = length };
+}
+
+static int follow(struct stk_rows *rows, int row, const struct job *job)
+{
+    const struct stk_region *window = &job->window;
+    struct stk__geometry g;
+    stk__geometry_identity(&g, job->from.height, job->from.width);
+    g.x = fit_axis(job->from.width, window->left, window->width);
+    g.y = fit_axis(job->from.height, window->top, window->height);
+    stk__geometry_fit(&g);
+    return stk__follow_run(rows, row, &job->cut->followers, &g);
+}
+
 int stk__cut_run(struct stk_rows *rows)
 {
     const struct stk__cut *cut = rows->state;
@@ -194,6 +205,9 @@ int stk__cut_run(struct stk_rows *rows)
             return STK_MEMORY;
         job.pixel_bytes = (size_t)job.from.channels * cut->value_bytes;
         copy_window(&job, dst);
+        int rc = cut->followers.n ? follow(rows, i, &job) : STK_OK;
+        if (rc)
+            return rc;
     }
     return STK_OK;
 }
@@ -221,6 +235,8 @@ int stk__cut_part(const void *params, const void *state, struct stk_arena *arena
                   struct stk_part *out)
 {
     const struct stk__cut *cut = state;
+    if (cut->followers.n) /* they need the size of the image */
+        return STK_OK;
     struct stk__cut *done = stk_arena_alloc(arena, sizeof *done);
     if (!done)
         return STK_MEMORY;

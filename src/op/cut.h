@@ -6,6 +6,7 @@
  * state is a struct stk__cut, which is all that running needs.
  */
 #pragma once
+#include "op/follow.h"
 #include "op/image_op.h"
 
 /* What lies outside an image: a value, its border, or its mirror image without and with the border
@@ -20,12 +21,20 @@ struct stk__cut {
     enum stk__padding padding;
     int n_fill;          /* 1: the same for all channels */
     const uint8_t *fill; /* [n_fill] values of the image's dtype */
+    struct stk__followers followers;
+};
+
+/* Parameters of such an op. */
+struct stk__cut_words {
+    const char *field;
+    struct stk__follow_words follow;
+    struct stk_numbers fill; /* no items: 0 */
 };
 
 /* Passes on all but the image, which gets this size; inf->state is the cut, whose choose and
- * padding are set. fill may have no items: 0. */
-int stk__cut_infer(struct stk_infer *inf, const char *field, const int64_t size[2],
-                   const struct stk_numbers *fill, struct stk__cut *cut, struct stk_error *err);
+ * padding are set. */
+int stk__cut_infer(struct stk_infer *inf, const struct stk__cut_words *words, const int64_t size[2],
+                   struct stk__cut *cut, struct stk_error *err);
 
 /* Refuses images that are known to be smaller than this. */
 int stk__cut_check(const struct stk_infer *inf, const struct stk__cut *cut, const int64_t least[2],

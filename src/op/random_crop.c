@@ -16,6 +16,7 @@ struct random_crop {
     struct stk_numbers fill;
     int64_t seed;
     const char *field;
+    struct stk__follow_words follow;
 };
 
 static const struct stk_param params[] = {
@@ -34,6 +35,7 @@ static const struct stk_param params[] = {
     STK_INT_ROW(random_crop, seed, STK_NONE, STK__INT_LO, STK__INT_HI, STK_TAKES_NONE,
                 "mixed with the run's seed; none is 0"),
     STK_TEXT_ROW(random_crop, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),
+    STK__FOLLOW_ROWS(random_crop),
     STK_ROWS_END,
 };
 
@@ -107,6 +109,8 @@ static int check_padding(const struct random_crop *call, struct stk_error *err)
     }
     if (call->fill.n && call->padding_mode != STK__PAD_CONSTANT)
         return stk_fail(err, STK_VALUE, "fill is for padding_mode=constant; leave one of them out");
+    if (call->follow.fields.n && call->padding_mode != STK__PAD_CONSTANT)
+        return stk_fail(err, STK_VALUE, "fields follow padding_mode=constant only");
     return STK_OK;
 }
 
@@ -123,6 +127,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     const struct random_crop *call = inf->params;
     const int64_t size[2] = { call->height, call->width };
     int64_t least[2];
+    struct stk__cut_words words = { .field = call->field,
+                                    .follow = call->follow,
+                                    .fill = call->fill };
     struct stk__cut *cut = stk_arena_alloc(inf->arena, sizeof *cut);
     if (!cut)
         return stk_fail(err, STK_MEMORY, "out of memory");
@@ -130,7 +137,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (code)
         return code;
     *cut = (struct stk__cut){ .choose = choose, .padding = (enum stk__padding)call->padding_mode };
-    code = stk__cut_infer(inf, call->field, size, &call->fill, cut, err);
+    code = stk__cut_infer(inf, &words, size, cut, err);
     least_size(call, least);
     return code ? code : stk__cut_check(inf, cut, least, err);
 }

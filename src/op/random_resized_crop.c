@@ -11,6 +11,7 @@ struct random_resized_crop {
     struct stk_numbers scale, ratio;
     int method, antialias, semantics, dtype;
     const char *field;
+    struct stk__follow_words follow;
     int64_t seed;
 };
 
@@ -125,8 +126,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     struct windows *windows = stk_arena_alloc(inf->arena, sizeof *windows);
     if (!resizer || !windows)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    struct stk__resize_words words = { call->method, call->antialias, call->semantics, call->dtype,
-                                       call->field };
+    struct stk__resize_words words = { call->method, call->antialias, call->semantics,
+                                       call->dtype,  call->field,     call->follow };
     struct stk__size size = { (int)call->height, (int)call->width };
     *resizer =
         (struct stk__resizer){ .fit = fit, .choose = choose, .windows = windows, .at_least = size };

@@ -11,6 +11,7 @@ struct resize_side {
     int64_t max_size;
     int method, antialias, semantics, dtype;
     const char *field;
+    struct stk__follow_words follow;
 };
 
 static const struct stk_param params[] = {
@@ -60,8 +61,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
                         call->side == LONG ? "max_size is for side=short; size is the longer side "
                                              "already"
                                            : "max_size must be greater than size");
-    struct stk__resize_words words = { call->method, call->antialias, call->semantics, call->dtype,
-                                       call->field };
+    struct stk__resize_words words = { call->method, call->antialias, call->semantics,
+                                       call->dtype,  call->field,     call->follow };
     *resizer = (struct stk__resizer){ .fit = fit };
     if (call->side == SHORT && call->max_size == STK_NONE)
         resizer->at_least = (struct stk__size){ (int)call->size, (int)call->size };

@@ -5,6 +5,7 @@
 struct resize_with_crop_or_pad {
     int64_t height, width;
     const char *field;
+    struct stk__follow_words follow;
 };
 
 static const struct stk_param params[] = {
@@ -13,6 +14,7 @@ static const struct stk_param params[] = {
                 "columns of the result"),
     STK_TEXT_ROW(resize_with_crop_or_pad, field, NULL, STK_TAKES_NONE,
                  "the image; none: the only one"),
+    STK__FOLLOW_ROWS(resize_with_crop_or_pad),
     STK_ROWS_END,
 };
 
@@ -37,11 +39,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct resize_with_crop_or_pad *call = inf->params;
     const int64_t size[2] = { call->height, call->width };
+    struct stk__cut_words words = { .field = call->field, .follow = call->follow };
     struct stk__cut *cut = stk_arena_alloc(inf->arena, sizeof *cut);
     if (!cut)
         return stk_fail(err, STK_MEMORY, "out of memory");
     *cut = (struct stk__cut){ .choose = choose };
-    return stk__cut_infer(inf, call->field, size, NULL, cut, err);
+    return stk__cut_infer(inf, &words, size, cut, err);
 }
 
 static const char doc[] =

@@ -9,6 +9,7 @@ struct resize_with_pad {
     double fill;
     int method, antialias, semantics, dtype;
     const char *field;
+    struct stk__follow_words follow;
 };
 
 static const struct stk_param params[] = {
@@ -47,8 +48,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     struct stk__resizer *resizer = stk_arena_alloc(inf->arena, sizeof *resizer);
     if (!resizer)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    struct stk__resize_words words = { call->method, call->antialias, call->semantics, call->dtype,
-                                       call->field };
+    struct stk__resize_words words = { call->method, call->antialias, call->semantics,
+                                       call->dtype,  call->field,     call->follow };
     struct stk__size size = { (int)call->height, (int)call->width };
     *resizer = (struct stk__resizer){ .fit = fit, .fill = call->fill };
     return stk__resizer_infer(inf, &words, size, resizer, err);

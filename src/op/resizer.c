@@ -108,7 +108,7 @@ int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *wo
     field->dtype = (uint8_t)resizer->dtype;
     stk__image_set_size(field, size.height, size.width);
     inf->state = resizer;
-    return STK_OK;
+    return stk__follow_infer(inf, &words->follow, resizer->field, &resizer->followers, err);
 }
 
 /* ---- what is carried out on the way ---- */
@@ -196,6 +196,8 @@ int stk__resizer_part(const void *params, const void *state, struct stk_arena *a
                       struct stk_part *out)
 {
     const struct stk__resizer *resizer = state;
+    if (resizer->followers.n) /* they need the size of the image */
+        return STK_OK;
     struct stk__resizer *cut = stk_arena_alloc(arena, sizeof *cut);
     if (!cut)
         return STK_MEMORY;

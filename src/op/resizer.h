@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "kernel/resize.h"
+#include "op/follow.h"
 #include "op/image_op.h"
 
 enum { STK__MAX_SIDE = 1 << 15, STK__MAX_FLIPS = 2 };
@@ -18,6 +19,7 @@ extern const char *const stk__resize_methods[],
 struct stk__resize_words {
     int method, antialias, semantics, dtype;
     const char *field;
+    struct stk__follow_words follow;
 };
 
 /* Their rows, for a struct T with fields of these names. */
@@ -30,7 +32,8 @@ struct stk__resize_words {
                        "whose results: tf.image.resize, Pillow's Image.resize or cv2.resize"),     \
         STK_CHOICE_ROW(T, dtype, stk__resize_dtypes, 0, 0,                                         \
                        "of the result; auto: what the library gives; keep: as the image"),         \
-        STK_TEXT_ROW(T, field, NULL, STK_TAKES_NONE, "the image; none: the only one")
+        STK_TEXT_ROW(T, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),             \
+        STK__FOLLOW_ROWS(T)
 
 /* How one image fits into its result: scaled, cut to a window, put on a canvas. */
 struct stk__fit {
@@ -55,6 +58,7 @@ struct stk__resizer {
     stk__fit_fn fit;
     struct stk__size at_least; /* every result is as large; 0: unknown, or it has padding */
     double fill;               /* of the canvas around the image, before what follows */
+    struct stk__followers followers;
     /* what follows, in this order */
     bool is_rounded;      /* to uint8 */
     struct stk_part crop; /* choose NULL: none */

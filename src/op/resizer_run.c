@@ -114,8 +114,10 @@ struct job {
     struct stk_rows *rows;
     int row;
     const struct stk__resizer *resizer;
-    struct stk__picture from; /* the window that is resized, */
-    size_t from_row_bytes;    /* in rows of so many bytes */
+    struct stk__picture all;
+    struct stk_region window; /* of it, that is resized: */
+    struct stk__picture from;
+    size_t from_row_bytes; /* in rows of so many bytes */
     struct stk__fit fit;
     bool flips_x, flips_y;
     struct stk__finish finish;
@@ -290,15 +292,44 @@ static void open_source(struct job *job)
     struct stk__picture all = stk__picture_get(job->rows, resizer->field, job->row);
     size_t pixel_bytes = (size_t)all.channels * (resizer->way.src_is_u8 ? 1 : sizeof(float));
     const int32_t size[2] = { all.height, all.width };
-    struct stk_region window;
-    job->from = all;
+    struct stk_region window = { 0, 0, all.height, all.width };
+    job->from = job->all = all;
+    job->window = window;
     job->from_row_bytes = (size_t)all.width * pixel_bytes;
     if (!resizer->choose || resizer->is_cut || size[0] < 1 || size[1] < 1 ||
         resizer->choose(job->rows, job->row, size, &window, NULL))
         return;
     job->from.data += (size_t)window.top * job->from_row_bytes + (size_t)window.left * pixel_bytes;
+    job->window = window;
     job->from.height = window.height;
     job->from.width = window.width;
+}
+
+/* Before what is done on the way to an op above. */
+static int follow(const struct job *job)
+{
+    const struct stk__fit *fit = &job->fit;
+    const struct stk_region *window = &job->window;
+    struct stk__geometry g;
+    if (!job->resizer->followers.n)
+        return STK_OK;
+    stk__geometry_identity(&g, job->all.height, job->all.width);
+    g.x = (struct stk__axis_fit){ .from = window->left,
+                                  .n_from = window->width,
+                                  .n_scaled = fit->scaled.width,
+                                  .skip = fit->crop_left,
+                                  .n_kept = fit->inner.width,
+                                  .pad = fit->pad_left,
+                                  .n = fit->canvas.width };
+    g.y = (struct stk__axis_fit){ .from = window->top,
+                                  .n_from = window->height,
+                                  .n_scaled = fit->scaled.height,
+                                  .skip = fit->crop_top,
+                                  .n_kept = fit->inner.height,
+                                  .pad = fit->pad_top,
+                                  .n = fit->canvas.height };
+    stk__geometry_fit(&g);
+    return stk__follow_run(job->rows, job->row, &job->resizer->followers, &g);
 }
 
 static int run_row(struct stk_rows *rows, int row)
@@ -311,6 +342,9 @@ static int run_row(struct stk_rows *rows, int row)
         job.fit = resizer->fit(rows->params, size);
     if (!is_possible(&job))
         return STK_OK;
+    int code = follow(&job);
+    if (code || rows->mask[row] != STK_LIVE)
+        return code;
     struct stk__route route =
         stk__route_find(&resizer->way, size, job.fit.scaled, job.from.channels);
     draw_flips(&job);
@@ -318,7 +352,7 @@ static int run_row(struct stk_rows *rows, int row)
     job.finish = finish_of(resizer, &route, job.from.channels);
     if (!open_target(&job))
         return STK_MEMORY;
-    int code = has_padding(&job.fit) ? fill_canvas(&job) : STK_OK;
+    code = has_padding(&job.fit) ? fill_canvas(&job) : STK_OK;
     return code ? code : resize_image(&job, &route);
 }
 

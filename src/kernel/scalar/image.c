@@ -37,6 +37,20 @@ static void round_even_u8_scalar(uint8_t *dst, const float *src, int n)
         dst[i] = stk__round_even_u8(src[i]);
 }
 
+static void mix_f32_scalar(float *dst, const float *a, const float *b, const float weight[2],
+                           size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = a[i] * weight[0] + b[i] * weight[1];
+}
+
+static void mix_u8_scalar(uint8_t *dst, const uint8_t *a, const uint8_t *b, const float weight[2],
+                          size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = stk__round_even_u8((float)a[i] * weight[0] + (float)b[i] * weight[1]);
+}
+
 static inline void reverse(uint8_t *dst, const uint8_t *src, int n, size_t bytes)
 {
     const uint8_t *from = src + (size_t)n * bytes;
@@ -140,6 +154,8 @@ void stk__image_fill_scalar(struct stk__image_kernels *kernels)
         .affine_f32 = affine_f32_scalar,
         .round_u8 = round_u8_scalar,
         .round_even_u8 = round_even_u8_scalar,
+        .mix_f32 = mix_f32_scalar,
+        .mix_u8 = mix_u8_scalar,
         .reverse_pixels = stk__reverse_pixels_scalar,
         .pick_pixels = pick_pixels_scalar,
         .split_planes = stk__split_planes_scalar,

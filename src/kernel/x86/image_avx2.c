@@ -98,6 +98,42 @@ static void round_even_u8_avx2(uint8_t *dst, const float *src, int n)
         dst[i] = stk__round_even_u8(src[i]);
 }
 
+static inline __m256 mix_8(__m256 a, __m256 b, __m256 weight_a, __m256 weight_b)
+{
+    return _mm256_add_ps(_mm256_mul_ps(a, weight_a), _mm256_mul_ps(b, weight_b));
+}
+
+static void mix_f32_avx2(float *dst, const float *a, const float *b, const float weight[2],
+                         size_t n)
+{
+    const __m256 first = _mm256_set1_ps(weight[0]), second = _mm256_set1_ps(weight[1]);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(dst + i,
+                         mix_8(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i), first, second));
+    for (; i < n; i++)
+        dst[i] = a[i] * weight[0] + b[i] * weight[1];
+}
+
+static inline __m256i mix_round_8(const uint8_t *a, const uint8_t *b, __m256 first, __m256 second)
+{
+    __m256 value = mix_8(load_8_u8(a), load_8_u8(b), first, second);
+    value = _mm256_max_ps(value, _mm256_setzero_ps());
+    return _mm256_cvtps_epi32(_mm256_min_ps(value, _mm256_set1_ps(255)));
+}
+
+static void mix_u8_avx2(uint8_t *dst, const uint8_t *a, const uint8_t *b, const float weight[2],
+                        size_t n)
+{
+    const __m256 first = _mm256_set1_ps(weight[0]), second = _mm256_set1_ps(weight[1]);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        store_16_u8(dst + i, mix_round_8(a + i, b + i, first, second),
+                    mix_round_8(a + i + 8, b + i + 8, first, second));
+    for (; i < n; i++)
+        dst[i] = stk__round_even_u8((float)a[i] * weight[0] + (float)b[i] * weight[1]);
+}
+
 /* ---- pixels ---- */
 
 /* As many whole pixels as 16 bytes hold are turned at a time; the bytes written behind them are
@@ -127,6 +163,8 @@ void stk__image_fill_avx2(struct stk__image_kernels *kernels)
     kernels->affine_f32 = affine_f32_avx2;
     kernels->round_u8 = round_u8_avx2;
     kernels->round_even_u8 = round_even_u8_avx2;
+    kernels->mix_f32 = mix_f32_avx2;
+    kernels->mix_u8 = mix_u8_avx2;
     kernels->split_planes = stk__split_planes_avx2;
     kernels->reverse_pixels = reverse_pixels_avx2;
 }
