@@ -2,41 +2,11 @@
 /* geometric.c: the run of an op that moves pixels. */
 #include "op/geometric.h"
 
-#include "base/rng.h"
 #include "op/dtype_value.h"
 
 #include <string.h>
 
 const char *const stk__interpolations[] = { "nearest", "bilinear", NULL };
-
-struct stk__dice stk__dice_of(const struct stk_rows *rows, int row, int64_t seed)
-{
-    return (struct stk__dice){ .rows = rows, .row = row, .user_seed = stk__user_seed(seed) };
-}
-
-static uint32_t throw(struct stk__dice * dice)
-{
-    if (dice->n_thrown % 4 == 0)
-        stk_rows_random(dice->rows, dice->row, dice->user_seed, dice->n_thrown / 4, dice->words);
-    return dice->words[dice->n_thrown++ % 4];
-}
-
-double stk__dice_between(struct stk__dice *dice, double lo, double hi)
-{
-    return lo + (hi - lo) * (double)stk__unit_float(throw(dice));
-}
-
-int64_t stk__dice_whole(struct stk__dice *dice, int64_t lo, int64_t hi)
-{
-    uint64_t word = throw(dice);
-    return hi > lo ? lo + (int64_t)(word * (uint64_t)(hi - lo) >> 32) : lo;
-}
-
-bool stk__dice_happens(struct stk__dice *dice, double probability)
-{
-    double at = (double)stk__unit_float(throw(dice));
-    return probability >= 1 || at < probability;
-}
 
 double stk__dice_range(struct stk__dice *dice, struct stk_numbers range)
 {

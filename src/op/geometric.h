@@ -2,6 +2,7 @@
 /* geometric.h: what the ops that move pixels share. An op says in `map` what it does to an image of
  * a given size; drawing it, and the fields that follow, are the same for all. */
 #pragma once
+#include "op/dice.h"
 #include "op/follow.h"
 #include "op/image_op.h"
 #include "op/order.h"
@@ -75,22 +76,6 @@ void stk__geometry_rot90(struct stk__geometry *g, int k);
 bool stk__perspective_solve(const double from[8], const double to[8], double c[8]);
 
 /* ---- chance ---- */
-
-/* The random words of a row, one after the other. */
-struct stk__dice {
-    const struct stk_rows *rows;
-    int row;
-    uint64_t user_seed;
-    uint32_t n_thrown, words[4];
-};
-
-struct stk__dice stk__dice_of(const struct stk_rows *rows, int row, int64_t seed);
-
-/* A number in lo..hi; a whole number in lo..hi - 1, or lo; whether something of this probability
- * happens. Each takes one word. */
-double stk__dice_between(struct stk__dice *dice, double lo, double hi);
-int64_t stk__dice_whole(struct stk__dice *dice, int64_t lo, int64_t hi);
-bool stk__dice_happens(struct stk__dice *dice, double probability);
 
 /* A number from a range given as [lo, hi], or as one number for minus to plus that; and a check of
  * such a parameter. */
