@@ -32,6 +32,7 @@ static const struct trial trials[] = {
     { "adjust_saturation", PICTURES, ".resize(4, 4).batch(2)", { "saturation_factor=1.5" } },
     { "adjust_sharpness", PICTURES, ".resize(4, 4).batch(2)", { "sharpness_factor=1.5" } },
     { "affine", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "auto_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "autocontrast", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "batch", "range(10).", "", { "batch_size=4" } },
     { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
@@ -64,6 +65,7 @@ static const struct trial trials[] = {
       { "coefficients=[1, 0.1, 0, 0, 1, 0, 0, 0.01]" } },
     { "posterize", PICTURES, ".resize(4, 4).batch(2)", { "bits=3" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
+    { "rand_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "random_affine", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "random_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "random_perspective", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
@@ -88,6 +90,7 @@ static const struct trial trials[] = {
     { "solarize", PICTURES, ".resize(4, 4).batch(2)", { "threshold=100" } },
     { "split", "range(10).", ".batch(2)", { "fractions=[0.5, 0.5]" } },
     { "take", "range(10).", ".batch(2)", { "count=3" } },
+    { "trivial_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "values", "", ".batch(2)", { "fields={x: [1, 2, 3], name: ['a', 'b', '']}" } },
     { "zip", "range(3).", ".batch(2)", { "inputs=[range(5).rename({x: y})]" } },
 };
