@@ -18,6 +18,9 @@
 #include <string.h>
 #include <time.h>
 
+static const struct job *const lists[] = { image_jobs, resample_jobs, warp_jobs, colour_jobs };
+enum { N_LISTS = sizeof lists / sizeof *lists };
+
 static double now_ns(void)
 {
     struct timespec t;
@@ -104,12 +107,9 @@ static int check_images(int level, const char *filter)
     for (int round = 0; round < 600 && n_bad < 20; round++) {
         struct input in;
         make_input(&in, random_size(), round % 4 == 3);
-        for (const struct job *job = image_jobs; job->name; job++)
-            n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
-        for (const struct job *job = resample_jobs; job->name; job++)
-            n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
-        for (const struct job *job = warp_jobs; job->name; job++)
-            n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
+        for (int i = 0; i < N_LISTS; i++)
+            for (const struct job *job = lists[i]; job->name; job++)
+                n_bad += is_wanted(job->name, filter) ? check_job(job, &in, level) : 0;
         free_input(&in);
     }
     return n_bad;
@@ -152,8 +152,7 @@ static void bench_images(int level, const char *filter)
     if (!out)
         exit(2);
     memset(out, 0, output_bytes(&in));
-    const struct job *const lists[] = { image_jobs, resample_jobs, warp_jobs };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < N_LISTS; i++)
         for (const struct job *job = lists[i]; job->name; job++)
             if (is_wanted(job->name, filter))
                 bench_job(job, &in, level, out);

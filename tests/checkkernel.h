@@ -46,7 +46,8 @@ struct job {
     bool is_image;     /* benchmarks count an image, not its values */
 };
 
-extern const struct job image_jobs[], resample_jobs[], warp_jobs[]; /* end with a NULL name */
+/* Each ends with a NULL name. */
+extern const struct job colour_jobs[], image_jobs[], resample_jobs[], warp_jobs[];
 
 /* Bytes that any job may write. */
 size_t output_bytes(const struct input *in);

@@ -212,6 +212,24 @@ class Dataset:
     def __getitem__(self, key: int) -> Batch: ...
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
+    def adjust_brightness(self, brightness_factor: float, field: str | None = None) -> Dataset:
+        """Make images brighter or darker."""
+    def adjust_contrast(self, contrast_factor: float, field: str | None = None) -> Dataset:
+        """Raise or lower the contrast of images."""
+    def adjust_gamma(self, gamma: float, gain: float = 1.0, field: str | None = None) -> Dataset:
+        """Raise values to a power."""
+    def adjust_hue(self, hue_factor: float, field: str | None = None) -> Dataset:
+        """Turn the hues of images."""
+    def adjust_saturation(self, saturation_factor: float, field: str | None = None) -> Dataset:
+        """Make the colours of images stronger or weaker."""
+    def adjust_sharpness(
+        self,
+        sharpness_factor: float,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Sharpen or soften images, all or some by chance."""
     def affine(
         self,
         angle: float = 0.0,
@@ -227,6 +245,22 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Turn, move, scale and shear images."""
+    def auto_augment(
+        self,
+        policy: Literal['imagenet', 'cifar10', 'svhn'] = 'imagenet',
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Change images by learnt pairs of ops (AutoAugment)."""
+    def autocontrast(
+        self,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Stretch each channel to its full range, all or some by chance."""
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put runs of elements together along a new first dimension."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
@@ -241,6 +275,17 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep the middle of an image."""
+    def color_jitter(
+        self,
+        brightness: float | Sequence[float] | None = None,
+        contrast: float | Sequence[float] | None = None,
+        saturation: float | Sequence[float] | None = None,
+        hue: float | Sequence[float] | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Change brightness, contrast, saturation and hue by chance."""
     def concatenate(self, *inputs: Dataset) -> Dataset:
         """Put inputs one after the other."""
     def crop(
@@ -266,6 +311,16 @@ class Dataset:
         layout: Literal['NHWC', 'NCHW'] = 'NHWC',
     ) -> Dataset:
         """Put parts of images of a batch into each other, and mix labels."""
+    def cutout(
+        self,
+        height: int,
+        width: int,
+        value: float | Sequence[float] | Literal['random'] | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Cover a rectangle of given size at a random place."""
     def decode(
         self,
         channels: int = 3,
@@ -297,6 +352,33 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Encode images as WebP."""
+    def equalize(
+        self,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Even out the histogram of images, all or some by chance."""
+    def erase(
+        self,
+        top: int,
+        left: int,
+        height: int,
+        width: int,
+        value: float | Sequence[float] | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Cover a rectangle of images."""
+    def erasing(
+        self,
+        scale: float | Sequence[float] | None = None,
+        ratio: float | Sequence[float] | None = None,
+        value: float | Sequence[float] | Literal['random'] | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Cover a random rectangle of images, of all or some by chance."""
     def filter(self, expression: str) -> Dataset:
         """Keep the elements for which a condition is true."""
     def flip(
@@ -310,6 +392,40 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Mirror images, all or some by chance."""
+    def gaussian_blur(
+        self,
+        kernel_size: float | Sequence[float],
+        sigma: float | Sequence[float] | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Blur images, all or some by chance."""
+    def gaussian_noise(
+        self,
+        mean: float = 0.0,
+        sigma: float = 0.1,
+        clip: bool = True,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Add random noise to images, all or some by chance."""
+    def grayscale(
+        self,
+        num_output_channels: int | None = None,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Take the colour out of images, all or some by chance."""
+    def invert(
+        self,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Make negatives of images, all or some by chance."""
     def layout(self, order: Literal['NCHW', 'NHWC'], field: str | None = None) -> Dataset:
         """Put channels first or last."""
     def map(self, expression: str) -> Dataset:
@@ -332,6 +448,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
+    def per_image_standardization(self, field: str | None = None) -> Dataset:
+        """Give each image a mean of 0 and a deviation of 1."""
     def perspective(
         self,
         startpoints: float | Sequence[float] | None = None,
@@ -345,8 +463,27 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Draw images as seen from another side."""
+    def posterize(
+        self,
+        bits: int,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Keep few bits of each value, in all images or some by chance."""
     def prefetch(self, buffer_size: int | Literal['auto'] = 'auto') -> Dataset:
         """Prepare elements before they are asked for."""
+    def rand_augment(
+        self,
+        num_ops: int = 2,
+        magnitude: int = 9,
+        num_magnitude_bins: int = 31,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Change images by random ops of one magnitude (RandAugment)."""
     def random_affine(
         self,
         degrees: float | Sequence[float],
@@ -541,6 +678,14 @@ class Dataset:
         """Put the elements in a random order."""
     def skip(self, count: int) -> Dataset:
         """Leave out the first elements."""
+    def solarize(
+        self,
+        threshold: float,
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Invert bright values of images, all or some by chance."""
     def split(
         self,
         fractions: float | Sequence[float],
@@ -551,6 +696,15 @@ class Dataset:
         """Keep one of several disjoint parts, such as train or test."""
     def take(self, count: int) -> Dataset:
         """Keep the first elements."""
+    def trivial_augment(
+        self,
+        num_magnitude_bins: int = 31,
+        interpolation: Literal['nearest', 'bilinear'] = 'nearest',
+        fill: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Change images by one random op of random magnitude (TrivialAugment)."""
     def zip(self, *inputs: Dataset) -> Dataset:
         """Put inputs side by side, element by element."""
     def iterate(

@@ -4,27 +4,49 @@
 
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'values', 'zip']
 ROOTS = frozenset(__all__)
-METHODS = frozenset(['affine', 'batch', 'cast', 'center_crop', 'concatenate', 'crop', 'cutmix',
-        'decode', 'encode_jpeg', 'encode_png', 'encode_webp', 'filter', 'flip', 'layout', 'map',
-        'mixup', 'normalize', 'perspective', 'prefetch', 'random_affine', 'random_crop',
-        'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rename', 'repeat',
-        'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad',
-        'rot90', 'rotate', 'scale', 'select', 'shard', 'shuffle', 'skip', 'split', 'take', 'zip'])
+METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
+        'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast', 'batch',
+        'cast', 'center_crop', 'color_jitter', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
+        'encode_jpeg', 'encode_png', 'encode_webp', 'equalize', 'erase', 'erasing', 'filter',
+        'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale', 'invert', 'layout', 'map', 'mixup',
+        'normalize', 'per_image_standardization', 'perspective', 'posterize', 'prefetch',
+        'rand_augment', 'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
+        'random_rotation', 'read', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
+        'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'scale', 'select', 'shard',
+        'shuffle', 'skip', 'solarize', 'split', 'take', 'trivial_augment', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
 # Of every parameter: name, type, default (...: none), whether it takes several values.
 ROWS = {
+    'adjust_brightness': (('brightness_factor', 'real', ..., False), ('field', 'text', None,
+        False)),
+    'adjust_contrast': (('contrast_factor', 'real', ..., False), ('field', 'text', None, False)),
+    'adjust_gamma': (('gamma', 'real', ..., False), ('gain', 'real', 1.0, False), ('field', 'text',
+        None, False)),
+    'adjust_hue': (('hue_factor', 'real', ..., False), ('field', 'text', None, False)),
+    'adjust_saturation': (('saturation_factor', 'real', ..., False), ('field', 'text', None,
+        False)),
+    'adjust_sharpness': (('sharpness_factor', 'real', ..., False), ('probability', 'real', 1.0,
+        False), ('seed', 'int', None, False), ('field', 'text', None, False)),
     'affine': (('angle', 'real', 0.0, False), ('translate', 'numbers', None, False), ('scale',
         'real', 1.0, False), ('shear', 'numbers', None, False), ('interpolation', 'choice',
         'nearest', False), ('fill', 'numbers', None, False), ('center', 'numbers', None, False),
         ('field', 'text', None, False), ('fields', 'pairs', None, False), ('visibility', 'real',
         0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'auto_augment': (('policy', 'choice', 'imagenet', False), ('interpolation', 'choice', 'nearest',
+        False), ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field', 'text',
+        None, False)),
+    'autocontrast': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field',
+        'text', None, False)),
     'batch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
         None, False), ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False),
         ('mask_fill', 'real', 0.0, False)),
+    'color_jitter': (('brightness', 'numbers', None, False), ('contrast', 'numbers', None, False),
+        ('saturation', 'numbers', None, False), ('hue', 'numbers', None, False), ('probability',
+        'real', 1.0, False), ('seed', 'int', None, False), ('field', 'text', None, False)),
     'concatenate': (('inputs', 'chains', ..., True),),
     'crop': (('top', 'int', ..., False), ('left', 'int', ..., False), ('height', 'int', ..., False),
         ('width', 'int', ..., False), ('field', 'text', None, False), ('fields', 'pairs', None,
@@ -32,6 +54,9 @@ ROWS = {
     'cutmix': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
         'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
         ('field', 'text', None, False), ('layout', 'choice', 'NHWC', False)),
+    'cutout': (('height', 'int', ..., False), ('width', 'int', ..., False), ('value', 'numbers',
+        None, False), ('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field',
+        'text', None, False)),
     'decode': (('channels', 'int', 3, False), ('dct', 'choice', 'accurate', False), ('orientation',
         'bool', False, False), ('max_pixels', 'int', 100000000, False), ('dtype', 'choice', 'uint8',
         False), ('frames', 'numbers', None, False), ('palette', 'choice', 'colour', False),
@@ -42,12 +67,30 @@ ROWS = {
     'encode_png': (('level', 'int', 6, False), ('field', 'text', None, False)),
     'encode_webp': (('quality', 'real', 75.0, False), ('lossless', 'bool', False, False), ('field',
         'text', None, False)),
+    'equalize': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field',
+        'text', None, False)),
+    'erase': (('top', 'int', ..., False), ('left', 'int', ..., False), ('height', 'int', ...,
+        False), ('width', 'int', ..., False), ('value', 'numbers', None, False), ('field', 'text',
+        None, False)),
+    'erasing': (('scale', 'numbers', None, False), ('ratio', 'numbers', None, False), ('value',
+        'numbers', None, False), ('probability', 'real', 1.0, False), ('seed', 'int', None, False),
+        ('field', 'text', None, False)),
     'files': (('pattern', 'texts', ..., False), ('labels', 'numbers', None, False)),
     'filter': (('expression', 'text', ..., False),),
     'flip': (('axis', 'choice', 'horizontal', False), ('probability', 'real', 1.0, False), ('seed',
         'int', None, False), ('field', 'text', None, False), ('fields', 'pairs', None, False),
         ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'gaussian_blur': (('kernel_size', 'numbers', ..., False), ('sigma', 'numbers', None, False),
+        ('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field', 'text', None,
+        False)),
+    'gaussian_noise': (('mean', 'real', 0.0, False), ('sigma', 'real', 0.1, False), ('clip', 'bool',
+        True, False), ('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field',
+        'text', None, False)),
+    'grayscale': (('num_output_channels', 'int', None, False), ('probability', 'real', 1.0, False),
+        ('seed', 'int', None, False), ('field', 'text', None, False)),
     'image_folder': (('dir', 'text', ..., False),),
+    'invert': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field', 'text',
+        None, False)),
     'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
     'lines': (('file', 'texts', ..., False),),
     'map': (('expression', 'text', ..., False),),
@@ -56,12 +99,19 @@ ROWS = {
         ('field', 'text', None, False)),
     'normalize': (('mean', 'numbers', ..., False), ('std', 'numbers', None, False), ('scale',
         'choice', 'auto', False), ('field', 'text', None, False)),
+    'per_image_standardization': (('field', 'text', None, False),),
     'perspective': (('startpoints', 'numbers', None, False), ('endpoints', 'numbers', None, False),
         ('interpolation', 'choice', 'bilinear', False), ('fill', 'numbers', None, False),
         ('coefficients', 'numbers', None, False), ('field', 'text', None, False), ('fields',
         'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0,
         False)),
+    'posterize': (('bits', 'int', ..., False), ('probability', 'real', 1.0, False), ('seed', 'int',
+        None, False), ('field', 'text', None, False)),
     'prefetch': (('buffer_size', 'int', 'auto', False),),
+    'rand_augment': (('num_ops', 'int', 2, False), ('magnitude', 'int', 9, False),
+        ('num_magnitude_bins', 'int', 31, False), ('interpolation', 'choice', 'nearest', False),
+        ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field', 'text', None,
+        False)),
     'random_affine': (('degrees', 'numbers', ..., False), ('translate', 'numbers', None, False),
         ('scale', 'numbers', None, False), ('shear', 'numbers', None, False), ('interpolation',
         'choice', 'nearest', False), ('fill', 'numbers', None, False), ('center', 'numbers', None,
@@ -129,9 +179,14 @@ ROWS = {
     'shuffle': (('buffer_size', 'int', None, False), ('seed', 'int', None, False),
         ('reshuffle_each_iteration', 'bool', True, False)),
     'skip': (('count', 'int', ..., False),),
+    'solarize': (('threshold', 'real', ..., False), ('probability', 'real', 1.0, False), ('seed',
+        'int', None, False), ('field', 'text', None, False)),
     'split': (('fractions', 'numbers', ..., False), ('part', 'int', 0, False), ('seed', 'int', None,
         False), ('by', 'text', None, False)),
     'take': (('count', 'int', ..., False),),
+    'trivial_augment': (('num_magnitude_bins', 'int', 31, False), ('interpolation', 'choice',
+        'nearest', False), ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field',
+        'text', None, False)),
     'values': (('fields', 'value', ..., False),),
     'zip': (('inputs', 'chains', ..., True),),
 }
@@ -141,6 +196,100 @@ class Ops:
     """The ops as methods; Dataset has them."""
 
     __slots__ = ()
+
+    def adjust_brightness(self, brightness_factor, field=None):
+        """Make images brighter or darker.
+
+        Multiplies all values and keeps them in range: 0..255 for uint8, and for float32 that was
+        made of it by cast or resize; 0..1 for other floats. uint8 is cut off, not rounded, as
+        torchvision's adjust_brightness does on tensors. For a random factor see color_jitter.
+
+            files('*.jpg').decode().adjust_brightness(1.3)
+
+        brightness_factor: 0: black, 1: as it is, 2: twice as bright (number, 0.0 to 1000000.0)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('adjust_brightness', (brightness_factor, field))
+
+    def adjust_contrast(self, contrast_factor, field=None):
+        """Raise or lower the contrast of images.
+
+        Blends an image with its mean gray: value * factor + mean * (1 - factor), kept in range as
+        in adjust_brightness. It is torchvision's adjust_contrast on tensors: gray is 0.2989 red +
+        0.587 green + 0.114 blue, cut off for uint8. For a random factor see color_jitter.
+
+            files('*.jpg').decode().adjust_contrast(0.7)
+
+        contrast_factor: 0: one gray, 1: as it is, 2: twice as far from the mean gray (number,
+            0.0 to 1000000.0)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('adjust_contrast', (contrast_factor, field))
+
+    def adjust_gamma(self, gamma, gain=1.0, field=None):
+        """Raise values to a power.
+
+        Gives gain * value ^ gamma with values from 0 to 1: uint8, and float32 that was made of it,
+        are divided by 255 and multiplied again. It is torchvision's adjust_gamma on tensors; where
+        PyTorch's power is off in the last place, a uint8 may differ by 1.
+
+            files('*.jpg').decode().adjust_gamma(0.8)
+
+        gamma: exponent; above 1 makes shadows darker, below 1 lighter (number, 0.0 to
+            1000000.0)
+        gain: factor of the result (number, 0.0 to 1000000.0)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('adjust_gamma', (gamma, gain, field))
+
+    def adjust_hue(self, hue_factor, field=None):
+        """Turn the hues of images.
+
+        Turns the hue of every pixel, by way of hue, saturation and value. It is torchvision's
+        adjust_hue on tensors. Images of one channel stay as they are. For a random turn see
+        color_jitter.
+
+            files('*.jpg').decode(channels=3).adjust_hue(0.1)
+
+        hue_factor: part of the circle that hues are turned by; 0: as it is (number, -0.5 to
+            0.5)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('adjust_hue', (hue_factor, field))
+
+    def adjust_saturation(self, saturation_factor, field=None):
+        """Make the colours of images stronger or weaker.
+
+        Blends each pixel with its gray: value * factor + gray * (1 - factor), kept in range as in
+        adjust_brightness. It is torchvision's adjust_saturation on tensors. Images of one channel
+        stay as they are. For a random factor see color_jitter.
+
+            files('*.jpg').decode(channels=3).adjust_saturation(1.5)
+
+        saturation_factor: 0: gray, 1: as it is, 2: twice as far from gray (number, 0.0 to
+            1000000.0)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('adjust_saturation', (saturation_factor, field))
+
+    def adjust_sharpness(self, sharpness_factor, probability=1.0, seed=None, field=None):
+        """Sharpen or soften images, all or some by chance.
+
+        Blends an image with a blurred one: the mean of 3 x 3 pixels in which the middle one counts
+        five times. Pixels at the edge stay as they are. It is torchvision's adjust_sharpness, and
+        with a probability its RandomAdjustSharpness, on tensors.
+
+            files('*.jpg').decode().adjust_sharpness(2, probability=0.5)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        sharpness_factor: 0: blurred, 1: as it is, 2: twice as sharp (number, 0.0 to 1000000.0)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('adjust_sharpness', (sharpness_factor, probability, seed, field))
 
     def affine(self, angle=0.0, translate=None, scale=1.0, shear=None, interpolation='nearest',
                fill=None, center=None, field=None, fields=None, visibility=0.0, mask_fill=0.0):
@@ -176,6 +325,46 @@ class Ops:
         mask_fill: of masks where there was no image (number)
         """
         return self._then('affine', (angle, translate, scale, shear, interpolation, fill, center, field, fields, visibility, mask_fill))
+
+    def auto_augment(self, policy='imagenet', interpolation='nearest', fill=None, seed=None,
+                     field=None):
+        """Change images by learnt pairs of ops (AutoAugment).
+
+        Changes each image by one of 25 pairs of changes, which were learnt on ImageNet, CIFAR-10 or
+        SVHN; each of the two has its own probability and magnitude. The policies, and each result
+        on uint8, are those of torchvision's AutoAugment on tensors.
+
+            files('*.jpg').decode(channels=3).auto_augment()
+            files('*.jpg').decode(channels=3).auto_augment(cifar10, interpolation=bilinear)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        policy: the data set whose pairs of changes are used (imagenet or cifar10 or svhn)
+        interpolation: how pixels between pixels are drawn (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 3), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('auto_augment', (policy, interpolation, fill, seed, field))
+
+    def autocontrast(self, probability=1.0, seed=None, field=None):
+        """Stretch each channel to its full range, all or some by chance.
+
+        Stretches each channel so that its least value becomes 0 and its greatest 255, or 1 for
+        floats that were not made of uint8. As torchvision's RandomAutocontrast on tensors.
+
+            files('*.jpg').decode().autocontrast(probability=0.5)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('autocontrast', (probability, seed, field))
 
     def batch(self, batch_size, drop_remainder=False):
         """Put runs of elements together along a new first dimension.
@@ -233,6 +422,34 @@ class Ops:
         mask_fill: of masks where there was no image (number)
         """
         return self._then('center_crop', (height, width, field, fields, visibility, mask_fill))
+
+    def color_jitter(self, brightness=None, contrast=None, saturation=None, hue=None,
+                     probability=1.0, seed=None, field=None):
+        """Change brightness, contrast, saturation and hue by chance.
+
+        Changes brightness, contrast, saturation and hue by random amounts in a random order, as
+        torchvision's ColorJitter does on tensors: each of the four is adjust_brightness,
+        adjust_contrast, adjust_saturation or adjust_hue, and is left out where nothing is given.
+        What is drawn depends on the seeds, the epoch and the image alone, not on workers or
+        batches.
+
+            files('*.jpg').decode(channels=3).color_jitter(0.4, 0.4, 0.4, 0.1)
+            files('*.jpg').decode(channels=3).color_jitter(brightness=[0.8, 1.5], probability=0.8)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        brightness: factors are drawn from 1 - this to 1 + this, or from [least, greatest]
+            (number or list of numbers (at most 2), none)
+        contrast: the same for contrast (number or list of numbers (at most 2), none)
+        saturation: the same for saturation (number or list of numbers (at most 2), none)
+        hue: turns are drawn from -this to this, or from [least, greatest]; up to 0.5 (number or
+            list of numbers (at most 2), none)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('color_jitter', (brightness, contrast, saturation, hue, probability, seed, field))
 
     def concatenate(self, *inputs):
         """Put inputs one after the other.
@@ -301,6 +518,28 @@ class Ops:
         layout: where the batch has its channels (NHWC or NCHW)
         """
         return self._then('cutmix', (alpha, num_classes, probability, seed, labels, field, layout))
+
+    def cutout(self, height, width, value=None, probability=1.0, seed=None, field=None):
+        """Cover a rectangle of given size at a random place.
+
+        Covers a rectangle of a given size whose middle is any pixel of the image, drawn by chance;
+        what lies outside the image is left out, as in the paper of DeVries and Taylor (2017). value
+        is as in erasing.
+
+            files('*.jpg').decode().resize(32, 32).cutout(16, 16)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        height: of the rectangle (int, 0 to 1048576)
+        width: of the rectangle (int, 0 to 1048576)
+        value: that covers, for all channels or for each, or random; none: 0 (number or list of
+            numbers (at most 4096), random, none)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('cutout', (height, width, value, probability, seed, field))
 
     def decode(self, channels=3, dct='accurate', orientation=False, max_pixels=100000000,
                dtype='uint8', frames=None, palette='colour', on_truncated='error', field=None):
@@ -415,6 +654,67 @@ class Ops:
         """
         return self._then('encode_webp', (quality, lossless, field))
 
+    def equalize(self, probability=1.0, seed=None, field=None):
+        """Even out the histogram of images, all or some by chance.
+
+        Evens out the histogram of each channel, as Pillow's equalize and torchvision's
+        RandomEqualize do. Floats are taken as 256 levels.
+
+            files('*.jpg').decode().equalize(probability=0.5)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('equalize', (probability, seed, field))
+
+    def erase(self, top, left, height, width, value=None, field=None):
+        """Cover a rectangle of images.
+
+        Covers a rectangle with a value, which is in the image's own range. What lies outside the
+        image is left out. As torchvision's erase; for one by chance see erasing and cutout.
+
+            files('*.jpg').decode(channels=3).erase(10, 20, 30, 40, value=[124, 116, 104])
+
+        top: first row that is covered (int, 0 to 1048576)
+        left: first column (int, 0 to 1048576)
+        height: number of rows (int, 0 to 1048576)
+        width: number of columns (int, 0 to 1048576)
+        value: that covers, for all channels or for each; none: 0 (number or list of numbers (at
+            most 4096), none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('erase', (top, left, height, width, value, field))
+
+    def erasing(self, scale=None, ratio=None, value=None, probability=1.0, seed=None, field=None):
+        """Cover a random rectangle of images, of all or some by chance.
+
+        Covers a rectangle of random size, shape and place, as torchvision's RandomErasing does: ten
+        tries to find one that is smaller than the image, else the image stays as it is. value is in
+        the image's own range; random covers uint8 with even noise and floats with normal noise of
+        deviation 1. To erase what is normalised, put it after normalize.
+
+            files('*.jpg').decode().erasing(probability=0.25)
+            files('*.jpg').decode(channels=3).erasing([0.02, 0.2], value=[124, 116, 104])
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        scale: least and greatest part of the image that is covered; none: [0.02, 0.33] (number
+            or list of numbers (at most 2), none)
+        ratio: least and greatest height / width; none: [0.3, 3.3] (number or list of numbers
+            (at most 2), none)
+        value: that covers, for all channels or for each, or random; none: 0 (number or list of
+            numbers (at most 4096), random, none)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('erasing', (scale, ratio, value, probability, seed, field))
+
     def filter(self, expression):
         """Keep the elements for which a condition is true.
 
@@ -460,6 +760,90 @@ class Ops:
         mask_fill: of masks where there was no image (number)
         """
         return self._then('flip', (axis, probability, seed, field, fields, visibility, mask_fill))
+
+    def gaussian_blur(self, kernel_size, sigma=None, probability=1.0, seed=None, field=None):
+        """Blur images, all or some by chance.
+
+        Mixes pixels by the weights of a normal distribution, the image reflected at its edges, as
+        torchvision's GaussianBlur does on tensors. One sigma is drawn for both directions. Sums are
+        float32, rounded to even for uint8; where torchvision, which adds in another order, comes to
+        the other side of a half, a uint8 differs by 1.
+
+            files('*.jpg').decode().gaussian_blur(23, [0.1, 2], probability=0.5)
+            files('*.jpg').decode().gaussian_blur(5, sigma=1.5)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        kernel_size: pixels that are mixed, an odd number; or [along a row, along a column]
+            (number or list of numbers (at most 2))
+        sigma: deviation in pixels, or [least, greatest] to draw from; none: [0.1, 2] (number or
+            list of numbers (at most 2), none)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('gaussian_blur', (kernel_size, sigma, probability, seed, field))
+
+    def gaussian_noise(self, mean=0.0, sigma=0.1, clip=True, probability=1.0, seed=None,
+                       field=None):
+        """Add random noise to images, all or some by chance.
+
+        Adds a random number to every value, as torchvision's GaussianNoise does. mean and sigma are
+        parts of the range: sigma=0.1 is 25.5 steps of uint8, and of float32 that was made of it.
+        The noise depends on the seeds, the epoch and the image alone.
+
+            files('*.jpg').decode().gaussian_noise(sigma=0.05, probability=0.5)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        mean: of what is added; 1 is the whole range (number, -100.0 to 100.0)
+        sigma: its standard deviation (number, 0.0 to 100.0)
+        clip: keep values in range; uint8 wraps otherwise (bool)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('gaussian_noise', (mean, sigma, clip, probability, seed, field))
+
+    def grayscale(self, num_output_channels=None, probability=1.0, seed=None, field=None):
+        """Take the colour out of images, all or some by chance.
+
+        Gives 0.2989 red + 0.587 green + 0.114 blue, cut off for uint8, in one channel or in three
+        that are equal. Without num_output_channels it is torchvision's RandomGrayscale on tensors,
+        with it Grayscale. (decode(channels=1) gives the grays of the JPEG format instead.)
+
+            files('*.jpg').decode(channels=3).grayscale(probability=0.1)
+            files('*.jpg').decode(channels=3).grayscale(1)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        num_output_channels: 1, or 3 that are equal; none: as many as there are (int, 1 to 3,
+            none)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('grayscale', (num_output_channels, probability, seed, field))
+
+    def invert(self, probability=1.0, seed=None, field=None):
+        """Make negatives of images, all or some by chance.
+
+        Gives the negative: 255 - value for uint8, and for float32 that was made of it; 1 - value
+        for other floats. As torchvision's RandomInvert on tensors.
+
+            files('*.jpg').decode().invert(probability=0.2)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('invert', (probability, seed, field))
 
     def layout(self, order, field=None):
         """Put channels first or last.
@@ -560,6 +944,19 @@ class Ops:
         """
         return self._then('normalize', (mean, std, scale, field))
 
+    def per_image_standardization(self, field=None):
+        """Give each image a mean of 0 and a deviation of 1.
+
+        Gives float32 (value - mean) / deviation with the mean and deviation of each image itself,
+        the deviation being at least 1 / sqrt(number of values), as
+        tf.image.per_image_standardization does.
+
+            files('*.jpg').decode().resize(224, 224).per_image_standardization()
+
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('per_image_standardization', (field,))
+
     def perspective(self, startpoints=None, endpoints=None, interpolation='bilinear', fill=None,
                     coefficients=None, field=None, fields=None, visibility=0.0, mask_fill=0.0):
         """Draw images as seen from another side.
@@ -593,6 +990,24 @@ class Ops:
         """
         return self._then('perspective', (startpoints, endpoints, interpolation, fill, coefficients, field, fields, visibility, mask_fill))
 
+    def posterize(self, bits, probability=1.0, seed=None, field=None):
+        """Keep few bits of each value, in all images or some by chance.
+
+        Keeps the highest bits of each value; floats are cut down to as many levels. As
+        torchvision's RandomPosterize on tensors.
+
+            files('*.jpg').decode().posterize(4, probability=0.2)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        bits: that are kept of each value (int, 0 to 8)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('posterize', (bits, probability, seed, field))
+
     def prefetch(self, buffer_size='auto'):
         """Prepare elements before they are asked for.
 
@@ -608,6 +1023,33 @@ class Ops:
             stoker (int, at least -1, auto)
         """
         return self._then('prefetch', (buffer_size,))
+
+    def rand_augment(self, num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation='nearest',
+                     fill=None, seed=None, field=None):
+        """Change images by random ops of one magnitude (RandAugment).
+
+        Changes each image num_ops times, each time by one of these: nothing, shear and move along
+        either axis, turn, brightness, saturation, contrast, sharpness, posterize, solarize,
+        autocontrast, equalize; by the given magnitude, in a random direction where there are two.
+        The changes, their magnitudes and each result on uint8 are those of torchvision's
+        RandAugment on tensors.
+
+            files('*.jpg').decode(channels=3).resize(224, 224, dtype=uint8).rand_augment()
+            files('*.jpg').decode(channels=3).rand_augment(3, magnitude=15, fill=128)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        num_ops: changes of each image (int, 0 to 32)
+        magnitude: of all changes, below num_magnitude_bins (int, 0 to 9999)
+        num_magnitude_bins: number of magnitudes (int, 1 to 10000)
+        interpolation: how pixels between pixels are drawn (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 3), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('rand_augment', (num_ops, magnitude, num_magnitude_bins, interpolation, fill, seed, field))
 
     def random_affine(self, degrees, translate=None, scale=None, shear=None,
                       interpolation='nearest', fill=None, center=None, seed=None, field=None,
@@ -1192,6 +1634,25 @@ class Ops:
         """
         return self._then('skip', (count,))
 
+    def solarize(self, threshold, probability=1.0, seed=None, field=None):
+        """Invert bright values of images, all or some by chance.
+
+        Inverts the values from a threshold on: 0 to 255 for uint8, and for float32 that was made of
+        it; 0 to 1 for other floats. As torchvision's RandomSolarize on tensors.
+
+            files('*.jpg').decode().solarize(128, probability=0.2)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        threshold: values from this one on are inverted; in the image's own range (number, 0.0
+            to 255.0)
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('solarize', (threshold, probability, seed, field))
+
     def split(self, fractions, part=0, seed=None, by=None):
         """Keep one of several disjoint parts, such as train or test.
 
@@ -1235,6 +1696,27 @@ class Ops:
         count: how many elements at most; -1 means all (int)
         """
         return self._then('take', (count,))
+
+    def trivial_augment(self, num_magnitude_bins=31, interpolation='nearest', fill=None, seed=None,
+                        field=None):
+        """Change images by one random op of random magnitude (TrivialAugment).
+
+        Changes each image once, by one of the changes of rand_augment and by a random magnitude, up
+        to wider bounds: torchvision's TrivialAugmentWide, with its results on uint8 tensors.
+
+            files('*.jpg').decode(channels=3).trivial_augment()
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else.
+
+        num_magnitude_bins: number of magnitudes (int, 1 to 10000)
+        interpolation: how pixels between pixels are drawn (nearest or bilinear)
+        fill: of what was outside, for all channels or for each; none: zeros (number or list of
+            numbers (at most 3), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('trivial_augment', (num_magnitude_bins, interpolation, fill, seed, field))
 
     def zip(self, *inputs):
         """Put inputs side by side, element by element.

@@ -13,6 +13,7 @@ static void fill_scalar(struct stk__kernels *table)
 {
     stk__image_fill_scalar(&table->image);
     stk__resample_fill_scalar(&table->resample);
+    stk__colour_fill_scalar(&table->colour);
     stk__elementwise_fill_scalar(&table->elementwise);
     stk__jpeg_fill_scalar(&table->jpeg);
     table->permute = stk__permute_scalar;
@@ -26,6 +27,7 @@ static void fill_avx2(struct stk__kernels *table)
     stk__lerp_fill_avx2(&table->resample);
     stk__span_fill_avx2(&table->resample);
     stk__rows_fill_avx2(&table->resample);
+    stk__colour_fill_avx2(&table->colour);
     stk__elementwise_fill_avx2(&table->elementwise);
     stk__jpeg_fill_avx2(&table->jpeg);
     table->permute = stk__permute_avx2;
@@ -36,6 +38,7 @@ static void fill_avx512(struct stk__kernels *table)
 {
     stk__image_fill_avx512(&table->image);
     stk__rows_fill_avx512(&table->resample);
+    stk__colour_fill_avx512(&table->colour);
     stk__elementwise_fill_avx512(&table->elementwise);
     table->permute = stk__permute_avx512;
 }

@@ -6,6 +6,7 @@
  * one ran never shows.
  */
 #pragma once
+#include "kernel/colour.h"
 #include "kernel/elementwise.h"
 #include "kernel/image.h"
 #include "kernel/jpeg.h"
@@ -16,6 +17,7 @@
 struct stk__kernels {
     struct stk__image_kernels image;
     struct stk__resample_kernels resample;
+    struct stk__colour_kernels colour;
     struct stk__elementwise_kernels elementwise;
     struct stk__jpeg_kernels jpeg;
     stk__permute_fn permute;

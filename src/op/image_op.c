@@ -4,6 +4,8 @@
 
 #include "base/hash.h"
 
+#include <string.h>
+
 bool stk__is_image(const struct stk_field *field)
 {
     return (field->kind == STK_FIXED || field->kind == STK_SHAPED) && field->rank == 3;
@@ -72,4 +74,17 @@ void *stk__picture_put(struct stk_rows *rows, int field, int row, struct stk__pi
     dims[1] = size.width;
     dims[2] = size.channels;
     return data;
+}
+
+void stk__picture_keep(struct stk_rows *rows, int field, int row)
+{
+    const struct stk_column *in = &rows->in[field];
+    struct stk_column *out = &rows->out[field];
+    if (rows->out_type->field[field].kind == STK_FIXED) {
+        memcpy(out->data + (size_t)row * out->stride, in->data + (size_t)row * in->stride,
+               out->stride);
+        return;
+    }
+    out->span[row] = (struct stk_span){ .data = in->span[row].data, .bytes = in->span[row].bytes };
+    memcpy(out->dims + (size_t)row * 3, in->dims + (size_t)row * 3, 3 * sizeof *out->dims);
 }

@@ -31,3 +31,6 @@ int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, i
 
 /* Where the row's result of these dimensions goes; NULL when out of memory. */
 void *stk__picture_put(struct stk_rows *rows, int field, int row, struct stk__picture size);
+
+/* The row's image stays as it is: copied to where it must be, or left where it lies. */
+void stk__picture_keep(struct stk_rows *rows, int field, int row);
