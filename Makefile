@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo python test bench parity mutants install docs format tidy clean distclean help setup configure
+.PHONY: build demo python test bench parity mutants install docs sheets format tidy clean distclean help setup configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -42,6 +42,9 @@ docs: build $(VENV)/.done ## regenerate docs/ops.md, the man page and the comple
 	@python3 tools/gen_python.py $(BUILD)/stoker
 	@$(VENV)/bin/python -m mkdocs build --strict --site-dir $(BUILD)/site >$(BUILD)/site.log 2>&1 || { cat $(BUILD)/site.log; exit 1; }
 	@echo "the site is in $(BUILD)/site/index.html"
+
+sheets: python ## draw what image ops do: docs/augmentations.md and its pictures
+	@$(VENV)/bin/python tools/augmentations.py
 
 format: setup ## format all C in place
 	@tools/sources.sh | xargs clang-format -i
