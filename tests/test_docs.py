@@ -70,12 +70,12 @@ return 0;
 """
 
 
-def draw(path, number):
+def draw(path, number, mode="RGB"):
     path.parent.mkdir(parents=True, exist_ok=True)
     image = Image.new("RGB", (40 + number % 3 * 8, 32), (number * 37 % 256, 90, 160))
     for x in range(32):
         image.putpixel((x, x), (255, number * 11 % 256, 0))
-    image.save(path, quality=90)
+    image.convert(mode).save(path, quality=90)
 
 
 @pytest.fixture(scope="session")
@@ -88,8 +88,10 @@ def place(tmp_path_factory):
     for number in range(4):
         for folder in ("a", "b", "photos", "."):
             draw(here / folder / f"{number}.jpg", number)
-        for folder in ("data/x", "scans", "images", "masks"):
+        for folder in ("data/x", "scans", "images"):
             draw(here / folder / f"{number}.png", number)
+        draw(here / f"masks/{number}.png", number, "P")
+        draw(here / f"clips/{number}.gif", number)
         draw(here / f"bad/cat/{number}.jpg", number)
     draw(here / "a.png", 0)
     draw(here / "b.png", 1)

@@ -602,7 +602,7 @@ class Ops:
         image gives the same bytes. A field named image is called bytes afterwards; other names
         stay.
 
-            files('photos/*.png').decode().encode_jpeg(quality=90)
+            files('scans/*.png').decode().encode_jpeg(quality=90)
             files('*.jpg').decode().resize(224, 224, dtype=keep).encode_jpeg(95, subsampling=444)
 
         The defaults are those of tf.io.encode_jpeg.
@@ -626,7 +626,7 @@ class Ops:
         bytes afterwards; other names stay.
 
             files('*.jpg').decode().resize(64, 64, dtype=keep).encode_png()
-            files('depth/*.png').decode(channels=1, dtype=uint16).center_crop(64, 64).encode_png(9)
+            files('scans/*.png').decode(channels=1, dtype=uint16).encode_png(level=9)
 
         Costly: each element is a piece of work of its own.
 

@@ -53,7 +53,7 @@ static const char doc[] =
     "image "
     "gives the same bytes. A field named image is called bytes afterwards; other names stay.\n"
     "\n"
-    "    files('photos/*.png').decode().encode_jpeg(quality=90)\n"
+    "    files('scans/*.png').decode().encode_jpeg(quality=90)\n"
     "    files('*.jpg').decode().resize(224, 224, dtype=keep).encode_jpeg(95, subsampling=444)\n"
     "\n"
     "The defaults are those of tf.io.encode_jpeg.";

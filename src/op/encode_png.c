@@ -42,7 +42,7 @@ static const char doc[] =
     "afterwards; other names stay.\n"
     "\n"
     "    files('*.jpg').decode().resize(64, 64, dtype=keep).encode_png()\n"
-    "    files('depth/*.png').decode(channels=1, dtype=uint16).center_crop(64, 64).encode_png(9)\n";
+    "    files('scans/*.png').decode(channels=1, dtype=uint16).encode_png(level=9)\n";
 
 const struct stk_op stk__op_encode_png = {
     .decl = { "encode_png", 1, "Encode images as PNG.", doc, params, sizeof(struct encode_png) },
