@@ -104,6 +104,23 @@ static inline struct stk_view view_of(const struct stk_batch *batch, const char 
     return view;
 }
 
+/* The values of a field of the first batch. Free them. */
+static inline uint8_t *bytes_of_first(const char *chain, const char *field, size_t *n)
+{
+    struct stk_iterator *it = start_chain(chain, "workers=1");
+    struct stk_batch *batch = next(it);
+    struct stk_view view = view_of(batch, field);
+    *n = view.kind == STK_BYTES ? (size_t)view.splits[1] : (size_t)stk_dtype_bytes(view.dtype);
+    for (int i = 0; i < view.rank && view.kind != STK_BYTES; i++)
+        *n *= (size_t)view.shape[i];
+    uint8_t *bytes = malloc(*n + 1);
+    assert_non_null(bytes);
+    memcpy(bytes, view.data, *n);
+    stk_batch_unref(batch);
+    stk_iterator_free(it);
+    return bytes;
+}
+
 static inline void check_numbers(const int64_t *found, const int64_t *expected, int n)
 {
     for (int i = 0; i < n; i++)

@@ -135,27 +135,10 @@ static void too_large_pictures_are_refused(void **state)
 
 /* ---- the ops ---- */
 
-/* The bytes of a field of the only element. Free them. */
-static uint8_t *run_one(const char *chain, const char *field, size_t *n)
-{
-    struct stk_iterator *it = start_chain(chain, "workers=1");
-    struct stk_batch *batch = next(it);
-    struct stk_view view = view_of(batch, field);
-    *n = view.kind == STK_BYTES ? (size_t)view.splits[1] : (size_t)stk_dtype_bytes(view.dtype);
-    for (int i = 0; i < view.rank && view.kind != STK_BYTES; i++)
-        *n *= (size_t)view.shape[i];
-    uint8_t *bytes = malloc(*n + 1);
-    assert_non_null(bytes);
-    memcpy(bytes, view.data, *n);
-    stk_batch_unref(batch);
-    stk_iterator_free(it);
-    return bytes;
-}
-
 static void check_chains_agree(const char *a, const char *b)
 {
     size_t n_a, n_b;
-    uint8_t *one = run_one(a, "image", &n_a), *other = run_one(b, "image", &n_b);
+    uint8_t *one = bytes_of_first(a, "image", &n_a), *other = bytes_of_first(b, "image", &n_b);
     assert_int_equal(n_a, n_b);
     assert_memory_equal(one, other, n_a);
     free(one);
@@ -172,9 +155,9 @@ static void ops_take_images_there_and_back(void **state)
                        ".encode_webp(lossless=true).decode().batch(1)",
                        "files('tests/golden/decode/rgb_8.png').decode().batch(1)");
     size_t n;
-    uint8_t *bytes = run_one("files('tests/golden/decode/rgb_8.png').decode()"
-                             ".encode_jpeg(quality=50, optimize=true).batch(1)",
-                             "bytes", &n);
+    uint8_t *bytes = bytes_of_first("files('tests/golden/decode/rgb_8.png').decode()"
+                                    ".encode_jpeg(quality=50, optimize=true).batch(1)",
+                                    "bytes", &n);
     assert_int_equal(stk__image_format(bytes, n), STK__FORMAT_JPEG);
     free(bytes);
 }
