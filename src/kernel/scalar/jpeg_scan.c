@@ -37,16 +37,68 @@ static inline int last_value(uint64_t window, const struct stk__jpeg_entry *entr
     return extra <= entry->mask >> 1 ? extra - entry->mask : extra;
 }
 
-/* Takes one symbol by its code. The bits are passed by value, so that those of the loop stay in
+enum outcome { GOES_ON, ENDS, BY_HAND };
+
+/* One lookup; the window has the bits for it. */
+static inline enum outcome look_up(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *table,
+                                   int *k, int16_t *block, bool stores)
+{
+    uint64_t window = bits->window;
+    size_t index = window >> (64 - STK__JPEG_INDEX_BITS);
+    const struct stk__jpeg_entry *entry = &table->entry[index];
+    unsigned step = table->step[index];
+    int last = *k + entry->last;
+    if (last >= 63)
+        return BY_HAND;
+    stk__jpeg_drop(bits, step & 63);
+    if (stores) {
+        block[stk__jpeg_zigzag[*k + 1 + entry->first]] = entry->value;
+        block[stk__jpeg_zigzag[last + 1]] = (int16_t)last_value(window, entry);
+    } else if (*k < 0) {
+        bool is_pair = entry->first != entry->last;
+        block[0] = is_pair ? entry->value : (int16_t)last_value(window, entry);
+    }
+    *k = last;
+    return step & STK__JPEG_ENDS_BLOCK ? ENDS : GOES_ON;
+}
+
+/* One symbol by its code. The bits are passed by value, so that those of the loop stay in
  * registers. */
 static __attribute__((noinline)) struct stk__jpeg_bits
-take_symbol(struct stk__jpeg_bits bits, const struct stk__jpeg_table *table, int *k, int16_t *block)
+take_symbol(struct stk__jpeg_bits bits, const struct stk__jpeg_code *code, int *k, int16_t *block)
 {
-    *k = stk__jpeg_symbol(&bits, table->code, *k, block);
+    *k = stk__jpeg_symbol(&bits, code, *k, block);
     return bits;
 }
 
-/* Inlined with constant `stores`. */
+/* One block. Two lookups per refill; inlined with a constant `stores`. */
+static inline __attribute__((always_inline)) bool run_block(struct stk__jpeg_bits *bits,
+                                                            const struct stk__jpeg_table *dc,
+                                                            const struct stk__jpeg_table *ac,
+                                                            int16_t *block, bool stores)
+{
+    const struct stk__jpeg_table *table = dc;
+    int k = -1;
+    for (enum outcome outcome = GOES_ON; outcome == GOES_ON; table = ac) {
+        stk__jpeg_refill(bits);
+        outcome = look_up(bits, table, &k, block, stores);
+        if (outcome == GOES_ON)
+            outcome = look_up(bits, ac, &k, block, stores);
+        if (outcome == BY_HAND) {
+            int16_t unwanted[64];
+            bool is_dc = k < 0;
+            int at = k;
+            *bits = take_symbol(*bits, is_dc ? dc->code : ac->code, &at,
+                                stores || is_dc ? block : unwanted);
+            k = at;
+            if (k == STK__JPEG_DAMAGED)
+                return false;
+            outcome = k == STK__JPEG_BLOCK_DONE ? ENDS : GOES_ON;
+        }
+    }
+    return true;
+}
+
 static inline __attribute__((always_inline)) bool run_blocks(struct stk__jpeg_bits *place,
                                                              const struct stk__jpeg_table *dc,
                                                              struct stk__jpeg_chunk *chunk, int n,
@@ -54,43 +106,10 @@ static inline __attribute__((always_inline)) bool run_blocks(struct stk__jpeg_bi
 {
     struct stk__jpeg_bits bits = *place;
     for (int i = 0; i < n; i++) {
-        const struct stk__jpeg_table *table = dc, *ac = chunk->steer[i].ac;
-        int16_t unwanted[64], *block = chunk->block[i];
-        int k = -1;
-        for (;;) {
-            if (bits.n_bits < 32)
-                stk__jpeg_refill(&bits);
-            uint64_t window = bits.window;
-            size_t index = window >> (64 - STK__JPEG_INDEX_BITS);
-            const struct stk__jpeg_entry *entry = &table->entry[index];
-            unsigned step = table->step[index];
-            int last = k + entry->last;
-            if (last >= 63) {
-                int at = k;
-                bits = take_symbol(bits, table, &at, stores || k < 0 ? block : unwanted);
-                k = at;
-                if (k < 63) {
-                    table = ac;
-                    continue;
-                }
-                if (k == STK__JPEG_DAMAGED)
-                    return false;
-                break;
-            }
-            stk__jpeg_drop(&bits, step & 63);
-            if (stores) {
-                block[stk__jpeg_zigzag[k + 1 + entry->first]] = entry->value;
-                block[stk__jpeg_zigzag[last + 1]] = (int16_t)last_value(window, entry);
-            } else if (k < 0) {
-                bool is_pair = entry->first != entry->last;
-                block[0] = is_pair ? entry->value : (int16_t)last_value(window, entry);
-            }
-            if (step & STK__JPEG_ENDS_BLOCK)
-                break;
-            k = last;
-            table = ac;
-        }
-        dc = chunk->steer[i].next_dc;
+        const struct stk__jpeg_steer *steer = &chunk->steer[i];
+        if (!run_block(&bits, dc, steer->ac, chunk->block[i], stores))
+            return false;
+        dc = steer->next_dc;
     }
     *place = bits;
     return true;
