@@ -70,7 +70,8 @@ static inline int stk__jpeg_mcu_blocks(const struct stk__jpeg_header *header)
 
 /* What the first code of an index stands for, to make tables of pairs from. */
 struct stk__jpeg_singles {
-    uint8_t n_code[STK__JPEG_INDEX_SIZE];  /* bits of the code; NO_CODE */
+    /* Codes of up to n bits come first: as many numbers of n bits begin with one. */
+    unsigned n_short[STK__JPEG_INDEX_BITS + 1];
     uint8_t n_ended[STK__JPEG_INDEX_SIZE]; /* bits up to an end of block right after it; NO_CODE */
     uint8_t step[STK__JPEG_INDEX_SIZE];
     struct stk__jpeg_entry entry[STK__JPEG_INDEX_SIZE];

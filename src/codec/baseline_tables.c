@@ -67,19 +67,26 @@ static struct stk__jpeg_entry single_entry(const struct symbol *symbol)
                                      .mask = (uint16_t)((1u << symbol->n_extra) - 1) };
 }
 
+static void fill_entries(struct stk__jpeg_entry *entries, struct stk__jpeg_entry entry, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        entries[i] = entry;
+}
+
+static uint8_t single_step(const struct symbol *symbol)
+{
+    unsigned n_bits = symbol->n_code + symbol->n_extra;
+    return (uint8_t)(symbol->is_end ? n_bits | STK__JPEG_ENDS_BLOCK : n_bits);
+}
+
 /* ---- singles ---- */
 
 static void fill_single(struct stk__jpeg_singles *singles, const struct symbol *symbol)
 {
     unsigned first = symbol->code << (INDEX_BITS - symbol->n_code);
     unsigned n = 1u << (INDEX_BITS - symbol->n_code);
-    bool is_known = symbol->n_extra <= STK__JPEG_MAX_AC_BITS;
-    struct stk__jpeg_entry entry = is_known ? single_entry(symbol) : by_hand;
-    unsigned step = symbol->n_code + symbol->n_extra;
-    memset(singles->n_code + first, is_known ? (int)symbol->n_code : NO_CODE, n);
-    memset(singles->step + first, (int)(symbol->is_end ? step | STK__JPEG_ENDS_BLOCK : step), n);
-    for (unsigned i = 0; i < n; i++)
-        singles->entry[first + i] = entry;
+    memset(singles->step + first, single_step(symbol), n);
+    fill_entries(singles->entry + first, single_entry(symbol), n);
 }
 
 /* Marks where an end of block follows the extra bits of a symbol. */
@@ -118,78 +125,72 @@ static void make_singles(struct stk__jpeg_singles *singles, const struct symbol 
 {
     const struct symbol *end = NULL;
     memset(singles->n_ended, NO_CODE, sizeof singles->n_ended);
-    unsigned filled = 0;
+    memset(singles->n_short, 0, sizeof singles->n_short);
     for (int i = 0; i < n; i++) {
         fill_single(singles, &list[i]);
-        filled = (list[i].code + 1) << (INDEX_BITS - list[i].n_code);
+        for (unsigned bits = list[i].n_code; bits <= INDEX_BITS; bits++)
+            singles->n_short[bits] = (list[i].code + 1) << (bits - list[i].n_code);
         if (list[i].is_end && list[i].advance == 1)
             end = &list[i];
     }
-    memset(singles->n_code + filled, NO_CODE, INDEX_SIZE - filled);
     for (int i = 0; i < n && end; i++)
         mark_ended(singles, &list[i], end);
 }
 
 /* ---- pairs ---- */
 
-/* Fills the indices that begin with a symbol and its extra bits, of which n_left bits are free. */
+/* Fills the indices that begin with a symbol and its extra bits, of which n_left bits are free. An
+ * end of block as the second symbol is one more coefficient, of zero. */
 static void fill_pairs(struct stk__jpeg_table *table, const struct stk__jpeg_singles *singles,
                        const struct symbol *symbol, unsigned first, unsigned n_left, int value)
 {
-    unsigned n_bits = INDEX_BITS - n_left;
-    struct stk__jpeg_entry alone = single_entry(symbol);
-    for (unsigned rest = 0; rest < 1u << n_left; rest++) {
-        unsigned next = rest << n_bits;
-        struct stk__jpeg_entry entry = alone;
-        unsigned step = n_bits;
-        if (singles->n_code[next] <= n_left) {
-            const struct stk__jpeg_entry *last = &singles->entry[next];
-            bool is_end = singles->step[next] & STK__JPEG_ENDS_BLOCK;
-            bool is_ended = singles->n_ended[next] <= n_left;
-            step += is_ended ? singles->n_ended[next] | STK__JPEG_ENDS_BLOCK : singles->step[next];
-            if (!is_end)
-                entry = (struct stk__jpeg_entry){ .shift = (uint8_t)(last->shift - n_bits),
-                                                  .first = alone.first,
-                                                  .last = (uint8_t)(alone.last + last->last),
-                                                  .mask = last->mask,
-                                                  .value = (int16_t)value };
-        }
-        table->entry[first + rest] = entry;
-        table->step[first + rest] = (uint8_t)step;
+    unsigned n_bits = INDEX_BITS - n_left, n_pairs = singles->n_short[n_left];
+    struct stk__jpeg_entry *entry = table->entry + first;
+    uint8_t *step = table->step + first;
+    for (unsigned rest = 0; rest < n_pairs; rest++, entry++) {
+        const struct stk__jpeg_entry *last = &singles->entry[rest << n_bits];
+        unsigned n_ended = singles->n_ended[rest << n_bits];
+        unsigned n_last =
+            n_ended <= n_left ? n_ended | STK__JPEG_ENDS_BLOCK : singles->step[rest << n_bits];
+        step[rest] = (uint8_t)(n_bits + n_last);
+        entry->shift = (uint8_t)(last->shift - n_bits);
+        entry->first = (uint8_t)symbol->advance;
+        entry->last = (uint8_t)(symbol->advance + last->last);
+        entry->mask = last->mask;
+        entry->value = (int16_t)value;
     }
+    unsigned n_alone = (1u << n_left) - n_pairs;
+    memset(step + n_pairs, (int)n_bits, n_alone);
+    fill_entries(entry, single_entry(symbol), n_alone);
 }
 
 static void fill_symbol(struct stk__jpeg_table *table, const struct stk__jpeg_singles *singles,
-                        const struct symbol *symbol, unsigned max_extra)
+                        const struct symbol *symbol)
 {
     unsigned first = symbol->code << (INDEX_BITS - symbol->n_code);
     unsigned n = 1u << (INDEX_BITS - symbol->n_code);
     unsigned n_bits = symbol->n_code + symbol->n_extra;
-    if (n_bits < INDEX_BITS && !symbol->is_end && symbol->n_extra <= max_extra) {
+    if (n_bits < INDEX_BITS && !symbol->is_end) {
         unsigned n_left = INDEX_BITS - n_bits;
         for (unsigned extra = 0; extra < 1u << symbol->n_extra; extra++)
             fill_pairs(table, singles, symbol, first + (extra << n_left), n_left,
                        stk__jpeg_extend(extra, symbol->n_extra));
         return;
     }
-    bool is_known = symbol->n_extra <= max_extra;
-    struct stk__jpeg_entry entry = is_known ? single_entry(symbol) : by_hand;
-    memset(table->step + first, (int)(symbol->is_end ? n_bits | STK__JPEG_ENDS_BLOCK : n_bits), n);
-    for (unsigned i = 0; i < n; i++)
-        table->entry[first + i] = entry;
+    memset(table->step + first, single_step(symbol), n);
+    fill_entries(table->entry + first, single_entry(symbol), n);
 }
 
 static void make_table(struct stk__jpeg_table *table, const struct stk__jpeg_singles *singles,
-                       const struct symbol *list, int n, unsigned max_extra)
+                       const struct symbol *list, int n)
 {
     unsigned filled = 0;
     for (int i = 0; i < n; i++) {
-        fill_symbol(table, singles, &list[i], max_extra);
+        fill_symbol(table, singles, &list[i]);
         filled = (list[i].code + 1) << (INDEX_BITS - list[i].n_code);
     }
     memset(table->step + filled, 0, INDEX_SIZE - filled);
-    for (unsigned i = filled; i < INDEX_SIZE; i++)
-        table->entry[i] = by_hand;
+    fill_entries(table->entry + filled, by_hand, INDEX_SIZE - filled);
 }
 
 /* ---- using them again ---- */
@@ -206,28 +207,29 @@ static void remember(struct stk__huffman_copy *copy, const struct stk__huffman *
     memcpy(copy->bytes, from->counts, (size_t)copy->n_bytes);
 }
 
+/* Whether a symbol has more extra bits than 8-bit samples need. */
+static bool has_large_values(const struct stk__huffman *from, int mask, int most)
+{
+    for (int i = 0; i < from->n_symbols; i++)
+        if ((from->counts[16 + i] & mask) > most)
+            return true;
+    return false;
+}
+
 static bool make_ac(struct stk__jpeg_ac_table *ac, const struct stk__huffman *from)
 {
     if (is_made_from(&ac->made_from, from))
         return true;
     struct symbol list[256];
     ac->made_from.n_bytes = 0;
-    if (!make_code(&ac->code, from))
+    if (has_large_values(from, 15, STK__JPEG_MAX_AC_BITS) || !make_code(&ac->code, from))
         return false;
     int n = list_symbols(list, from, ac_symbol);
     make_singles(&ac->singles, list, n);
-    make_table(&ac->table, &ac->singles, list, n, STK__JPEG_MAX_AC_BITS);
+    make_table(&ac->table, &ac->singles, list, n);
     ac->table.code = &ac->code;
     remember(&ac->made_from, from);
     return true;
-}
-
-static bool has_large_differences(const struct stk__huffman *from)
-{
-    for (int i = 0; i < from->n_symbols; i++)
-        if (from->counts[16 + i] > STK__JPEG_MAX_DC_BITS)
-            return true;
-    return false;
 }
 
 static bool make_dc(struct stk__jpeg_dc_table *dc, const struct stk__huffman *from,
@@ -237,10 +239,10 @@ static bool make_dc(struct stk__jpeg_dc_table *dc, const struct stk__huffman *fr
         return true;
     struct symbol list[256];
     dc->made_from.n_bytes = 0;
-    if (has_large_differences(from) || !make_code(&dc->code, from))
+    if (has_large_values(from, 255, STK__JPEG_MAX_DC_BITS) || !make_code(&dc->code, from))
         return false;
     int n = list_symbols(list, from, dc_symbol);
-    make_table(&dc->table, singles, list, n, STK__JPEG_MAX_DC_BITS);
+    make_table(&dc->table, singles, list, n);
     dc->table.code = &dc->code;
     remember(&dc->made_from, from);
     remember(&dc->followed_by, next);
