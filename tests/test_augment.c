@@ -381,6 +381,12 @@ static void test_refusals(void **state)
     assert_refused("gaussian_blur(4)", &rgb, "kernel_size must be odd");
     assert_refused("gaussian_blur(3, [2, 1])", &rgb, "sigma must be a number or");
     assert_refused("gaussian_blur(3, 0)", &rgb, "sigma must be a number or");
+    assert_refused("jpeg_quality(101)", &rgb, "quality must be a number or [least, greatest]");
+    assert_refused("jpeg_quality(50.5)", &rgb, "quality must be a whole number");
+    assert_refused("jpeg_quality(50)", &floats, "only uint8 can be a JPEG");
+    assert_refused("rand_augment(2, 31)", &rgb, "magnitude=31 must be below");
+    assert_refused("auto_augment(fill=[1, 2])", &rgb, "fill has 2 numbers, but there are 3");
+    assert_refused("trivial_augment(fill=300)", &rgb, "fill 300 is no value");
     assert_refused("grayscale(2)", &rgb, "must be 1 or 3");
     assert_refused("grayscale(1, probability=0.5)", &rgb, "another number of channels");
     assert_refused("erasing([0.5, 0.1])", &rgb, "scale must be");

@@ -108,6 +108,8 @@ def digest(done):
         "range(1000).filter('x % 3 == 0').shuffle(50).batch(7, drop_remainder=true)",
         "IMAGES" + DECODE,
         "IMAGES.decode().resize(16, 16, method=area).normalize('imagenet').shuffle().batch(5)",
+        "IMAGES.decode().color_jitter(0.4, 0.4, 0.4, 0.1).resize(16, 16, dtype=uint8).rand_augment()"
+        ".gaussian_blur(3).gaussian_noise(probability=0.5).erasing().jpeg_quality([40, 90])",
     ],
 )
 def test_digest_does_not_depend_on_workers_or_cpu(stoker, images, chain):

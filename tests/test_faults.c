@@ -249,6 +249,8 @@ static void test_allocations_fail(void **state)
         ".batch(2)",
         "files('pictures/*').decode(channels=3).random_resized_crop(5, 6).flip(probability=0.5)"
         ".batch(2)",
+        "files('pictures/*').decode(channels=3).jpeg_quality([20, 60]).color_jitter(0.4, 0.4, 0.4, "
+        "0.1).gaussian_blur(3).rand_augment(4, fill=[1, 2, 3]).resize(5, 6).batch(2)",
         "range(50).filter('x % 2 == 0').shuffle(6).batch(4)",
         "range(50).shuffle(6).map('x + 1').batch(4)",
         "range(9).filter('x > 1').zip(range(20).rename({x: y})).batch(2)",

@@ -59,6 +59,7 @@ static const struct trial trials[] = {
     { "grayscale", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
     { "invert", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "jpeg_quality", PICTURES, ".resize(4, 4).batch(2)", { "quality=50" } },
     { "layout", PICTURES "resize(4, 4).", ".batch(2)", { "order=NCHW" } },
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },

@@ -79,28 +79,28 @@ static int infer_hue(struct stk_infer *inf, struct stk_error *err)
     return stk__pixel_infer(inf, call->field, STK__PIXEL_COLOURS, err);
 }
 
-static int change_brightness(struct stk__pixels *pixels)
+static int change_brightness(struct stk__pixel_row *pixels)
 {
     const struct brightness *call = pixels->rows->params;
     stk__adjust_brightness(&pixels->raster, call->brightness_factor);
     return STK_OK;
 }
 
-static int change_contrast(struct stk__pixels *pixels)
+static int change_contrast(struct stk__pixel_row *pixels)
 {
     const struct contrast *call = pixels->rows->params;
     stk__adjust_contrast(&pixels->raster, call->contrast_factor);
     return STK_OK;
 }
 
-static int change_saturation(struct stk__pixels *pixels)
+static int change_saturation(struct stk__pixel_row *pixels)
 {
     const struct saturation *call = pixels->rows->params;
     stk__adjust_saturation(&pixels->raster, call->saturation_factor);
     return STK_OK;
 }
 
-static int change_hue(struct stk__pixels *pixels)
+static int change_hue(struct stk__pixel_row *pixels)
 {
     const struct hue *call = pixels->rows->params;
     stk__adjust_hue(&pixels->raster, call->hue_factor);
@@ -204,7 +204,7 @@ static int infer_gamma(struct stk_infer *inf, struct stk_error *err)
     return stk__pixel_infer(inf, call->field, STK__PIXEL_ANY, err);
 }
 
-static int change_gamma(struct stk__pixels *pixels)
+static int change_gamma(struct stk__pixel_row *pixels)
 {
     const struct gamma *call = pixels->rows->params;
     stk__adjust_gamma(&pixels->raster, call->gamma, call->gain);
@@ -251,7 +251,7 @@ static int infer_sharpness(struct stk_infer *inf, struct stk_error *err)
     return stk__pixel_infer(inf, call->field, STK__PIXEL_COLOURS, err);
 }
 
-static int change_sharpness(struct stk__pixels *pixels)
+static int change_sharpness(struct stk__pixel_row *pixels)
 {
     const struct sharpness *call = pixels->rows->params;
     stk__adjust_sharpness(&pixels->raster, call->sharpness_factor);

@@ -79,7 +79,7 @@ static double degrees(double radians)
     return radians * (180 / 3.141592653589793);
 }
 
-static int warp(struct stk__pixels *pixels, const struct stk__raster *raster,
+static int warp(struct stk__pixel_row *pixels, const struct stk__raster *raster,
                 const struct stk__step *step)
 {
     static const double corner[2] = { 0, 0 };
@@ -108,7 +108,7 @@ static int warp(struct stk__pixels *pixels, const struct stk__raster *raster,
     return stk__geometry_draw(pixels->rows, &g, &drawing, raster->dst);
 }
 
-static int take(struct stk__pixels *pixels, const struct stk__raster *raster,
+static int take(struct stk__pixel_row *pixels, const struct stk__raster *raster,
                 const struct stk__step *step)
 {
     switch (step->change) {
@@ -148,7 +148,7 @@ static int take(struct stk__pixels *pixels, const struct stk__raster *raster,
 
 /* Results but the last alternate between two images of scratch: a step may read a few bytes behind
  * its source, and behind the destination there may be a row of another worker. */
-int stk__augment_image(struct stk__pixels *pixels, const struct stk__step *steps, int n)
+int stk__augment_image(struct stk__pixel_row *pixels, const struct stk__step *steps, int n)
 {
     const struct stk__step *real[STK__MOST_STEPS];
     struct stk__raster raster = pixels->raster;

@@ -60,7 +60,7 @@ int stk__augment_infer(struct stk_infer *inf, const char *field, int interpolati
                        struct stk_numbers fill, struct stk_error *err);
 
 /* Runs up to STK__MOST_STEPS steps on an image, one after the other. */
-int stk__augment_image(struct stk__pixels *pixels, const struct stk__step *steps, int n);
+int stk__augment_image(struct stk__pixel_row *pixels, const struct stk__step *steps, int n);
 
 /* Parameters of all of them, under these names; probability is no part of them. */
 #define STK__AUGMENT_ROWS(T)                                                                       \

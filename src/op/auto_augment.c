@@ -140,7 +140,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* A word for the pair, then two for each of its changes: whether, and in which direction. */
-static int change(struct stk__pixels *pixels)
+static int change(struct stk__pixel_row *pixels)
 {
     const struct auto_augment *call = pixels->rows->params;
     const struct entry *pair = policies[call->policy][stk__dice_whole(&pixels->dice, 0, N_PAIRS)];

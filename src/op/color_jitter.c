@@ -93,7 +93,7 @@ static void take_step(const struct stk__raster *raster, int step, double amount)
 }
 
 /* Three words for the order, then one for each of the four, wanted or not. */
-static int change(struct stk__pixels *pixels)
+static int change(struct stk__pixel_row *pixels)
 {
     const struct state *state = pixels->rows->state;
     struct stk__raster raster = pixels->raster;

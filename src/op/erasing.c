@@ -47,7 +47,7 @@ static void put_value(const struct stk__raster *raster, size_t at, int c,
 }
 
 /* Bytes are even in 0..255, floats normal with a deviation of 1. */
-static void put_chance(struct stk__pixels *pixels, size_t at)
+static void put_chance(struct stk__pixel_row *pixels, size_t at)
 {
     const struct stk__raster *raster = &pixels->raster;
     if (!raster->is_float) {
@@ -59,7 +59,7 @@ static void put_chance(struct stk__pixels *pixels, size_t at)
     ((float *)raster->dst)[at] = (float)(radius * cos(angle));
 }
 
-static void cover(struct stk__pixels *pixels, struct box box, const struct stk_numbers *value)
+static void cover(struct stk__pixel_row *pixels, struct box box, const struct stk_numbers *value)
 {
     const struct stk__raster *raster = &pixels->raster;
     size_t channels = (size_t)raster->channels, row = (size_t)raster->width * channels;
@@ -114,7 +114,7 @@ static struct box box_within(const struct stk__raster *raster, int64_t top, int6
     return box;
 }
 
-static int change_erase(struct stk__pixels *pixels)
+static int change_erase(struct stk__pixel_row *pixels)
 {
     const struct erase *call = pixels->rows->params;
     stk__adjust_nothing(&pixels->raster);
@@ -190,7 +190,7 @@ static int infer_erasing(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* torchvision's: up to ten tries of two words each, then two for the place; else nothing. */
-static bool draw_box(struct stk__pixels *pixels, struct box *box)
+static bool draw_box(struct stk__pixel_row *pixels, struct box *box)
 {
     const struct erasing_state *state = pixels->rows->state;
     const struct stk__raster *raster = &pixels->raster;
@@ -210,7 +210,7 @@ static bool draw_box(struct stk__pixels *pixels, struct box *box)
     return false;
 }
 
-static int change_erasing(struct stk__pixels *pixels)
+static int change_erasing(struct stk__pixel_row *pixels)
 {
     const struct erasing *call = pixels->rows->params;
     struct box box;
@@ -268,7 +268,7 @@ static int infer_cutout(struct stk_infer *inf, struct stk_error *err)
     return code ? code : check_value(inf, &call->value, err);
 }
 
-static int change_cutout(struct stk__pixels *pixels)
+static int change_cutout(struct stk__pixel_row *pixels)
 {
     const struct cutout *call = pixels->rows->params;
     const struct stk__raster *raster = &pixels->raster;

@@ -56,7 +56,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code;
 }
 
-static int change(struct stk__pixels *pixels)
+static int change(struct stk__pixel_row *pixels)
 {
     const struct state *state = pixels->rows->state;
     const struct stk__raster *raster = &pixels->raster;

@@ -28,7 +28,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* The block-th noise of a row. Its words come after the first four, which hold the chance. */
-static void draw(const struct stk__pixels *pixels, uint32_t block, float noise[BLOCK])
+static void draw(const struct stk__pixel_row *pixels, uint32_t block, float noise[BLOCK])
 {
     uint32_t words[BLOCK];
     for (uint32_t i = 0; i < BLOCK / 4; i++)
@@ -64,7 +64,7 @@ static void add_to_bytes(uint8_t *dst, const uint8_t *src, const float *noise, s
     }
 }
 
-static int change(struct stk__pixels *pixels)
+static int change(struct stk__pixel_row *pixels)
 {
     const struct gaussian_noise *call = pixels->rows->params;
     const struct stk__raster *raster = &pixels->raster;

@@ -37,7 +37,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int change(struct stk__pixels *pixels)
+static int change(struct stk__pixel_row *pixels)
 {
     const struct grayscale *call = pixels->rows->params;
     int64_t wanted = call->num_output_channels;

@@ -54,11 +54,11 @@ double stk__dice_in(struct stk__dice *dice, struct stk__range range)
 
 /* ---- run ---- */
 
-static struct stk__pixels begin(struct stk_rows *rows, int row, int64_t seed)
+static struct stk__pixel_row begin(struct stk_rows *rows, int row, int64_t seed)
 {
     const struct stk__pixel_state *state = rows->state;
     struct stk__picture from = stk__picture_get(rows, state->field, row);
-    struct stk__pixels pixels = {
+    struct stk__pixel_row pixels = {
         .raster = { .kernels = stk__kernels(),
                     .src = from.data,
                     .height = from.height,
@@ -73,7 +73,7 @@ static struct stk__pixels begin(struct stk_rows *rows, int row, int64_t seed)
     return pixels;
 }
 
-static int change_row(struct stk_rows *rows, struct stk__pixels *pixels, stk__pixel_fn change)
+static int change_row(struct stk_rows *rows, struct stk__pixel_row *pixels, stk__pixel_fn change)
 {
     const struct stk__pixel_state *state = rows->state;
     struct stk__picture size = { NULL, pixels->raster.height, pixels->raster.width,
@@ -97,7 +97,7 @@ int stk__pixel_run(struct stk_rows *rows, double probability, int64_t seed, stk_
     for (int i = 0; i < rows->n; i++) {
         if (rows->mask[i] != STK_LIVE)
             continue;
-        struct stk__pixels pixels = begin(rows, i, seed);
+        struct stk__pixel_row pixels = begin(rows, i, seed);
         if (rows->key && !stk__dice_happens(&pixels.dice, probability)) {
             stk__picture_keep(rows, state->field, i);
             continue;

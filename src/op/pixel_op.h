@@ -32,7 +32,7 @@ int stk__pixel_infer(struct stk_infer *inf, const char *name, enum stk__pixel_ne
                      struct stk_error *err);
 
 /* One image to work on. */
-struct stk__pixels {
+struct stk__pixel_row {
     struct stk__raster raster;
     struct stk_rows *rows; /* for its memory, and to mark the row bad */
     int row;
@@ -40,7 +40,7 @@ struct stk__pixels {
 };
 
 /* Writes raster.dst, or marks the row bad. STK_OK or STK_MEMORY. */
-typedef int (*stk__pixel_fn)(struct stk__pixels *pixels);
+typedef int (*stk__pixel_fn)(struct stk__pixel_row *pixels);
 
 /* Every live row that chance picks goes through `change`; the others stay as they are. */
 int stk__pixel_run(struct stk_rows *rows, double probability, int64_t seed, stk__pixel_fn change);

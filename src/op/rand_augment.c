@@ -33,7 +33,7 @@ static int infer_rand(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* Two words for each change: which one, and its direction. */
-static int change_rand(struct stk__pixels *pixels)
+static int change_rand(struct stk__pixel_row *pixels)
 {
     const struct rand_augment *call = pixels->rows->params;
     struct stk__step steps[STK__MOST_STEPS];
@@ -95,7 +95,7 @@ static int infer_trivial(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* Three words: which change, its magnitude, its direction. */
-static int change_trivial(struct stk__pixels *pixels)
+static int change_trivial(struct stk__pixel_row *pixels)
 {
     const struct trivial_augment *call = pixels->rows->params;
     int64_t which = stk__dice_whole(&pixels->dice, 0, STK__CHANGE_INVERT);

@@ -31,19 +31,19 @@ static int infer_colours(struct stk_infer *inf, struct stk_error *err)
     return stk__pixel_infer(inf, call->field, STK__PIXEL_COLOURS, err);
 }
 
-static int change_invert(struct stk__pixels *pixels)
+static int change_invert(struct stk__pixel_row *pixels)
 {
     stk__adjust_invert(&pixels->raster);
     return STK_OK;
 }
 
-static int change_autocontrast(struct stk__pixels *pixels)
+static int change_autocontrast(struct stk__pixel_row *pixels)
 {
     stk__adjust_autocontrast(&pixels->raster);
     return STK_OK;
 }
 
-static int change_equalize(struct stk__pixels *pixels)
+static int change_equalize(struct stk__pixel_row *pixels)
 {
     stk__adjust_equalize(&pixels->raster);
     return STK_OK;
@@ -142,7 +142,7 @@ static int infer_solarize(struct stk_infer *inf, struct stk_error *err)
                     call->threshold);
 }
 
-static int change_solarize(struct stk__pixels *pixels)
+static int change_solarize(struct stk__pixel_row *pixels)
 {
     const struct solarize *call = pixels->rows->params;
     stk__adjust_solarize(&pixels->raster, call->threshold);
@@ -190,7 +190,7 @@ static int infer_posterize(struct stk_infer *inf, struct stk_error *err)
     return stk__pixel_infer(inf, call->field, STK__PIXEL_ANY, err);
 }
 
-static int change_posterize(struct stk__pixels *pixels)
+static int change_posterize(struct stk__pixel_row *pixels)
 {
     const struct posterize *call = pixels->rows->params;
     stk__adjust_posterize(&pixels->raster, (int)call->bits);
