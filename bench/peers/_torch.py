@@ -45,6 +45,18 @@ def rrc(loaded, job, decode):
     return epoch(loaded, job, decode, v2.Compose(steps), is_shuffled=True)
 
 
+def augment(loaded, job, decode):
+    torch, _, v2 = loaded
+    steps = [
+        v2.ToImage(),
+        v2.Resize((job.size, job.size), antialias=False),
+        v2.ColorJitter(job.jitter, job.jitter, job.jitter, job.hue),
+        v2.RandAugment(job.changes, job.magnitude),
+        v2.ToDtype(torch.float32, scale=True),
+    ]
+    return epoch(loaded, job, decode, v2.Compose(steps), is_shuffled=True)
+
+
 class Images:
     """A map-style data set."""
 

@@ -7,7 +7,12 @@ NAME = "torch, torchvision.io"
 PLACE = 21
 PACKAGES = ["torch", "torchvision"]
 NOT_SAME = "batches have the channels first; the resized image is rounded to uint8"
-NOTES = {"seed": NOT_SAME, "center_crop": NOT_SAME, "rrc": NOT_SAME}
+NOTES = {
+    "seed": NOT_SAME,
+    "center_crop": NOT_SAME,
+    "rrc": NOT_SAME,
+    "augment": "batches have the channels first",
+}
 
 load = _torch.load
 
@@ -22,6 +27,10 @@ def center_crop(loaded, job):
 
 def rrc(loaded, job):
     return _torch.rrc(loaded, job, _decoder(loaded))
+
+
+def augment(loaded, job):
+    return _torch.augment(loaded, job, _decoder(loaded))
 
 
 def _decoder(loaded):

@@ -426,6 +426,14 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Make negatives of images, all or some by chance."""
+    def jpeg_quality(
+        self,
+        quality: float | Sequence[float],
+        probability: float = 1.0,
+        seed: int | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Give images the flaws of JPEG, all or some by chance."""
     def layout(self, order: Literal['NCHW', 'NHWC'], field: str | None = None) -> Dataset:
         """Put channels first or last."""
     def map(self, expression: str) -> Dataset:

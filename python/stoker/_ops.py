@@ -8,12 +8,13 @@ METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'ad
         'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast', 'batch',
         'cast', 'center_crop', 'color_jitter', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
         'encode_jpeg', 'encode_png', 'encode_webp', 'equalize', 'erase', 'erasing', 'filter',
-        'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale', 'invert', 'layout', 'map', 'mixup',
-        'normalize', 'per_image_standardization', 'perspective', 'posterize', 'prefetch',
-        'rand_augment', 'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
-        'random_rotation', 'read', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
-        'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'scale', 'select', 'shard',
-        'shuffle', 'skip', 'solarize', 'split', 'take', 'trivial_augment', 'zip'])
+        'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale', 'invert', 'jpeg_quality', 'layout',
+        'map', 'mixup', 'normalize', 'per_image_standardization', 'perspective', 'posterize',
+        'prefetch', 'rand_augment', 'random_affine', 'random_crop', 'random_perspective',
+        'random_resized_crop', 'random_rotation', 'read', 'rename', 'repeat', 'resize',
+        'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'rot90',
+        'rotate', 'scale', 'select', 'shard', 'shuffle', 'skip', 'solarize', 'split', 'take',
+        'trivial_augment', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'zip'])
 
@@ -91,6 +92,8 @@ ROWS = {
     'image_folder': (('dir', 'text', ..., False),),
     'invert': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field', 'text',
         None, False)),
+    'jpeg_quality': (('quality', 'numbers', ..., False), ('probability', 'real', 1.0, False),
+        ('seed', 'int', None, False), ('field', 'text', None, False)),
     'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
     'lines': (('file', 'texts', ..., False),),
     'map': (('expression', 'text', ..., False),),
@@ -844,6 +847,26 @@ class Ops:
         field: the image; none: the only one (text, none)
         """
         return self._then('invert', (probability, seed, field))
+
+    def jpeg_quality(self, quality, probability=1.0, seed=None, field=None):
+        """Give images the flaws of JPEG, all or some by chance.
+
+        Encodes uint8 images as JPEG in memory, with half as many samples of colour each way, and
+        decodes them again, as torchvision's JPEG and tf.image.random_jpeg_quality do.
+
+            files('*.jpg').decode(channels=3).jpeg_quality([30, 90], probability=0.5)
+            files('*.jpg').decode(channels=3).jpeg_quality(50)
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Costly: each element is a piece of work of its own.
+
+        quality: 1 to 100, or [least, greatest] to draw from (number or list of numbers (at most
+            2))
+        probability: share of the images that are changed (number, 0.0 to 1.0)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        field: the image; none: the only one (text, none)
+        """
+        return self._then('jpeg_quality', (quality, probability, seed, field))
 
     def layout(self, order, field=None):
         """Put channels first or last.

@@ -191,7 +191,8 @@ static void saturate_f32(float *dst, const float *src, size_t n, const struct st
 /* ---- hue ---- */
 
 /* Values 0..1 times `in` to hue, saturation and value, turned, and back, times `out`. Of the two
- * quotients that make a hue only their numerators depend on which channel is the greatest. */
+ * quotients that make a hue only their numerators depend on which channel is the greatest. Choices
+ * are written one by one, as compilers make vectors of them. */
 static inline void turn_hue(struct planes *p, float turn, float in, float out)
 {
     for (int k = 0; k < BLOCK; k++) {
@@ -200,25 +201,37 @@ static inline void turn_hue(struct planes *p, float turn, float in, float out)
         most = most > b ? most : b;
         least = least < b ? least : b;
         float range = most - least;
-        bool is_gray = most == least, by_r = most == r, by_g = most == g;
-        float divisor = is_gray ? 1 : range;
-        float s = range / (is_gray ? 1 : most);
-        float plus = by_r ? b : by_g ? r : g, minus = by_r ? g : by_g ? b : r;
-        float sector = by_r ? 0.0f : by_g ? 2.0f : 4.0f;
+        float s = range / (range == 0 ? 1 : most), divisor = range == 0 ? 1 : range;
+        float plus = most == g ? r : g, minus = most == g ? b : r;
+        float sector = most == g ? 2.0f : 4.0f;
+        plus = most == r ? b : plus;
+        minus = most == r ? g : minus;
+        sector = most == r ? 0.0f : sector;
         float h = ((most - plus) / divisor + sector) - (most - minus) / divisor;
         h = h * (1.0f / 6.0f) + 1.0f;
         h = h < 1 ? h : h - 1.0f;
         h = h + turn;
-        h = h < 0 ? h + 1.0f : h < 1 ? h : h - 1.0f;
+        float above = h - 1.0f, below = h + 1.0f;
+        h = h < 1 ? h : above;
+        h = h < 0 ? below : h;
         h = h * 6.0f;
         float i = floorf(h), f = h - i;
         float sf = s * f, rest = 1.0f - s;
         float down = clamp((1.0f - sf) * most, 1), up = clamp((sf + rest) * most, 1);
         float low = clamp(rest * most, 1);
         i = i < 6 ? i : 0;
-        r = i == 1 ? down : i == 4 ? up : i == 2 || i == 3 ? low : most;
-        g = i == 0 ? up : i == 3 ? down : i == 1 || i == 2 ? most : low;
-        b = i == 2 ? up : i == 5 ? down : i == 3 || i == 4 ? most : low;
+        r = i == 1 ? down : most; /* most, down, low, low, up, most */
+        r = i == 2 ? low : r;
+        r = i == 3 ? low : r;
+        r = i == 4 ? up : r;
+        g = i == 0 ? up : low; /* up, most, most, down, low, low */
+        g = i == 1 ? most : g;
+        g = i == 2 ? most : g;
+        g = i == 3 ? down : g;
+        b = i == 2 ? up : low; /* low, low, up, most, most, down */
+        b = i == 3 ? most : b;
+        b = i == 4 ? most : b;
+        b = i == 5 ? down : b;
         p->r[k] = r * out;
         p->g[k] = g * out;
         p->b[k] = b * out;
