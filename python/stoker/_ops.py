@@ -742,11 +742,16 @@ class Ops:
         or batches. With axis=both an image is turned by half a circle or not at all; for
         independent flips write two.
 
-        Masks, boxes and keypoints follow with fields=. Keypoints are mirrored by pixels, as in
-        torchvision: 0 becomes width - 1.
+        Other fields follow with fields=, here and in every op that moves pixels: masks (images or
+        [height, width], by the nearest pixel), boxes [n, 4] as xyxy, xywh or cxcywh, keypoints [n,
+        2]; in pixels, or with _normalized behind in shares of width and height. Boxes are clipped
+        to the image. With visibility above 0 those of which a smaller share is left are dropped,
+        and what is named as labels loses the same items; the lists then differ in length. Keypoints
+        are mirrored by pixels here, as in torchvision: 0 becomes width - 1.
 
             files('*.jpg').decode().flip()
             files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)
+            values({image: [[[[1], [2]]]], boxes: [[[0, 0, 1, 1]]]}).flip(fields={boxes: xyxy})
 
         Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
         nothing else.

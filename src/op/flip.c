@@ -66,11 +66,18 @@ static const char doc[] =
     "workers or batches. With axis=both an image is turned by half a circle or not at all; for\n"
     "independent flips write two.\n"
     "\n"
-    "Masks, boxes and keypoints follow with fields=. Keypoints are mirrored by pixels, as in\n"
-    "torchvision: 0 becomes width - 1.\n"
+    "Other fields follow with fields=, here and in every op that moves pixels: masks (images or\n"
+    "[height, width], by the nearest pixel), boxes [n, 4] as xyxy, xywh or cxcywh, keypoints\n"
+    "[n, 2]; in pixels, or with _normalized behind in shares of width and height. Boxes are "
+    "clipped\n"
+    "to the image. With visibility above 0 those of which a smaller share is left are dropped, "
+    "and\n"
+    "what is named as labels loses the same items; the lists then differ in length. Keypoints are\n"
+    "mirrored by pixels here, as in torchvision: 0 becomes width - 1.\n"
     "\n"
     "    files('*.jpg').decode().flip()\n"
-    "    files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)\n";
+    "    files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)\n"
+    "    values({image: [[[[1], [2]]]], boxes: [[[0, 0, 1, 1]]]}).flip(fields={boxes: xyxy})\n";
 
 const struct stk_op stk__op_flip = {
     .decl = { "flip", 1, "Mirror images, all or some by chance.", doc, params,
