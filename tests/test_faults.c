@@ -241,6 +241,11 @@ static void test_allocations_fail(void **state)
         "files('pictures/*').decode().encode_webp().batch(2)",
         "files('pictures/*').decode().rotate(20, bilinear, fill=3, expand=true)"
         ".random_perspective(probability=1).rot90([0, 1]).resize(5, 6).batch(2)",
+        "values({image: [[[[1], [2]]], [[[3], [4]]]], seg: [[[1, 2]], [[3, 4]]], "
+        "boxes: [[[0, 0, 1, 1]], [[1, 0, 2, 1]]], names: [[7], [8]]})"
+        ".rotate(90, field=image, visibility=0.1, "
+        "fields={seg: mask, boxes: xyxy, names: labels}).batch(2)",
+        "image_folder('train').decode().resize(5, 6).batch(2).mixup(num_classes=9).cutmix()",
         "image_folder('train').decode().center_crop(3, "
         "3).normalize('imagenet').flip(probability=0.5).batch(2)",
         "files('pictures/*').decode(channels=3).resize_with_pad(5, 6, bicubic, semantics=pillow)"
