@@ -7,6 +7,8 @@
 #include "base/hash.h"
 #include "pass/pass.h"
 
+#include <unistd.h>
+
 static uint64_t random_state = 7;
 
 static uint64_t random_below(uint64_t n)
@@ -131,13 +133,23 @@ static void make_chain(struct text *text)
         add(text, ".flip(probability=0.5).layout(NCHW)");
 }
 
+static char cut_files[] = P_tmpdir "/stoker_fuse_XXXXXX";
+
 /* Chains whose decoder may leave out what the op after it does not look at. */
 static void make_part_chain(struct text *text)
 {
-    static const char *const files[] = { "*", "*.jpg", "*.png", "{q,opt,orient,prog,restart}*" };
-    static const char *const words[] = { "",           "orientation=true",
-                                         "channels=1", "channels=4, orientation=true",
-                                         "dct=fast",   "channels=0, orientation=true" };
+    const char *const files[] = { "tests/golden/decode/*", "tests/golden/decode/*.jpg",
+                                  "tests/golden/{decode,formats}/*.{png,gif,webp,bmp}",
+                                  "tests/golden/decode/{q,opt,orient,prog,restart}*", cut_files };
+    static const char *const words[] = { "",
+                                         "orientation=true",
+                                         "channels=1, on_truncated=gray",
+                                         "channels=4, orientation=true",
+                                         "dct=fast",
+                                         "channels=0, orientation=true",
+                                         "on_truncated=gray, orientation=true",
+                                         "on_truncated=keep",
+                                         "palette=index" };
     static const char *const parts[] = {
         "center_crop(",         "crop(2, 3, ",
         "random_crop(",         "random_crop(seed=4, ",
@@ -150,8 +162,10 @@ static void make_part_chain(struct text *text)
                                         ".flip(vertical).scale(0.5)",
                                         ".crop(0, 0, 1, 1)" };
     *text = (struct text){ .len = 0 };
-    add(text, "files('tests/golden/decode/%s').decode(%s).%sheight=%d, width=%d)%s", PICK(files),
-        PICK(words), PICK(parts), 1 + (int)random_below(18), 1 + (int)random_below(16), PICK(ends));
+    const char *from = PICK(files);
+    add(text, "files('%s%s').decode(%s).%sheight=%d, width=%d)%s", from,
+        from == cut_files ? "/*" : "", PICK(words), PICK(parts), 1 + (int)random_below(18),
+        1 + (int)random_below(16), PICK(ends));
 }
 
 /* ---- comparing ---- */
@@ -237,12 +251,60 @@ static void test_random_chains(void **state)
     assert_true(n_elements > 4000);
 }
 
-/* Files that are too small for a crop are left out, or end the run with the same message. */
+static const char *const to_cut[] = {
+    "decode/q75_420.jpg",    "decode/q90_444.jpg",       "decode/restart_rows.jpg",
+    "decode/optimized.jpg",  "decode/orientation_6.jpg", "decode/progressive_420.jpg",
+    "decode/rgb_8.png",      "decode/palette_4.png",     "decode/rgb_8_interlaced.png",
+    "formats/lossy_80.webp", "formats/frames.gif",       "formats/rgb.bmp",
+};
+enum { N_TO_CUT = sizeof to_cut / sizeof *to_cut };
+
+static void cut_path(int i, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%d%s", cut_files, i, strrchr(to_cut[i], '.'));
+}
+
+static int write_cut_files(void **state)
+{
+    (void)state;
+    if (!mkdtemp(cut_files))
+        return -1;
+    for (int i = 0; i < N_TO_CUT; i++) {
+        char path[200];
+        static char data[1 << 16];
+        snprintf(path, sizeof path, "tests/golden/%s", to_cut[i]);
+        FILE *from = fopen(path, "rb");
+        cut_path(i, path, sizeof path);
+        FILE *to = fopen(path, "wb");
+        size_t n = from && to ? fread(data, 1, sizeof data, from) / 10 * 7 : 0;
+        bool is_written = n && fwrite(data, 1, n, to) == n;
+        if (from)
+            fclose(from);
+        if (to && fclose(to))
+            is_written = false;
+        if (!is_written)
+            return -1;
+    }
+    return 0;
+}
+
+static int remove_cut_files(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_TO_CUT; i++) {
+        char path[200];
+        cut_path(i, path, sizeof path);
+        unlink(path);
+    }
+    return rmdir(cut_files);
+}
+
+/* Files that are too small for a crop, or cut, are left out, or end the run with the same message. */
 static void test_random_parts(void **state)
 {
     (void)state;
     int n_elements = 0, n_failed = 0;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 300; i++) {
         struct text text;
         int level = (int)random_below((uint64_t)stk__cpu_best() + 1);
         make_part_chain(&text);
@@ -310,5 +372,5 @@ int main(void)
         cmocka_unit_test(test_random_parts),
         cmocka_unit_test(test_what_is_fused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, write_cut_files, remove_cut_files);
 }

@@ -558,6 +558,10 @@ class Ops:
             files('clips/*.gif').decode(frames=8)
             files('photos/*').decode(orientation=true, dct=fast, on_truncated=gray)
 
+        A crop right after it (crop, center_crop, random_resized_crop, random_crop without padding)
+        has only what it keeps decoded, with the same pixels; damage elsewhere in a file may then go
+        unnoticed, but not that it ends early.
+
         A file that is damaged or something else is a bad element with the reason, and the place in
         the file where it is known. With uint8, PNG files of 16 bits keep the high byte of each
         sample. Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are

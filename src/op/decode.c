@@ -200,6 +200,7 @@ static int take_part(const void *params, const void *given, struct stk_arena *ar
     return STK_OK;
 }
 
+/* A picture that has no such part is decoded whole: if it is damaged too, that is the reason. */
 static void choose(void *ctx, uint32_t width, uint32_t height, struct stk__region *region)
 {
     struct job *job = ctx;
@@ -212,12 +213,9 @@ static void choose(void *ctx, uint32_t width, uint32_t height, struct stk__regio
                                         (uint32_t)part.width, (uint32_t)part.height };
 }
 
-/* No place for a picture of which no part could be chosen. */
 static int place(void *ctx, struct stk__image *image, struct stk_error *err)
 {
     struct job *job = ctx;
-    if (job->code)
-        return stk_fail(err, job->code, "%s", job->err.text);
     image->data = stk_rows_alloc(job->rows, stk__image_bytes(image));
     return image->data ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
 }
@@ -252,11 +250,11 @@ static void store(struct stk_column *column, int row, const struct stk__image *i
     column->span[row] = (struct stk_span){ .data = image->data, .bytes = stk__image_bytes(image) };
 }
 
-static void mark(const struct job *job, int code, const char *text)
+static void blame_part(const struct job *job)
 {
     const struct state *state = job->rows->state;
-    job->rows->blamed = job->code ? state->part.name : NULL;
-    stk_rows_fail(job->rows, job->row, code, "%s", text);
+    job->rows->blamed = state->part.name;
+    stk_rows_fail(job->rows, job->row, job->code, "%s", job->err.text);
     job->rows->blamed = NULL;
 }
 
@@ -279,7 +277,9 @@ static int run(struct stk_rows *run_rows)
         if (code == STK_MEMORY)
             return code;
         if (code)
-            mark(&job, code, err.text);
+            stk_rows_fail(run_rows, i, code, "%s", err.text);
+        else if (job.code)
+            blame_part(&job);
         else
             store(&run_rows->out[state->field], i, &image);
     }
@@ -296,6 +296,11 @@ static const char doc[] =
     "    files('masks/*.png').decode(palette=index)\n"
     "    files('clips/*.gif').decode(frames=8)\n"
     "    files('photos/*').decode(orientation=true, dct=fast, on_truncated=gray)\n"
+    "\n"
+    "A crop right after it (crop, center_crop, random_resized_crop, random_crop without padding) "
+    "has "
+    "only what it keeps decoded, with the same pixels; damage elsewhere in a file may then go "
+    "unnoticed, but not that it ends early.\n"
     "\n"
     "A file that is damaged or something else is a bad element with the reason, and the place in "
     "the file where it is known. With uint8, PNG files of 16 bits keep the high byte of each "
