@@ -6,12 +6,20 @@
 
 #include <string.h>
 
+/* One sample of pixels of 16 or 32 bits: up to 8 bits of them, and what each value stands for. */
+struct sample {
+    uint32_t mask;
+    int shift;
+    uint8_t value[256];
+};
+
 struct painting {
     struct stk__bmp_header header;
     const struct stk__decode_request *request;
     struct stk__canvas *canvas;
     uint8_t colour[256][4]; /* in the channels of the picture */
     int most_used;          /* highest number of a colour seen */
+    struct sample sample[4];
 };
 
 static size_t stride_of(const struct stk__bmp_header *h)
@@ -50,64 +58,92 @@ static void mix_colours(struct painting *p)
     }
 }
 
-static void paint_numbers(struct painting *p, const uint8_t *src, uint8_t *dst, int bits)
+/* These are inlined with a constant number of channels, so that a pixel is a move or two. */
+
+static inline void paint_numbers(struct painting *p, const uint8_t *src, uint8_t *dst, int bits,
+                                 int channels)
 {
-    int channels = p->canvas->rows.channels, per_byte = 8 / bits;
+    uint32_t per_byte = (uint32_t)(8 / bits);
+    int most_used = p->most_used;
     for (uint32_t x = 0; x < p->header.width; x++, dst += channels) {
-        int shift = 8 - bits * (1 + (int)(x % (uint32_t)per_byte));
-        int number = src[x / (uint32_t)per_byte] >> shift & ((1 << bits) - 1);
-        p->most_used = number > p->most_used ? number : p->most_used;
+        int shift = 8 - bits * (1 + (int)(x % per_byte));
+        int number = src[x / per_byte] >> shift & ((1 << bits) - 1);
+        most_used = number > most_used ? number : most_used;
         memcpy(dst, p->colour[number], (size_t)channels);
     }
+    p->most_used = most_used;
 }
 
 /* ---- pixels of 24 bits and more ---- */
 
-static void paint_bytes(const struct painting *p, const uint8_t *src, uint8_t *dst)
+static inline void paint_bytes(const struct painting *p, const uint8_t *src, uint8_t *dst,
+                               int channels)
 {
-    int channels = p->canvas->rows.channels;
     for (uint32_t x = 0; x < p->header.width; x++, src += 3, dst += channels) {
         const uint8_t rgba[4] = { src[2], src[1], src[0], 255 };
         stk__put_colour(dst, channels, rgba);
     }
 }
 
-/* A sample of any number of bits, of which the highest value is 255. */
-static uint8_t sample(uint32_t pixel, uint32_t mask, uint8_t otherwise)
+/* The highest value is 255; of samples with more than 8 bits the low ones are left out. */
+static void prepare_sample(struct sample *sample, uint32_t mask, uint8_t otherwise)
 {
+    *sample = (struct sample){ .value = { otherwise } };
     if (!mask)
-        return otherwise;
-    uint32_t lowest = mask & (0u - mask);
-    return (uint8_t)((uint64_t)((pixel & mask) / lowest) * 255 / (mask / lowest));
+        return;
+    while (!(mask >> sample->shift & 1) || mask >> sample->shift > 255)
+        sample->shift++;
+    uint32_t most = mask >> sample->shift;
+    sample->mask = most << sample->shift;
+    for (uint32_t i = 0; i <= most; i++)
+        sample->value[i] = (uint8_t)(i * 255 / most);
 }
 
-static void paint_masked(const struct painting *p, const uint8_t *src, uint8_t *dst)
+static inline uint8_t sample_of(const struct sample *sample, uint32_t pixel)
 {
-    const uint32_t *mask = p->header.mask;
-    int channels = p->canvas->rows.channels, n_bytes = p->header.bits / 8;
+    return sample->value[(pixel & sample->mask) >> sample->shift];
+}
+
+static inline void paint_masked(const struct painting *p, const uint8_t *src, uint8_t *dst,
+                                int n_bytes, int channels)
+{
     for (uint32_t x = 0; x < p->header.width; x++, src += n_bytes, dst += channels) {
         uint32_t pixel = src[0] | (uint32_t)src[1] << 8;
         if (n_bytes == 4)
             pixel |= (uint32_t)src[2] << 16 | (uint32_t)src[3] << 24;
-        const uint8_t rgba[4] = { sample(pixel, mask[0], 0), sample(pixel, mask[1], 0),
-                                  sample(pixel, mask[2], 0), sample(pixel, mask[3], 255) };
+        const uint8_t rgba[4] = { sample_of(&p->sample[0], pixel), sample_of(&p->sample[1], pixel),
+                                  sample_of(&p->sample[2], pixel),
+                                  sample_of(&p->sample[3], pixel) };
         stk__put_colour(dst, channels, rgba);
     }
 }
 
 /* ---- pictures ---- */
 
+static inline void paint_row(struct painting *p, const uint8_t *src, uint8_t *dst, int bits,
+                             int channels)
+{
+    if (bits == 8)
+        paint_numbers(p, src, dst, 8, channels);
+    else if (bits < 8)
+        paint_numbers(p, src, dst, bits, channels);
+    else if (bits == 24)
+        paint_bytes(p, src, dst, channels);
+    else
+        paint_masked(p, src, dst, bits / 8, channels);
+}
+
 static void paint_rows(struct painting *p, const uint8_t *src, size_t stride, uint32_t n_rows)
 {
     int bits = is_packed(&p->header) ? 8 : p->header.bits;
     for (uint32_t y = 0; y < n_rows; y++, src += stride) {
         uint8_t *dst = target_row(p, y);
-        if (bits <= 8)
-            paint_numbers(p, src, dst, bits);
-        else if (bits == 24)
-            paint_bytes(p, src, dst);
+        if (p->canvas->rows.channels == 3)
+            paint_row(p, src, dst, bits, 3);
+        else if (p->canvas->rows.channels == 1)
+            paint_row(p, src, dst, bits, 1);
         else
-            paint_masked(p, src, dst);
+            paint_row(p, src, dst, bits, 4);
     }
 }
 
@@ -137,6 +173,8 @@ static int paint(struct painting *p, struct stk_arena *arena, struct stk_error *
     const struct stk__bmp_header *h = &p->header;
     size_t n_whole = count_rows(h, p->request->n_bytes - h->data_at);
     mix_colours(p);
+    for (int i = 0; i < 4; i++)
+        prepare_sample(&p->sample[i], h->mask[i], i < 3 ? 0 : 255);
     if (is_packed(h)) {
         int code = paint_packed(p, arena, err);
         if (code)

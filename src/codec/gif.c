@@ -179,13 +179,25 @@ static uint32_t interlaced_row(uint32_t n, uint32_t height)
     return 0;
 }
 
+/* Inlined with a constant number of channels, so that a pixel is a move or two. */
+static inline void draw_run(uint8_t *dst, const uint8_t *src, uint32_t n, size_t channels,
+                            const struct stk__gif_frame *frame, const struct paint *paint)
+{
+    int transparent = frame->transparent;
+    for (uint32_t x = 0; x < n; x++, dst += channels)
+        if (src[x] != transparent)
+            memcpy(dst, paint->colour[src[x]], channels);
+}
+
 static void draw_row(uint8_t *dst, const uint8_t *src, uint32_t n, int channels,
                      const struct stk__gif_frame *frame, const struct paint *paint)
 {
-    for (uint32_t x = 0; x < n; x++, dst += channels) {
-        if (src[x] != frame->transparent)
-            memcpy(dst, paint->colour[src[x]], (size_t)channels);
-    }
+    if (channels == 3)
+        draw_run(dst, src, n, 3, frame, paint);
+    else if (channels == 1)
+        draw_run(dst, src, n, 1, frame, paint);
+    else
+        draw_run(dst, src, n, 4, frame, paint);
 }
 
 /* Draws the pixels that are there; those that are missing are gray, or as the ground is. */

@@ -50,11 +50,13 @@ static void learn(struct lzw *lzw, size_t last_at, size_t last_len)
         lzw->width++;
 }
 
+/* Most strings are shorter than a call of memcpy is worth. */
 static size_t copy_string(uint8_t *dst, size_t at, size_t n_dst, size_t from, size_t len)
 {
+    enum { SHORT = 12 };
     if (len > n_dst - at)
         len = n_dst - at;
-    if (from + len <= at)
+    if (len > SHORT && from + len <= at)
         memcpy(dst + at, dst + from, len);
     else
         for (size_t i = 0; i < len; i++)
