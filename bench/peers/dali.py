@@ -10,6 +10,8 @@ NOTES = {
     "seed": ROUNDS + "; an epoch is filled up to whole batches from the next",
     "rrc": ROUNDS + "; an epoch is filled up to whole batches from the next",
     "center_crop": ROUNDS + "; an epoch is filled up to whole batches from the next",
+    "augment": "colours are changed by one matrix (color_twist) in a fixed order, contrast around "
+    "a fixed gray; its own RandAugment; an epoch is filled up to whole batches from the next",
 }
 
 
@@ -72,13 +74,48 @@ def rrc(loaded, job):
     return _epoch(loaded, job, job.size, finish, decode, shuffle_after_epoch=True)
 
 
+def augment(loaded, job):
+    from nvidia.dali.auto_aug import rand_augment
+
+    _, fn, types, _ = loaded
+
+    def factor():
+        return fn.random.uniform(range=[1 - job.jitter, 1 + job.jitter])
+
+    def finish(image):
+        hue = fn.random.uniform(range=[-360 * job.hue, 360 * job.hue])
+        image = fn.color_twist(
+            image, brightness=factor(), contrast=factor(), saturation=factor(), hue=hue
+        )
+        image = rand_augment.rand_augment(
+            image,
+            n=job.changes,
+            m=job.magnitude,
+            shape=(job.size, job.size),
+            fill_value=0,
+            interp_type=types.INTERP_NN,
+        )
+        return fn.crop_mirror_normalize(
+            image, dtype=types.FLOAT, output_layout="HWC", mean=[0.0] * 3, std=[255.0] * 3
+        )
+
+    return _epoch(loaded, job, job.size, finish, shuffle_after_epoch=True)
+
+
 def _epoch(loaded, job, side, finish, decode=None, **order):
     pipeline_def, fn, types, np = loaded
 
     def decode_all(encoded):
         return fn.decoders.image(encoded, device="cpu", output_type=types.RGB)
 
-    @pipeline_def(batch_size=job.batch, num_threads=job.workers, device_id=None, seed=1)
+    # rand_augment needs conditionals
+    @pipeline_def(
+        batch_size=job.batch,
+        num_threads=job.workers,
+        device_id=None,
+        seed=1,
+        enable_conditionals=True,
+    )
     def steps():
         encoded, _ = fn.readers.file(files=job.files, labels=[0] * len(job.files), **order)
         image = (decode or decode_all)(encoded)
