@@ -41,6 +41,7 @@ struct bench {
     struct jpeg_error_mgr faults;
     struct stk__codec *codec;
     uint8_t *pixels, *more_pixels;
+    int scale;
     struct stk__jpeg_kernels portable; /* the loop over bits in plain C, pixels as in force */
 };
 
@@ -67,6 +68,8 @@ static void start_library(struct bench *bench, const struct file *file)
     jpeg_read_header(cinfo, TRUE);
     cinfo->out_color_space = JCS_RGB;
     cinfo->dct_method = JDCT_ISLOW;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = (unsigned)bench->scale;
     jpeg_start_decompress(cinfo);
 }
 
@@ -88,7 +91,7 @@ static void read_rows(struct jpeg_decompress_struct *cinfo, uint8_t *dst, uint32
 static void decode_library(struct bench *bench, const struct file *file)
 {
     start_library(bench, file);
-    read_rows(&bench->library, bench->more_pixels, file->height);
+    read_rows(&bench->library, bench->more_pixels, bench->library.output_height);
 }
 
 static void decode_library_region(struct bench *bench, const struct file *file)
@@ -124,6 +127,7 @@ static void decode_ours_part(struct bench *bench, const struct file *file, bool 
     struct stk__decode_request request = { .bytes = file->bytes,
                                            .n_bytes = file->n_bytes,
                                            .channels = 3,
+                                           .scale = bench->scale,
                                            .max_pixels = 1 << 30,
                                            .choose = is_region ? choose : NULL,
                                            .place = place };
@@ -254,6 +258,7 @@ struct contest {
     const char *name;
     decoder ours, theirs;
     int sampling; /* or -1: all */
+    int scale;
 };
 
 static int by_value(const void *a, const void *b)
@@ -281,6 +286,7 @@ static void run_contest(struct bench *bench, const struct contest *contest, int 
 {
     double ours[MAX_ROUNDS], theirs[MAX_ROUNDS], ratio[MAX_ROUNDS];
     int n = 0;
+    bench->scale = contest->scale;
     for (int round = 0; round < n_rounds; round++) {
         ours[round] = theirs[round] = n = 0;
         for (int i = 0; i < bench->n_files; i++) {
@@ -303,12 +309,15 @@ int main(int argc, char **argv)
 {
     static struct bench bench;
     static const struct contest contests[] = {
-        { "whole pictures", decode_ours, decode_library, -1 },
-        { "whole pictures, 4:2:0", decode_ours, decode_library, S420 },
-        { "whole pictures, 4:4:4", decode_ours, decode_library, S444 },
-        { "random resized crop", decode_ours_region, decode_library_region, -1 },
-        { "portable loop over bits", decode_portable, decode_library, -1 },
-        { "plain C throughout", decode_scalar, decode_library, -1 },
+        { "whole pictures", decode_ours, decode_library, -1, 1 },
+        { "whole pictures, 4:2:0", decode_ours, decode_library, S420, 1 },
+        { "whole pictures, 4:4:4", decode_ours, decode_library, S444, 1 },
+        { "random resized crop", decode_ours_region, decode_library_region, -1, 1 },
+        { "2 times smaller", decode_ours, decode_library, -1, 2 },
+        { "4 times smaller", decode_ours, decode_library, -1, 4 },
+        { "8 times smaller", decode_ours, decode_library, -1, 8 },
+        { "portable loop over bits", decode_portable, decode_library, -1, 1 },
+        { "plain C throughout", decode_scalar, decode_library, -1, 1 },
     };
     int n_rounds = argc > 2 ? atoi(argv[2]) : 11;
     n_rounds = n_rounds < 1 ? 1 : n_rounds > MAX_ROUNDS ? MAX_ROUNDS : n_rounds;
@@ -319,6 +328,7 @@ int main(int argc, char **argv)
     bench.library.err = jpeg_std_error(&bench.faults);
     jpeg_create_decompress(&bench.library);
     bench.codec = stk__codec_new();
+    bench.scale = 1;
     bench.portable = stk__kernels()->jpeg;
     stk__jpeg_fill_scan_scalar(&bench.portable);
     load_folder(&bench, argv[1]);

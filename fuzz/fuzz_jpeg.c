@@ -121,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .is_fast_dct = (options & 12) == 4,
                             .is_oriented = options & 8,
                             .on_truncated = (enum stk__on_truncated)((options >> 5) % 3),
+                            .scale = options & 32 ? 2 << (options >> 6) % 3 : 1,
                             .max_pixels = 1 << 18 });
     return 0;
 }

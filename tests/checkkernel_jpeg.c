@@ -96,28 +96,45 @@ static void run_transform(const struct call *call)
         call->kernels->transform(pairs, work.n_pairs, work.quant, sizeof result->bytes[0]);
 }
 
-/* As in files; as in no file; DC alone. */
-static int16_t random_coefficient(int kind, int at)
+static void run_reduce(const struct call *call)
+{
+    struct result *result = &results[call->version];
+    struct stk__jpeg_pair *pairs = work.pairs[call->version];
+    int size = 1 << work.n_pairs % 3;
+    for (int i = 0; i < work.n_pairs; i++)
+        pairs[i].dst = result->bytes[0] + 2 * size * i;
+    result->is_good =
+        call->kernels->reduce(pairs, work.n_pairs, work.quant, sizeof result->bytes[0], size);
+    if (!result->is_good)
+        memset(result->bytes, 0, sizeof result->bytes);
+}
+
+/* As in files, small or large; as in no file; DC alone. */
+static int16_t random_coefficient(int kind, bool is_large, int at)
 {
     uint64_t word = random_word();
     if (kind == 1)
         return (int16_t)word;
     if (at && (kind == 2 || word >> 60))
         return 0;
-    return (int16_t)((int)(word % 401) - 200);
+    int most = is_large ? 200 : 10;
+    return (int16_t)((int)(word % (2 * (unsigned)most + 1)) - most);
 }
 
 static void fill_pairs(int round)
 {
     int kind = round % 3;
+    bool is_large = random_word() % 2;
     work.n_pairs = 1 + (int)(random_word() % MAX_PAIRS);
     for (int i = 0; i < 64; i++)
         work.quant[i] = (uint16_t)(random_word() % (kind == 1 ? 65536 : 30) + 1);
     for (int i = 0; i < 2 * work.n_pairs; i++)
         for (int k = 0; k < 64; k++)
-            work.chunk[0].block[i][k] = work.chunk[1].block[i][k] = random_coefficient(kind, k);
+            work.chunk[0].block[i][k] = work.chunk[1].block[i][k] =
+                random_coefficient(kind, is_large, k);
     for (int i = 0; i < work.n_pairs; i++) {
-        int16_t left = random_coefficient(kind, 0), right = random_coefficient(kind, 0);
+        int16_t left = random_coefficient(kind, is_large, 0),
+                right = random_coefficient(kind, is_large, 0);
         bool is_single = random_word() % 8 == 0;
         for (int v = 0; v < 2; v++) {
             int16_t *block = work.chunk[v].block[2 * i];
@@ -225,6 +242,7 @@ static const struct jpeg_job {
     { "jpeg_decode", fill_bits, run_decode, 600 },
     { "jpeg_skip", fill_bits, run_skip, 600 },
     { "jpeg_transform", fill_pairs, run_transform, 3000 },
+    { "jpeg_reduce", fill_pairs, run_reduce, 6000 },
     { "jpeg_widen_h2v1", fill_samples, run_widen_h2v1, 2000 },
     { "jpeg_widen_h2v2", fill_samples, run_widen_h2v2, 2000 },
     { "jpeg_widen_h1v2", fill_samples, run_widen_h1v2, 2000 },

@@ -33,6 +33,7 @@ struct jpeg_file copy_bytes(const uint8_t *bytes, size_t n);
 /* How to decode. A width of 0: the whole picture. */
 struct jpeg_wish {
     int channels;
+    int scale;
     bool is_oriented, is_by_library;
     struct stk__region region;
     const struct stk__jpeg_kernels *kernels; /* NULL: those in force */

@@ -44,10 +44,10 @@ static const int all_channels[] = { 0, 1, 3, 4 };
 static void describe(const struct jpeg_recipe *r, const struct jpeg_wish *wish, const char *what)
 {
     print_error("%s: %d x %d, quality %d, colours %d, sampling %d x %d, restart %d, optimized %d, "
-                "motif %d; channels %d, region %u x %u at %u, %u\n",
+                "motif %d; channels %d, scale %d, region %u x %u at %u, %u\n",
                 what, r->width, r->height, r->quality, (int)r->colours, r->across, r->down,
-                r->restart, r->is_optimized, (int)r->motif, wish->channels, wish->region.width,
-                wish->region.height, wish->region.x, wish->region.y);
+                r->restart, r->is_optimized, (int)r->motif, wish->channels, wish->scale,
+                wish->region.width, wish->region.height, wish->region.x, wish->region.y);
 }
 
 /* ---- whole pictures ---- */
@@ -247,6 +247,49 @@ static void region_outside_is_refused(void **state)
     free(file.bytes);
 }
 
+/* ---- smaller pictures ---- */
+
+/* Ours if chroma can be made as fine as luma, the library's otherwise; with the same pixels. */
+static void check_scale(struct stk__codec *codec, const struct jpeg_recipe *recipe, int scale)
+{
+    struct jpeg_file file = make_jpeg(recipe);
+    struct jpeg_wish wish = { .channels = all_channels[draw(4)], .scale = scale };
+    struct jpeg_shot ours = decode_jpeg(codec, file, &wish);
+    wish.is_by_library = true;
+    struct jpeg_shot theirs = decode_jpeg(codec, file, &wish);
+    bool is_ours = recipe->across == recipe->down || recipe->colours == JPEG_GRAY;
+    assert_int_equal(theirs.image.width, (recipe->width + scale - 1) / scale);
+    assert_int_equal(theirs.image.height, (recipe->height + scale - 1) / scale);
+    if (ours.is_own != is_ours || !is_same_shot(&ours, &theirs)) {
+        describe(recipe, &wish, "other pixels at a scale");
+        fail();
+    }
+    wish.is_by_library = false;
+    if (is_ours)
+        check_region(codec, recipe, file, wish);
+    free_shot(&ours);
+    free_shot(&theirs);
+    free(file.bytes);
+}
+
+static void smaller_pictures_agree(void **state)
+{
+    static const int scales[] = { 2, 4, 8 };
+    for (int i = 0; i < 3000; i++) {
+        const struct sampling *sampling = &samplings[draw(N_SAMPLINGS)];
+        struct jpeg_recipe recipe = { .width = 1 + (int)draw(draw(20) ? 100 : 3000),
+                                      .height = 1 + (int)draw(100),
+                                      .quality = 1 + (int)draw(100),
+                                      .colours = sampling->colours,
+                                      .across = sampling->across,
+                                      .down = sampling->down,
+                                      .restart = (int)draw(3),
+                                      .is_optimized = draw(2),
+                                      .motif = draw(3) };
+        check_scale(*state, &recipe, scales[draw(3)]);
+    }
+}
+
 /* ---- what is left to the library ---- */
 
 static void other_kinds_are_left_to_the_library(void **state)
@@ -296,16 +339,18 @@ static const char *find_pictures(void)
 
 static void compare_photo(struct stk__codec *codec, struct jpeg_file file, int *n_own)
 {
-    struct jpeg_wish wish = { .channels = 3, .is_by_library = true };
-    struct jpeg_shot theirs = decode_jpeg(codec, file, &wish);
-    wish.is_by_library = false;
-    struct jpeg_shot ours = decode_jpeg(codec, file, &wish);
-    assert_true(is_same_shot(&ours, &theirs));
-    *n_own += ours.is_own;
-    if (ours.is_own)
-        check_region(codec, &(struct jpeg_recipe){ 0 }, file, wish);
-    free_shot(&ours);
-    free_shot(&theirs);
+    for (int scale = 1; scale <= 8; scale *= 2) {
+        struct jpeg_wish wish = { .channels = 3, .scale = scale, .is_by_library = true };
+        struct jpeg_shot theirs = decode_jpeg(codec, file, &wish);
+        wish.is_by_library = false;
+        struct jpeg_shot ours = decode_jpeg(codec, file, &wish);
+        assert_true(is_same_shot(&ours, &theirs));
+        if (ours.is_own)
+            check_region(codec, &(struct jpeg_recipe){ 0 }, file, wish);
+        *n_own += scale == 1 && ours.is_own;
+        free_shot(&ours);
+        free_shot(&theirs);
+    }
 }
 
 static void photos_agree(void **state)
@@ -357,6 +402,7 @@ int main(void)
         cmocka_unit_test(region_equals_part_of_whole),
         cmocka_unit_test(region_of_a_turned_picture_is_in_its_display),
         cmocka_unit_test(region_outside_is_refused),
+        cmocka_unit_test(smaller_pictures_agree),
         cmocka_unit_test(other_kinds_are_left_to_the_library),
         cmocka_unit_test(photos_agree),
     };

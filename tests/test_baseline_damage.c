@@ -233,6 +233,7 @@ static struct jpeg_wish draw_wish(void)
     static const int channels[] = { 0, 1, 3, 4 };
     unsigned level = draw((unsigned)stk__cpu_best() + 1);
     return (struct jpeg_wish){ .channels = channels[draw(4)],
+                               .scale = draw(4) ? 1 : 1 << draw(4),
                                .kernels = &stk__kernels_at((int)level)->jpeg };
 }
 
@@ -265,6 +266,7 @@ static void damage_beside_a_region_is_seen(void **state)
             file.bytes[file.n / 2 + draw((unsigned)file.n / 2)] ^= (uint8_t)(1u << draw(8));
             struct jpeg_wish wish = draw_wish();
             unsigned width = (unsigned)victims[v].width, height = (unsigned)victims[v].height;
+            wish.scale = 1;
             wish.region = (struct stk__region){ .x = draw(width), .y = draw(height) };
             wish.region.width = 1 + draw(width - wish.region.x);
             wish.region.height = height - wish.region.y;

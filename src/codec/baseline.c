@@ -85,6 +85,7 @@ struct plot {
     int16_t *block; /* the first */
     int step;       /* coefficients from an MCU to the next */
     int across, down;
+    int size; /* samples on a side of a block */
     uint8_t *dst;
     size_t below; /* bytes from a row of blocks to the next */
 };
@@ -94,14 +95,14 @@ static int list_wide(struct stk__jpeg_pair *pairs, struct plot plot, int n_mcus,
 {
     struct stk__jpeg_pair *pair = pairs;
     int dc = *prediction;
-    for (int m = 0; m < n_mcus; m++, plot.block += plot.step, plot.dst += 8 * plot.across) {
+    for (int m = 0; m < n_mcus; m++, plot.block += plot.step, plot.dst += plot.size * plot.across) {
         int16_t *block = plot.block;
         uint8_t *dst = plot.dst;
         for (int v = 0; v < plot.down; v++, dst += plot.below)
             for (int h = 0; h < plot.across; h += 2, block += 128, pair++) {
                 pair->left = block;
                 pair->right = block + 64;
-                pair->dst = dst + 8 * h;
+                pair->dst = dst + plot.size * h;
                 pair->dc[0] = (int16_t)(dc += block[0]);
                 pair->dc[1] = (int16_t)(dc += block[64]);
             }
@@ -115,7 +116,7 @@ static int list_narrow(struct stk__jpeg_pair *pairs, struct plot plot, int n_mcu
 {
     struct stk__jpeg_pair *pair = pairs;
     int dc = *prediction;
-    for (int m = 0; m < n_mcus; m += 2, plot.block += 2 * plot.step, plot.dst += 16) {
+    for (int m = 0; m < n_mcus; m += 2, plot.block += 2 * plot.step, plot.dst += 2 * plot.size) {
         bool is_alone = m + 1 == n_mcus;
         for (int v = 0; v < plot.down; v++) {
             int16_t *left = plot.block + 64 * v;
@@ -137,13 +138,15 @@ static int list_pairs(struct stk__baseline *b, int c, const struct stretch *stre
 {
     const struct stk__jpeg_header *header = &b->header;
     int first = c ? stk__jpeg_luma_blocks(header) + c - 1 : 0;
+    int size = stk__jpeg_rows_block(&b->rows, c);
     struct plot plot = { .block = b->chunk.block[first],
                          .step = 64 * stk__jpeg_mcu_blocks(header),
                          .across = c ? 1 : header->across,
                          .down = c ? 1 : header->down,
-                         .below = 8 * b->rows.planes.stride };
-    plot.dst =
-        stk__jpeg_rows_at(&b->rows, c, stretch->first * plot.across, stretch->mcu_row * plot.down);
+                         .size = size,
+                         .below = (size_t)size * b->rows.planes.stride };
+    plot.dst = stk__jpeg_rows_at(&b->rows, c, stretch->first * plot.across * size,
+                                 stretch->mcu_row * plot.down * size);
     return (plot.across > 1 ? list_wide : list_narrow)(b->pairs, plot, stretch->n,
                                                        &b->prediction[c]);
 }
@@ -159,17 +162,22 @@ static void drop_component(struct stk__baseline *b, int c, int n_mcus)
     }
 }
 
+static bool transform_component(struct stk__baseline *b, int c, const struct stretch *stretch)
+{
+    const struct stk__jpeg_kernels *kernels = b->rows.kernels;
+    const uint16_t *quant = b->header.quant[b->header.component[c].quant];
+    int n = list_pairs(b, c, stretch), size = stk__jpeg_rows_block(&b->rows, c);
+    size_t stride = b->rows.planes.stride;
+    return size == 8 ? kernels->transform(b->pairs, n, quant, stride)
+                     : kernels->reduce(b->pairs, n, quant, stride, size);
+}
+
 static bool transform_chunk(struct stk__baseline *b, const struct stretch *stretch)
 {
-    const struct stk__jpeg_rows *rows = &b->rows;
     for (int c = 0; c < b->header.n_components; c++) {
-        if (c >= rows->n_wanted) {
+        if (c >= b->rows.n_wanted)
             drop_component(b, c, stretch->n);
-            continue;
-        }
-        int n = list_pairs(b, c, stretch);
-        if (!rows->kernels->transform(b->pairs, n, b->header.quant[b->header.component[c].quant],
-                                      rows->planes.stride))
+        else if (!transform_component(b, c, stretch))
             return false;
     }
     return true;
@@ -261,6 +269,18 @@ static bool has_end(const struct stk__jpeg_header *header)
     return false;
 }
 
+static int scale_of(const struct stk__decode_request *request)
+{
+    return request->scale ? request->scale : 1;
+}
+
+/* Smaller pictures are made where that leaves chroma as fine as luma. */
+static bool accept_scale(const struct stk__jpeg_header *header, int scale)
+{
+    bool is_square = header->across == header->down && header->across <= 2;
+    return scale == 1 || ((scale == 2 || scale == 4 || scale == 8) && is_square);
+}
+
 static bool accept(struct stk__baseline *b, const struct stk__decode_request *request)
 {
     const struct stk__jpeg_header *header = &b->header;
@@ -269,14 +289,15 @@ static bool accept(struct stk__baseline *b, const struct stk__decode_request *re
     uint64_t width = (uint64_t)header->width, height = (uint64_t)header->height;
     return !stk__check_size(request, width, height, NULL) &&
            !stk__jpeg_is_cut_short(width, height, request->n_bytes) &&
-           stk__jpeg_tables_make(&b->tables, header);
+           accept_scale(header, scale_of(request)) && stk__jpeg_tables_make(&b->tables, header);
 }
 
-static bool decode_part(struct stk__baseline *b, const struct stk__canvas *canvas)
+static bool decode_part(struct stk__baseline *b, const struct stk__canvas *canvas, int scale)
 {
     int x = (int)canvas->part.x, y = (int)canvas->part.y;
     b->rows = (struct stk__jpeg_rows){ .header = &b->header,
                                        .kernels = b->kernels ? b->kernels : &stk__kernels()->jpeg,
+                                       .scale = scale,
                                        .area = { x, y, x + (int)canvas->part.width,
                                                  y + (int)canvas->part.height },
                                        .out = &canvas->rows };
@@ -296,14 +317,15 @@ bool stk__baseline_decode(struct stk__baseline *b, const struct stk__decode_requ
 {
     if (!accept(b, request))
         return false;
-    struct stk__image picture = { .height = (uint32_t)b->header.height,
-                                  .width = (uint32_t)b->header.width,
+    int scale = scale_of(request);
+    struct stk__image picture = { .height = (uint32_t)((b->header.height + scale - 1) / scale),
+                                  .width = (uint32_t)((b->header.width + scale - 1) / scale),
                                   .channels = request->channels ? request->channels
                                                                 : b->header.n_components };
     *code = stk__canvas_open(canvas, request, picture, true, b->arena, err);
     if (*code)
         return true;
-    if (!decode_part(b, canvas))
+    if (!decode_part(b, canvas, scale))
         return false;
     stk__canvas_close(canvas);
     return true;

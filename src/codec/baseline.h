@@ -158,19 +158,30 @@ struct stk__jpeg_rows {
     const struct stk__jpeg_header *header;
     const struct stk__jpeg_kernels *kernels;
     struct stk__jpeg_planes planes;
+    int scale; /* the picture is that much smaller: 1, 2, 4 or 8 */
     struct stk__jpeg_area area;
     const struct stk__image *out;
-    int n_wanted;   /* components that the output needs */
-    int mcu0, mcu1; /* columns of MCUs that it needs */
-    int row0, row1; /* rows of MCUs */
-    int next_y;     /* first row not yet written */
+    int width, height;         /* of the whole picture at that scale */
+    int across, down;          /* luma samples per chroma sample at that scale */
+    int mcu_width, mcu_height; /* in luma samples */
+    int n_wanted;              /* components that the output needs */
+    int mcu0, mcu1;            /* columns of MCUs that it needs */
+    int row0, row1;            /* rows of MCUs */
+    int next_y;                /* first row not yet written */
 };
 
-/* Memory from the arena; false when there is none. `out` has room for the area. */
+/* Memory from the arena; false when there is none. Header, kernels, scale, area and out are set;
+ * `out` has room for the area. */
 bool stk__jpeg_rows_open(struct stk__jpeg_rows *rows, struct stk_arena *arena);
 
-/* Samples of component c at a block: column and row in blocks. */
-uint8_t *stk__jpeg_rows_at(const struct stk__jpeg_rows *rows, int c, int column, int row);
+/* Where sample x, y of component c goes. */
+uint8_t *stk__jpeg_rows_at(const struct stk__jpeg_rows *rows, int c, int x, int y);
+
+/* Samples on a side of component c's blocks. */
+static inline int stk__jpeg_rows_block(const struct stk__jpeg_rows *rows, int c)
+{
+    return c ? rows->mcu_width / rows->across : 8 / rows->scale;
+}
 
 /* MCUs first to last of a row are in the planes: writes the pixels that can be written. */
 void stk__jpeg_rows_write(struct stk__jpeg_rows *rows, int mcu_row, int first, int last);

@@ -18,56 +18,83 @@
  * needs one, and for loops that read in vectors. */
 enum { MARGIN = 64 };
 
-static int chroma_width(const struct stk__jpeg_header *header)
+static int chroma_width(const struct stk__jpeg_rows *rows)
 {
-    return (header->width + header->across - 1) / header->across;
+    return (rows->width + rows->across - 1) / rows->across;
 }
 
-static int chroma_height(const struct stk__jpeg_header *header)
+static int chroma_height(const struct stk__jpeg_rows *rows)
 {
-    return (header->height + header->down - 1) / header->down;
+    return (rows->height + rows->down - 1) / rows->down;
 }
 
 /* Chroma twice as coarse is smoothed with its neighbours; libjpeg does so from 3 samples on. */
-static bool is_smooth_across(const struct stk__jpeg_header *header)
+static bool is_smooth_across(const struct stk__jpeg_rows *rows)
 {
-    return header->across == 2 && chroma_width(header) > 2;
+    return rows->across == 2 && chroma_width(rows) > 2;
 }
 
-static bool is_smooth_down(const struct stk__jpeg_header *header)
+static bool is_smooth_down(const struct stk__jpeg_rows *rows)
 {
-    return header->down == 2 && (header->across == 1 || chroma_width(header) > 2);
+    return rows->down == 2 && (rows->across == 1 || chroma_width(rows) > 2);
 }
 
-/* MCUs that the pixels from..to - 1 of a direction depend on. `ratio`: pixels per chroma sample;
- * `limit`: number of those. */
+/* Chroma as fine as luma, or none. */
+static bool is_fine(const struct stk__jpeg_rows *rows)
+{
+    return rows->across * rows->down == 1;
+}
+
+/* Pixels, or what they depend on, in one direction. */
 struct range {
     int from, to;
 };
 
-static struct range mcus_for(struct range pixels, int ratio, int limit, bool is_smooth)
+/* How chroma lies in one direction: pixels per sample, samples in all and per MCU. */
+struct lattice {
+    int ratio, n, n_mcu;
+    bool is_smooth;
+};
+
+/* MCUs that pixels depend on. */
+static struct range mcus_for(struct range pixels, struct lattice chroma)
 {
-    int from = pixels.from / ratio, to = (pixels.to - 1) / ratio + 1;
-    if (is_smooth) {
+    int from = pixels.from / chroma.ratio, to = (pixels.to - 1) / chroma.ratio + 1;
+    if (chroma.is_smooth) {
         from -= from > 0;
-        to += to < limit;
+        to += to < chroma.n;
     }
-    return (struct range){ from / 8, (to - 1) / 8 + 1 };
+    return (struct range){ from / chroma.n_mcu, (to - 1) / chroma.n_mcu + 1 };
 }
 
 static void find_mcus(struct stk__jpeg_rows *rows)
 {
-    const struct stk__jpeg_header *header = rows->header;
     const struct stk__jpeg_area *area = &rows->area;
     bool has_chroma = rows->n_wanted == 3;
-    struct range columns = mcus_for((struct range){ area->x0, area->x1 }, header->across,
-                                    chroma_width(header), has_chroma && is_smooth_across(header));
-    struct range lines = mcus_for((struct range){ area->y0, area->y1 }, header->down,
-                                  chroma_height(header), has_chroma && is_smooth_down(header));
+    struct lattice across = { rows->across, chroma_width(rows), rows->mcu_width / rows->across,
+                              has_chroma && is_smooth_across(rows) };
+    struct lattice down = { rows->down, chroma_height(rows), rows->mcu_height / rows->down,
+                            has_chroma && is_smooth_down(rows) };
+    struct range columns = mcus_for((struct range){ area->x0, area->x1 }, across);
+    struct range lines = mcus_for((struct range){ area->y0, area->y1 }, down);
     rows->mcu0 = columns.from;
     rows->mcu1 = columns.to;
     rows->row0 = lines.from;
     rows->row1 = lines.to;
+}
+
+/* In a picture made smaller, blocks of coarse chroma are made smaller less, to be as fine as luma.
+ */
+static void measure(struct stk__jpeg_rows *rows)
+{
+    const struct stk__jpeg_header *header = rows->header;
+    bool is_scaled = rows->scale > 1;
+    rows->width = (header->width + rows->scale - 1) / rows->scale;
+    rows->height = (header->height + rows->scale - 1) / rows->scale;
+    rows->across = is_scaled ? 1 : header->across;
+    rows->down = is_scaled ? 1 : header->down;
+    rows->mcu_width = 8 / rows->scale * header->across;
+    rows->mcu_height = 8 / rows->scale * header->down;
 }
 
 bool stk__jpeg_rows_open(struct stk__jpeg_rows *rows, struct stk_arena *arena)
@@ -77,11 +104,12 @@ bool stk__jpeg_rows_open(struct stk__jpeg_rows *rows, struct stk_arena *arena)
     rows->n_wanted =
         header->colours == STK__YCC && rows->out->channels == 1 ? 1 : header->n_components;
     rows->next_y = rows->area.y0;
+    measure(rows);
     find_mcus(rows);
-    size_t width = (size_t)stk__jpeg_mcus_across(header) * 8 * (size_t)header->across;
+    size_t width = (size_t)stk__jpeg_mcus_across(header) * (size_t)rows->mcu_width;
     planes->stride = (width + 2 * MARGIN + 63) / 64 * 64;
-    planes->luma_rows = header->down == 2 ? 32 : 8;
-    planes->chroma_rows = header->down == 2 ? 16 : 8;
+    planes->luma_rows = rows->down == 2 ? 32 : 8;
+    planes->chroma_rows = rows->down == 2 ? 16 : 8;
     size_t n_rows = (size_t)planes->luma_rows + 2 * (size_t)planes->chroma_rows + 2;
     uint8_t *at = stk__arena_take(arena, n_rows * planes->stride);
     if (!at)
@@ -96,11 +124,11 @@ bool stk__jpeg_rows_open(struct stk__jpeg_rows *rows, struct stk_arena *arena)
     return true;
 }
 
-uint8_t *stk__jpeg_rows_at(const struct stk__jpeg_rows *rows, int c, int column, int row)
+uint8_t *stk__jpeg_rows_at(const struct stk__jpeg_rows *rows, int c, int x, int y)
 {
     const struct stk__jpeg_planes *planes = &rows->planes;
-    int y = 8 * row & ((c ? planes->chroma_rows : planes->luma_rows) - 1);
-    return planes->plane[c] + (size_t)y * planes->stride + 8 * (size_t)column;
+    y &= (c ? planes->chroma_rows : planes->luma_rows) - 1;
+    return planes->plane[c] + (size_t)y * planes->stride + x;
 }
 
 /* ---- chroma at full width ---- */
@@ -128,13 +156,12 @@ static void repeat_samples(uint8_t *dst, const uint8_t *src, int n, int times)
 /* The row of chroma for pixel row y: samples of the area's columns, at their pixels' places. */
 static const uint8_t *widen(const struct stk__jpeg_rows *rows, int c, int y)
 {
-    const struct stk__jpeg_header *header = rows->header;
     const struct stk__jpeg_kernels *kernels = rows->kernels;
-    int across = header->across, width = chroma_width(header), height = chroma_height(header);
+    int across = rows->across, width = chroma_width(rows), height = chroma_height(rows);
     int from = rows->area.x0 / across, n = (rows->area.x1 - 1) / across + 1 - from;
     uint8_t *wide = rows->planes.wide[c - 1], *dst = wide + from * across;
-    uint8_t *near = with_edges(chroma_row(rows, c, y / header->down), width);
-    if (is_smooth_down(header)) {
+    uint8_t *near = with_edges(chroma_row(rows, c, y / rows->down), width);
+    if (is_smooth_down(rows)) {
         int other = y & 1 ? y / 2 + 1 : y / 2 - 1;
         other = other < 0 ? 0 : other < height ? other : height - 1;
         uint8_t *far = with_edges(chroma_row(rows, c, other), width);
@@ -142,7 +169,7 @@ static const uint8_t *widen(const struct stk__jpeg_rows *rows, int c, int y)
             kernels->widen_h2v2(dst, near + from, far + from, n);
         else
             kernels->widen_h1v2(dst, near + from, far + from, n, y & 1 ? 2 : 1);
-    } else if (is_smooth_across(header)) {
+    } else if (is_smooth_across(rows)) {
         kernels->widen_h2v1(dst, near + from, n);
     } else {
         repeat_samples(dst, near + from, n, across);
@@ -183,9 +210,8 @@ static void write_row(const struct stk__jpeg_rows *rows, int y, int x0, int x1)
     const struct stk__image *out = rows->out;
     const uint8_t *luma = p->plane[0] + (size_t)(y & (p->luma_rows - 1)) * p->stride + x0;
     const uint8_t *planes[3] = { luma, luma, luma };
-    bool is_fine = stk__jpeg_luma_blocks(rows->header) == 1;
     for (int c = 1; c < rows->n_wanted; c++)
-        planes[c] = (is_fine ? chroma_row(rows, c, y) : widen(rows, c, y)) + x0;
+        planes[c] = (is_fine(rows) ? chroma_row(rows, c, y) : widen(rows, c, y)) + x0;
     uint8_t *dst = out->data + (size_t)(y - rows->area.y0) * out->stride +
                    (size_t)(x0 - rows->area.x0) * (size_t)out->channels;
     write_pixels(rows, dst, planes, x1 - x0);
@@ -206,24 +232,23 @@ static int min(int a, int b)
 static void write_columns(const struct stk__jpeg_rows *rows, int mcu_row, int first, int last)
 {
     const struct stk__jpeg_area *area = &rows->area;
-    int x0 = max(first * 8, area->x0), x1 = min(last * 8, area->x1);
-    int end = min((mcu_row + 1) * 8, area->y1);
-    for (int y = max(mcu_row * 8, area->y0); y < end && x0 < x1; y++)
+    int x0 = max(first * rows->mcu_width, area->x0), x1 = min(last * rows->mcu_width, area->x1);
+    int end = min((mcu_row + 1) * rows->mcu_height, area->y1);
+    for (int y = max(mcu_row * rows->mcu_height, area->y0); y < end && x0 < x1; y++)
         write_row(rows, y, x0, x1);
 }
 
 void stk__jpeg_rows_write(struct stk__jpeg_rows *rows, int mcu_row, int first, int last)
 {
-    const struct stk__jpeg_header *header = rows->header;
-    if (stk__jpeg_luma_blocks(header) == 1) {
+    if (is_fine(rows)) {
         write_columns(rows, mcu_row, first, last);
         return;
     }
     if (last < rows->mcu1)
         return;
-    int end = (mcu_row + 1) * 8 * header->down;
-    bool waits = rows->n_wanted == 3 && is_smooth_down(header);
-    if (waits && mcu_row + 1 < stk__jpeg_mcus_down(header))
+    int end = (mcu_row + 1) * rows->mcu_height;
+    bool waits = rows->n_wanted == 3 && is_smooth_down(rows);
+    if (waits && mcu_row + 1 < stk__jpeg_mcus_down(rows->header))
         end--;
     for (end = min(end, rows->area.y1); rows->next_y < end; rows->next_y++)
         write_row(rows, rows->next_y, rows->area.x0, rows->area.x1);

@@ -74,6 +74,9 @@ struct stk__decode_request {
     bool is_fast_dct;   /* JPEG: the less exact of the two integer transforms */
     bool is_oriented;   /* turn the picture as its EXIF orientation says */
     int64_t max_pixels; /* refuse a header that promises more, before allocating for it */
+    /* JPEG: makes the picture 2, 4 or 8 times smaller (sizes rounded up) while it is decoded; 0 and
+     * 1: as it is. Other formats stay as they are. max_pixels is about the picture in the file. */
+    int scale;
     bool is_by_library; /* JPEG: do not use our own decoder; for comparisons, nobody sees it */
     /* Chooses the part of the picture that is wanted, in the picture as delivered; NULL: all of
      * it. What lies outside is decoded as far as the format needs it: damage below the part may

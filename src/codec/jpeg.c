@@ -249,6 +249,8 @@ static int choose_output(j_decompress_ptr cinfo, const struct stk__decode_reques
     else
         cinfo->out_color_space = channels == 3 ? JCS_RGB : JCS_EXT_RGBA;
     cinfo->dct_method = request->is_fast_dct ? JDCT_IFAST : JDCT_ISLOW;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = request->scale ? (unsigned)request->scale : 1;
     return channels;
 }
 

@@ -80,7 +80,7 @@ struct stk__jpeg_chunk {
 /* Two blocks side by side, as one job for the inverse transform. */
 struct stk__jpeg_pair {
     int16_t *left, *right; /* aligned to 16 bytes; cleared. The same twice is allowed */
-    uint8_t *dst;          /* 8 rows of 16 samples */
+    uint8_t *dst;          /* 8 rows of 16 samples, or as many as a block is reduced to */
     int16_t dc[2];         /* the DC values, instead of those in the blocks */
 };
 
@@ -106,6 +106,10 @@ struct stk__jpeg_kernels {
      * first row was outside -8192..8191, where libjpeg-turbo's own versions disagree. */
     bool (*transform)(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant,
                       size_t stride);
+    /* The same to size x size samples per block: 1, 2 or 4. False if a value was so large that
+     * versions of libjpeg may disagree; then what is in dst means nothing. */
+    bool (*reduce)(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant, size_t stride,
+                   int size);
     /* Rows may be read up to 64 bytes past their end, nothing is written there.
      * dst has 2 * n samples; src goes from -1 to n. */
     void (*widen_h2v1)(uint8_t *dst, const uint8_t *src, int n);
@@ -121,6 +125,7 @@ struct stk__jpeg_kernels {
 void stk__jpeg_fill_scalar(struct stk__jpeg_kernels *kernels);
 /* Those on bits and coded bytes alone. */
 void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels);
+void stk__jpeg_fill_reduce_scalar(struct stk__jpeg_kernels *kernels);
 void stk__jpeg_fill_avx2(struct stk__jpeg_kernels *kernels);
 
 bool stk__jpeg_unstuff_scalar(struct stk__jpeg_copy *copy);

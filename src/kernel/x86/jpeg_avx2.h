@@ -4,4 +4,5 @@
 #include "kernel/jpeg.h"
 
 void stk__jpeg_fill_scan_avx2(struct stk__jpeg_kernels *kernels);
+void stk__jpeg_fill_reduce_avx2(struct stk__jpeg_kernels *kernels);
 void stk__jpeg_fill_transform_avx2(struct stk__jpeg_kernels *kernels);

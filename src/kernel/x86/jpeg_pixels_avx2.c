@@ -226,6 +226,7 @@ void stk__jpeg_fill_avx2(struct stk__jpeg_kernels *kernels)
 {
     stk__jpeg_fill_scan_avx2(kernels);
     stk__jpeg_fill_transform_avx2(kernels);
+    stk__jpeg_fill_reduce_avx2(kernels);
     kernels->widen_h2v1 = widen_h2v1_avx2;
     kernels->widen_h2v2 = widen_h2v2_avx2;
     kernels->widen_h1v2 = widen_h1v2_avx2;
