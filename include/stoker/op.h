@@ -393,11 +393,16 @@ struct stk_region {
 typedef int (*stk_choose_fn)(const struct stk_rows *rows, int row, const int32_t size[2],
                              struct stk_region *out, struct stk_error *err);
 
+/* How many times smaller a row makes its image ({ height, width }), along the side where it is less;
+ * `rows` as above. */
+typedef double (*stk_shrink_fn)(const struct stk_rows *rows, int row, const int32_t size[2]);
+
 /* What a row op looks at of the images of one field, said so that another op can ask for it: the op
  * that makes them need not make the rest. */
 struct stk_part {
     int field;
     stk_choose_fn choose;
+    stk_shrink_fn shrink; /* or NULL; the op takes images that are smaller already */
     const void *params, *state; /* of the op that says this, */
     const char *name;           /* which has this name */
     uint32_t ordinal;           /* and is the ordinal-th in the chain (set by the pass) */
@@ -451,8 +456,9 @@ struct stk_op {
     bool (*finish)(const void *params, const void *state, struct stk_finish *out);
     int (*take_finish)(const void *params, const void *state, struct stk_arena *arena,
                        const struct stk_finish *finish, void **new_state);
-    /* Row ops that look at a part of each image say at which (choose NULL: at all of it); row ops
-     * that make images can make that alone: a new state, or NULL if they cannot. */
+    /* Row ops that look at a part of each image say at which (choose NULL: at all of it), and how
+     * much of its detail they keep; row ops that make images can make that alone: a new state, or
+     * NULL if they cannot. */
     int (*part)(const void *params, const void *state, struct stk_arena *arena,
                 struct stk_part *out);
     int (*take_part)(const void *params, const void *state, struct stk_arena *arena,

@@ -331,6 +331,7 @@ class Dataset:
         frames: float | Sequence[float] | Literal['all'] | None = None,
         palette: Literal['colour', 'index'] = 'colour',
         on_truncated: Literal['error', 'gray', 'keep'] = 'error',
+        scale: int | Literal['auto'] = 1,
         field: str | None = None,
     ) -> Dataset:
         """Decode JPEG, PNG, GIF, WebP and BMP pictures."""

@@ -58,6 +58,8 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
     add_absorbed(out, node->absorbed);
     if (node->part_for)
         stk__text_add(out, " of what %s needs", node->part_for->op->decl.name);
+    if (node->scaled_for)
+        stk__text_add(out, " as large as %s needs", node->scaled_for->op->decl.name);
     stk__text_add(out, "  %s", node->is_inserted ? "(put in: files must be read first) " : "");
     stk__text_add(out, "[%s: %s] ", class_names[node->class], node->why);
     stk__type_text(&node->type, out);

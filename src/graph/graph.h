@@ -30,8 +30,8 @@ struct stk__node {
     /* the op above that this one carries out too, as it was, or NULL; its own absorbed is the one
      * before it */
     const struct stk__node *absorbed;
-    const struct stk__node
-        *part_for; /* the op above that gets only the part it asks for, or NULL */
+    /* the op above that gets only the part it asks for, or NULL; that says how large is enough */
+    const struct stk__node *part_for, *scaled_for;
 };
 
 /* What a dataset is. */

@@ -50,13 +50,26 @@ struct stk__picture stk__picture_get(const struct stk_rows *rows, int field, int
                                   (int32_t)shape[1], (int32_t)shape[2] };
 }
 
-int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
-                     const int32_t size[2], struct stk_region *out, struct stk_error *err)
+static struct stk_rows asking_of(const struct stk_part *part, const struct stk_rows *rows)
 {
     struct stk_rows asking = *rows;
     asking.params = part->params;
     asking.state = part->state;
     asking.seed = stk__mix(rows->run_seed, part->ordinal);
+    return asking;
+}
+
+double stk__part_shrink(const struct stk_part *part, const struct stk_rows *rows, int row,
+                        const int32_t size[2])
+{
+    struct stk_rows asking = asking_of(part, rows);
+    return part->shrink(&asking, row, size);
+}
+
+int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
+                     const int32_t size[2], struct stk_region *out, struct stk_error *err)
+{
+    struct stk_rows asking = asking_of(part, rows);
     return part->choose(&asking, row, size, out, err);
 }
 

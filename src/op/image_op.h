@@ -29,6 +29,10 @@ struct stk__picture stk__picture_get(const struct stk_rows *rows, int field, int
 int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
                      const int32_t size[2], struct stk_region *out, struct stk_error *err);
 
+/* How many times smaller that op makes an image of this size. */
+double stk__part_shrink(const struct stk_part *part, const struct stk_rows *rows, int row,
+                        const int32_t size[2]);
+
 /* Where the row's result of these dimensions goes; NULL when out of memory. */
 void *stk__picture_put(struct stk_rows *rows, int field, int row, struct stk__picture size);
 

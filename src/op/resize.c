@@ -73,6 +73,7 @@ const struct stk_op stk__op_resize = {
               sizeof(struct resize) },
     .flags = STK_OP_HEAVY,
     .infer = infer,
+    .part = stk__resizer_part,
     .take_finish = stk__resizer_take_finish,
     .row = { .thread_open = stk__resizer_thread_open,
              .thread_close = stk__resizer_thread_close,

@@ -64,6 +64,7 @@ const struct stk_op stk__op_resize_and_crop = {
               params, sizeof(struct resize_and_crop) },
     .flags = STK_OP_HEAVY,
     .infer = infer,
+    .part = stk__resizer_part,
     .take_finish = stk__resizer_take_finish,
     .row = { .thread_open = stk__resizer_thread_open,
              .thread_close = stk__resizer_thread_close,

@@ -96,6 +96,7 @@ const struct stk_op stk__op_resize_side = {
               params, sizeof(struct resize_side) },
     .flags = STK_OP_HEAVY,
     .infer = infer,
+    .part = stk__resizer_part,
     .take_finish = stk__resizer_take_finish,
     .row = { .thread_open = stk__resizer_thread_open,
              .thread_close = stk__resizer_thread_close,

@@ -192,6 +192,19 @@ int stk__resizer_take_finish(const void *params, const void *state, struct stk_a
     return STK_OK;
 }
 
+/* Of the image, or of the window that is cut out of it. */
+static double shrink(const struct stk_rows *rows, int row, const int32_t size[2])
+{
+    const struct stk__resizer *resizer = rows->state;
+    struct stk_region part = { 0, 0, size[0], size[1] };
+    if (resizer->choose && resizer->choose(rows, row, size, &part, NULL))
+        return 1;
+    struct stk__size to =
+        resizer->fit(rows->params, (struct stk__size){ part.height, part.width }).scaled;
+    double down = (double)part.height / to.height, across = (double)part.width / to.width;
+    return down < across ? down : across;
+}
+
 int stk__resizer_part(const void *params, const void *state, struct stk_arena *arena,
                       struct stk_part *out)
 {
@@ -205,6 +218,7 @@ int stk__resizer_part(const void *params, const void *state, struct stk_arena *a
     cut->is_cut = true;
     *out = (struct stk_part){ .field = resizer->field,
                               .choose = resizer->choose,
+                              .shrink = shrink,
                               .params = params,
                               .state = state,
                               .state_for_parts = cut };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse_part.c: decode().center_crop() decodes the middle alone. */
+/* fuse_part.c: decode().center_crop() decodes the middle alone, and decode(scale=auto).resize() no
+ * more detail than is left. */
 #include "base/error.h"
 #include "pass/pass.h"
 
@@ -14,8 +15,12 @@ static int fuse(struct stk_dataset *graph, struct stk__node *upper, struct stk_p
     if (rc || !state)
         return rc;
     lower->state = state;
-    lower->part_for = upper;
-    upper->state = part->state_for_parts;
+    if (part->choose) {
+        lower->part_for = upper;
+        upper->state = part->state_for_parts;
+    } else {
+        lower->scaled_for = upper;
+    }
     return STK_OK;
 }
 
@@ -27,7 +32,7 @@ int stk__pass_fuse_part(struct stk_dataset *graph, struct stk_error *err)
         if (!upper->op->part || !upper->input[0]->op->take_part)
             continue;
         int rc = upper->op->part(upper->params, upper->state, &graph->arena, &part);
-        if (!rc && part.choose)
+        if (!rc && (part.choose || part.shrink))
             rc = fuse(graph, upper, &part);
         if (rc)
             return stk__out_of_memory(err);
