@@ -65,10 +65,9 @@ static void convert_line(struct line *line, int dtype, void *dst)
 }
 
 void stk__finish_row(const struct stk__finish *finish, const struct stk__kernels *kernels,
-                     const void *row, int dtype, int n, void *work, uint8_t *dst,
-                     size_t plane_bytes)
+                     struct stk__pixels row, void *work, uint8_t *dst, size_t plane_bytes)
 {
-    struct line line = { kernels, row, dtype, n * finish->channels, { work, NULL } };
+    struct line line = { kernels, row.data, row.dtype, row.n * finish->channels, { work, NULL } };
     uint8_t *last = finish->is_planar ? NULL : dst; /* where the last step but planes writes */
     line.room[1] = line.room[0] + room_bytes(line.n);
     bool is_half = finish->dtype == STK_F16 || finish->dtype == STK_BF16;
@@ -84,7 +83,7 @@ void stk__finish_row(const struct stk__finish *finish, const struct stk__kernels
         convert_line(&line, finish->dtype, last ? last : next_room(&line));
     size_t value_bytes = stk_dtype_bytes(line.dtype);
     if (finish->is_planar)
-        kernels->image.split_planes(dst, plane_bytes, line.data, n, finish->channels,
+        kernels->image.split_planes(dst, plane_bytes, line.data, row.n, finish->channels,
                                     (int)value_bytes);
     else if (line.data != dst)
         memcpy(dst, line.data, (size_t)line.n * value_bytes);

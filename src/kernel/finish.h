@@ -31,10 +31,15 @@ size_t stk__finish_bytes(int n);
  * written there at once. */
 bool stk__finish_is_none(const struct stk__finish *finish, int dtype);
 
-/* A row of n pixels of this dtype to dst. */
+/* Pixels on their way. */
+struct stk__pixels {
+    const void *data;
+    int dtype; /* STK_U8 or STK_F32 */
+    int n;
+};
+
 void stk__finish_row(const struct stk__finish *finish, const struct stk__kernels *kernels,
-                     const void *row, int dtype, int n, void *work, uint8_t *dst,
-                     size_t plane_bytes);
+                     struct stk__pixels row, void *work, uint8_t *dst, size_t plane_bytes);
 
 /* Per-channel constants spread over a period. */
 size_t stk__affine_bytes(int channels);

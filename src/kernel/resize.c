@@ -210,8 +210,9 @@ static void carry(const struct pass *pass, int y, const void *row)
         return;
     if (!stk__route_is_uniform(resize->route))
         row = choose_columns(pass, row);
-    stk__finish_row(resize->finish, pass->kernels, row, resize->route->dtype, resize->columns.n,
-                    pass->finish, dst, pass->dst.plane_bytes);
+    struct stk__pixels pixels = { row, resize->route->dtype, resize->columns.n };
+    stk__finish_row(resize->finish, pass->kernels, pixels, pass->finish, dst,
+                    pass->dst.plane_bytes);
 }
 
 /* Rounding and multiplying are part of the y kernels where that is all. */

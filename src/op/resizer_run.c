@@ -220,9 +220,9 @@ static void fill_run(const struct job *job, const float *filling, void *work, in
 {
     size_t pixel_bytes = job->target.row_bytes / (size_t)job->fit.canvas.width;
     uint8_t *dst = job->target.data + (size_t)y * job->target.row_bytes + (size_t)x * pixel_bytes;
+    struct stk__pixels pixels = { filling, STK_F32, n };
     if (n > 0)
-        stk__finish_row(&job->finish, stk__kernels(), filling, STK_F32, n, work, dst,
-                        job->target.plane_bytes);
+        stk__finish_row(&job->finish, stk__kernels(), pixels, work, dst, job->target.plane_bytes);
 }
 
 /* All of the canvas but the image, each pixel once. */
