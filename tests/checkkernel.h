@@ -25,7 +25,7 @@ struct input {
     int n_in, n_out, channels, height; /* pixels of a source and an output row; source rows */
     int n;                             /* values of a source row */
     uint8_t *bytes;                    /* [n * height] */
-    uint8_t *padded;                   /* the same, with 3 bytes behind */
+    uint8_t *padded;                   /* the same, with 7 bytes behind */
     float *floats;                     /* [n * height] */
     float *more;                       /* [n] */
     float weight;

@@ -64,7 +64,7 @@ void make_input(struct input *in, struct size size, bool extreme)
     in->bytes = take(in, all, random_word() % 64);
     for (size_t i = 0; i < all; i++)
         in->bytes[i] = extreme ? (uint8_t) - (random_word() & 1) : (uint8_t)random_word();
-    in->padded = take(in, all + 3, random_word() % 64);
+    in->padded = take(in, all + 7, random_word() % 64);
     memcpy(in->padded, in->bytes, all);
     in->floats = random_floats(in, all, extreme);
     in->more = random_floats(in, (size_t)in->n, extreme);

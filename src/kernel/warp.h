@@ -20,7 +20,7 @@ struct stk__kernels;
 enum stk__warp_mode { STK__WARP_NEAREST, STK__WARP_BILINEAR };
 
 struct stk__warp {
-    const uint8_t *src; /* [height, width, channels]; 3 bytes behind it can be read */
+    const uint8_t *src; /* [height, width, channels]; 7 bytes behind it can be read */
     int32_t src_height, src_width;
     int32_t height, width; /* of the result, [height, width, channels] */
     int32_t channels;

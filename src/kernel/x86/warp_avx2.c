@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* warp_avx2.c: eight pixels at a time, each fetched with one 32-bit load.
+/* warp_avx2.c: eight pixels at a time.
  *
- * A pixel of one to four bytes is such a load; its channels are taken out of the register. Floats
- * are loaded channel by channel. Larger pixels, images whose bytes 32 bits cannot count, and the
- * last few pixels of a block are left to plain C.
+ * A pixel of one to four bytes is fetched with one 32-bit load, or two neighbours with one of 64
+ * bits; channels are taken out of the register. Floats are loaded channel by channel. Larger
+ * pixels, images whose bytes 32 bits cannot count, and the last few pixels of a block are left to
+ * plain C.
  */
 #include "kernel/warp.h"
 
 #include <immintrin.h>
 #include <string.h>
+
+/* Loops over channels are unrolled where their number is a constant, which it is once inlined. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* ---- places ---- */
 
@@ -91,7 +95,7 @@ static inline __m256i load_pixels(const uint8_t *data, __m256i index, __m256 mas
 }
 
 /* Pixels of n bytes in 32-bit lanes, closed up. */
-static inline void store_pixels(uint8_t *dst, __m256i pixels, int n)
+INLINE void store_pixels(uint8_t *dst, __m256i pixels, int n)
 {
     static const uint8_t places[5][16] = {
         { 0 },
@@ -103,21 +107,19 @@ static inline void store_pixels(uint8_t *dst, __m256i pixels, int n)
     __m128i closed = _mm_loadu_si128((const __m128i *)places[n]);
     __m128i low = _mm_shuffle_epi8(_mm256_castsi256_si128(pixels), closed);
     __m128i high = _mm_shuffle_epi8(_mm256_extracti128_si256(pixels, 1), closed);
-    uint8_t bytes[32];
-    _mm_storeu_si128((__m128i *)bytes, low);
-    _mm_storeu_si128((__m128i *)(bytes + 4 * n), high);
-    switch (n) {
-    case 1:
-        memcpy(dst, bytes, 8);
-        break;
-    case 2:
-        memcpy(dst, bytes, 16);
-        break;
-    case 3:
-        memcpy(dst, bytes, 24);
-        break;
-    default:
-        memcpy(dst, bytes, 32);
+    if (n == 4) {
+        _mm_storeu_si128((__m128i *)dst, low);
+        _mm_storeu_si128((__m128i *)(dst + 16), high);
+    } else if (n == 3) { /* what is too much of the first is written over */
+        _mm_storeu_si128((__m128i *)dst, low);
+        _mm_storel_epi64((__m128i *)(dst + 12), high);
+        _mm_storeu_si32(dst + 20, _mm_srli_si128(high, 8));
+    } else if (n == 2) {
+        _mm_storel_epi64((__m128i *)dst, low);
+        _mm_storel_epi64((__m128i *)(dst + 8), high);
+    } else {
+        _mm_storeu_si32(dst, low);
+        _mm_storeu_si32(dst + 4, high);
     }
 }
 
@@ -134,24 +136,66 @@ static __m256i fill_pixels(const struct stk__warp *warp, int pixel_bytes)
 
 enum { TO_EVEN = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
+/* Whole numbers next to eight places, and which of them are pixels. */
+INLINE __m256i find_nearest(const struct image *image, const struct stk__places *places, int i,
+                            __m256 *seen)
+{
+    __m256 x = _mm256_round_ps(_mm256_loadu_ps(places->x + i), TO_EVEN);
+    __m256 y = _mm256_round_ps(_mm256_loadu_ps(places->y + i), TO_EVEN);
+    *seen = _mm256_and_ps(is_within(x, image->width), is_within(y, image->height));
+    return index_of(image, x, y);
+}
+
+/* Pixels of up to four bytes. */
+static int nearest_small(const struct stk__warp *warp, const struct image *image,
+                         const struct stk__places *places, int n, uint8_t *dst)
+{
+    const int bytes = warp->channels * warp->value_bytes;
+    const __m256i fill = fill_pixels(warp, bytes);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256 seen;
+        __m256i index = find_nearest(image, places, i, &seen);
+        store_pixels(dst + i * bytes, load_pixels(image->data, index, seen, fill), bytes);
+    }
+    return i;
+}
+
+/* Pixels of a constant number of bytes, up to 16, one by one. */
+INLINE int nearest_large(const struct stk__warp *warp, const struct image *image,
+                         const struct stk__places *places, int n, uint8_t *dst, int bytes)
+{
+    static const uint8_t zeros[16];
+    const uint8_t *fill = warp->fill ? warp->fill : zeros;
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256 seen;
+        int32_t index[8];
+        _mm256_storeu_si256((__m256i *)index, find_nearest(image, places, i, &seen));
+        int mask = _mm256_movemask_ps(seen);
+        for (int k = 0; k < 8; k++, dst += bytes)
+            memcpy(dst, mask >> k & 1 ? image->data + index[k] : fill, (size_t)bytes);
+    }
+    return i;
+}
+
 static void nearest_avx2(const struct stk__warp *warp, const struct stk__places *places, int n,
                          uint8_t *dst)
 {
-    const int pixel_bytes = warp->channels * warp->value_bytes;
+    const int bytes = warp->channels * warp->value_bytes;
+    struct image image = open_image(warp);
+    image.row_values = _mm256_set1_epi32(warp->src_width * bytes);
+    image.channels = _mm256_set1_epi32(bytes);
+    const bool can = is_countable(warp);
     int i = 0;
-    if (pixel_bytes <= 4 && is_countable(warp)) {
-        const __m256i fill = fill_pixels(warp, pixel_bytes);
-        struct image image = open_image(warp);
-        image.row_values = _mm256_set1_epi32(warp->src_width * pixel_bytes);
-        image.channels = _mm256_set1_epi32(pixel_bytes);
-        for (; i + 8 <= n; i += 8) {
-            __m256 x = _mm256_round_ps(_mm256_loadu_ps(places->x + i), TO_EVEN);
-            __m256 y = _mm256_round_ps(_mm256_loadu_ps(places->y + i), TO_EVEN);
-            __m256 seen = _mm256_and_ps(is_within(x, image.width), is_within(y, image.height));
-            __m256i pixels = load_pixels(image.data, index_of(&image, x, y), seen, fill);
-            store_pixels(dst + i * pixel_bytes, pixels, pixel_bytes);
-        }
-    }
+    if (can && bytes <= 4)
+        i = nearest_small(warp, &image, places, n, dst);
+    else if (can && bytes == 8)
+        i = nearest_large(warp, &image, places, n, dst, 8);
+    else if (can && bytes == 12)
+        i = nearest_large(warp, &image, places, n, dst, 12);
+    else if (can && bytes == 16)
+        i = nearest_large(warp, &image, places, n, dst, 16);
     stk__nearest_scalar(warp, places, i, n, dst);
 }
 
@@ -164,7 +208,7 @@ struct corners {
     __m256 any, coverage; /* some pixel is there; the weights of those that are */
 };
 
-static inline __m256 mix(const __m256 value[4], const __m256 weight[4])
+INLINE __m256 mix(const __m256 value[4], const __m256 weight[4])
 {
     __m256 sum = _mm256_mul_ps(value[0], weight[0]);
     sum = _mm256_fmadd_ps(value[1], weight[1], sum);
@@ -172,7 +216,7 @@ static inline __m256 mix(const __m256 value[4], const __m256 weight[4])
     return _mm256_fmadd_ps(value[3], weight[3], sum);
 }
 
-static inline void find_corners(const struct image *image, __m256 x, __m256 y, struct corners *to)
+INLINE void find_corners(const struct image *image, __m256 x, __m256 y, struct corners *to)
 {
     const __m256 one = _mm256_set1_ps(1);
     __m256 left = _mm256_floor_ps(x), top = _mm256_floor_ps(y);
@@ -202,8 +246,8 @@ static inline void find_corners(const struct image *image, __m256 x, __m256 y, s
 }
 
 /* What a channel becomes, given the four values. */
-static inline __m256 mix_channel(const struct corners *corners, const __m256 value[4],
-                                 bool has_fill, __m256 fill)
+INLINE __m256 mix_channel(const struct corners *corners, const __m256 value[4], bool has_fill,
+                          __m256 fill)
 {
     __m256 mixed = mix(value, corners->weight);
     if (has_fill)
@@ -211,38 +255,82 @@ static inline __m256 mix_channel(const struct corners *corners, const __m256 val
     return _mm256_blendv_ps(fill, mixed, corners->any);
 }
 
-static inline __m256 channel_of(__m256i pixels, int channel)
+INLINE __m256 channel_of(__m256i pixels, int channel)
 {
-    __m256i shifted = _mm256_srl_epi32(pixels, _mm_cvtsi32_si128(8 * channel));
+    __m256i shifted = _mm256_srli_epi32(pixels, 8 * channel);
     return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32(255)));
 }
 
-static inline __m256i round_even(__m256 value)
+INLINE __m256i round_even(__m256 value)
 {
     __m256 above = _mm256_max_ps(value, _mm256_setzero_ps()); /* the second where NaN */
     return _mm256_cvtps_epi32(_mm256_min_ps(above, _mm256_set1_ps(255)));
 }
 
-static inline void bilinear_8_u8(const struct image *image, const struct corners *corners,
-                                 __m256i fill, bool has_fill, int channels, uint8_t *dst)
+INLINE __m256i load_four(const uint8_t *data, const int32_t index[4])
+{
+    int64_t pair[4];
+    for (int i = 0; i < 4; i++)
+        memcpy(&pair[i], data + index[i], sizeof pair[i]);
+    return _mm256_setr_epi64x(pair[0], pair[1], pair[2], pair[3]);
+}
+
+/* For pixels of so many bytes: two neighbours to 32-bit lanes, twice. */
+static const int8_t pair_places[5][16] = {
+    { 0 },
+    { 0, -1, -1, -1, 1, -1, -1, -1, 8, -1, -1, -1, 9, -1, -1, -1 },
+    { 0, 1, -1, -1, 2, 3, -1, -1, 8, 9, -1, -1, 10, 11, -1, -1 },
+    { 0, 1, 2, -1, 3, 4, 5, -1, 8, 9, 10, -1, 11, 12, 13, -1 },
+    { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+};
+
+/* Eight pixels and their right neighbours, all in the image: a load of 64 bits has both. */
+INLINE void load_pairs(const uint8_t *data, __m256i index, int channels, __m256i pixels[2])
+{
+    int32_t at[8];
+    const __m256i spread =
+        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)pair_places[channels]));
+    /* 0, 1, 4, 5 and 2, 3, 6, 7: in order again after the shuffles, which work in halves */
+    _mm256_storeu_si256((__m256i *)at, _mm256_permute4x64_epi64(index, 0xd8));
+    __m256i near = _mm256_shuffle_epi8(load_four(data, at), spread);
+    __m256i far = _mm256_shuffle_epi8(load_four(data, at + 4), spread);
+    __m256 near_ps = _mm256_castsi256_ps(near), far_ps = _mm256_castsi256_ps(far);
+    pixels[0] = _mm256_castps_si256(_mm256_shuffle_ps(near_ps, far_ps, 0x88));
+    pixels[1] = _mm256_castps_si256(_mm256_shuffle_ps(near_ps, far_ps, 0xdd));
+}
+
+/* The four pixels around each place; zero where there is none. */
+INLINE void load_corners(const uint8_t *data, const struct corners *corners, int channels,
+                         __m256i pixels[4])
+{
+    __m256 is_inside = _mm256_and_ps(corners->mask[0], corners->mask[3]);
+    if (_mm256_movemask_ps(is_inside) == 255) {
+        load_pairs(data, corners->index[0], channels, pixels);
+        load_pairs(data, corners->index[2], channels, pixels + 2);
+        return;
+    }
+    for (int k = 0; k < 4; k++)
+        pixels[k] = load_pixels(data, corners->index[k], corners->mask[k], _mm256_setzero_si256());
+}
+
+INLINE void bilinear_8_u8(const struct image *image, const struct corners *corners, __m256i fill,
+                          bool has_fill, int channels, uint8_t *dst)
 {
     __m256i pixels[4], out = _mm256_setzero_si256();
-    for (int k = 0; k < 4; k++)
-        pixels[k] =
-            load_pixels(image->data, corners->index[k], corners->mask[k], _mm256_setzero_si256());
+    load_corners(image->data, corners, channels, pixels);
     for (int c = 0; c < channels; c++) {
         __m256 value[4];
         for (int k = 0; k < 4; k++)
             value[k] = channel_of(pixels[k], c);
         __m256 mixed = mix_channel(corners, value, has_fill, channel_of(fill, c));
-        out = _mm256_or_si256(out, _mm256_sll_epi32(round_even(mixed), _mm_cvtsi32_si128(8 * c)));
+        out = _mm256_or_si256(out, _mm256_slli_epi32(round_even(mixed), 8 * c));
     }
     store_pixels(dst, out, channels);
 }
 
-/* channels is a constant where this is called, so that its loops are unrolled. */
-static inline int bilinear_u8_of(const struct stk__warp *warp, const struct stk__places *places,
-                                 int n, uint8_t *dst, int channels)
+/* As many as there are in groups of eight. */
+INLINE int bilinear_u8_of(const struct stk__warp *warp, const struct stk__places *places, int n,
+                          uint8_t *dst, int channels)
 {
     const struct image image = open_image(warp);
     const __m256i fill = fill_pixels(warp, channels);
