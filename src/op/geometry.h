@@ -25,7 +25,8 @@ struct stk__axis_fit {
 struct stk__geometry {
     int32_t src_height, src_width, height, width;
     bool is_warp;
-    /* a fit: of the source's columns and rows; swapped: they become the output's rows and columns */
+    /* a fit: of the source's columns and rows; swapped: they become the output's rows and
+     * columns */
     struct stk__axis_fit x, y;
     bool swaps_axes;
     struct stk__warp warp; /* a warp: the map alone */
