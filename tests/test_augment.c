@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "kernel/kernel.h"
+#include "op/augment.h"
 
 #include <math.h>
 
@@ -45,13 +46,39 @@ static struct stk_type type_of(const struct sample *s)
     return type;
 }
 
-/* Runs a call over one image without readable bytes behind it; returns new. */
-static uint8_t *run_image(struct op_call *c, const struct stk_type *type, const uint8_t *src,
-                          struct stk_key key)
+/* "step CHANGE MODE MAGNITUDE", or not. */
+static bool read_step(const char *call, struct stk__step *step, int *mode)
 {
-    size_t in_bytes = stk_field_bytes(&type->field[1]),
-           out_bytes = stk_field_bytes(&c->out.field[1]);
-    uint8_t *image = malloc(in_bytes), *result = malloc(out_bytes), mask = STK_LIVE;
+    int change;
+    if (sscanf(call, "step %d %d %lf", &change, mode, &step->magnitude) != 3)
+        return false;
+    step->change = (enum stk__change)change;
+    return true;
+}
+
+static int run_step(struct stk_rows *rows, const struct stk__step *step)
+{
+    const int64_t *shape = rows->in_type->field[1].shape;
+    struct stk__pixel_row pixels = { .raster = { .kernels = stk__kernels(),
+                                                 .dst = rows->out[1].data,
+                                                 .src = rows->in[1].data,
+                                                 .height = (int32_t)shape[0],
+                                                 .width = (int32_t)shape[1],
+                                                 .channels = (int32_t)shape[2],
+                                                 .peak = 255 },
+                                     .rows = rows };
+    return stk__augment_image(&pixels, step, 1);
+}
+
+/* Runs a call, or a step in its place, over one image without readable bytes behind it (but for the
+ * few that a warp may read); returns new. */
+static uint8_t *run_image_step(struct op_call *c, const struct stk_type *type, const uint8_t *src,
+                               struct stk_key key, const struct stk__step *step)
+{
+    size_t in_bytes = stk_field_bytes(&type->field[1]);
+    size_t out_bytes = stk_field_bytes(&c->out.field[1]);
+    uint8_t *image = malloc(in_bytes + (step ? 3 : 0)), *result = malloc(out_bytes);
+    uint8_t mask = STK_LIVE;
     assert_non_null(image);
     assert_non_null(result);
     memcpy(image, src, in_bytes);
@@ -67,11 +94,17 @@ static uint8_t *run_image(struct op_call *c, const struct stk_type *type, const 
                              .mask = &mask,
                              .key = &key,
                              .seed = 5 };
-    assert_int_equal(c->op->row.run(&rows), STK_OK);
+    assert_int_equal(step ? run_step(&rows, step) : c->op->row.run(&rows), STK_OK);
     assert_int_equal(mask, STK_LIVE);
     assert_memory_equal(image, src, in_bytes);
     free(image);
     return result;
+}
+
+static uint8_t *run_image(struct op_call *c, const struct stk_type *type, const uint8_t *src,
+                          struct stk_key key)
+{
+    return run_image_step(c, type, src, key, NULL);
 }
 
 static float value_at(const uint8_t *data, int dtype, size_t i)
@@ -98,11 +131,17 @@ static double difference(const uint8_t *a, const uint8_t *b, int dtype, size_t n
 static size_t check_sample(const struct sample *s, const uint8_t *data)
 {
     struct stk_type type = type_of(s);
-    struct op_call c = open_over(s->call, &type, 1);
+    static const char *const by_mode[] = { "rand_augment()",
+                                           "rand_augment(interpolation=bilinear)" };
+    struct stk__step step;
+    int mode = 0;
+    bool is_step = read_step(s->call, &step, &mode);
+    struct op_call c = open_over(is_step ? by_mode[mode] : s->call, &type, 1);
     const struct stk_field *out = &c.out.field[1];
     size_t in_bytes = padded(stk_field_bytes(&type.field[1]));
     assert_int_equal(out->shape[2], s->out_channels);
-    uint8_t *result = run_image(&c, &type, data, (struct stk_key){ 0, 0 });
+    uint8_t *result =
+        run_image_step(&c, &type, data, (struct stk_key){ 0, 0 }, is_step ? &step : NULL);
     size_t n = (size_t)s->height * s->width * s->out_channels;
     double off = difference(result, data + in_bytes, out->dtype, n);
     if (off > (double)s->tolerance)
@@ -365,6 +404,65 @@ static void test_cutout_has_any_middle(void **state)
     op_call_close(&c);
 }
 
+/* ---- automatic augmentation ---- */
+
+/* Bins 1 and 9 of each table of torchvision, for an image of 180 x 224. */
+static void test_magnitudes_are_torchvisions(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stk__change change;
+        double usual[2], wide[2];
+    } expected[] = {
+        { STK__CHANGE_SHEAR_X,
+          { 0.010000000707805157, 0.09000000357627869 },
+          { 0.032999999821186066, 0.296999990940094 } },
+        { STK__CHANGE_TRANSLATE_X,
+          { 3.383685827255249, 30.45317268371582 },
+          { 1.0666667222976685, 9.600000381469727 } },
+        { STK__CHANGE_TRANSLATE_Y,
+          { 2.7190332412719727, 24.471298217773438 },
+          { 1.0666667222976685, 9.600000381469727 } },
+        { STK__CHANGE_ROTATE, { 1, 9 }, { 4.5, 40.5 } },
+        { STK__CHANGE_COLOR,
+          { 0.029999999329447746, 0.26999998092651367 },
+          { 0.032999999821186066, 0.296999990940094 } },
+        { STK__CHANGE_POSTERIZE, { 8, 7 }, { 8, 6 } },
+        { STK__CHANGE_SOLARIZE,
+          { 0.9666666388511658, 0.699999988079071 },
+          { 0.9666666388511658, 0.699999988079071 } },
+        { STK__CHANGE_EQUALIZE, { 0, 0 }, { 0, 0 } },
+    };
+    const struct stk__raster raster = { .height = 180, .width = 224 };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        enum stk__change change = expected[i].change;
+        for (int k = 0; k < 2; k++) {
+            int bin = k ? 9 : 1;
+            struct stk__step usual =
+                stk__step_make(&stk__magnitudes_usual, change, &raster, bin, 31, false);
+            struct stk__step wide =
+                stk__step_make(&stk__magnitudes_wide, change, &raster, bin, 31, false);
+            assert_true(usual.magnitude == expected[i].usual[k]);
+            assert_true(wide.magnitude == expected[i].wide[k]);
+        }
+    }
+    struct stk__step back =
+        stk__step_make(&stk__magnitudes_usual, STK__CHANGE_ROTATE, &raster, 9, 31, true);
+    assert_true(back.magnitude == -9);
+}
+
+/* Two of 14 changes do nothing: none, and equalize, which so few pixels are not enough for. */
+static void test_changes_are_drawn_evenly(void **state)
+{
+    (void)state;
+    int n_once = N_KEYS - count_changed("rand_augment(1, 20)");
+    int n_twice = N_KEYS - count_changed("rand_augment(2, 20)");
+    if (fabs(n_once - N_KEYS / 7.0) > 110 || fabs(n_twice - N_KEYS / 49.0) > 45)
+        fail_msg("of %d images %d and %d stay as they are", N_KEYS, n_once, n_twice);
+    assert_int_equal(count_changed("rand_augment(0)"), 0);
+    assert_true(count_changed("trivial_augment()") > N_KEYS * 0.8);
+}
+
 /* ---- what is refused ---- */
 
 static void test_refusals(void **state)
@@ -426,6 +524,8 @@ int main(void)
         cmocka_unit_test(test_noise_is_normal),
         cmocka_unit_test(test_erasing_keeps_to_its_ranges),
         cmocka_unit_test(test_cutout_has_any_middle),
+        cmocka_unit_test(test_magnitudes_are_torchvisions),
+        cmocka_unit_test(test_changes_are_drawn_evenly),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_rows_that_do_not_fit_are_bad),
     };

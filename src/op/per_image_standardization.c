@@ -74,11 +74,15 @@ static void standardize(struct stk__picture from, bool is_float, float *dst)
         add[i] = (float)-m.mean;
     }
     const struct stk__affine affine = { 16, mul, add };
-    if (is_float)
-        kernels->affine_f32(dst, floats, (int64_t)n, &affine);
-    else
-        kernels->affine_u8(dst, from.data, (int64_t)n, &affine);
-    kernels->mul_f32(dst, dst, (float)(1 / fmax(m.deviation, 1 / sqrt((double)n))), (int)n);
+    float factor = (float)(1 / fmax(m.deviation, 1 / sqrt((double)n)));
+    size_t row = (size_t)from.width * (size_t)from.channels;
+    for (size_t at = 0; at < n; at += row) {
+        if (is_float)
+            kernels->affine_f32(dst + at, floats + at, (int64_t)row, &affine);
+        else
+            kernels->affine_u8(dst + at, from.data + at, (int64_t)row, &affine);
+        kernels->mul_f32(dst + at, dst + at, factor, (int)row);
+    }
 }
 
 static int run(struct stk_rows *rows)

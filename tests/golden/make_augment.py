@@ -9,7 +9,8 @@ All numbers little-endian. "STKA", uint32 number of cases, then for each case
         channels, channels of the output, greatest difference allowed (a float32, relative to the
         greatest value; 0: none)
 and the values of source and output, row-major, one after the other, each filled up to a multiple
-of 4 bytes.
+of 4 bytes. A call "step CHANGE MODE MAGNITUDE" is one change of RandAugment: an index into CHANGES,
+0 nearest or 1 bilinear, and what the tables give.
 """
 
 import os
@@ -19,6 +20,7 @@ import struct
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import torch  # before tensorflow: the other way round their copies of LLVM collide
+import torchvision.transforms.v2 as tv
 import torchvision.transforms.v2.functional as F
 import numpy as np
 import tensorflow as tf
@@ -58,6 +60,10 @@ BYTE_CALLS = [
     ("erase(1, 2, 3, 2)", lambda t: F.erase(t, 1, 2, 3, 2, torch.zeros(1, 1, 1, dtype=t.dtype))),
 ]
 FLOAT_CALLS = [("solarize(0.4)", lambda t: F.solarize(t, 0.4))]
+CHANGES = ["Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness"]
+CHANGES += ["Color", "Contrast", "Sharpness", "Posterize", "Solarize", "AutoContrast", "Equalize"]
+CHANGES += ["Invert"]
+MODES = ["nearest", "bilinear"]
 
 
 def pictures(rng):
@@ -92,9 +98,27 @@ def cases(rng):
         for call, make in CALLS:
             if fits(call, image) and not call.startswith(("posterize", "equalize")):
                 yield call, 2, image.astype(np.float32), make(tensor(floats)) * 255, FLOAT_TOLERANCE
+        if image.shape == (*SIZES[0], 3):
+            yield from steps(image)
         for dtype, values in ((0, image), (2, image.astype(np.float32))):
             result = tf.image.per_image_standardization(values).numpy()
             yield "per_image_standardization()", dtype, values, tensor(result), FLOAT_TOLERANCE
+
+
+def steps(image):
+    """Changes of automatic augmentation, with a magnitude of each sign."""
+    for change, name in enumerate(CHANGES):
+        table = {**tv.AutoAugment._AUGMENTATION_SPACE, **tv.RandAugment._AUGMENTATION_SPACE}
+        magnitudes, is_signed = table[name]
+        found = magnitudes(31, *image.shape[:2])
+        size = 0.0 if found is None else float(found[21])
+        for mode, word in enumerate(MODES):
+            transform = tv.RandAugment(interpolation=tv.InterpolationMode(word))
+            for magnitude in (size, -size) if is_signed else (size,):
+                result = transform._apply_image_or_video_transform(
+                    tensor(image), name, magnitude, transform.interpolation, transform._fill
+                )
+                yield f"step {change} {mode} {magnitude!r}", 0, image, result, 0
 
 
 def fits(call, image):
