@@ -163,11 +163,20 @@ static void map_channels(const struct stk__raster *raster, const struct tables *
         map_channel(raster, c, tables->channel[c]);
 }
 
-/* ---- equalize ---- */
+/* ---- histograms ---- */
 
 struct histograms {
     uint32_t count[STK__ADJUST_CHANNELS][256];
 };
+
+static void count_rgb(const uint8_t *src, size_t n, struct histograms *all)
+{
+    for (size_t i = 0; i < n; i += 3) {
+        all->count[0][src[i]]++;
+        all->count[1][src[i + 1]]++;
+        all->count[2][src[i + 2]]++;
+    }
+}
 
 static void count_values(const struct stk__raster *raster, struct histograms *all)
 {
@@ -175,10 +184,15 @@ static void count_values(const struct stk__raster *raster, struct histograms *al
     const uint8_t *bytes = raster->src;
     const float *floats = raster->src;
     memset(all, 0, sizeof *all);
-    for (size_t i = 0; i + step <= n; i += step)
-        for (size_t c = 0; c < step; c++)
-            all->count[c][raster->is_float ? as_byte(floats[i + c], raster->peak) : bytes[i + c]]++;
+    if (!raster->is_float && step == 3) {
+        count_rgb(bytes, n, all);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        all->count[i % step][raster->is_float ? as_byte(floats[i], raster->peak) : bytes[i]]++;
 }
+
+/* ---- equalize ---- */
 
 /* Pillow's: steps of an equal number of pixels, those of the greatest value not counted. */
 static void make_equal(uint8_t table[256], const uint32_t count[256])
@@ -240,24 +254,25 @@ static void stretch_floats(const struct stk__raster *raster, int c)
         dst[i] = stretched(src[i], &s);
 }
 
+static void make_stretch(uint8_t table[256], const uint32_t count[256])
+{
+    int least = 0, most = 255;
+    while (!count[least])
+        least++;
+    while (!count[most])
+        most--;
+    struct stretch s = stretch_between((float)least, (float)most, 255);
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint8_t)stretched((float)i, &s);
+}
+
 static void stretch_bytes(const struct stk__raster *raster)
 {
-    size_t n = stk__raster_values(raster), step = (size_t)raster->channels;
-    const uint8_t *src = raster->src;
-    uint8_t least[STK__ADJUST_CHANNELS] = { 255, 255, 255, 255 },
-            most[STK__ADJUST_CHANNELS] = { 0 };
+    struct histograms all;
     struct tables tables;
-    for (size_t i = 0; i + step <= n; i += step) {
-        for (size_t c = 0; c < step; c++) {
-            least[c] = src[i + c] < least[c] ? src[i + c] : least[c];
-            most[c] = src[i + c] > most[c] ? src[i + c] : most[c];
-        }
-    }
-    for (size_t c = 0; c < step; c++) {
-        struct stretch s = stretch_between(least[c], most[c], 255);
-        for (int i = 0; i < 256; i++)
-            tables.channel[c][i] = (uint8_t)stretched((float)i, &s);
-    }
+    count_values(raster, &all);
+    for (int c = 0; c < raster->channels; c++)
+        make_stretch(tables.channel[c], all.count[c]);
     map_channels(raster, &tables);
 }
 
