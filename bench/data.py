@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 COUNT, SEED, VERSION = 1000, 20260101, 1
+PHOTO_COUNT, PHOTO_PIXELS = 60, 4_000_000
 SUFFIXES = (".jpg", ".jpeg")
 
 # What ImageNet's files are like: means and sampling over 1000 originals, the rest over 300 of them.
@@ -222,6 +223,28 @@ class Header(NamedTuple):
     @property
     def pixels(self):
         return self.width * self.height
+
+
+def make_photos(files, directory, count=PHOTO_COUNT):
+    """Pictures of 4 megapixels, as cameras store them: the first files, enlarged, with the noise of
+    a sensor. Returns the directory."""
+    import numpy as np
+    from PIL import Image
+
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, file in enumerate(files[:count]):
+        path = directory / f"{number:03}.jpg"
+        if path.exists():
+            continue
+        image = Image.open(file).convert("RGB")
+        scale = (PHOTO_PIXELS / (image.width * image.height)) ** 0.5
+        size = (round(image.width * scale), round(image.height * scale))
+        pixels = np.asarray(image.resize(size, Image.Resampling.BICUBIC), np.float32)
+        noise = np.random.default_rng([SEED, number]).normal(0, 3, pixels.shape[:2] + (1,))
+        photo = Image.fromarray((pixels + noise).clip(0, 255).astype(np.uint8))
+        photo.save(path.with_suffix(".part"), "JPEG", quality=90, subsampling="4:2:0")
+        path.with_suffix(".part").rename(path)
+    return directory
 
 
 def segments(data):

@@ -7,22 +7,29 @@ import string
 from types import SimpleNamespace
 
 EPOCH_IMAGES = 3000  # a short epoch would say more about its ends than about its middle
+EPOCH_PHOTOS = 120
 QUICK_SHARE = 20  # a quick run does this part of the numbers
 
 
 class Setup(SimpleNamespace):
-    """The run: what is run (build, command), on what (images, files, reads), where things are put
-    (cache: to keep, place: until it ends), and how much is done (quick, rounds, workers, limit_s,
-    stretch_s, n_stretches)."""
+    """The run: what is run (build, command), on what (images, files, photos, photo_files, reads),
+    where things are put (cache: to keep, place: until it ends), and how much is done (quick, rounds,
+    workers, limit_s, stretch_s, n_stretches)."""
 
-    def passes(self, is_check):
+    def files_of(self, work):
+        """The pictures that a work reads."""
+        return {"images": self.files, "photos": self.photo_files}.get(work.DATA, [])
+
+    def passes(self, work, is_check):
         """How often an epoch goes over the images."""
-        return 1 if self.quick or is_check else math.ceil(EPOCH_IMAGES / max(len(self.files), 1))
+        most = EPOCH_PHOTOS if work.DATA == "photos" else EPOCH_IMAGES
+        n_files = max(len(self.files_of(work)), 1)
+        return 1 if self.quick or is_check else math.ceil(most / n_files)
 
     def count(self, work, peer, is_check):
         """Elements of an epoch."""
-        if work.DATA == "images":
-            return len(self.files) * self.passes(is_check)
+        if work.DATA in ("images", "photos"):
+            return len(self.files_of(work)) * self.passes(work, is_check)
         count = work.COUNT_FOR.get(peer.stem, work.COUNT)
         return max(work.BATCH, count // QUICK_SHARE) if self.quick and not work.DATA else count
 
@@ -42,7 +49,8 @@ def filled(template, values):
 
 
 def chain_of(setup, work, count, passes):
-    values = {"images": quoted(setup.images), "reads": quoted(setup.reads)}
+    places = {"images": setup.images, "photos": setup.photos, "reads": setup.reads}
+    values = {name: quoted(place) for name, place in places.items()}
     return filled(work.CHAIN, {**values, "count": count, "passes": passes, **work.PARAMETERS})
 
 
@@ -55,7 +63,7 @@ def environment(setup, work):
 def make(setup, work, peer, mode):
     """The job of a peer; mode is "check" or "measure"."""
     is_check = mode == "check"
-    count, passes = setup.count(work, peer, is_check), setup.passes(is_check)
+    count, passes = setup.count(work, peer, is_check), setup.passes(work, is_check)
     repeat = setup.repeat(work, peer, is_check)
     own = hasattr(peer.module, work.stem)
     return SimpleNamespace(
@@ -70,9 +78,9 @@ def make(setup, work, peer, mode):
         workers=setup.workers,
         **work.PARAMETERS,
         # on what
-        files=setup.files * passes if work.DATA == "images" else [],
+        files=setup.files_of(work) * passes,
         list_file=str(setup.place / "images.txt"),
-        n_files=len(setup.files),
+        n_files=len(setup.files_of(work)),
         passes=passes,
         images_name=setup.images.name if setup.images else None,
         count=count,

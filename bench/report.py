@@ -241,7 +241,7 @@ def markdown_table(rows):
 def chain_text(work):
     """A work's chain as people read it."""
     count = {"count": work.COUNT} if work.COUNT else {}
-    values = {"images": "images", "passes": "N", "reads": "reads", **count, **work.PARAMETERS}
+    values = {"images": "images", "photos": "photos", "passes": "N", "reads": "reads", **count, **work.PARAMETERS}
     return string.Template(work.CHAIN).substitute(values)
 
 

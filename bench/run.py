@@ -33,7 +33,7 @@ import process
 import report
 
 TOP = Path(__file__).resolve().parent.parent
-N_QUICK_IMAGES = 96
+N_QUICK_IMAGES, N_QUICK_PHOTOS = 96, 8
 
 
 def fail(text):
@@ -147,6 +147,8 @@ def prepare(options, works, place):
         reads=cache / "reads",
         images=None,
         files=[],
+        photos=cache / "photos",
+        photo_files=[],
         is_generated=not options.images,
         quick=options.quick,
         rounds=options.rounds,
@@ -155,11 +157,16 @@ def prepare(options, works, place):
         stretch_s=0.05 if options.quick else 1.0,
         n_stretches=1 if options.quick else 2,
     )
-    if any(work.DATA == "images" for work in works):
+    if any(work.DATA in ("images", "photos") or work.measure for work in works):
         setup.images = choose_images(options, cache)
         setup.files = data.image_files(setup.images)
         if not setup.files:
             fail(f"there are no JPEG files below {setup.images}")
+    if any(work.DATA == "photos" for work in works):
+        count = N_QUICK_PHOTOS if options.quick else data.PHOTO_COUNT
+        say(f"making {count} photographs of 4 megapixels")
+        setup.photos = data.make_photos(setup.files, cache / f"large-{setup.images.name}", count)
+        setup.photo_files = data.image_files(setup.photos)
     for work in works:
         if work.DATA == "reads":
             make_read_files(setup.reads, work.COUNT)

@@ -36,7 +36,7 @@ def test_a_work_says_what_it_is(work):
     assert work.text and work.UNIT
     assert bool(work.CHAIN) != bool(work.measure), "it has a chain, or measures itself"
     if work.CHAIN:
-        assert work.FIELD and work.BATCH and (work.COUNT or work.DATA == "images")
+        assert work.FIELD and work.BATCH and (work.COUNT or work.DATA in ("images", "photos"))
         assert "$" not in report.chain_text(work)
     names = {name for bar in work.BARS for name in bar.value.names}
     able = {peer.name for peer in PEERS if peer.function(work)} | {"stoker"}
@@ -64,7 +64,7 @@ def test_names_differ():
 def test_every_job_can_be_made(tmp_path):
     setup = jobs.Setup(
         build=tmp_path, command=tmp_path / "stoker", cache=tmp_path, place=tmp_path,
-        reads=tmp_path / "it's",
+        reads=tmp_path / "it's", photos=tmp_path, photo_files=["y.jpg"] * 3,
         images=tmp_path / "a*b", files=["x.jpg"] * 7, quick=False, workers=2, stretch_s=1,
         n_stretches=2,
     )  # fmt: skip

@@ -33,6 +33,10 @@ def seed(loaded, job):
     return _epoch(loaded, job, job.size, finish, shuffle_after_epoch=True)
 
 
+def photos(loaded, job):
+    return seed(loaded, job)
+
+
 def center_crop(loaded, job):
     _, fn, types, _ = loaded
 

@@ -32,6 +32,10 @@ def seed(loaded, job):
     return _epoch(np, job, fill, is_shuffled=True)
 
 
+def photos(loaded, job):
+    return seed(loaded, job)
+
+
 def center_crop(loaded, job):
     np = loaded[1]
     first = (job.resized - job.size) // 2

@@ -31,6 +31,10 @@ def seed(tf, job):
     return _epoch(tf, job, files.map(make, num_parallel_calls=tf.data.AUTOTUNE))
 
 
+def photos(tf, job):
+    return seed(tf, job)
+
+
 def center_crop(tf, job):
     first = (job.resized - job.size) // 2
     mean, std = tf.constant(job.mean) * 255, tf.constant(job.std) * 255

@@ -21,6 +21,10 @@ def seed(loaded, job):
     return _torch.seed(loaded, job, _decoder(loaded))
 
 
+def photos(loaded, job):
+    return seed(loaded, job)
+
+
 def center_crop(loaded, job):
     return _torch.center_crop(loaded, job, _decoder(loaded))
 

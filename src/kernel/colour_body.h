@@ -265,12 +265,12 @@ static void turn_hue_f32(float *dst, const float *src, size_t n, float turn, flo
 static void sharpen_u8(uint8_t *restrict dst, const uint8_t *const rows[3], size_t n, size_t step,
                        const struct stk__blend *blend)
 {
-    const uint8_t *a = rows[0], *b = rows[1], *c = rows[2];
+    const uint8_t *a = rows[0] - step, *b = rows[1] - step, *c = rows[2] - step;
     const struct stk__blend all = *blend;
     for (size_t i = 0; i < n; i++) {
-        uint32_t sum = (uint32_t)a[i - step] + a[i] + a[i + step] + b[i - step] + b[i + step] +
-                       c[i - step] + c[i] + c[i + step] + 5u * b[i];
-        float mean = (float)(int32_t)((sum + 6) * 5042 >> 16), value = b[i];
+        uint32_t sum = (uint32_t)a[i] + a[i + step] + a[i + 2 * step] + b[i] + b[i + 2 * step] +
+                       c[i] + c[i + step] + c[i + 2 * step] + 5u * b[i + step];
+        float mean = (float)(int32_t)((sum + 6) * 5042 >> 16), value = b[i + step];
         dst[i] = (uint8_t)(int32_t)clamp(fmaf(mean - value, all.rest, value), all.peak);
     }
 }
@@ -278,13 +278,14 @@ static void sharpen_u8(uint8_t *restrict dst, const uint8_t *const rows[3], size
 static void sharpen_f32(float *restrict dst, const float *const rows[3], size_t n, size_t step,
                         const struct stk__blend *blend)
 {
-    const float *a = rows[0], *b = rows[1], *c = rows[2];
+    const float *a = rows[0] - step, *b = rows[1] - step, *c = rows[2] - step;
     const struct stk__blend all = *blend;
     for (size_t i = 0; i < n; i++) {
-        float sum = a[i - step] + a[i] + a[i + step] + b[i - step] + b[i + step] + c[i - step] +
-                    c[i] + c[i + step] + 5.0f * b[i];
+        float value = b[i + step];
+        float sum = a[i] + a[i + step] + a[i + 2 * step] + b[i] + b[i + 2 * step] + c[i] +
+                    c[i + step] + c[i + 2 * step] + 5.0f * value;
         float mean = sum * (1.0f / 13.0f);
-        dst[i] = clamp(fmaf(mean - b[i], all.rest, b[i]), all.peak);
+        dst[i] = clamp(fmaf(mean - value, all.rest, value), all.peak);
     }
 }
 
