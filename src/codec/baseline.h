@@ -5,6 +5,7 @@
  * samplings that are in use, and gives the pixels of libjpeg-turbo (accurate transform, smooth
  * upsampling), bit for bit. Whatever it does not know, or does not find in perfect order, it leaves
  * to that library: a file decoded here is one that the library would have decoded without a word.
+ * A picture can be made smaller on the way (libjpeg's reduced transforms), and decoded in part.
  *
  *     header ─▶ tables ─▶ scan ─▶ chunk of blocks ─▶ planes, a few rows ─▶ pixels
  *     baseline_header.c   baseline_scan.c            baseline_rows.c

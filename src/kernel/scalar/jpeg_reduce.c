@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jpeg_reduce.c: blocks of coefficients to 4 x 4, 2 x 2 or 1 sample, with the bits of libjpeg-turbo's
- * reduced transforms. Values that would not fit the 16 bits its vectors use are reported. */
+/* jpeg_reduce.c: blocks of coefficients to 4 x 4, 2 x 2 or 1 sample, with the bits of
+ * libjpeg-turbo's reduced transforms. Values beyond the 16 bits of its vectors are reported. */
 #include "kernel/jpeg.h"
 
 #include <string.h>

@@ -1,44 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jpeg_reduce_avx2.c: the transforms of scalar/jpeg_reduce.c on two blocks at a time, one per half of
- * a vector. */
+/* jpeg_reduce_avx2.c: the transforms of scalar/jpeg_reduce.c on two blocks at a time, one per half
+ * of a vector. */
 #include "kernel/x86/jpeg_avx2.h"
+#include "kernel/x86/jpeg_wide_avx2.h"
 
-#include <immintrin.h>
 #include <string.h>
 
 enum { MAX_INPUT = 8191, MAX_BETWEEN = 16383 };
-
-static inline __m256i factors(int a, int b)
-{
-    return _mm256_set1_epi32((int)((unsigned)(uint16_t)a | (unsigned)(uint16_t)b << 16));
-}
-
-/* Sums of 32 bits for the lower and upper four values of each half. */
-struct wide {
-    __m256i low, high;
-};
-
-static inline struct wide products(__m256i x, __m256i y, __m256i f)
-{
-    return (struct wide){ _mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), f),
-                          _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), f) };
-}
-
-static inline struct wide add(struct wide a, struct wide b)
-{
-    return (struct wide){ _mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high) };
-}
-
-static inline struct wide subtract(struct wide a, struct wide b)
-{
-    return (struct wide){ _mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high) };
-}
-
-static inline __m256i descale(struct wide sum, int shift)
-{
-    return _mm256_packs_epi32(_mm256_srai_epi32(sum.low, shift),
-                              _mm256_srai_epi32(sum.high, shift));
-}
 
 /* Bits where a 16-bit value is not from low to high. */
 static inline __m256i outside(__m256i v, int low, int high)
@@ -72,7 +40,8 @@ static inline void load_rows(__m256i v[8], const struct stk__jpeg_pair *pair, co
         v[i] = load_row(pair, quant, i, wild);
 }
 
-/* Rounds to samples, in each half those of a block, and notes what libjpeg's table does not have. */
+/* Rounds to samples, in each half those of a block, and notes what libjpeg's table does not have.
+ */
 static inline __m256i to_samples(__m256i low, __m256i high, __m256i *wild)
 {
     *wild =
@@ -85,17 +54,20 @@ static inline __m256i to_samples(__m256i low, __m256i high, __m256i *wild)
 /* Columns of 8 to columns of 4. */
 static inline void shorten_to_4(__m256i out[4], const __m256i v[8])
 {
-    struct wide dc = products(v[0], _mm256_set1_epi16(1), factors(16384, 2048));
-    struct wide even = products(v[2], v[6], factors(15137, -6270));
-    struct wide inner = add(products(v[7], v[5], factors(-1730, 11893)),
-                            products(v[3], v[1], factors(-17799, 8697)));
-    struct wide outer = add(products(v[7], v[5], factors(-4176, -4926)),
-                            products(v[3], v[1], factors(7373, 20995)));
-    struct wide sum = add(dc, even), difference = subtract(dc, even);
-    out[0] = descale(add(sum, outer), 12);
-    out[1] = descale(add(difference, inner), 12);
-    out[2] = descale(subtract(difference, inner), 12);
-    out[3] = descale(subtract(sum, outer), 12);
+    struct stk__wide dc =
+        stk__wide_products(v[0], _mm256_set1_epi16(1), stk__wide_factors(16384, 2048));
+    struct stk__wide even = stk__wide_products(v[2], v[6], stk__wide_factors(15137, -6270));
+    struct stk__wide inner =
+        stk__wide_add(stk__wide_products(v[7], v[5], stk__wide_factors(-1730, 11893)),
+                      stk__wide_products(v[3], v[1], stk__wide_factors(-17799, 8697)));
+    struct stk__wide outer =
+        stk__wide_add(stk__wide_products(v[7], v[5], stk__wide_factors(-4176, -4926)),
+                      stk__wide_products(v[3], v[1], stk__wide_factors(7373, 20995)));
+    struct stk__wide sum = stk__wide_add(dc, even), difference = stk__wide_subtract(dc, even);
+    out[0] = stk__wide_descale(stk__wide_add(sum, outer), 12);
+    out[1] = stk__wide_descale(stk__wide_add(difference, inner), 12);
+    out[2] = stk__wide_descale(stk__wide_subtract(difference, inner), 12);
+    out[3] = stk__wide_descale(stk__wide_subtract(sum, outer), 12);
 }
 
 /* Pairs of columns 2 and 6, 7 and 5, 3 and 1, 0 and none: out[i] has pair i of all four rows. */
@@ -117,19 +89,19 @@ static inline void pair_columns(__m256i out[4], const __m256i rows[4])
 /* Rows of 8, paired, to rows of 4 samples: four bytes for each row. */
 static inline __m256i narrow_to_4(const __m256i pairs[4], __m256i *wild)
 {
-    __m256i dc = _mm256_add_epi32(_mm256_madd_epi16(pairs[3], factors(16384, 0)),
+    __m256i dc = _mm256_add_epi32(_mm256_madd_epi16(pairs[3], stk__wide_factors(16384, 0)),
                                   _mm256_set1_epi32(1 << 18));
-    __m256i even = _mm256_madd_epi16(pairs[0], factors(15137, -6270));
-    __m256i inner = _mm256_add_epi32(_mm256_madd_epi16(pairs[1], factors(-1730, 11893)),
-                                     _mm256_madd_epi16(pairs[2], factors(-17799, 8697)));
-    __m256i outer = _mm256_add_epi32(_mm256_madd_epi16(pairs[1], factors(-4176, -4926)),
-                                     _mm256_madd_epi16(pairs[2], factors(7373, 20995)));
+    __m256i even = _mm256_madd_epi16(pairs[0], stk__wide_factors(15137, -6270));
+    __m256i inner = _mm256_add_epi32(_mm256_madd_epi16(pairs[1], stk__wide_factors(-1730, 11893)),
+                                     _mm256_madd_epi16(pairs[2], stk__wide_factors(-17799, 8697)));
+    __m256i outer = _mm256_add_epi32(_mm256_madd_epi16(pairs[1], stk__wide_factors(-4176, -4926)),
+                                     _mm256_madd_epi16(pairs[2], stk__wide_factors(7373, 20995)));
     __m256i sum = _mm256_add_epi32(dc, even), difference = _mm256_sub_epi32(dc, even);
-    struct wide left = { _mm256_add_epi32(sum, outer), _mm256_add_epi32(difference, inner) };
-    struct wide right = { _mm256_sub_epi32(difference, inner), _mm256_sub_epi32(sum, outer) };
+    struct stk__wide left = { _mm256_add_epi32(sum, outer), _mm256_add_epi32(difference, inner) };
+    struct stk__wide right = { _mm256_sub_epi32(difference, inner), _mm256_sub_epi32(sum, outer) };
     const __m256i by_row = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    __m256i samples = to_samples(descale(left, 19), descale(right, 19), wild);
+    __m256i samples = to_samples(stk__wide_descale(left, 19), stk__wide_descale(right, 19), wild);
     return _mm256_shuffle_epi8(samples, by_row);
 }
 
@@ -163,11 +135,12 @@ static inline void shorten_to_2(__m256i out[2], const __m256i v[8])
     const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(1 << 12);
     __m256i low = _mm256_srai_epi32(_mm256_unpacklo_epi16(zero, v[0]), 1);
     __m256i high = _mm256_srai_epi32(_mm256_unpackhi_epi16(zero, v[0]), 1);
-    struct wide dc = { _mm256_add_epi32(low, half), _mm256_add_epi32(high, half) };
-    struct wide odd = add(products(v[7], v[5], factors(-5906, 6967)),
-                          products(v[3], v[1], factors(-10426, 29692)));
-    out[0] = descale(add(dc, odd), 13);
-    out[1] = descale(subtract(dc, odd), 13);
+    struct stk__wide dc = { _mm256_add_epi32(low, half), _mm256_add_epi32(high, half) };
+    struct stk__wide odd =
+        stk__wide_add(stk__wide_products(v[7], v[5], stk__wide_factors(-5906, 6967)),
+                      stk__wide_products(v[3], v[1], stk__wide_factors(-10426, 29692)));
+    out[0] = stk__wide_descale(stk__wide_add(dc, odd), 13);
+    out[1] = stk__wide_descale(stk__wide_subtract(dc, odd), 13);
 }
 
 /* One row of 8 as 32-bit sums: of odd columns, twice, half of the first column, zero. */
@@ -195,8 +168,8 @@ static inline void reduce_to_2(const struct stk__jpeg_pair *pair, const uint16_t
     __m256i odd = _mm256_sign_epi32(_mm256_shuffle_epi32(sums, 0xa0), signs);
     __m256i dc = _mm256_slli_epi32(_mm256_shuffle_epi32(sums, 0xf5), 1);
     __m256i sum = _mm256_add_epi32(_mm256_add_epi32(dc, odd), _mm256_set1_epi32(1 << 19));
-    struct wide both = { sum, sum };
-    __m256i samples = descale(both, 20);
+    struct stk__wide both = { sum, sum };
+    __m256i samples = stk__wide_descale(both, 20);
     samples = to_samples(samples, samples, wild);
     uint32_t left = (uint32_t)_mm256_extract_epi32(samples, 0);
     uint32_t right = (uint32_t)_mm256_extract_epi32(samples, 4);

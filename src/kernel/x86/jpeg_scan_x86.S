@@ -6,8 +6,9 @@
  * The loop goes from lookup to lookup without caring where blocks end: an end of block selects the
  * next table, block and k by conditional moves. What is rare leaves it: AC symbols that have to be
  * taken by their codes come back, others, and damage, are for the caller. So is, by the same means,
- * the end of the chunk, whose last block is followed by a table without entries. What limits it is the way from the window over `step` to the next window and
- * table, about seven cycles; everything else has to fit in beside that.
+ * the end of the chunk, whose last block is followed by a table without entries. What limits it is
+ * the way from the window over `step` to the next window and table, about seven cycles; everything
+ * else has to fit in beside that.
  *
  * A refill leaves 64 bits, of which 56 or more are counted. A lookup drops 21 at most, a symbol by
  * its code 26: one of each leaves enough for the index of a third, whose own bits a refill brings.
@@ -145,7 +146,7 @@ stk__jpeg_loop_x86:
 	RARE	%r10 %r15b 0
 	RARE	%r15 %r10b 1
 
-/* As if the lookup had not been made; then one AC symbol, like stk__jpeg_symbol. ENTRY: the code. */
+/* As if the lookup had not been made; then one AC symbol, as stk__jpeg_symbol takes it. */
 .Lone:
 	add	%rax, N_BITS
 	and	$63, N_BITS_d

@@ -3,46 +3,12 @@
  * per half of a vector. */
 #include "kernel/jpeg.h"
 #include "kernel/x86/jpeg_avx2.h"
-
-#include <immintrin.h>
+#include "kernel/x86/jpeg_wide_avx2.h"
 
 /* Eight vectors of 16-bit values: row or column i of both blocks. */
 struct rows {
     __m256i v[8];
 };
-
-/* Factors for pairs of 16-bit values. */
-static inline __m256i factors(int a, int b)
-{
-    return _mm256_set1_epi32((int)((unsigned)(uint16_t)a | (unsigned)(uint16_t)b << 16));
-}
-
-/* Sums of 32 bits for the lower and upper four values of each half. */
-struct wide {
-    __m256i low, high;
-};
-
-static inline struct wide products(__m256i x, __m256i y, __m256i f)
-{
-    return (struct wide){ _mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), f),
-                          _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), f) };
-}
-
-static inline struct wide add(struct wide a, struct wide b)
-{
-    return (struct wide){ _mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high) };
-}
-
-static inline struct wide subtract(struct wide a, struct wide b)
-{
-    return (struct wide){ _mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high) };
-}
-
-static inline __m256i descale(struct wide sum, int shift)
-{
-    return _mm256_packs_epi32(_mm256_srai_epi32(sum.low, shift),
-                              _mm256_srai_epi32(sum.high, shift));
-}
 
 /* One pass. What rounds the results is added to the even half: a constant c beside each value, and
  * its factor. */
@@ -50,28 +16,33 @@ static inline __attribute__((always_inline)) void transform_8(struct rows *r, in
 {
     __m256i *v = r->v;
     const __m256i one = _mm256_set1_epi16(shift == 11 ? 1 : 16);
-    const __m256i scale = factors(8192, shift == 11 ? 1024 : 8192);
-    struct wide sum = products(_mm256_add_epi16(v[0], v[4]), one, scale);
-    struct wide difference = products(_mm256_sub_epi16(v[0], v[4]), one, scale);
-    struct wide even_2 = products(v[2], v[6], factors(4433, -10704));
-    struct wide even_3 = products(v[2], v[6], factors(10703, 4433));
-    struct wide e0 = add(sum, even_3), e3 = subtract(sum, even_3);
-    struct wide e1 = add(difference, even_2), e2 = subtract(difference, even_2);
+    const __m256i scale = stk__wide_factors(8192, shift == 11 ? 1024 : 8192);
+    struct stk__wide sum = stk__wide_products(_mm256_add_epi16(v[0], v[4]), one, scale);
+    struct stk__wide difference = stk__wide_products(_mm256_sub_epi16(v[0], v[4]), one, scale);
+    struct stk__wide even_2 = stk__wide_products(v[2], v[6], stk__wide_factors(4433, -10704));
+    struct stk__wide even_3 = stk__wide_products(v[2], v[6], stk__wide_factors(10703, 4433));
+    struct stk__wide e0 = stk__wide_add(sum, even_3), e3 = stk__wide_subtract(sum, even_3);
+    struct stk__wide e1 = stk__wide_add(difference, even_2),
+                     e2 = stk__wide_subtract(difference, even_2);
     __m256i z3 = _mm256_add_epi16(v[7], v[3]), z4 = _mm256_add_epi16(v[5], v[1]);
-    struct wide odd_3 = products(z3, z4, factors(-6436, 9633));
-    struct wide odd_4 = products(z3, z4, factors(9633, 6437));
-    struct wide o0 = add(products(v[7], v[1], factors(-4927, -7373)), odd_3);
-    struct wide o3 = add(products(v[7], v[1], factors(-7373, 4926)), odd_4);
-    struct wide o1 = add(products(v[5], v[3], factors(-4176, -20995)), odd_4);
-    struct wide o2 = add(products(v[5], v[3], factors(-20995, 4177)), odd_3);
-    v[0] = descale(add(e0, o3), shift);
-    v[7] = descale(subtract(e0, o3), shift);
-    v[1] = descale(add(e1, o2), shift);
-    v[6] = descale(subtract(e1, o2), shift);
-    v[2] = descale(add(e2, o1), shift);
-    v[5] = descale(subtract(e2, o1), shift);
-    v[3] = descale(add(e3, o0), shift);
-    v[4] = descale(subtract(e3, o0), shift);
+    struct stk__wide odd_3 = stk__wide_products(z3, z4, stk__wide_factors(-6436, 9633));
+    struct stk__wide odd_4 = stk__wide_products(z3, z4, stk__wide_factors(9633, 6437));
+    struct stk__wide o0 =
+        stk__wide_add(stk__wide_products(v[7], v[1], stk__wide_factors(-4927, -7373)), odd_3);
+    struct stk__wide o3 =
+        stk__wide_add(stk__wide_products(v[7], v[1], stk__wide_factors(-7373, 4926)), odd_4);
+    struct stk__wide o1 =
+        stk__wide_add(stk__wide_products(v[5], v[3], stk__wide_factors(-4176, -20995)), odd_4);
+    struct stk__wide o2 =
+        stk__wide_add(stk__wide_products(v[5], v[3], stk__wide_factors(-20995, 4177)), odd_3);
+    v[0] = stk__wide_descale(stk__wide_add(e0, o3), shift);
+    v[7] = stk__wide_descale(stk__wide_subtract(e0, o3), shift);
+    v[1] = stk__wide_descale(stk__wide_add(e1, o2), shift);
+    v[6] = stk__wide_descale(stk__wide_subtract(e1, o2), shift);
+    v[2] = stk__wide_descale(stk__wide_add(e2, o1), shift);
+    v[5] = stk__wide_descale(stk__wide_subtract(e2, o1), shift);
+    v[3] = stk__wide_descale(stk__wide_add(e3, o0), shift);
+    v[4] = stk__wide_descale(stk__wide_subtract(e3, o0), shift);
 }
 
 static inline void transpose(struct rows *r)
