@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.c: one codec per thread: tells formats apart; one arena holds the memory of all of them. */
+#include "base/cpu.h"
 #include "base/error.h"
 #include "codec/baseline.h"
 #include "codec/formats.h"
@@ -17,6 +18,7 @@ struct stk__codec {
     struct stk__jpeg *jpeg;
     struct stk__baseline *baseline;
     uint64_t n_own;
+    bool has_kernels; /* that somebody chose */
 };
 
 struct stk__codec *stk__codec_new(void)
@@ -57,6 +59,7 @@ uint64_t stk__codec_n_own(const struct stk__codec *codec)
 void stk__codec_use_kernels(struct stk__codec *codec, const struct stk__jpeg_kernels *kernels)
 {
     stk__baseline_use_kernels(codec->baseline, kernels);
+    codec->has_kernels = kernels != NULL;
 }
 
 /* Formats people mistake for ours, by their first bytes. */
@@ -118,11 +121,18 @@ static void free_all(struct stk_arena *arena)
     stk__arena_rewind(arena, (struct stk__arena_mark){ NULL, 0 });
 }
 
+/* In plain C throughout ours is slower than the library, which has vectors for most processors;
+ * then it is used only where it is asked for. */
+static bool is_ours_faster(const struct stk__codec *codec)
+{
+    return codec->has_kernels || stk__cpu_level() != STK__CPU_SCALAR;
+}
+
 /* Our own decoder first; what it declines goes to the library, into the same place. */
 static int decode_jpeg(struct stk__codec *codec, const struct stk__decode_request *request,
                        struct stk__canvas *canvas, struct stk_error *err)
 {
-    if (!request->is_fast_dct && !request->is_by_library) {
+    if (!request->is_fast_dct && !request->is_by_library && is_ours_faster(codec)) {
         int code;
         if (stk__baseline_decode(codec->baseline, request, canvas, &code, err)) {
             codec->n_own += !code;
