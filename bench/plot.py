@@ -106,16 +106,15 @@ def panels(results, works, peers):
         for work in works
         if work.COUNT and not work.DATA and work.name != "iterate" and found.get(work.name)
     ]
-    made = [
-        [
-            Panel(
-                work.name,
-                value_rows(found[work.name], shown, "per_s", short_number),
-                "images per second",
-            )
-            for work in images
-        ]
+    rates = [
+        Panel(
+            work.name,
+            value_rows(found[work.name], shown, "per_s", short_number),
+            "images per second",
+        )
+        for work in images
     ]
+    made = [rates[first : first + 2] for first in range(0, len(rates), 2)]
     if images:
         first = found[images[0].name]
         measured = [peer for peer in shown if "first_s" in first.get(peer.name, {})]

@@ -19,8 +19,8 @@ NOTE = (
     "order of all its images."
 )
 BARS = [
-    faster_than("tf.data", 1.12),
-    faster_than("OpenCV, threads", 1.12),
+    faster_than("tf.data", 2.3),
+    faster_than("OpenCV, threads", 2.3),
     faster_than("stoker command", 0.98),
     faster_than("stoker, one worker", 1.9),
     less_memory_than("tf.data", 0.25),
