@@ -153,10 +153,11 @@ def setup_line(options, files):
 
     kind = "JPEG files" if options.data else "generated photographs"
     cpu = stoker.devices()["cpu"]["model"]
+    rounds = "one round" if options.rounds == 1 else f"best of {options.rounds} rounds"
     return (
         f"Measured with {len(files)} {kind} in the page cache, on two cores ({cpu}); "
         f"stoker {stoker.__version__}, TensorFlow {version_of('tensorflow-cpu', 'tensorflow')}, "
-        f"Pillow {version_of('pillow')}; best of {options.rounds} rounds. "
+        f"Pillow {version_of('pillow')}; {rounds}. "
         f"[Benchmarks](benchmarks.md) has more."
     )
 
