@@ -23,7 +23,7 @@ test: setup $(VENV)/.done ## everything that must hold: builds, sanitizers, mode
 	@BUILD=$(BUILD) tools/test.sh
 
 bench: build $(PEERS)/.done ## compare with the peers, installed into build/venv-peers; DATA=dir, ARGS=--help
-	@cmake --build $(BUILD) --target c_loop jpeg_loop codec_loop >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
+	@cmake --build $(BUILD) --target c_loop wait_loop jpeg_loop codec_loop >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
 	@tools/python.sh $(BUILD) $(PEERS)
 	@$(PEERS)/bin/python bench/run.py --build $(BUILD) $(ARGS)
 

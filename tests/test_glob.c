@@ -171,7 +171,9 @@ static void patterns_that_fail(void **state)
     expect_no_glob("tree/nosuch/*.jpg", STK_IO, "'tree/nosuch/*.jpg'", "directory is 'tree'");
     expect_no_glob("nosuch*", STK_IO, "'nosuch*'", "directory is '.'");
     expect_no_glob("/nosuch*/x", STK_IO, "'/nosuch*/x'", "directory is '/'");
-    expect_no_glob("tree/empty/**", STK_IO, "no file matches", "'tree/empty'");
+    expect_no_glob("tree/empty/**", STK_IO, "no file matches", "'tree/empty', which is empty");
+    expect_no_glob("flat/*.nosuch", STK_IO, "'flat', which holds 2 files", "such as 'x.txt'");
+    expect_no_glob("tree/a/deep/*", STK_IO, "holds only directories", "such as 'er/'");
     expect_no_glob("flat/x.txt/*", STK_IO, "no file matches", "'flat'");
     expect_no_glob("tree/*/", STK_VALUE, "names directories", "'tree/*/*'");
     expect_no_glob("tree", STK_VALUE, "'tree' is a directory", "'tree/**'");

@@ -22,7 +22,7 @@ BARS = [
     faster_than("tf.data", 2.3),
     faster_than("OpenCV, threads", 2.3),
     faster_than("stoker command", 0.98),
-    faster_than("stoker, one worker", 1.9),
+    faster_than("stoker, one core", 1.9),
     less_memory_than("tf.data", 0.25),
     at_most("anon_mb", "anonymous memory", 100, "MB"),
     at_most("first_s", "first batch, with start and import", 100, "ms", factor=1e3),

@@ -12,6 +12,7 @@
 #include "io/directory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -185,6 +186,40 @@ static const char *nearest_directory(const char *pattern, char *text)
     }
 }
 
+/* What a directory holds, in words: what was meant is often there under another name. */
+static const char *describe(const char *directory, char *text, size_t bytes)
+{
+    struct stk__paths names = { 0 };
+    const char *example[2] = { NULL, NULL };
+    size_t n[2] = { 0, 0 };
+    bool is_missing = false;
+    text[0] = 0;
+    int code = stk__directory_list(directory, &names, &is_missing, NULL);
+    for (size_t i = 0; i < names.n && !code; i++) {
+        const char *name = stk__paths_at(&names, i);
+        bool is_file = name[strlen(name) - 1] != '/';
+        if (!n[is_file]++ || strcmp(name, example[is_file]) < 0)
+            example[is_file] = name;
+    }
+    if (!code && !names.n)
+        snprintf(text, bytes, ", which is empty");
+    else if (!code && n[true])
+        snprintf(text, bytes, ", which holds %zu file%s such as '%.100s'", n[true],
+                 n[true] == 1 ? "" : "s", example[true]);
+    else if (!code)
+        snprintf(text, bytes, ", which holds only directories such as '%.100s'", example[false]);
+    stk__paths_free(&names);
+    return text;
+}
+
+static int fail_unmatched(const char *pattern, struct stk_error *err)
+{
+    char path[STK__PATH_BYTES], holds[200];
+    const char *near = nearest_directory(pattern, path);
+    return stk_fail(err, STK_IO, "no file matches '%s' (the nearest existing directory is '%s'%s)",
+                    pattern, near, describe(near, holds, sizeof holds));
+}
+
 static int add_plain(const char *path, struct stk__paths *out, struct stk_error *err)
 {
     if (!*path)
@@ -215,7 +250,6 @@ int stk__glob(const char *pattern, struct stk__paths *out, struct stk_error *err
 {
     struct stk__paths readings = { 0 };
     struct stat st;
-    char near[STK__PATH_BYTES];
     size_t len = strlen(pattern), before = out->n;
     if (stk__glob_is_plain(pattern) || lstat(pattern, &st) == 0)
         return add_plain(pattern, out, err);
@@ -226,9 +260,5 @@ int stk__glob(const char *pattern, struct stk__paths *out, struct stk_error *err
     if (!code)
         code = glob_readings(&readings, out, err);
     stk__paths_free(&readings);
-    if (!code && out->n == before)
-        code =
-            stk_fail(err, STK_IO, "no file matches '%s' (the nearest existing directory is '%s')",
-                     pattern, nearest_directory(pattern, near));
-    return code;
+    return !code && out->n == before ? fail_unmatched(pattern, err) : code;
 }
