@@ -53,21 +53,32 @@ static bool pick(struct stk__exec *x, struct stk__work *w)
     return false;
 }
 
+static bool may_work(const struct stk__exec *x)
+{
+    return x->n_workers == 0 || x->n_running < x->n_workers;
+}
+
+/* Somebody who may not work would only go to sleep again; those at work look when they are done. */
 void stk__wake_worker(struct stk__exec *x)
 {
-    if (x->n_sleeping && x->n_running < x->n_workers)
+    if (!may_work(x))
+        return;
+    if (x->n_sleeping)
         pthread_cond_signal(&x->work);
     else if (x->is_consumer_waiting)
         pthread_cond_signal(&x->delivered);
 }
 
-/* Runs one item; called and left with the lock held. */
-static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+/* Runs one item, others meanwhile more if `is_shared`; called and left with the lock held. */
+static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
+                    bool is_shared)
 {
     bool is_mark = (w->kind == STK__RUN || w->kind == STK__FETCH) && w->ticket->end;
+    x->n_running += !is_mark;
+    if (is_shared)
+        stk__wake_worker(x);
     if (is_mark)
         return;
-    x->n_running++;
     pthread_mutex_unlock(&x->lock);
     switch (w->kind) {
     case STK__RUN:
@@ -108,9 +119,8 @@ static void *worker_main(void *arg)
     pthread_setname_np(pthread_self(), "stk-worker");
     pthread_mutex_lock(&x->lock);
     while (!x->is_stopped) {
-        if (x->n_running < x->n_workers && pick(x, &w)) {
-            stk__wake_worker(x);
-            perform(x, worker, &w);
+        if (may_work(x) && pick(x, &w)) {
+            perform(x, worker, &w, true);
             continue;
         }
         if (x->is_stopped)
@@ -129,11 +139,6 @@ bool stk__exec_is_ours(const struct stk__exec *x)
 }
 
 /* ---- the consumer ---- */
-
-static bool may_work(const struct stk__exec *x)
-{
-    return x->n_workers == 0 || x->n_running < x->n_workers;
-}
 
 /* Waking a thread costs 4 to 5 us. A consumer that comes back at once and gets its batches for a
  * few us does better alone; the averages change within a few batches when either stops being
@@ -195,9 +200,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
     while (x->queue_len == 0 && !x->is_cancelled &&
            (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (may_work(x) && pick_as_consumer(x, &w)) {
-            if (!x->pace.is_quick)
-                stk__wake_worker(x);
-            perform(x, &x->worker[x->n_workers], &w);
+            perform(x, &x->worker[x->n_workers], &w, !x->pace.is_quick);
             note_held(x);
             continue;
         }
