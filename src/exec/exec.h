@@ -191,6 +191,7 @@ struct stk__exec {
     pthread_cond_t io_work;
     struct stk__request *request;
     int request_cap, request_head, request_len, n_io_idle, n_io_threads, max_io_threads;
+    int io_width, n_quick_reads; /* threads that may read at a time; reads since one waited */
     bool is_io_stopped;
     pthread_t *io_thread;
 };

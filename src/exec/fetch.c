@@ -2,10 +2,10 @@
 /* fetch.c: reads by request. Whoever takes a ticket asks for all its rows; I/O threads answer.
  *
  * A request is open, stat and read of one file. A few requests and two threads begin: the first
- * batch does not wait for reads of later ones. A worker without work doubles the requests, a
- * read that was slow while others waited starts threads, both up to the depth; so files in the
- * page cache are read by few threads and a little ahead, and slow storage soon has many requests
- * in flight. One wake-up per request: waking all costs more than the reads.
+ * batch does not wait for reads of later ones. A worker without work doubles the requests. The
+ * width is how many threads read at a time: reads that wait widen it up to the depth, reads that
+ * do not narrow it again, down to none; then whoever asks reads, since waking a thread costs as
+ * much as a read from the page cache. Slow storage soon has many requests in flight.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -120,11 +120,18 @@ static int count_requests(const struct stk__ticket *t, const struct stk_span *co
     return n;
 }
 
-/* Somebody who could compute waits for a read: more of them should be on their way. */
+static void widen(struct stk__exec *x, int by, int most);
+
+/* Somebody who could compute waits for a read: more of them should be on their way, and as many
+ * threads at them as there are cores. */
 static void ask_more(struct stk__exec *x)
 {
     int most = 2 * (int)x->plan->options.io_depth;
     x->max_requests = 2 * x->max_requests < most ? 2 * x->max_requests : most;
+    pthread_mutex_lock(&x->io_lock);
+    if (x->request_len && x->io_width)
+        widen(x, 1, x->n_workers);
+    pthread_mutex_unlock(&x->io_lock);
 }
 
 static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
@@ -155,14 +162,32 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
 
 static void *io_main(void *arg);
 
-/* Called with the I/O lock held. */
-static void start_threads(struct stk__exec *x, int n)
+static int n_active(const struct stk__exec *x)
 {
-    for (; n > 0 && x->n_io_threads < x->max_io_threads && !x->is_io_stopped; n--) {
+    return x->n_io_threads - x->n_io_idle;
+}
+
+/* Starts or wakes threads for n more requests. Called, as all below, with the I/O lock held. */
+static void wake_io(struct stk__exec *x, int n)
+{
+    int room = x->io_width - n_active(x);
+    n = n < room ? n : room;
+    for (int i = 0; i < n && i < x->n_io_idle; i++)
+        pthread_cond_signal(&x->io_work);
+    for (int i = x->n_io_idle; i < n && !x->is_io_stopped; i++) {
         if (pthread_create(&x->io_thread[x->n_io_threads], NULL, io_main, x))
             return;
         x->n_io_threads++;
     }
+}
+
+static void widen(struct stk__exec *x, int by, int most)
+{
+    most = most < x->max_io_threads ? most : x->max_io_threads;
+    if (x->io_width >= most)
+        return;
+    x->io_width = x->io_width + by < most ? x->io_width + by : most;
+    wake_io(x, x->request_len);
 }
 
 /* How often this thread gave up its core to wait; what others took from it does not count. */
@@ -174,12 +199,18 @@ static long n_waits(void)
 
 /* A read that took `ns`, waiting, while requests wait: storage that is slow can do several at
  * once. */
-static void grow(struct stk__exec *x, uint64_t ns)
+static void note_read(struct stk__exec *x, uint64_t ns, bool has_waited)
 {
     const uint64_t slow_ns = 300000, step_ns = 1000000;
-    uint64_t n = 1 + ns / step_ns;
-    if (ns >= slow_ns && x->request_len && !x->n_io_idle)
-        start_threads(x, n < (uint64_t)x->request_len ? (int)n : x->request_len);
+    const int patience = 16;
+    if (has_waited && ns >= slow_ns) {
+        x->n_quick_reads = 0;
+        if (x->request_len || !x->io_width)
+            widen(x, ns / step_ns < 64 ? 1 + (int)(ns / step_ns) : 64, x->max_io_threads);
+    } else if (++x->n_quick_reads == patience) {
+        x->n_quick_reads = 0;
+        x->io_width -= x->io_width > 0;
+    }
 }
 
 /* Serves the oldest request; called and left with the I/O lock held. */
@@ -199,8 +230,7 @@ static void serve(struct stk__exec *x)
     if (atomic_fetch_sub_explicit(&r.ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
         fetched_ticket(x, r.stage, r.ticket);
     pthread_mutex_lock(&x->io_lock);
-    if (has_waited)
-        grow(x, ns);
+    note_read(x, ns, has_waited);
 }
 
 static void *io_main(void *arg)
@@ -209,7 +239,8 @@ static void *io_main(void *arg)
     pthread_setname_np(pthread_self(), "stk-io");
     pthread_mutex_lock(&x->io_lock);
     while (!x->is_io_stopped) {
-        if (x->request_len) {
+        bool is_wanted = n_active(x) <= (x->io_width ? x->io_width : 1);
+        if (x->request_len && is_wanted) {
             serve(x);
             continue;
         }
@@ -219,17 +250,6 @@ static void *io_main(void *arg)
     }
     pthread_mutex_unlock(&x->io_lock);
     return NULL;
-}
-
-/* Called with the I/O lock held. Without a single thread the asker reads itself. */
-static void wake_io(struct stk__exec *x, int n)
-{
-    for (int i = 0; i < n && i < x->n_io_idle; i++)
-        pthread_cond_signal(&x->io_work);
-    if (x->n_io_threads < 2)
-        start_threads(x, 2 - x->n_io_threads);
-    while (x->n_io_threads == 0 && x->request_len)
-        serve(x);
 }
 
 void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
@@ -249,6 +269,8 @@ void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk_
         atomic_store(&t->n_unfetched, n);
         add_requests(x, w->stage, t, paths);
         wake_io(x, n);
+        while (x->request_len && (x->io_width == 0 || x->n_io_threads == 0))
+            serve(x);
         pthread_mutex_unlock(&x->io_lock);
     }
     stk__arena_reset(&worker->scratch);
@@ -270,6 +292,7 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     x->request_cap = (int)rows;
     x->max_requests = 2 * (x->n_workers + 1);
     x->max_io_threads = (int)x->plan->options.io_depth;
+    x->io_width = x->max_io_threads < 2 ? x->max_io_threads : 2;
     x->request = calloc(rows, sizeof *x->request);
     x->io_thread = calloc((size_t)x->max_io_threads, sizeof *x->io_thread);
     return x->request && x->io_thread ? STK_OK : stk__out_of_memory(err);
