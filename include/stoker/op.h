@@ -284,6 +284,7 @@ struct stk_rows {
     uint64_t seed;             /* of the run, mixed with the op's ordinal */
     uint64_t run_seed;         /* of the run alone */
     const char *blamed;        /* the op that messages name, if not this one */
+    const struct stk_span *fetched; /* located sources: [n * n_places]; unset where mask is bad */
     struct stk_scratch *scratch;
 };
 
@@ -345,8 +346,24 @@ struct stk_serial_table {
     uint64_t (*held_rows)(const void *params); /* rows kept at most, for the budget; may be NULL */
 };
 
+/* Where in a file something lies. */
+struct stk_place {
+    uint64_t offset, bytes;
+    uint32_t file; /* among those of the source */
+};
+
+struct stk__data_files; /* io: files that are read at random */
+
 struct stk_source_table {
     int64_t (*count)(const void *state); /* indexed */
+    /* Sources with both ways of reading: true if this one is a stream. */
+    bool (*is_stream)(const void *state);
+    /* Located sources: rows lie in files. The executor reads the places of a row (n_places of
+     * them, the same number for all) ahead, and hands the bytes to `rows` as `fetched`; a span
+     * that is put out may point into them with their owner. */
+    int (*n_places)(const void *state);
+    void (*locate)(const void *state, int n, const uint64_t *index, struct stk_place *out);
+    struct stk__data_files *(*files)(const void *state);
     /* Writes rows `index[0..n)` to the columns; fixed columns have memory, others have span
      * arrays whose bytes may belong to the state (owner NULL, valid while the dataset lives).
      * Marks rows through mask. */

@@ -187,26 +187,6 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 
 /* ---- bad rows ---- */
 
-static int read_for(struct stk__exec *x, struct stk__eval *e, struct stk__fetched *fetched)
-{
-    for (int k = 0; k < e->program->n_reads; k++) {
-        const struct stk_span *path;
-        int rc = stk__eval_paths(e, k, &path);
-        if (rc)
-            return rc;
-        e->fetched[k] = &fetched[k];
-        if (!path[0].data)
-            continue;
-        char *name = stk__arena_text_n(e->scratch, (const char *)path[0].data, path[0].bytes);
-        char *text = NULL;
-        if (!name)
-            return STK_MEMORY;
-        fetched[k].buffer = stk__read_file(x->pool, name, &fetched[k].code, &text);
-        fetched[k].text = text;
-    }
-    return STK_OK;
-}
-
 /* Makes the row at another position of the same data in `spare_row`. STK_OK, STK_MEMORY, or
  * STK_DATA if that one is no good either. */
 static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
@@ -215,7 +195,7 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
     struct stk__stage *last = stk__last_stage(x);
     int stage = x->plan->last;
     uint64_t position = stk__where_position(address->where), path = address->path;
-    struct stk__fetched fetched[STK__MAX_READS] = { { 0 } };
+    struct stk__fetched *fetched[STK__MAX_READS] = { 0 };
     struct stk__eval e = { .program = last->plan->program,
                            .thread = &worker->eval[stage],
                            .scratch = &worker->scratch,
@@ -225,7 +205,7 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
                            .out = x->spare_row };
     stk__chunk_clear(x->spare_row);
     x->spare_row->address[0] = *address;
-    int rc = read_for(x, &e, fetched);
+    int rc = stk__fetch_row(x, &e, fetched);
     if (!rc)
         rc = stk__eval_run(&e);
     const struct stk_fault *fault = stk__fault_find(e.faults, 0);
@@ -234,10 +214,9 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
     if (!rc && !stk__chunk_own(x->spare_row, 0, 1, x->pool))
         rc = STK_MEMORY;
     stk__faults_free(e.faults);
-    for (int k = 0; k < STK__MAX_READS; k++) {
-        stk__buffer_unref(fetched[k].buffer);
-        free((char *)(uintptr_t)fetched[k].text);
-    }
+    for (int k = 0; k < e.program->n_reads; k++)
+        if (fetched[k])
+            stk__fetched_free(fetched[k], e.program->read[k]->n_places);
     stk__arena_reset(&worker->scratch);
     return rc;
 }

@@ -326,13 +326,15 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, const struct st
     s->position = plan->first;
     s->out_account.unit_bytes = plan->unit_bytes;
     s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
+    if (plan->program && plan->program->located_bytes)
+        s->typical_fetch = plan->program->located_bytes;
     s->ring.slot = calloc(s->ring.cap, sizeof *s->ring.slot);
     if (!s->ring.slot)
         return stk__out_of_memory(err);
     for (uint64_t i = 0; plan->program && i < s->ring.cap; i++) {
         for (int k = 0; k < plan->program->n_reads; k++) {
-            s->ring.slot[i].fetched[k] =
-                calloc((size_t)plan->ticket_rows, sizeof(struct stk__fetched));
+            size_t n = (size_t)plan->ticket_rows * (size_t)plan->program->read[k]->n_places;
+            s->ring.slot[i].fetched[k] = calloc(n, sizeof(struct stk__fetched));
             if (!s->ring.slot[i].fetched[k])
                 return stk__out_of_memory(err);
         }
@@ -442,12 +444,11 @@ static void free_stage(struct stk__exec *x, struct stk__stage *s)
     for (uint64_t i = 0; s->ring.slot && i < s->ring.cap; i++) {
         struct stk__ticket *t = &s->ring.slot[i];
         stk__faults_free(t->faults);
-        stk__buffer_unref(t->paths);
+        stk__buffer_unref(t->wanted);
         for (int k = 0; k < STK__MAX_READS; k++) {
-            for (int row = 0; t->fetched[k] && row < s->plan->ticket_rows; row++) {
-                stk__buffer_unref(t->fetched[k][row].buffer);
-                free((char *)(uintptr_t)t->fetched[k][row].text);
-            }
+            if (t->fetched[k])
+                stk__fetched_free(t->fetched[k], s->plan->ticket_rows *
+                                                     s->plan->program->read[k]->n_places);
             free(t->fetched[k]);
         }
     }

@@ -70,8 +70,9 @@ struct stk__ticket {
     struct stk_error *broken; /* of an END_BROKEN; owned by the stage */
     /* I/O */
     atomic_int n_unfetched; /* pairs with itself: the last request to finish publishes the rest */
-    struct stk__fetched *fetched[STK__MAX_READS]; /* [ticket_rows], kept with the slot */
-    struct stk_buffer *paths;
+    /* [ticket_rows * n_places], kept with the slot */
+    struct stk__fetched *fetched[STK__MAX_READS];
+    struct stk_buffer *wanted; /* paths and places that are asked for */
     size_t fetch_charge;
 };
 
@@ -134,11 +135,15 @@ struct stk__delivery {
     struct stk_batch *batch;
 };
 
+/* A whole file, or some places of the files of a located source. */
 struct stk__request {
     struct stk__stage *stage;
     struct stk__ticket *ticket;
-    struct stk__fetched *result;
+    struct stk__fetched *result; /* [n] */
     const char *path;
+    struct stk__data_files *files;
+    const struct stk_place *place; /* [n] */
+    int n;
 };
 
 struct stk__exec {
@@ -319,8 +324,19 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
 int stk__io_start(struct stk__exec *x, struct stk_error *err);
 void stk__io_stop(struct stk__exec *x);
 
-/* Reads a whole file into a buffer of the pool; on failure *text is a malloc'ed reason, or NULL. */
-struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int *code, char **text);
+/* How much n rows of a stage count for among the requests that are open. */
+int stk__count_requests(const struct stk__stage *stage, int n);
+
+/* Reads what the one row of an evaluation wants, for all its reads; fetched[k] has n_places. */
+int stk__fetch_row(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
+
+/* ---- reading, without the lock (reading.c) ---- */
+
+/* Reads a whole file into a buffer of the pool. */
+void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetched *out);
+
+/* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. */
+void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick);
 
 /* ---- running (exec.c) ---- */
 

@@ -12,111 +12,88 @@
 #include "base/error.h"
 #include "exec/exec.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- one file ---- */
-
-static struct stk_buffer *fail_read(int fd, struct stk_buffer *buffer, int *code, char **text,
-                                    int status, const char *what, int error)
-{
-    char reason[160], message[256];
-    if (fd >= 0)
-        close(fd);
-    stk__buffer_unref(buffer);
-    *code = status;
-    snprintf(message, sizeof message, "%s: %s", what, strerror_r(error, reason, sizeof reason));
-    *text = strdup(message);
-    return NULL;
-}
-
-static ssize_t read_some(int fd, uint8_t *data, size_t bytes)
-{
-    ssize_t got;
-    do
-        got = read(fd, data, bytes);
-    while (got < 0 && errno == EINTR);
-    return got;
-}
-
-struct stk_buffer *stk__read_file(struct stk__pool *pool, const char *path, int *code, char **text)
-{
-    struct stat info;
-    *text = NULL;
-    *code = STK_MEMORY;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_read(fd, NULL, code, text, STK_IO, "cannot open the file", errno);
-    if (fstat(fd, &info))
-        return fail_read(fd, NULL, code, text, STK_IO, "cannot stat the file", errno);
-    if (!S_ISREG(info.st_mode))
-        return fail_read(fd, NULL, code, text, STK_IO, "not a regular file",
-                         S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
-    size_t bytes = (size_t)info.st_size, done = 0;
-    struct stk_buffer *buffer = stk__buffer_new(pool, bytes);
-    if (!buffer)
-        return fail_read(fd, NULL, code, text, STK_MEMORY, "no memory for the file", ENOMEM);
-    while (done < bytes) {
-        ssize_t got = read_some(fd, buffer->data + done, bytes - done);
-        if (got < 0)
-            return fail_read(fd, buffer, code, text, STK_IO, "cannot read the file", errno);
-        if (got == 0)
-            break; /* shorter than it said: what is there decides */
-        done += (size_t)got;
-    }
-    close(fd);
-    buffer->bytes = done;
-    memset(buffer->data + done, 0, buffer->capacity - done < 64 ? buffer->capacity - done : 64);
-    return buffer;
-}
 
 /* ---- asking ---- */
 
-/* Paths of one ticket as C strings in one buffer; result rows without a path are left alone. */
-static int copy_paths(struct stk__exec *x, struct stk__ticket *t,
-                      const struct stk_span *const *paths, int n_reads)
+enum { GROUP = 4 }; /* places that one request of a thread has, unless they are neighbours */
+
+int stk__count_requests(const struct stk__stage *s, int n)
 {
-    size_t bytes = 1;
-    for (int k = 0; k < n_reads; k++)
-        for (int i = 0; i < t->n_in; i++)
-            bytes += paths[k][i].data ? paths[k][i].bytes + 1 : 0;
-    t->paths = stk__buffer_new(x->pool, bytes);
-    return t->paths ? STK_OK : STK_MEMORY;
+    const struct stk__program *program = s->plan->program;
+    int count = 0;
+    for (int k = 0; k < program->n_reads; k++)
+        count += program->read[k]->role == STK__ROLE_SOURCE
+                     ? (n * program->read[k]->n_places + GROUP - 1) / GROUP
+                     : n;
+    return count;
 }
 
-static int add_requests(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t,
-                        const struct stk_span *const *paths)
+static size_t wanted_bytes(const struct stk__wanted *wanted, int n, int n_places)
 {
-    char *at = (char *)t->paths->data;
+    if (wanted->place)
+        return (size_t)n * (size_t)n_places * sizeof *wanted->place;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += wanted->path[i].data ? wanted->path[i].bytes + 1 : 0;
+    return (bytes + 15) / 16 * 16;
+}
+
+static void push(struct stk__exec *x, struct stk__request request)
+{
+    x->request[(x->request_head + x->request_len++) % x->request_cap] = request;
+}
+
+/* A request per path, which is copied to `at`. */
+static int push_paths(struct stk__exec *x, struct stk__request r, const struct stk_span *path,
+                      char *at)
+{
     int n = 0;
-    for (int k = 0; k < s->plan->program->n_reads; k++) {
-        for (int i = 0; i < t->n_in; i++) {
-            if (!paths[k][i].data)
-                continue;
-            memcpy(at, paths[k][i].data, paths[k][i].bytes);
-            at[paths[k][i].bytes] = 0;
-            x->request[(x->request_head + x->request_len++) % x->request_cap] =
-                (struct stk__request){ s, t, &t->fetched[k][i], at };
-            at += paths[k][i].bytes + 1;
-            n++;
-        }
+    struct stk__fetched *result = r.result;
+    r.n = 1;
+    for (int i = 0; i < r.ticket->n_in; i++) {
+        if (!path[i].data)
+            continue;
+        memcpy(at, path[i].data, path[i].bytes);
+        at[path[i].bytes] = 0;
+        r.path = at;
+        r.result = result + i;
+        push(x, r);
+        at += path[i].bytes + 1;
+        n++;
     }
     return n;
 }
 
-static int count_requests(const struct stk__ticket *t, const struct stk_span *const *paths,
-                          int n_reads)
+static bool follows(const struct stk_place *place)
 {
+    const struct stk_place *before = place - 1;
+    bool is_behind = place->offset == before->offset + before->bytes;
+    return place->file == before->file && (is_behind || place->offset == before->offset);
+}
+
+/* One request for all where reads are quick; else a few that threads can share. */
+static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
+{
+    const uint64_t most_bytes = 1 << 20;
     int n = 0;
-    for (int k = 0; k < n_reads; k++)
-        for (int i = 0; i < t->n_in; i++)
-            n += paths[k][i].data != NULL;
+    while (n_all) {
+        uint64_t bytes = r.place[0].bytes;
+        bool is_run = true;
+        for (r.n = 1; r.n < n_all; r.n++) {
+            is_run = is_run && follows(&r.place[r.n]);
+            bytes += r.place[r.n].bytes;
+            if (x->io_width && ((r.n >= GROUP && !is_run) || bytes > most_bytes))
+                break;
+        }
+        push(x, r);
+        n_all -= r.n;
+        r.place += r.n;
+        r.result += r.n;
+        n++;
+    }
     return n;
 }
 
@@ -134,16 +111,27 @@ static void ask_more(struct stk__exec *x)
     pthread_mutex_unlock(&x->io_lock);
 }
 
-static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
+/* What the rows of a ticket hold now; spans of one buffer count it once. */
+static size_t fetched_bytes(const struct stk__program *program, const struct stk__ticket *t)
 {
     size_t bytes = 0;
-    int n_reads = s->plan->program->n_reads;
-    for (int k = 0; k < n_reads; k++)
-        for (int i = 0; i < t->n_in; i++)
-            bytes += t->fetched[k][i].buffer ? t->fetched[k][i].buffer->capacity : 0;
+    for (int k = 0; k < program->n_reads; k++) {
+        const struct stk_buffer *last = NULL;
+        for (int i = 0; i < t->n_in * program->read[k]->n_places; i++) {
+            const struct stk_buffer *buffer = t->fetched[k][i].buffer;
+            bytes += buffer && buffer != last ? buffer->capacity : 0;
+            last = buffer;
+        }
+    }
+    return bytes;
+}
+
+static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
+{
+    size_t bytes = fetched_bytes(s->plan->program, t);
     pthread_mutex_lock(&x->lock);
     t->state = STK__FETCHED;
-    x->n_requests_open -= t->n_in * n_reads;
+    x->n_requests_open -= stk__count_requests(s, t->n_in);
     x->stats.bytes_read += bytes;
     size_t per_row = t->n_in ? bytes / (size_t)t->n_in : 0;
     s->typical_fetch = (7 * s->typical_fetch + per_row) / 8;
@@ -217,14 +205,16 @@ static void note_read(struct stk__exec *x, uint64_t ns, bool has_waited)
 static void serve(struct stk__exec *x)
 {
     struct stk__request r = x->request[x->request_head];
+    bool is_quick = x->io_width == 0;
     x->request_head = (x->request_head + 1) % x->request_cap;
     x->request_len--;
     pthread_mutex_unlock(&x->io_lock);
-    char *text = NULL;
     long waits = n_waits();
     uint64_t started = stk__clock_ns();
-    r.result->buffer = stk__read_file(x->pool, r.path, &r.result->code, &text);
-    r.result->text = text;
+    if (r.path)
+        stk__read_file(x->pool, r.path, r.result);
+    else
+        stk__read_places(x->pool, &r, is_quick);
     uint64_t ns = stk__clock_ns() - started;
     bool has_waited = n_waits() != waits;
     if (atomic_fetch_sub_explicit(&r.ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
@@ -252,31 +242,90 @@ static void *io_main(void *arg)
     return NULL;
 }
 
-void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+/* Copies what is wanted to a buffer of the ticket; called with the I/O lock held. */
+static int ask(struct stk__exec *x, const struct stk__work *w, const struct stk__wanted *wanted)
 {
     struct stk__ticket *t = w->ticket;
-    struct stk__eval e;
-    const struct stk_span *paths[STK__MAX_READS] = { 0 };
-    int n_reads = w->stage->plan->program->n_reads;
-    int rc = stk__eval_prepare(x, worker, w->stage, t, &e);
-    for (int k = 0; k < n_reads && !rc; k++)
-        rc = stk__eval_paths(&e, k, &paths[k]);
-    if (!rc)
-        rc = copy_paths(x, t, paths, n_reads);
-    int n = rc ? 0 : count_requests(t, paths, n_reads);
-    if (n) {
+    const struct stk__program *program = w->stage->plan->program;
+    uint8_t *at = t->wanted->data;
+    int n = 0;
+    for (int k = 0; k < program->n_reads; k++) {
+        const struct stk__pnode *read = program->read[k];
+        size_t bytes = wanted_bytes(&wanted[k], t->n_in, read->n_places);
+        struct stk__request r = { .stage = w->stage, .ticket = t, .result = t->fetched[k] };
+        if (wanted[k].place) {
+            memcpy(at, wanted[k].place, bytes);
+            r.place = (const struct stk_place *)(const void *)at;
+            r.files = read->node->op->source.files(read->node->state);
+            n += push_places(x, r, t->n_in * read->n_places);
+        } else {
+            n += push_paths(x, r, wanted[k].path, (char *)at);
+        }
+        at += bytes;
+    }
+    return n;
+}
+
+static void answer(struct stk__exec *x, const struct stk__work *w,
+                   const struct stk__wanted *wanted, size_t bytes)
+{
+    struct stk__ticket *t = w->ticket;
+    t->wanted = bytes ? stk__buffer_new(x->pool, bytes) : NULL;
+    int n = 0;
+    if (t->wanted) {
         pthread_mutex_lock(&x->io_lock);
-        atomic_store(&t->n_unfetched, n);
-        add_requests(x, w->stage, t, paths);
+        n = ask(x, w, wanted);
+        atomic_store(&t->n_unfetched, n); /* before the lock is released and threads see them */
         wake_io(x, n);
         while (x->request_len && (x->io_width == 0 || x->n_io_threads == 0))
             serve(x);
         pthread_mutex_unlock(&x->io_lock);
     }
-    stk__arena_reset(&worker->scratch);
-    if (!n)
-        /* nothing to read: bad rows, or no memory, which the run will find */
+    if (!n) /* nothing to read: bad rows, or no memory, which the run will find */
         fetched_ticket(x, w->stage, t);
+}
+
+void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    const struct stk__program *program = w->stage->plan->program;
+    struct stk__wanted wanted[STK__MAX_READS];
+    struct stk__eval e;
+    size_t bytes = 0;
+    int rc = stk__eval_prepare(x, worker, w->stage, w->ticket, &e);
+    for (int k = 0; k < program->n_reads && !rc; k++) {
+        rc = stk__eval_wanted(&e, k, &wanted[k]);
+        if (!rc)
+            bytes += wanted_bytes(&wanted[k], w->ticket->n_in, program->read[k]->n_places);
+    }
+    answer(x, w, wanted, rc ? 0 : bytes);
+    stk__arena_reset(&worker->scratch);
+}
+
+int stk__fetch_row(struct stk__exec *x, struct stk__eval *e, struct stk__fetched **fetched)
+{
+    for (int k = 0; k < e->program->n_reads; k++) {
+        const struct stk__pnode *read = e->program->read[k];
+        struct stk__wanted wanted;
+        int rc = stk__eval_wanted(e, k, &wanted);
+        size_t n = (size_t)read->n_places;
+        if (rc || !(fetched[k] = stk_arena_alloc(e->scratch, n * sizeof **fetched)))
+            return STK_MEMORY;
+        e->fetched[k] = fetched[k];
+        if (wanted.place) {
+            const struct stk__request r = { .result = fetched[k],
+                                            .files = read->node->op->source.files(read->node->state),
+                                            .place = wanted.place,
+                                            .n = read->n_places };
+            stk__read_places(x->pool, &r, true);
+        } else if (wanted.path[0].data) {
+            char *name = stk__arena_text_n(e->scratch, (const char *)wanted.path[0].data,
+                                           wanted.path[0].bytes);
+            if (!name)
+                return STK_MEMORY;
+            stk__read_file(x->pool, name, fetched[k]);
+        }
+    }
+    return STK_OK;
 }
 
 int stk__io_start(struct stk__exec *x, struct stk_error *err)
@@ -284,8 +333,9 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     size_t rows = 0;
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage_plan *s = x->stage[i].plan;
-        if (s->program && s->program->n_reads)
-            rows += (size_t)s->ticket_rows * (size_t)s->program->n_reads * x->stage[i].ring.cap;
+        for (int k = 0; s->program && k < s->program->n_reads; k++)
+            rows += (size_t)s->ticket_rows * (size_t)s->program->read[k]->n_places *
+                    x->stage[i].ring.cap;
     }
     if (!rows)
         return STK_OK;

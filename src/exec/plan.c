@@ -39,7 +39,7 @@ static bool is_passes(const struct stk__node *node)
 
 static bool subtree_reads(const struct stk__node *node)
 {
-    bool reads = node->op->flags & STK_OP_FETCH;
+    bool reads = node->op->flags & STK_OP_FETCH || node->op->source.locate;
     for (int i = 0; i < node->n_inputs && !reads; i++)
         reads = subtree_reads(node->input[i]);
     return reads;
@@ -353,18 +353,25 @@ static size_t held_rows(const struct stk__node *node)
 /* Rows that are files or images, as far as anybody can tell. */
 static bool is_large(const struct stk__stage_plan *s)
 {
-    return s->kind == STK__SEGMENT && (s->program->is_heavy || s->program->n_reads);
+    const size_t small_bytes = 4096;
+    if (s->kind != STK__SEGMENT)
+        return false;
+    size_t located = s->program->located_bytes;
+    return s->program->is_heavy || (s->program->n_reads && (!located || located > small_bytes));
 }
 
 /* One where a row is work enough; a few where it is only read, so that requests are asked for
  * together; else as many as stay in the first-level cache. */
 static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    const size_t chunk_bytes = 1 << 15, most = 1024;
+    const size_t chunk_bytes = 1 << 15, read_bytes = 1 << 17, most = 1024;
     if (s->kind == STK__BATCHING || (s->kind == STK__SEGMENT && s->program->is_heavy))
         return 1;
     size_t rows = chunk_bytes / (row_bytes(s->type, false) + sizeof(struct stk_address));
-    if (s->kind == STK__SEGMENT && s->program->n_reads)
+    size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
+    if (located)
+        rows = rows < read_bytes / located ? rows : read_bytes / located;
+    else if (s->kind == STK__SEGMENT && s->program->n_reads)
         rows = (size_t)plan->options.io_depth / 8;
     rows = rows < 1 ? 1 : rows > most ? most : rows;
     bool is_cut =

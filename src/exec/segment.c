@@ -162,7 +162,7 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
         if (!g.end) {
             t->fetch_charge = bytes;
             stk__charge(x, &s->io_account, bytes);
-            x->n_requests_open += g.n * s->plan->program->n_reads;
+            x->n_requests_open += stk__count_requests(s, g.n);
         }
         return true;
     }
@@ -319,15 +319,11 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
     if (!t->is_direct)
         settle_staged(x, t, !rc && e.n_dead > 0);
     stk__arena_reset(&worker->scratch);
-    for (int k = 0; k < w->stage->plan->program->n_reads; k++) {
-        for (int i = 0; i < t->n_in; i++) {
-            stk__buffer_unref(t->fetched[k][i].buffer);
-            free((char *)(uintptr_t)t->fetched[k][i].text);
-        }
-        memset(t->fetched[k], 0, sizeof *t->fetched[k] * (size_t)t->n_in);
-    }
-    stk__buffer_unref(t->paths);
-    t->paths = NULL;
+    const struct stk__program *program = w->stage->plan->program;
+    for (int k = 0; k < program->n_reads; k++)
+        stk__fetched_free(t->fetched[k], t->n_in * program->read[k]->n_places);
+    stk__buffer_unref(t->wanted);
+    t->wanted = NULL;
 }
 
 void stk__finish_segment(struct stk__exec *x, struct stk__work *w)

@@ -149,6 +149,36 @@ static struct call make_call(struct stk__eval *e, const struct stk__pnode *p, in
                           .pnode = p };
 }
 
+static void fail_fetched(struct stk__eval *e, const char *op, int row,
+                         const struct stk__fetched *got, uint8_t *mask)
+{
+    if (mask[row] != STK_LIVE)
+        return;
+    mask[row] = STK_BAD;
+    stk__fault_add(&e->faults, row, got->code ? got->code : STK_MEMORY, op,
+                   got->text ? got->text : "out of memory");
+}
+
+/* What was read for the rows of a located source; rows of which something is missing are bad. */
+static struct stk_span *fetched_spans(struct stk__eval *e, const struct stk__pnode *p, int n,
+                                      uint8_t *mask)
+{
+    size_t places = (size_t)p->n_places;
+    struct stk_span *span =
+        stk__arena_take(e->scratch, frame_rows(n) * places * sizeof *span + sizeof *span);
+    for (int i = 0; span && i < n; i++) {
+        size_t row = (size_t)(e->fetched_row ? e->fetched_row[i] : i);
+        const struct stk__fetched *got = &e->fetched[p->read_slot][row * places];
+        for (size_t k = 0; k < places; k++) {
+            span[(size_t)i * places + k] =
+                (struct stk_span){ got[k].data, got[k].bytes, got[k].buffer };
+            if (!got[k].buffer)
+                fail_fetched(e, p->node->op->decl.name, i, &got[k], mask);
+        }
+    }
+    return span;
+}
+
 static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                        struct frame *frame)
 {
@@ -167,6 +197,8 @@ static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct p
     struct call call = make_call(e, p, n);
     call.rows.out = frame->column;
     call.rows.mask = frame->mask;
+    if (p->read_slot >= 0 && !(call.rows.fetched = fetched_spans(e, p, n, frame->mask)))
+        return STK_MEMORY;
     return p->node->op->source.rows(&call.rows, at.position);
 }
 
@@ -257,14 +289,10 @@ static int eval_read(struct stk__eval *e, const struct stk__pnode *p, struct pla
             continue;
         for (int i = 0; i < n; i++) {
             const struct stk__fetched *got = &fetched[e->fetched_row ? e->fetched_row[i] : i];
-            struct stk_buffer *b = got->buffer;
-            if (b)
-                frame->column[f].span[i] = (struct stk_span){ b->data, b->bytes, b };
-            else if (frame->mask[i] == STK_LIVE) {
-                frame->mask[i] = STK_BAD;
-                stk__fault_add(&e->faults, i, got->code ? got->code : STK_MEMORY, "read",
-                               got->text ? got->text : "out of memory");
-            }
+            if (got->buffer)
+                frame->column[f].span[i] = (struct stk_span){ got->data, got->bytes, got->buffer };
+            else
+                fail_fetched(e, "read", i, got, frame->mask);
         }
     }
     return STK_OK;
@@ -491,12 +519,29 @@ int stk__eval_run(struct stk__eval *e)
     return STK_OK;
 }
 
-/* ---- paths: down to one read, through the order ops above it ---- */
+/* ---- wanted: down to one read, through the order ops above it ---- */
 
 struct search {
     const struct stk__pnode *read;
-    struct stk_span *wanted;
+    struct stk_span *path;   /* of a read, */
+    struct stk_place *place; /* of a located source */
 };
+
+/* The rows have arrived at their source, which knows where they lie. */
+static int find_places(struct stk__eval *e, const struct search *search, struct places at,
+                       const int *row, int n)
+{
+    const struct stk__node *node = search->read->node;
+    size_t places = (size_t)search->read->n_places;
+    struct stk_place *found = stk__arena_take(e->scratch, (size_t)n * places * sizeof *found);
+    if (!found)
+        return STK_MEMORY;
+    node->op->source.locate(node->state, n, at.position, found);
+    for (int i = 0; i < n; i++)
+        memcpy(search->place + (size_t)row[i] * places, found + (size_t)i * places,
+               places * sizeof *found);
+    return STK_OK;
+}
 
 /* The rows have arrived at the read: what is below it yields their paths. */
 static int evaluate_paths(struct stk__eval *e, const struct search *search, struct places at,
@@ -512,7 +557,7 @@ static int evaluate_paths(struct stk__eval *e, const struct search *search, stru
         f++;
     for (int i = 0; i < n; i++)
         if (frame.mask[i] == STK_LIVE)
-            search->wanted[row[i]] = frame.column[f].span[i];
+            search->path[row[i]] = frame.column[f].span[i];
     return STK_OK;
 }
 
@@ -541,8 +586,11 @@ static int find_paths_in(struct stk__eval *e, const struct stk__pnode *p, int k,
 static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const struct search *search,
                       struct places at, const int *row, int n)
 {
+    if (n == 0)
+        return STK_OK;
     if (p == search->read)
-        return n ? evaluate_paths(e, search, at, row, n) : STK_OK;
+        return search->place ? find_places(e, search, at, row, n)
+                             : evaluate_paths(e, search, at, row, n);
     if (p->role == STK__ROLE_SOURCE || p->role == STK__ROLE_CUT)
         return STK_OK;
     uint8_t *input = NULL;
@@ -560,16 +608,28 @@ static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const str
     return STK_OK;
 }
 
-int stk__eval_paths(struct stk__eval *e, int slot, const struct stk_span **spans)
+/* Room for what is wanted, all of it unset. */
+static bool search_new(struct stk__eval *e, struct search *search)
 {
-    size_t rows = frame_rows(e->n);
+    size_t rows = frame_rows(e->n), n = rows * (size_t)search->read->n_places;
+    if (search->read->role != STK__ROLE_SOURCE) {
+        search->path = stk_arena_alloc(e->scratch, rows * sizeof *search->path);
+        return search->path != NULL;
+    }
+    search->place = stk__arena_take(e->scratch, n * sizeof *search->place);
+    for (size_t i = 0; search->place && i < n; i++)
+        search->place[i] = (struct stk_place){ .file = STK__NOWHERE };
+    return search->place != NULL;
+}
+
+int stk__eval_wanted(struct stk__eval *e, int slot, struct stk__wanted *wanted)
+{
     struct places at;
-    struct search search = { .read = e->program->read[slot],
-                             .wanted = stk_arena_alloc(e->scratch, rows * sizeof *search.wanted) };
-    int *row = stk__arena_take(e->scratch, rows * sizeof *row);
+    struct search search = { .read = e->program->read[slot] };
+    int *row = stk__arena_take(e->scratch, frame_rows(e->n) * sizeof *row);
     struct stk_chunk *out = e->out;
     e->out = NULL;
-    int rc = search.wanted && row ? start(e, &at) : STK_MEMORY;
+    int rc = row && search_new(e, &search) ? start(e, &at) : STK_MEMORY;
     for (int i = 0; !rc && i < e->n; i++)
         row[i] = i;
     if (!rc)
@@ -577,8 +637,17 @@ int stk__eval_paths(struct stk__eval *e, int slot, const struct stk_span **spans
     e->out = out;
     stk__faults_free(e->faults); /* the run will find them again */
     e->faults = NULL;
-    *spans = search.wanted;
+    *wanted = (struct stk__wanted){ search.path, search.place };
     return rc;
+}
+
+void stk__fetched_free(struct stk__fetched *fetched, int n)
+{
+    for (int i = 0; i < n; i++) {
+        stk__buffer_unref(fetched[i].buffer);
+        free((char *)(uintptr_t)fetched[i].text);
+        fetched[i] = (struct stk__fetched){ 0 };
+    }
 }
 
 const struct stk__node *stk__eval_locate(const struct stk__program *program, uint64_t position,

@@ -71,9 +71,15 @@ static bool is_source(const struct stk_op *op)
     return op->source.rows || op->source.next;
 }
 
+static bool is_indexed_source(const struct stk__node *node)
+{
+    const struct stk_source_table *source = &node->op->source;
+    return source->rows && !(source->is_stream && source->is_stream(node->state));
+}
+
 static bool subtree_reads(const struct stk__node *node)
 {
-    bool reads = node->op->flags & STK_OP_FETCH;
+    bool reads = node->op->flags & STK_OP_FETCH || node->op->source.locate;
     for (int i = 0; i < node->n_inputs && !reads; i++)
         reads = subtree_reads(node->input[i]);
     return reads;
@@ -133,7 +139,7 @@ static int classify(struct builder *b, struct stk__node *node)
 {
     const struct stk_op *op = node->op;
     if (is_source(op)) {
-        bool is_indexed = op->source.rows != NULL;
+        bool is_indexed = is_indexed_source(node);
         set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
                   is_indexed ? "any element can be made from its position"
                              : "can only be read in order");

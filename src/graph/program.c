@@ -46,6 +46,25 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
     return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;
 }
 
+/* How large rows are: of a few of them. */
+static bool add_located(struct compiler *c, const struct stk__pnode *p)
+{
+    enum { SAMPLES = 16 };
+    const struct stk_source_table *source = &p->node->op->source;
+    uint64_t count = (uint64_t)source->count(p->node->state), index[SAMPLES], bytes = 0;
+    int n = count < SAMPLES ? (int)count : SAMPLES, n_places = n * p->n_places;
+    struct stk_place *place = stk_arena_alloc(c->arena, sizeof *place * (size_t)(n_places + 1));
+    if (!place)
+        return false;
+    for (int i = 0; i < n; i++)
+        index[i] = count / (uint64_t)n * (uint64_t)i;
+    source->locate(p->node->state, n, index, place);
+    for (int i = 0; i < n_places; i++)
+        bytes += place[i].bytes;
+    c->program->located_bytes += n ? bytes / (uint64_t)n + 1 : 1;
+    return true;
+}
+
 static int add_slots(struct compiler *c, struct stk__pnode *p)
 {
     struct stk__program *program = c->program;
@@ -55,12 +74,16 @@ static int add_slots(struct compiler *c, struct stk__pnode *p)
         p->thread_slot = program->n_thread_slots++;
         program->thread_node[p->thread_slot] = p;
     }
-    if (p->role == STK__ROLE_READ) {
+    bool is_located = p->role == STK__ROLE_SOURCE && op->source.locate;
+    if (p->role == STK__ROLE_READ || is_located) {
         if (program->n_reads == STK__MAX_READS)
             return stk_fail(c->err, STK_VALUE, "at most %d reads per element are possible",
                             STK__MAX_READS);
         p->read_slot = program->n_reads++;
         program->read[p->read_slot] = p;
+        p->n_places = is_located ? op->source.n_places(p->node->state) : 1;
+        if (is_located && !add_located(c, p))
+            return stk__out_of_memory(c->err);
     }
     if (p->role == STK__ROLE_ROW || p->role == STK__ROLE_READ) {
         program->has_filter |= (op->flags & STK_OP_FILTER) != 0;

@@ -11,8 +11,8 @@
  *
  * A column that ends up in the output unchanged after some op made it is written to its final
  * place by that op (pnode->dest), so a batch slot may be the destination of a source. `read` is
- * a gap: its results are asked for first (stk__eval_paths gives the paths) and handed in as
- * `fetched` when the rest is run.
+ * a gap, and so is a source whose rows lie in files: what they want is asked for first
+ * (stk__eval_wanted) and handed in as `fetched` when the rest is run.
  *
  * Evaluation allocates from the worker's scratch only and is pure: the same positions give the
  * same rows.
@@ -40,7 +40,8 @@ struct stk__pnode {
     int64_t in_count[STK_MAX_INPUTS];
     int dest[STK_MAX_FIELDS]; /* output field this node's field ends up as, untouched; -1: none */
     int thread_slot;          /* row ops with thread state; else -1 */
-    int read_slot;            /* reads; else -1 */
+    int read_slot;            /* reads and located sources; else -1 */
+    int n_places;             /* located sources: of a row; reads: 1 */
     uint64_t seed;            /* of the run, mixed with the op's ordinal */
 };
 
@@ -57,6 +58,8 @@ struct stk__program {
     bool has_keys, has_filter, is_heavy;
     const char *exclusive; /* lock group of an op in it, or NULL */
     size_t scratch_bytes;  /* per row, estimated */
+    /* of a row's places, about; 0: no source is located */
+    size_t located_bytes;
     int rank, world;
     uint64_t seed;
 };
@@ -83,12 +86,24 @@ struct stk__eval_thread {
 int stk__eval_thread_init(struct stk__eval_thread *thread, const struct stk__program *program);
 void stk__eval_thread_free(struct stk__eval_thread *thread, const struct stk__program *program);
 
-/* The bytes a read brought for one row, or why it failed. */
+/* The bytes a read brought for one place of a row, or why it failed. */
 struct stk__fetched {
     struct stk_buffer *buffer; /* NULL: not asked for, or failed */
+    uint8_t *data;             /* in the buffer */
+    size_t bytes;
     int code;
     const char *text; /* owned by whoever holds this */
 };
+
+/* Gives back what one holds. */
+void stk__fetched_free(struct stk__fetched *fetched, int n);
+
+/* What a read wants: paths of files, or places in the files of a located source. */
+struct stk__wanted {
+    const struct stk_span *path;   /* [n], unset where a row is bad or dead; or NULL */
+    const struct stk_place *place; /* [n * n_places], STK__NOWHERE for rows of another source */
+};
+#define STK__NOWHERE UINT32_MAX
 
 struct stk__eval {
     const struct stk__program *program;
@@ -101,7 +116,7 @@ struct stk__eval {
     /* …or rows of a chunk, for cut programs */
     struct stk_chunk *in;
     int in_from;
-    const struct stk__fetched *fetched[STK__MAX_READS]; /* [n] per read */
+    const struct stk__fetched *fetched[STK__MAX_READS]; /* [n * n_places] per read */
     const int *fetched_row; /* inside a concatenation: which of the n rows these are; else NULL */
     /* where they go */
     struct stk_chunk *out; /* columns and keys are written; the mask too when a row is not live */
@@ -114,8 +129,8 @@ struct stk__eval {
 /* Evaluates everything. 0 or STK_MEMORY. Addresses of `out` are the caller's business. */
 int stk__eval_run(struct stk__eval *eval);
 
-/* The paths that read number `slot` wants: spans[n], unset where a row is bad or dead. */
-int stk__eval_paths(struct stk__eval *eval, int slot, const struct stk_span **spans);
+/* What read number `slot` wants for the rows; from scratch. */
+int stk__eval_wanted(struct stk__eval *eval, int slot, struct stk__wanted *wanted);
 
 /* The leaf source and index behind a position, following the first input of a zip. */
 const struct stk__node *stk__eval_locate(const struct stk__program *program, uint64_t position,

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data_file.c: parts of files, from maps or by reading. */
+#define _GNU_SOURCE
+#include "io/data_file.h"
+
+#include "base/error.h"
+#include "io/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+static const unsigned long long most_touched = 256ull << 20;
+
+struct stk__data_files *stk__data_files_new(void)
+{
+    struct stk__data_files *files = calloc(1, sizeof *files);
+    if (files)
+        pthread_mutex_init(&files->lock, NULL);
+    return files;
+}
+
+void stk__data_files_free(struct stk__data_files *files)
+{
+    if (!files)
+        return;
+    for (size_t i = 0; i < files->n; i++) {
+        uint8_t *map = atomic_load(&files->item[i].map);
+        if (map)
+            munmap(map, files->item[i].bytes);
+        free(files->item[i].path);
+    }
+    pthread_mutex_destroy(&files->lock);
+    free(files->item);
+    free(files);
+}
+
+static int grow(struct stk__data_files *files)
+{
+    size_t cap = files->cap ? 2 * files->cap : 8;
+    struct stk__data_file *item = realloc(files->item, cap * sizeof *item);
+    if (!item)
+        return STK_MEMORY;
+    files->item = item;
+    files->cap = cap;
+    return STK_OK;
+}
+
+int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err)
+{
+    struct stat st;
+    char reason[160];
+    if (stat(path, &st) || access(path, R_OK))
+        return stk_fail(err, STK_IO, "cannot read '%s': %s", path,
+                        strerror_r(errno, reason, sizeof reason));
+    if (!S_ISREG(st.st_mode))
+        return stk_fail(err, STK_IO, "'%s' is not a regular file", path);
+    if (files->n == files->cap && grow(files))
+        return stk__out_of_memory(err);
+    struct stk__data_file *file = &files->item[files->n];
+    *file = (struct stk__data_file){ .path = strdup(path),
+                                     .bytes = (uint64_t)st.st_size,
+                                     .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+                                                 st.st_mtim.tv_nsec };
+    if (!file->path)
+        return stk__out_of_memory(err);
+    files->n++;
+    return STK_OK;
+}
+
+static int fail_short(const struct stk__data_file *file, struct stk_error *err)
+{
+    return stk_fail(err, STK_IO, "the file had %llu bytes when the run began and has fewer now",
+                    (unsigned long long)file->bytes);
+}
+
+/* ---- by reading ---- */
+
+static int read_fully(int fd, uint8_t *dst, uint64_t bytes, uint64_t offset)
+{
+    while (bytes) {
+        ssize_t got = pread(fd, dst, bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return errno;
+        if (got == 0)
+            return -1;
+        dst += got;
+        offset += (uint64_t)got;
+        bytes -= (uint64_t)got;
+    }
+    return 0;
+}
+
+static int read_part(const struct stk__data_file *file, struct stk_place place, uint8_t *dst,
+                     struct stk_error *err)
+{
+    char reason[160];
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return stk_fail(err, STK_IO, "cannot open the file: %s",
+                        strerror_r(errno, reason, sizeof reason));
+    int failed = read_fully(fd, dst, place.bytes, place.offset);
+    close(fd);
+    if (failed > 0)
+        return stk_fail(err, STK_IO, "cannot read the file at byte %llu: %s",
+                        (unsigned long long)place.offset,
+                        strerror_r(failed, reason, sizeof reason));
+    return failed ? fail_short(file, err) : STK_OK;
+}
+
+/* ---- from maps ---- */
+
+/* A map of what the file had when it was added. */
+static uint8_t *make_map(struct stk__data_file *file)
+{
+    struct stat st;
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    uint8_t *map = MAP_FAILED;
+    if (!fstat(fd, &st) && (uint64_t)st.st_size == file->bytes && stk__guard_start())
+        map = mmap(NULL, file->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+static uint8_t *map_of(struct stk__data_files *files, struct stk__data_file *file)
+{
+    uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
+    if (map || atomic_load_explicit(&file->is_unmappable, memory_order_relaxed))
+        return map;
+    pthread_mutex_lock(&files->lock);
+    map = atomic_load(&file->map);
+    if (!map) {
+        map = make_map(file);
+        atomic_store(&file->is_unmappable, !map);
+        atomic_store_explicit(&file->map, map, memory_order_release);
+    }
+    pthread_mutex_unlock(&files->lock);
+    return map;
+}
+
+/* Pages that were touched count as ours until they are given back; they stay in the page cache. */
+static void note_touched(struct stk__data_files *files, uint64_t bytes)
+{
+    unsigned long long more = bytes < PAGE ? PAGE : bytes;
+    if (atomic_fetch_add(&files->touched_bytes, more) + more < most_touched)
+        return;
+    atomic_store(&files->touched_bytes, 0);
+    for (size_t i = 0; i < files->n; i++) {
+        uint8_t *map = atomic_load_explicit(&files->item[i].map, memory_order_acquire);
+        if (map)
+            madvise(map, files->item[i].bytes, MADV_DONTNEED);
+    }
+}
+
+int stk__data_file_read(struct stk__data_files *files, size_t number, struct stk_place place,
+                        uint8_t *dst, bool from_map, struct stk_error *err)
+{
+    struct stk__data_file *file = &files->item[number];
+    if (place.offset > file->bytes || place.bytes > file->bytes - place.offset)
+        return fail_short(file, err);
+    const uint8_t *map = from_map && place.bytes ? map_of(files, file) : NULL;
+    if (!map)
+        return read_part(file, place, dst, err);
+    if (!stk__guarded_copy(dst, map + place.offset, place.bytes))
+        return fail_short(file, err);
+    note_touched(files, place.bytes);
+    return STK_OK;
+}

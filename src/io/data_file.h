@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data_file.h: files of which parts are read at random.
+ *
+ * No descriptor is kept, so there may be more files than a process may open. What is likely to be
+ * in the page cache is copied from a map, made at first use; the rest is opened and read. Maps do
+ * not count as ours: every so often all are given back to the system.
+ */
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stoker/op.h>
+
+struct stk__data_file {
+    char *path;
+    uint64_t bytes;
+    int64_t mtime_ns;
+    _Atomic(uint8_t *) map; /* pairs with itself: release when made; NULL: none yet */
+    atomic_bool is_unmappable;
+};
+
+struct stk__data_files {
+    struct stk__data_file *item;
+    size_t n, cap;
+    pthread_mutex_t lock; /* held while a map is made */
+    atomic_ullong touched_bytes; /* of maps since they were last given back */
+};
+
+/* Returns new; NULL when out of memory. */
+struct stk__data_files *stk__data_files_new(void);
+void stk__data_files_free(struct stk__data_files *files);
+
+/* Adds a regular file that can be read. Not while others read. */
+int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err);
+
+/* Reads a part. `from_map`: it is likely in the page cache. Thread-safe. The message is the cause
+ * alone, as of a row that is bad. */
+int stk__data_file_read(struct stk__data_files *files, size_t file, struct stk_place place,
+                        uint8_t *dst, bool from_map, struct stk_error *err);
