@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/cpu.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/rng.h"
@@ -100,6 +101,47 @@ static void test_hash_sees_every_bit(void **state)
             data[bit / 8] = 0;
         }
         assert_true(stk__hash_bytes(0, data + 3, len) == before);
+    }
+}
+
+/* RFC 3720, B.4. */
+static void test_crc32c_published_values(void **state)
+{
+    unsigned char bytes[32] = { 0 };
+    (void)state;
+    for (int plain = 0; plain < 2; plain++) {
+        assert_int_equal(stk_cpu_limit(plain ? "scalar" : "auto", NULL), STK_OK);
+        memset(bytes, 0, sizeof bytes);
+        assert_int_equal(stk__crc32c(0, bytes, sizeof bytes), 0x8a9136aa);
+        memset(bytes, 0xff, sizeof bytes);
+        assert_int_equal(stk__crc32c(0, bytes, sizeof bytes), 0x62a8ab43);
+        for (int i = 0; i < 32; i++)
+            bytes[i] = (unsigned char)i;
+        assert_int_equal(stk__crc32c(0, bytes, sizeof bytes), 0x46dd794e);
+        assert_int_equal(stk__crc32c(0, "123456789", 9), 0xe3069283);
+        assert_int_equal(stk__crc32c(7, NULL, 0), 7);
+    }
+    stk_cpu_limit("auto", NULL);
+    assert_int_equal(stk__crc32c_mask(0), 0xa282ead8);
+    assert_int_equal(stk__crc32c_mask(0xe3069283), 0xc78ab0e5);
+}
+
+/* Every length and alignment around the widths that vector code works with, and any split. */
+static void test_crc32c_is_the_same_by_table(void **state)
+{
+    static unsigned char bytes[5000];
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)random_below(256);
+    for (int i = 0; i < 2000; i++) {
+        size_t from = random_below(64), n = i < 600 ? (size_t)i : random_below(4900);
+        size_t cut = random_below(n + 1);
+        uint32_t fast = stk__crc32c(0, bytes + from, n);
+        assert_int_equal(
+            stk__crc32c(stk__crc32c(0, bytes + from, cut), bytes + from + cut, n - cut), fast);
+        stk_cpu_limit("scalar", NULL);
+        assert_int_equal(stk__crc32c(0, bytes + from, n), fast);
+        stk_cpu_limit("auto", NULL);
     }
 }
 
@@ -452,6 +494,8 @@ int main(void)
         cmocka_unit_test(test_hash_known_values),
         cmocka_unit_test(test_hash_sees_every_bit),
         cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_crc32c_published_values),
+        cmocka_unit_test(test_crc32c_is_the_same_by_table),
         cmocka_unit_test(test_reals_read_back),
         cmocka_unit_test(test_reals_are_short),
         cmocka_unit_test(test_json_escapes),
