@@ -234,7 +234,7 @@ static int64_t names_count(const void *state)
     return ((const struct name_table *)state)->count;
 }
 
-static int names_rows(const struct stk_rows *rows, const uint64_t *index)
+static int names_rows(struct stk_rows *rows, const uint64_t *index)
 {
     const struct name_table *table = rows->state;
     for (int i = 0; i < rows->n; i++) {

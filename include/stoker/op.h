@@ -367,7 +367,7 @@ struct stk_source_table {
     /* Writes rows `index[0..n)` to the columns; fixed columns have memory, others have span
      * arrays whose bytes may belong to the state (owner NULL, valid while the dataset lives).
      * Marks rows through mask. */
-    int (*rows)(const struct stk_rows *rows, const uint64_t *index);
+    int (*rows)(struct stk_rows *rows, const uint64_t *index);
     /* stream: begin → next… → STK_END; rewind starts again. next appends rows to `out` and stops
      * when it is full; a return other than STK_OK and STK_END breaks the stream. */
     int (*begin)(const void *params, const void *state, void **run, struct stk_error *err);

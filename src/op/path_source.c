@@ -47,7 +47,7 @@ int64_t stk__path_source_count(const void *state)
     return (int64_t)((const struct stk__path_source *)state)->paths.n;
 }
 
-int stk__path_source_rows(const struct stk_rows *rows, const uint64_t *index)
+int stk__path_source_rows(struct stk_rows *rows, const uint64_t *index)
 {
     const struct stk__path_source *source = rows->state;
     struct stk_span *span = rows->out[0].span;

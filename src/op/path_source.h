@@ -20,6 +20,6 @@ int stk__path_source_label(struct stk__path_source *source);
 void stk__path_source_free(void *state);
 int stk__path_source_infer(struct stk_infer *inf, struct stk_error *err);
 int64_t stk__path_source_count(const void *state);
-int stk__path_source_rows(const struct stk_rows *rows, const uint64_t *index);
+int stk__path_source_rows(struct stk_rows *rows, const uint64_t *index);
 void stk__path_source_describe(const void *state, uint64_t index, char *text, size_t size);
 const char *stk__path_source_class_name(const void *state, const char *field, int64_t value);

@@ -67,7 +67,7 @@ static int64_t count(const void *state)
     return ((const struct numbers *)state)->count;
 }
 
-static int fill(const struct stk_rows *rows, const uint64_t *index)
+static int fill(struct stk_rows *rows, const uint64_t *index)
 {
     const struct numbers *numbers = rows->state;
     uint64_t start = numbers->start, step = numbers->step;

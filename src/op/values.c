@@ -85,7 +85,7 @@ static int64_t count(const void *state)
     return ((const struct table *)state)->n_rows;
 }
 
-static int fill(const struct stk_rows *rows, const uint64_t *index)
+static int fill(struct stk_rows *rows, const uint64_t *index)
 {
     const struct table *table = rows->state;
     for (int f = 0; f < table->n_columns; f++)
