@@ -105,8 +105,9 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
     char cpu[32];
     cpu_name(s, cpu, sizeof cpu);
     label(file, "elements");
-    fprintf(file, "%" PRIu64 " in %" PRIu64 " batches, %" PRIu64 " epoch%s\n", t->elements,
-            t->batches, s->stats.epochs, s->stats.epochs == 1 ? "" : "s");
+    fprintf(file, "%" PRIu64 " in %" PRIu64 " batch%s, %" PRIu64 " epoch%s\n", t->elements,
+            t->batches, t->batches == 1 ? "" : "es", s->stats.epochs,
+            s->stats.epochs == 1 ? "" : "s");
     label(file, "rate");
     fprintf(file, "%.1f elements/s in %.3f s; best epoch %.1f\n",
             per_second((double)t->elements, seconds), seconds, t->best_rate);

@@ -791,6 +791,13 @@ def lines(file: str | PathLike[str] | Sequence[str | PathLike[str]]) -> Dataset:
     """The lines of text files."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
+def tfrecord(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+    verify: bool = True,
+    index: str = 'auto',
+) -> Dataset:
+    """The records of TFRecord files."""
 def values(fields: Mapping[str, Any]) -> Dataset:
     """Elements written out in the chain."""
 def zip(*inputs: Dataset) -> Dataset:

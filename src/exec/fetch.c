@@ -266,8 +266,8 @@ static int ask(struct stk__exec *x, const struct stk__work *w, const struct stk_
     return n;
 }
 
-static void answer(struct stk__exec *x, const struct stk__work *w,
-                   const struct stk__wanted *wanted, size_t bytes)
+static void answer(struct stk__exec *x, const struct stk__work *w, const struct stk__wanted *wanted,
+                   size_t bytes)
 {
     struct stk__ticket *t = w->ticket;
     t->wanted = bytes ? stk__buffer_new(x->pool, bytes) : NULL;
@@ -313,7 +313,8 @@ int stk__fetch_row(struct stk__exec *x, struct stk__eval *e, struct stk__fetched
         e->fetched[k] = fetched[k];
         if (wanted.place) {
             const struct stk__request r = { .result = fetched[k],
-                                            .files = read->node->op->source.files(read->node->state),
+                                            .files =
+                                                read->node->op->source.files(read->node->state),
                                             .place = wanted.place,
                                             .n = read->n_places };
             stk__read_places(x->pool, &r, true);

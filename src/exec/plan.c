@@ -37,14 +37,6 @@ static bool is_passes(const struct stk__node *node)
     return node->op->flags & STK_OP_REPEAT && !node->is_order;
 }
 
-static bool subtree_reads(const struct stk__node *node)
-{
-    bool reads = node->op->flags & STK_OP_FETCH || node->op->source.locate;
-    for (int i = 0; i < node->n_inputs && !reads; i++)
-        reads = subtree_reads(node->input[i]);
-    return reads;
-}
-
 static int64_t int_param(const struct stk__node *node, const char *name)
 {
     return *(const int64_t *)stk__node_param(node, name);
@@ -134,7 +126,7 @@ static const struct stk__node *segment_base(const struct stk__node *node)
             return read->input[0];
         read = node;
     }
-    return read && subtree_reads(node) ? read->input[0] : node;
+    return read && stk__subtree_reads(node) ? read->input[0] : node;
 }
 
 static bool has_read(const struct stk__node *node, const struct stk__node *base)
@@ -149,7 +141,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
 {
     struct stk__plan *plan = p->plan;
     const struct stk__node *base = segment_base(node);
-    bool is_cut = base->class == STK_STREAM || (has_read(node, base) && subtree_reads(base));
+    bool is_cut = base->class == STK_STREAM || (has_read(node, base) && stk__subtree_reads(base));
     const struct stk__program_options options = { .seed = (uint64_t)plan->options.seed,
                                                   .rank = (int)plan->options.rank,
                                                   .world = (int)plan->options.world,
@@ -330,9 +322,9 @@ static void set_trace(struct stk__plan *plan)
 
 /* Rows that are not fixed show their size only when they are there; until then: a file or an
  * image, or a string. */
-static size_t row_bytes(const struct stk_type *type, bool is_heavy)
+static size_t row_bytes(const struct stk_type *type, bool is_heavy, size_t small)
 {
-    const size_t large = 1 << 16, small = 256;
+    const size_t large = 1 << 16;
     size_t bytes = 0;
     for (int f = 0; f < type->n_fields; f++) {
         const struct stk_field *field = &type->field[f];
@@ -340,6 +332,14 @@ static size_t row_bytes(const struct stk_type *type, bool is_heavy)
         bytes += field->kind == STK_FIXED ? stk_field_bytes(field) : is_large ? large : small;
     }
     return bytes;
+}
+
+/* What a string of the stage's rows takes: as much as all of its row where that is known. */
+static size_t small_bytes(const struct stk__stage_plan *s)
+{
+    const size_t usual = 256;
+    size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
+    return located ? located : usual;
 }
 
 /* Rows a serial op keeps: what it asks for, but never more than its input has. */
@@ -353,11 +353,11 @@ static size_t held_rows(const struct stk__node *node)
 /* Rows that are files or images, as far as anybody can tell. */
 static bool is_large(const struct stk__stage_plan *s)
 {
-    const size_t small_bytes = 4096;
+    const size_t most_small = 4096;
     if (s->kind != STK__SEGMENT)
         return false;
     size_t located = s->program->located_bytes;
-    return s->program->is_heavy || (s->program->n_reads && (!located || located > small_bytes));
+    return s->program->is_heavy || (s->program->n_reads && (!located || located > most_small));
 }
 
 /* One where a row is work enough; a few where it is only read, so that requests are asked for
@@ -367,7 +367,8 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     const size_t chunk_bytes = 1 << 15, read_bytes = 1 << 17, most = 1024;
     if (s->kind == STK__BATCHING || (s->kind == STK__SEGMENT && s->program->is_heavy))
         return 1;
-    size_t rows = chunk_bytes / (row_bytes(s->type, false) + sizeof(struct stk_address));
+    size_t rows =
+        chunk_bytes / (row_bytes(s->type, false, small_bytes(s)) + sizeof(struct stk_address));
     size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
     if (located)
         rows = rows < read_bytes / located ? rows : read_bytes / located;
@@ -384,17 +385,19 @@ static void size_stages(struct stk__plan *plan)
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
         s->ticket_rows = ticket_rows(plan, s);
-        size_t variable = row_bytes(s->type, is_large(s)) * (size_t)s->ticket_rows;
+        size_t variable = row_bytes(s->type, is_large(s), small_bytes(s)) * (size_t)s->ticket_rows;
         s->unit_bytes =
             stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
         if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
             s->held_bytes =
                 stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
-                (row_bytes(s->type, false) + sizeof(struct stk_address) + 1) * held_rows(s->node);
+                (row_bytes(s->type, false, small_bytes(s)) + sizeof(struct stk_address) + 1) *
+                    held_rows(s->node);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];
-    plan->batch_bytes = row_bytes(last->type, is_large(last)) * (size_t)plan->batch_rows +
-                        (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
+    plan->batch_bytes =
+        row_bytes(last->type, is_large(last), small_bytes(last)) * (size_t)plan->batch_rows +
+        (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
 }
 
 static int64_t prefetch_window(const struct stk__node *node)

@@ -67,3 +67,6 @@ const void *stk__node_param(const struct stk__node *node, const char *name);
 /* Elements of a node's output when shard() means this rank of this world. in_count, when not
  * NULL, gets the inputs' counts. */
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count);
+
+/* True if bytes of files are read for its rows: by `read`, or by a located source. */
+bool stk__subtree_reads(const struct stk__node *node);

@@ -77,11 +77,12 @@ static bool is_indexed_source(const struct stk__node *node)
     return source->rows && !(source->is_stream && source->is_stream(node->state));
 }
 
-static bool subtree_reads(const struct stk__node *node)
+bool stk__subtree_reads(const struct stk__node *node)
 {
-    bool reads = node->op->flags & STK_OP_FETCH || node->op->source.locate;
+    bool reads = node->op->flags & STK_OP_FETCH ||
+                 (node->op->source.locate && node->class == STK_INDEXED);
     for (int i = 0; i < node->n_inputs && !reads; i++)
-        reads = subtree_reads(node->input[i]);
+        reads = stk__subtree_reads(node->input[i]);
     return reads;
 }
 
@@ -147,7 +148,7 @@ static int classify(struct builder *b, struct stk__node *node)
     }
     if (op->flags & STK_OP_FILTER)
         set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
-    else if (op->flags & STK_OP_FETCH && subtree_reads(node->input[0]))
+    else if (op->flags & STK_OP_FETCH && stk__subtree_reads(node->input[0]))
         set_class(node, STK_STREAM,
                   "reads what another read led to, so rows are known only after reading");
     else if (op->flags & STK_OP_BATCH)

@@ -161,6 +161,17 @@ static void note_touched(struct stk__data_files *files, uint64_t bytes)
     }
 }
 
+void stk__data_file_hint(const struct stk__data_files *files, struct stk_place place)
+{
+    const struct stk__data_file *file = &files->item[place.file];
+    const uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
+    const uint64_t line = 64, most = 4 * line;
+    if (!map || place.offset >= file->bytes)
+        return;
+    for (uint64_t at = 0; at < place.bytes && at < most; at += line)
+        __builtin_prefetch(map + place.offset + at);
+}
+
 int stk__data_file_read(struct stk__data_files *files, size_t number, struct stk_place place,
                         uint8_t *dst, bool from_map, struct stk_error *err)
 {

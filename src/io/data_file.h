@@ -21,7 +21,7 @@ struct stk__data_file {
 struct stk__data_files {
     struct stk__data_file *item;
     size_t n, cap;
-    pthread_mutex_t lock; /* held while a map is made */
+    pthread_mutex_t lock;        /* held while a map is made */
     atomic_ullong touched_bytes; /* of maps since they were last given back */
 };
 
@@ -31,6 +31,9 @@ void stk__data_files_free(struct stk__data_files *files);
 
 /* Adds a regular file that can be read. Not while others read. */
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err);
+
+/* Says that a part will be read soon, where that helps: of a map. */
+void stk__data_file_hint(const struct stk__data_files *files, struct stk_place place);
 
 /* Reads a part. `from_map`: it is likely in the page cache. Thread-safe. The message is the cause
  * alone, as of a row that is bad. */

@@ -36,14 +36,13 @@ static int scan_file(struct scanning *s, size_t file, struct stk_error *err)
                                           .format = s->scan->format,
                                           .parameters = s->scan->parameters,
                                           .directory = is_beside ? NULL : s->scan->home };
-    bool has_sidecar = !is_word(s->scan->home, "none") &&
-                       (!is_beside || sidecar.file->bytes >= worth_a_sidecar);
+    bool has_sidecar =
+        !is_word(s->scan->home, "none") && (!is_beside || sidecar.file->bytes >= worth_a_sidecar);
     if (has_sidecar && (records->index[file] = stk__sidecar_load(&sidecar)))
         return STK_OK;
     if (!(records->index[file] = stk__record_index_new()))
         return stk__out_of_memory(err);
-    int code =
-        s->scan->scan(s->scan->context, records->files, file, records->index[file], err);
+    int code = s->scan->scan(s->scan->context, records->files, file, records->index[file], err);
     if (!code && has_sidecar)
         stk__sidecar_save(&sidecar, records->index[file]);
     return code;

@@ -27,7 +27,7 @@ struct stk__record_scan {
 
 /* What a row for `home` says. */
 #define STK__INDEX_HELP                                                                            \
-    "where an index is kept for the next time: auto (beside a large file, as NAME.stkidx), none, "  \
+    "where an index is kept for the next time: auto (beside a large file, as NAME.stkidx), none, " \
     "or a directory"
 
 /* Opens and scans files, several at a time. Takes nothing; returns new. */

@@ -89,8 +89,7 @@ static bool read_all(int fd, void *into, size_t bytes)
 
 static uint64_t payload_bytes(const struct header *header)
 {
-    return header->is_wide ? header->n * 8
-                           : stk__index_blocks(header->n) * 8 + header->n * 4;
+    return header->is_wide ? header->n * 8 : stk__index_blocks(header->n) * 8 + header->n * 4;
 }
 
 /* True if the header is that of this file, read in this way, and the sidecar as long as it says. */
