@@ -795,7 +795,7 @@ def tfrecord(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
     verify: bool = True,
-    index: str = 'auto',
+    index: str | None = 'auto',
 ) -> Dataset:
     """The records of TFRecord files."""
 def values(fields: Mapping[str, Any]) -> Dataset:

@@ -1989,7 +1989,7 @@ def tfrecord(file, compression='auto', verify=True, index='auto'):
     compression: of the files; auto: by their first bytes (auto, none, gzip, zlib, zstd)
     verify: check every record's checksum, not only its length's (bool)
     index: where an index is kept for the next time: auto (beside a large file, as NAME.stkidx),
-        none, or a directory (text)
+        none, or a directory (text, none)
     """
     from . import _dataset
     return _dataset.root('tfrecord', (file, compression, verify, index))

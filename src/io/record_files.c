@@ -31,13 +31,14 @@ static bool is_word(const char *home, const char *word)
 static int scan_file(struct scanning *s, size_t file, struct stk_error *err)
 {
     struct stk__record_files *records = s->records;
-    bool is_beside = !s->scan->home || is_word(s->scan->home, "auto");
+    const char *home = s->scan->home;
+    bool is_beside = is_word(home, "auto");
     const struct stk__sidecar sidecar = { .file = &records->files->item[file],
                                           .format = s->scan->format,
                                           .parameters = s->scan->parameters,
-                                          .directory = is_beside ? NULL : s->scan->home };
+                                          .directory = is_beside ? NULL : home };
     bool has_sidecar =
-        !is_word(s->scan->home, "none") && (!is_beside || sidecar.file->bytes >= worth_a_sidecar);
+        home && !is_word(home, "none") && (!is_beside || sidecar.file->bytes >= worth_a_sidecar);
     if (has_sidecar && (records->index[file] = stk__sidecar_load(&sidecar)))
         return STK_OK;
     if (!(records->index[file] = stk__record_index_new()))

@@ -21,7 +21,7 @@ struct stk__record_scan {
     const void *context;
     const char *format; /* of sidecars, at most 15 letters */
     uint64_t parameters;
-    /* "auto": sidecars beside large files; "none": none; or a directory for all of them */
+    /* "auto": sidecars beside large files; NULL or "none": none; or a directory for all of them */
     const char *home;
 };
 

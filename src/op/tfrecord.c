@@ -22,7 +22,7 @@ static const struct stk_param params[] = {
     STK_CHOICE_ROW(tfrecord, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "of the files; auto: by their first bytes"),
     STK_BOOL_ROW(tfrecord, verify, true, 0, "check every record's checksum, not only its length's"),
-    STK_TEXT_ROW(tfrecord, index, "auto", STK_TUNABLE, STK__INDEX_HELP),
+    STK_TEXT_ROW(tfrecord, index, "auto", STK_TUNABLE | STK_TAKES_NONE, STK__INDEX_HELP),
     STK_ROWS_END,
 };
 
