@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfrecord.c: the records of TFRecord files. */
-#include "codec/tfrecord.h"
 #include "base/error.h"
+#include "codec/tfrecord.h"
+#include "op/record_source.h"
 #include "op/tfrecord_scan.h"
-#include "op/tfrecord_stream.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 struct tfrecord {
     struct stk_texts file;
@@ -26,75 +24,59 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
-/* Files that are read at random, or else a pipe. */
 struct record_source {
-    struct stk__paths paths;
-    struct stk__record_files *records;
-    struct stk__record_pipe pipe;
+    struct stk__record_source source;
+    bool verifies;
 };
+
+/* ---- as a stream ---- */
+
+enum { MOST_BYTES = 1 << 30 }; /* of a record whose end cannot be looked for */
+
+static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, bool is_ended,
+                         size_t *bytes)
+{
+    uint64_t length;
+    (void)context, (void)is_ended;
+    if (have < STK__TFRECORD_HEADER)
+        return STK__CUT_MORE;
+    *bytes = 1;
+    if (!stk__tfrecord_length(data, &length) || length > MOST_BYTES)
+        return STK__CUT_LOST;
+    *bytes = (size_t)length + STK__TFRECORD_FRAME;
+    return have < *bytes ? STK__CUT_MORE : STK__CUT_RECORD;
+}
+
+static int write_row(const void *context, struct stk_span record, struct stk_chunk *out,
+                     struct stk_error *err)
+{
+    const struct record_source *source = context;
+    uint64_t length;
+    int code = stk__tfrecord_open(record.data, record.bytes, source->verifies, &length, err);
+    if (!code)
+        out->column[0].span[out->n] =
+            (struct stk_span){ record.data + STK__TFRECORD_HEADER, (size_t)length,
+                               stk__buffer_ref(record.owner) };
+    return code;
+}
+
+static bool is_head(const uint8_t *head, size_t n)
+{
+    uint64_t length;
+    return n >= STK__TFRECORD_HEADER && stk__tfrecord_length(head, &length);
+}
+
+static const struct stk__cutter cutter = {
+    .op = "tfrecord", .noun = "record", .cut = cut, .write = write_row, .is_plain = is_head
+};
+
+/* ---- the source ---- */
 
 static void close_tfrecord(void *state)
 {
-    struct record_source *source = state;
-    if (!source)
-        return;
-    stk__record_files_free(source->records);
-    stk__paths_free(&source->paths);
-    free(source->pipe.first);
-    free(source);
-}
-
-/* Sets *is_stream if a file is compressed, or no file on storage at all. */
-static int sniff(const char *path, bool *is_stream, struct stk_error *err)
-{
-    struct stat st;
-    uint8_t head[STK__SNIFF_BYTES];
-    struct stk__byte_stream *stream;
-    size_t n = 0, got;
-    *is_stream = stk__is_standard_input(path) || (!stat(path, &st) && !S_ISREG(st.st_mode));
-    if (*is_stream)
-        return STK_OK;
-    const struct stk__byte_stream_options options = { .path = path,
-                                                      .compression = STK__COMPRESSION_NONE };
-    int code = stk__byte_stream_open(&options, &stream, err);
-    if (code)
-        return code;
-    while (n < sizeof head &&
-           !(code = stk__byte_stream_read(stream, head + n, sizeof head - n, &got, err)))
-        n += got;
-    stk__byte_stream_close(stream);
-    enum stk__compression kind = STK__COMPRESSION_NONE;
-    if (code && code != STK_END)
-        return code;
-    code = stk__is_tfrecord_head(head, n) ? STK_OK : stk__compression_sniff(head, n, &kind, err);
-    *is_stream = kind > STK__COMPRESSION_NONE;
-    return code;
-}
-
-static int decide(const struct tfrecord *p, const struct stk__paths *paths, bool *is_stream,
-                  struct stk_error *err)
-{
-    *is_stream = p->compression > STK__COMPRESSION_NONE;
-    int code = STK_OK;
-    for (size_t i = 0; i < paths->n && !*is_stream && !code; i++)
-        code = p->compression == STK__COMPRESSION_AUTO
-                   ? sniff(stk__paths_at(paths, i), is_stream, err)
-                   : STK_OK;
-    return code;
-}
-
-static int open_pipe(const struct tfrecord *p, struct record_source *source, struct stk_error *err)
-{
-    source->pipe = (struct stk__record_pipe){ .paths = &source->paths,
-                                              .compression = (enum stk__compression)p->compression,
-                                              .verifies = p->verify,
-                                              .first = malloc((source->paths.n + 1) *
-                                                              sizeof *source->pipe.first) };
-    if (!source->pipe.first)
-        return stk__out_of_memory(err);
-    for (size_t i = 0; i < source->paths.n; i++)
-        atomic_init(&source->pipe.first[i], -1);
-    return STK_OK;
+    if (state)
+        stk__record_source_close(state);
+    free(state);
 }
 
 static int open_tfrecord(const void *given, struct stk_arena *arena, void **state,
@@ -104,17 +86,14 @@ static int open_tfrecord(const void *given, struct stk_arena *arena, void **stat
     const struct stk__record_scan scan = { .scan = stk__tfrecord_scan,
                                            .format = "tfrecord",
                                            .home = p->index };
+    const struct stk__record_format format = { &scan, &cutter,
+                                               (enum stk__compression)p->compression };
     struct record_source *source = calloc(1, sizeof *source);
-    bool is_stream = false;
     (void)arena;
     if (!source)
         return stk__out_of_memory(err);
-    int code = stk__record_paths(&p->file, &source->paths, err);
-    if (!code)
-        code = decide(p, &source->paths, &is_stream, err);
-    if (!code)
-        code = is_stream ? open_pipe(p, source, err)
-                         : stk__record_files_open(&source->paths, &scan, &source->records, err);
+    source->verifies = p->verify;
+    int code = stk__record_source_open(&source->source, &p->file, &format, err);
     if (code)
         close_tfrecord(source);
     else
@@ -129,39 +108,6 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     inf->out->field[0] = (struct stk_field){ .name = "record", .kind = STK_BYTES, .dtype = STK_U8 };
     inf->from[0] = -1;
     return STK_OK;
-}
-
-static bool is_stream(const void *state)
-{
-    return !((const struct record_source *)state)->records;
-}
-
-static int64_t count(const void *state)
-{
-    const struct record_source *source = state;
-    return source->records ? (int64_t)stk__record_files_count(source->records) : STK_UNKNOWN_COUNT;
-}
-
-static int n_places(const void *state)
-{
-    (void)state;
-    return 1;
-}
-
-static void locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
-{
-    stk__record_files_locate(((const struct record_source *)state)->records, n, index, out);
-}
-
-static struct stk__data_files *files(const void *state)
-{
-    return ((const struct record_source *)state)->records->files;
-}
-
-static int begin(const void *given, const void *state, void **run, struct stk_error *err)
-{
-    (void)given;
-    return stk__record_pipe_begin(&((const struct record_source *)state)->pipe, run, err);
 }
 
 static int rows(struct stk_rows *r, const uint64_t *index)
@@ -184,15 +130,6 @@ static int rows(struct stk_rows *r, const uint64_t *index)
     return STK_OK;
 }
 
-static void describe(const void *state, uint64_t index, char *text, size_t size)
-{
-    const struct record_source *source = state;
-    if (source->records)
-        stk__record_files_describe(source->records, index, "record", text, size);
-    else
-        stk__record_pipe_describe(&source->pipe, index, text, size);
-}
-
 const struct stk_op stk__op_tfrecord = {
     .decl = { "tfrecord", 1, "The records of TFRecord files.",
               "One field `record` (bytes) for every record, in the order of the files given; those "
@@ -213,15 +150,5 @@ const struct stk_op stk__op_tfrecord = {
     .open = open_tfrecord,
     .close = close_tfrecord,
     .infer = infer,
-    .source = { .count = count,
-                .is_stream = is_stream,
-                .n_places = n_places,
-                .locate = locate,
-                .files = files,
-                .rows = rows,
-                .begin = begin,
-                .rewind = stk__record_pipe_rewind,
-                .next = stk__record_pipe_next,
-                .end = stk__record_pipe_end,
-                .describe = describe },
+    .source = { STK__RECORD_SOURCE, .rows = rows },
 };

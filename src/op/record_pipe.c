@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tfrecord_stream.c: records out of a stream of bytes.
+/* record_pipe.c: records out of a stream of bytes.
  *
  * Rows are spans that hold a reference to the block they were read into; what a block ends in is
- * copied to the front of the next one. After a damaged header, bytes are dropped one by one until a
- * good one is found; the bytes that were lost are one bad row.
+ * copied to the front of the next one. Bytes that are damaged are passed over; those in a row that
+ * were lost are one bad row.
  */
 #define _GNU_SOURCE
-#include "op/tfrecord_stream.h"
+#include "op/record_pipe.h"
 
 #include "base/buffer.h"
-#include "base/chunk.h"
 #include "base/error.h"
-#include "codec/tfrecord.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BLOCK_BYTES = 1 << 20, LEAST_READ = 64 << 10, MAX_RECORD = 1 << 30 };
 
@@ -28,14 +27,61 @@ struct reader {
     size_t at, filled; /* in the block: the next record, and the end of the data */
     uint64_t offset;   /* of the next record in the file, unpacked */
     uint64_t lost;     /* bytes before it that are no record */
-    uint64_t in_file, ordinal;
+    uint64_t ordinal;
     bool is_ended; /* the file has no more bytes */
 };
 
-bool stk__is_tfrecord_head(const uint8_t *head, size_t n)
+/* ---- which files ---- */
+
+static int sniff(const char *path, bool (*is_plain)(const uint8_t *head, size_t n), bool *is_stream,
+                 struct stk_error *err)
 {
-    uint64_t length;
-    return n >= STK__TFRECORD_HEADER && stk__tfrecord_length(head, &length);
+    struct stat st;
+    uint8_t head[STK__SNIFF_BYTES];
+    struct stk__byte_stream *stream;
+    size_t n = 0, got;
+    *is_stream = stk__is_standard_input(path) || (!stat(path, &st) && !S_ISREG(st.st_mode));
+    if (*is_stream)
+        return STK_OK;
+    const struct stk__byte_stream_options options = { .path = path,
+                                                      .compression = STK__COMPRESSION_NONE };
+    int code = stk__byte_stream_open(&options, &stream, err);
+    if (code)
+        return code;
+    for (; n < sizeof head && !code; n += code ? 0 : got)
+        code = stk__byte_stream_read(stream, head + n, sizeof head - n, &got, err);
+    stk__byte_stream_close(stream);
+    enum stk__compression kind = STK__COMPRESSION_NONE;
+    if (code && code != STK_END)
+        return code;
+    code = is_plain && is_plain(head, n) ? STK_OK : stk__compression_sniff(head, n, &kind, err);
+    *is_stream = kind > STK__COMPRESSION_NONE;
+    return code;
+}
+
+int stk__needs_pipe(const struct stk__paths *paths, enum stk__compression compression,
+                    bool (*is_plain)(const uint8_t *head, size_t n), bool *is_stream,
+                    struct stk_error *err)
+{
+    int code = STK_OK;
+    *is_stream = compression > STK__COMPRESSION_NONE;
+    for (size_t i = 0; i < paths->n && !*is_stream && !code; i++)
+        code = compression == STK__COMPRESSION_AUTO
+                   ? sniff(stk__paths_at(paths, i), is_plain, is_stream, err)
+                   : STK_OK;
+    return code;
+}
+
+/* ---- birth and death ---- */
+
+int stk__record_pipe_open(struct stk__record_pipe *pipe, struct stk_error *err)
+{
+    pipe->first = malloc((pipe->paths->n + 1) * sizeof *pipe->first);
+    if (!pipe->first)
+        return stk__out_of_memory(err);
+    for (size_t i = 0; i < pipe->paths->n; i++)
+        atomic_init(&pipe->first[i], -1);
+    return STK_OK;
 }
 
 int stk__record_pipe_rewind(void *run, struct stk_error *err)
@@ -71,26 +117,33 @@ void stk__record_pipe_end(void *run)
     free(r);
 }
 
+/* ---- bytes ---- */
+
 static int open_next(struct reader *r, struct stk_error *err)
 {
-    const struct stk__byte_stream_options options = { .path =
-                                                          stk__paths_at(r->pipe->paths, r->file),
-                                                      .compression = r->pipe->compression,
-                                                      .is_plain = stk__is_tfrecord_head };
-    r->offset = r->in_file = r->lost = 0;
+    const struct stk__byte_stream_options options = {
+        .path = stk__paths_at(r->pipe->paths, r->file),
+        .compression = r->pipe->compression,
+        .is_plain = r->pipe->cutter->is_plain
+    };
+    r->offset = r->lost = 0;
     r->at = r->filled; /* rows may point to what is before */
     r->is_ended = false;
     atomic_store_explicit(&r->pipe->first[r->file], (long long)r->ordinal, memory_order_relaxed);
     return stk__byte_stream_open(&options, &r->stream, err);
 }
 
-/* Room behind the data for at least `more` bytes. */
-static int make_room(struct reader *r, size_t more, struct stk_error *err)
+/* Room behind the data for some more. */
+static int make_room(struct reader *r, struct stk_error *err)
 {
     size_t kept = r->filled - r->at;
-    if (r->block && r->block->capacity - r->filled >= more)
+    if (r->block && r->block->capacity - r->filled >= LEAST_READ)
         return STK_OK;
-    size_t wanted = kept + more > BLOCK_BYTES ? 2 * kept + more : BLOCK_BYTES;
+    if (kept > MAX_RECORD)
+        return stk_fail(err, STK_DATA, "'%s' has a %s of more than %d MiB at byte %llu",
+                        stk__paths_at(r->pipe->paths, r->file), r->pipe->cutter->noun,
+                        MAX_RECORD >> 20, (unsigned long long)r->offset);
+    size_t wanted = kept + LEAST_READ > BLOCK_BYTES ? 2 * kept + LEAST_READ : BLOCK_BYTES;
     struct stk_buffer *block = stk__buffer_new(r->pool, wanted);
     if (!block)
         return stk__out_of_memory(err);
@@ -106,7 +159,7 @@ static int make_room(struct reader *r, size_t more, struct stk_error *err)
 static int read_more(struct reader *r, struct stk_error *err)
 {
     size_t got = 0;
-    int code = make_room(r, LEAST_READ, err);
+    int code = make_room(r, err);
     if (code)
         return code;
     code = stk__byte_stream_read(r->stream, r->block->data + r->filled,
@@ -116,15 +169,23 @@ static int read_more(struct reader *r, struct stk_error *err)
     return code == STK_END ? STK_OK : code;
 }
 
-static void add_bad(struct reader *r, struct stk_chunk *out, uint64_t offset, const char *cause)
+static void pass(struct reader *r, size_t bytes)
+{
+    r->at += bytes;
+    r->offset += bytes;
+}
+
+/* ---- rows ---- */
+
+static void add_bad(struct reader *r, struct stk_chunk *out, uint64_t offset, int code,
+                    const char *cause)
 {
     char text[STK_ERROR_TEXT];
-    snprintf(text, sizeof text, "%s (at byte %llu of the file, unpacked)", cause,
+    snprintf(text, sizeof text, "%.400s (at byte %llu, unpacked)", cause,
              (unsigned long long)offset);
     out->mask[out->n] = STK_BAD;
     out->n_bad++;
-    stk__fault_add(&out->faults, out->n++, STK_DATA, "tfrecord", text);
-    r->in_file++;
+    stk__fault_add(&out->faults, out->n++, code, r->pipe->cutter->op, text);
     r->ordinal++;
 }
 
@@ -132,35 +193,24 @@ static void add_bad(struct reader *r, struct stk_chunk *out, uint64_t offset, co
 static void add_lost(struct reader *r, struct stk_chunk *out)
 {
     char cause[160];
-    snprintf(cause, sizeof cause,
-             "corrupted record: the checksum of its length is wrong (%llu bytes are lost, up to "
-             "the next good header)",
-             (unsigned long long)r->lost);
-    add_bad(r, out, r->offset - r->lost, cause);
+    snprintf(cause, sizeof cause, "damaged: %llu bytes are lost, up to the next good %s",
+             (unsigned long long)r->lost, r->pipe->cutter->noun);
+    add_bad(r, out, r->offset - r->lost, STK_DATA, cause);
     r->lost = 0;
 }
 
-static void pass(struct reader *r, size_t bytes)
+static void add_record(struct reader *r, size_t bytes, struct stk_chunk *out)
 {
-    r->at += bytes;
-    r->offset += bytes;
-}
-
-static void add_record(struct reader *r, size_t frame, struct stk_chunk *out)
-{
-    const uint8_t *data = r->block->data + r->at;
-    struct stk_error err;
-    uint64_t length;
-    if (stk__tfrecord_open(data, frame, r->pipe->verifies, &length, &err)) {
-        add_bad(r, out, r->offset, err.text);
+    const struct stk_span record = { r->block->data + r->at, bytes, r->block };
+    struct stk_error err = { 0 };
+    int code = r->pipe->cutter->write(r->pipe->context, record, out, &err);
+    if (code) {
+        add_bad(r, out, r->offset, code, err.text);
     } else {
-        out->column[0].span[out->n++] =
-            (struct stk_span){ r->block->data + r->at + STK__TFRECORD_HEADER, (size_t)length,
-                               stk__buffer_ref(r->block) };
-        r->in_file++;
+        out->n++;
         r->ordinal++;
     }
-    pass(r, frame);
+    pass(r, bytes);
 }
 
 static int finish_file(struct reader *r, struct stk_chunk *out)
@@ -173,7 +223,7 @@ static int finish_file(struct reader *r, struct stk_chunk *out)
     if (r->lost)
         add_lost(r, out);
     else if (left)
-        add_bad(r, out, r->offset, "truncated record: the file ends within it");
+        add_bad(r, out, r->offset, STK_DATA, "truncated: the file ends within it");
     stk__byte_stream_close(r->stream);
     r->stream = NULL;
     r->file++;
@@ -185,25 +235,22 @@ static int advance(struct reader *r, struct stk_chunk *out, struct stk_error *er
 {
     if (!r->stream)
         return r->file < r->pipe->paths->n ? open_next(r, err) : STK_END;
-    size_t have = r->filled - r->at;
-    uint64_t length;
-    if (have < STK__TFRECORD_HEADER)
+    size_t have = r->filled - r->at, bytes = 0;
+    enum stk__cut what = STK__CUT_MORE;
+    if (have)
+        what = r->pipe->cutter->cut(r->pipe->context, r->block->data + r->at, have, r->is_ended,
+                                    &bytes);
+    if (what == STK__CUT_MORE)
         return r->is_ended ? finish_file(r, out) : read_more(r, err);
-    if (!stk__tfrecord_length(r->block->data + r->at, &length) || length > MAX_RECORD) {
-        r->lost++;
-        pass(r, 1);
-        return STK_OK;
-    }
-    if (r->lost) {
+    if (what == STK__CUT_RECORD && !r->lost) {
+        add_record(r, bytes, out);
+    } else if (what == STK__CUT_RECORD) {
         add_lost(r, out);
-        return STK_OK;
+    } else {
+        r->lost += what == STK__CUT_LOST ? bytes : 0;
+        pass(r, bytes);
     }
-    size_t frame = (size_t)length + STK__TFRECORD_FRAME;
-    if (have >= frame) {
-        add_record(r, frame, out);
-        return STK_OK;
-    }
-    return r->is_ended ? finish_file(r, out) : read_more(r, err);
+    return STK_OK;
 }
 
 /* Stops after about a block, so that large records do not pile up. What goes wrong behind rows that
@@ -230,7 +277,8 @@ void stk__record_pipe_describe(const struct stk__record_pipe *pipe, uint64_t ind
         long long first = i ? atomic_load_explicit(&pipe->first[i], memory_order_relaxed) : 0;
         if (first < 0 || first > record)
             continue;
-        snprintf(text, size, "%s, record %lld", stk__paths_at(pipe->paths, i), record - first);
+        snprintf(text, size, "%s, %s %lld", stk__paths_at(pipe->paths, i), pipe->cutter->noun,
+                 record - first);
         return;
     }
 }
