@@ -97,6 +97,7 @@ static const struct trial trials[] = {
     { "solarize", PICTURES, ".resize(4, 4).batch(2)", { "threshold=100" } },
     { "split", "range(10).", ".batch(2)", { "fractions=[0.5, 0.5]" } },
     { "take", "range(10).", ".batch(2)", { "count=3" } },
+    { "tar", "", ".batch(2)", { "file='shard-0.tar'" } },
     { "tfrecord", "", ".batch(2)", { "file='train-0.tfrecord'" } },
     { "trivial_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "values", "", ".batch(2)", { "fields={x: [1, 2, 3], name: ['a', 'b', '']}" } },
@@ -552,6 +553,7 @@ static int set_up(void **state)
     copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");
     copy_file("tests/golden/records/plain.tfrecord", "train-0.tfrecord");
+    copy_file("tests/golden/records/pictures.tar", "shard-0.tar");
     objects = row_objects(&rows);
     return objects ? 0 : -1;
 }

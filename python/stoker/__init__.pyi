@@ -791,6 +791,13 @@ def lines(file: str | PathLike[str] | Sequence[str | PathLike[str]]) -> Dataset:
     """The lines of text files."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
+def tar(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    fields: Mapping[str, str] | None = None,
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+    index: str | None = 'auto',
+) -> Dataset:
+    """Samples of tar archives, as WebDataset makes them."""
 def tfrecord(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',

@@ -121,11 +121,10 @@ void stk__record_pipe_end(void *run)
 
 static int open_next(struct reader *r, struct stk_error *err)
 {
-    const struct stk__byte_stream_options options = {
-        .path = stk__paths_at(r->pipe->paths, r->file),
-        .compression = r->pipe->compression,
-        .is_plain = r->pipe->cutter->is_plain
-    };
+    const struct stk__byte_stream_options options = { .path =
+                                                          stk__paths_at(r->pipe->paths, r->file),
+                                                      .compression = r->pipe->compression,
+                                                      .is_plain = r->pipe->cutter->is_plain };
     r->offset = r->lost = 0;
     r->at = r->filled; /* rows may point to what is before */
     r->is_ended = false;
