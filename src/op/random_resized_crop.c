@@ -122,15 +122,14 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     static const double usual_scale[2] = { 0.08, 1 }, usual_ratio[2] = { 3.0 / 4, 4.0 / 3 };
     const struct random_resized_crop *call = inf->params;
-    struct stk__resizer *resizer = stk_arena_alloc(inf->arena, sizeof *resizer);
     struct windows *windows = stk_arena_alloc(inf->arena, sizeof *windows);
-    if (!resizer || !windows)
+    if (!windows)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    struct stk__resize_words words = { call->method, call->antialias, call->semantics,
-                                       call->dtype,  call->field,     call->follow };
+    const struct stk__resize_words words = STK__RESIZE_WORDS(call);
     struct stk__size size = { (int)call->height, (int)call->width };
-    *resizer =
-        (struct stk__resizer){ .fit = fit, .choose = choose, .windows = windows, .at_least = size };
+    const struct stk__resizer like = {
+        .fit = fit, .choose = choose, .windows = windows, .at_least = size
+    };
     int code = take_range(&call->scale, "scale", usual_scale, windows->scale, err);
     if (!code)
         code = take_range(&call->ratio, "ratio", usual_ratio, windows->ratio, err);
@@ -138,7 +137,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         return code;
     for (int i = 0; i < 2; i++)
         windows->log_ratio[i] = log(windows->ratio[i]);
-    return stk__resizer_infer(inf, &words, size, resizer, err);
+    return stk__resizer_infer(inf, &words, size, &like, err);
 }
 
 static const char doc[] =

@@ -53,22 +53,19 @@ static struct stk__fit fit(const void *params_given, struct stk__size image)
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct resize_side *call = inf->params;
-    struct stk__resizer *resizer = stk_arena_alloc(inf->arena, sizeof *resizer);
-    if (!resizer)
-        return stk_fail(err, STK_MEMORY, "out of memory");
     if (call->max_size != STK_NONE && (call->side == LONG || call->max_size <= call->size))
         return stk_fail(err, STK_VALUE,
                         call->side == LONG ? "max_size is for side=short; size is the longer side "
                                              "already"
                                            : "max_size must be greater than size");
-    struct stk__resize_words words = { call->method, call->antialias, call->semantics,
-                                       call->dtype,  call->field,     call->follow };
-    *resizer = (struct stk__resizer){ .fit = fit };
+    const struct stk__resize_words words = STK__RESIZE_WORDS(call);
+    struct stk__resizer like = { .fit = fit };
     if (call->side == SHORT && call->max_size == STK_NONE)
-        resizer->at_least = (struct stk__size){ (int)call->size, (int)call->size };
-    int code = stk__resizer_infer(inf, &words, (struct stk__size){ -1, -1 }, resizer, err);
+        like.at_least = (struct stk__size){ (int)call->size, (int)call->size };
+    int code = stk__resizer_infer(inf, &words, (struct stk__size){ -1, -1 }, &like, err);
     if (code)
         return code;
+    const struct stk__resizer *resizer = inf->state;
     const struct stk_field *in = &inf->in[0]->field[resizer->field];
     if (in->kind == STK_FIXED && in->shape[0] > 0 && in->shape[1] > 0) {
         struct stk__size image = { (int)in->shape[0], (int)in->shape[1] };

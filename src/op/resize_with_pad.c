@@ -45,14 +45,10 @@ static struct stk__fit fit(const void *params_given, struct stk__size image)
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct resize_with_pad *call = inf->params;
-    struct stk__resizer *resizer = stk_arena_alloc(inf->arena, sizeof *resizer);
-    if (!resizer)
-        return stk_fail(err, STK_MEMORY, "out of memory");
-    struct stk__resize_words words = { call->method, call->antialias, call->semantics,
-                                       call->dtype,  call->field,     call->follow };
+    const struct stk__resize_words words = STK__RESIZE_WORDS(call);
     struct stk__size size = { (int)call->height, (int)call->width };
-    *resizer = (struct stk__resizer){ .fit = fit, .fill = call->fill };
-    return stk__resizer_infer(inf, &words, size, resizer, err);
+    const struct stk__resizer like = { .fit = fit, .fill = call->fill };
+    return stk__resizer_infer(inf, &words, size, &like, err);
 }
 
 static const char doc[] =

@@ -3,6 +3,8 @@
  * way. */
 #include "op/resizer.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 const char *const stk__resize_methods[] = { "bilinear", "nearest",  "area",     "bicubic",
@@ -90,8 +92,13 @@ static int result_dtype(const struct stk__resize_words *words, const struct stk_
 }
 
 int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *words,
-                       struct stk__size size, struct stk__resizer *resizer, struct stk_error *err)
+                       struct stk__size size, const struct stk__resizer *like,
+                       struct stk_error *err)
 {
+    struct stk__resizer *resizer = stk_arena_alloc(inf->arena, sizeof *resizer);
+    if (!resizer)
+        return stk__out_of_memory(err);
+    *resizer = *like;
     int code = stk__image_infer(inf, words->field, stk__is_image_u8_f32, &resizer->field, err);
     if (code)
         return code;

@@ -35,6 +35,12 @@ struct stk__resize_words {
         STK_TEXT_ROW(T, field, NULL, STK_TAKES_NONE, "the image; none: the only one"),             \
         STK__FOLLOW_ROWS(T)
 
+#define STK__RESIZE_WORDS(call)                                                                    \
+    {                                                                                              \
+        (call)->method, (call)->antialias, (call)->semantics, (call)->dtype, (call)->field,        \
+            (call)->follow                                                                         \
+    }
+
 /* How one image fits into its result: scaled, cut to a window, put on a canvas. */
 struct stk__fit {
     struct stk__size scaled;
@@ -69,9 +75,11 @@ struct stk__resizer {
     bool is_planar;
 };
 
-/* Fills in what the words say; the output field gets its dtype and this size (-1: differs). */
+/* Makes a state like this one with what the words say; the output field gets its dtype and this size
+ * (-1: differs). */
 int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *words,
-                       struct stk__size size, struct stk__resizer *resizer, struct stk_error *err);
+                       struct stk__size size, const struct stk__resizer *like,
+                       struct stk_error *err);
 
 int stk__resizer_take_finish(const void *params, const void *state, struct stk_arena *arena,
                              const struct stk_finish *finish, void **new_state);
