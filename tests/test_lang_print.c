@@ -102,13 +102,16 @@ static void test_decl_json(void **state)
         out.data,
         "{\"name\":\"zip\",\"version\":2,\"summary\":\"Zip.\",\"doc\":\"\",\"params\":["
         "{\"name\":\"count\",\"type\":\"int\",\"help\":\"copies\",\"required\":false,\"default\":1,"
-        "\"min\":-5,\"max\":null,\"choices\":null,\"takes_none\":false,\"takes_auto\":false,"
+        "\"min\":-5,\"max\":null,\"choices\":null,\"calls\":null,\"takes_none\":false,\"takes_"
+        "auto\":false,"
         "\"variadic\":false,\"tunable\":false},"
         "{\"name\":\"inputs\",\"type\":\"chains\",\"help\":\"chains\",\"required\":false,"
-        "\"default\":null,\"min\":null,\"max\":null,\"choices\":null,\"takes_none\":true,"
+        "\"default\":null,\"min\":null,\"max\":null,\"choices\":null,\"calls\":null,\"takes_none\":"
+        "true,"
         "\"takes_auto\":false,\"variadic\":true,\"tunable\":false},"
         "{\"name\":\"strict\",\"type\":\"bool\",\"help\":\"same length\",\"required\":false,"
-        "\"default\":true,\"min\":null,\"max\":null,\"choices\":null,\"takes_none\":false,"
+        "\"default\":true,\"min\":null,\"max\":null,\"choices\":null,\"calls\":null,\"takes_none\":"
+        "false,"
         "\"takes_auto\":false,\"variadic\":false,\"tunable\":false}]}");
     stk__text_free(&out);
     stk__decl_json(&lang_resize_decl, &out);

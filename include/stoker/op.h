@@ -57,7 +57,8 @@ enum stk_row_flags {
 #define STK_NONE INT64_MIN
 #define STK_AUTO (INT64_MIN + 1)
 
-struct stk_value; /* lang: a parsed value */
+struct stk_value;      /* lang: a parsed value */
+struct stk__namespace; /* lang: what can be called where a value is wanted */
 
 struct stk_numbers {
     const double *item;
@@ -79,7 +80,8 @@ struct stk_chains {
 
 struct stk_param {
     const char *name, *help;
-    const char *const *choices; /* NULL-terminated labels: CHOICE, NUMBERS */
+    const char *const *choices;         /* NULL-terminated labels: CHOICE, NUMBERS */
+    const struct stk__namespace *calls; /* VALUE: what may be called in it, or NULL */
     uint32_t offset;
     uint8_t type, flags;
     union {
@@ -120,6 +122,9 @@ struct stk_param {
 #define STK_VALUE_ROW(T, f, fl, text)                                                              \
     { STK_ROW_FIELD(T, f, const struct stk_value *), .type = STK_ROW_VALUE, .flags = (fl),         \
       .help = (text) }
+#define STK_CALLS_ROW(T, f, list, fl, text)                                                        \
+    { STK_ROW_FIELD(T, f, const struct stk_value *), .type = STK_ROW_VALUE, .flags = (fl),         \
+      .calls = (list), .help = (text) }
 #define STK_CHAINS_ROW(T, f, fl, text)                                                             \
     { STK_ROW_FIELD(T, f, struct stk_chains), .type = STK_ROW_CHAINS, .flags = (fl),               \
       .help = (text) }

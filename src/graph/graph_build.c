@@ -56,8 +56,10 @@ static int fail_node(struct builder *b, const struct stk__node *node, int code)
     if (b->err) {
         stk__error_prefix(b->err, "%s: ", node->op->decl.name);
         b->err->code = code;
-        b->err->at = node->at;
-        b->err->len = node->len;
+        if (!b->err->len) { /* else the op has said which part of the call it means */
+            b->err->at = node->at;
+            b->err->len = node->len;
+        }
     }
     return code;
 }

@@ -54,6 +54,16 @@ static void add_choices(const struct stk_param *row, struct stk__text *out)
     stk__text_add(out, row->choices ? "]" : "");
 }
 
+static void add_calls(const struct stk_param *row, struct stk__text *out)
+{
+    stk__text_add(out, row->calls ? "[" : "null");
+    for (int i = 0; row->calls && i < row->calls->n_decls; i++) {
+        stk__text_add(out, i ? "," : "");
+        stk__decl_json(row->calls->decl[i], out);
+    }
+    stk__text_add(out, row->calls ? "]" : "");
+}
+
 static void add_flag(struct stk__text *out, const char *name, bool is_set)
 {
     stk__text_add(out, ",\"%s\":%s", name, is_set ? "true" : "false");
@@ -80,6 +90,8 @@ static void add_row(const struct stk_param *row, struct stk__text *out)
     add_bound(row, false, out);
     stk__text_add(out, ",\"choices\":");
     add_choices(row, out);
+    stk__text_add(out, ",\"calls\":");
+    add_calls(row, out);
     add_flag(out, "takes_none", stk__row_takes_none(row));
     add_flag(out, "takes_auto", stk__row_takes_auto(row));
     add_flag(out, "variadic", row->flags & STK_VARIADIC);

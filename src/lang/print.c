@@ -108,6 +108,16 @@ static void print_list(struct printer *p, const struct stk_param *row, const voi
     stk__text_add(p->out, is_bare ? "" : "]");
 }
 
+/* Calls in a value are bound against what its row says can be called there. */
+static void print_any(struct printer *p, const struct stk_param *row, const struct stk_value *value)
+{
+    const struct stk__namespace *ns = p->ns;
+    if (ns && row->calls)
+        p->ns = row->calls;
+    print_value(p, value);
+    p->ns = ns;
+}
+
 static void print_field(struct printer *p, const struct stk_param *row, const void *field,
                         bool is_positional)
 {
@@ -136,7 +146,7 @@ static void print_field(struct printer *p, const struct stk_param *row, const vo
         print_pairs(p, field);
         break;
     case STK_ROW_VALUE:
-        print_value(p, *(const struct stk_value *const *)field);
+        print_any(p, row, *(const struct stk_value *const *)field);
         break;
     default:
         print_list(p, row, field, is_positional);
