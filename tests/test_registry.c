@@ -25,6 +25,9 @@ static struct stk_objects *objects; /* @rows */
 
 #define PICTURES "files('train/*/*.jpg').decode()."
 #define LABELLED "image_folder('train').decode().resize(4, 4).batch(2)."
+#define RECORDS                                                                                    \
+    "values({record: ['', "                                                                        \
+    "'\\x0a\\x10\\x0a\\x0e\\x0a\\x05label\\x12\\x05\\x1a\\x03\\x0a\\x01\\x05']})."
 static const struct trial trials[] = {
     { "adjust_brightness", PICTURES, ".resize(4, 4).batch(2)", { "brightness_factor=1.5" } },
     { "adjust_contrast", PICTURES, ".resize(4, 4).batch(2)", { "contrast_factor=1.5" } },
@@ -43,6 +46,7 @@ static const struct trial trials[] = {
     { "crop", PICTURES, ".batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
     { "cutmix", LABELLED, "", { "num_classes=9" } },
     { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
+    { "decode_raw", "values({x: ['abcd', 'efgh']}).", ".batch(2)", { "dtype=uint16" } },
     { "encode_jpeg", PICTURES, ".batch(2)", { 0 } },
     { "encode_png", PICTURES, ".batch(2)", { 0 } },
     { "encode_webp", PICTURES, ".batch(2)", { 0 } },
@@ -65,6 +69,15 @@ static const struct trial trials[] = {
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
     { "mixup", LABELLED, "", { "num_classes=9" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
+    { "parse_example",
+      RECORDS,
+      ".batch(2)",
+      { "features={label: varlen(int64), x: varlen(float32)}" } },
+    { "parse_sequence_example",
+      RECORDS,
+      ".batch(2)",
+      { "context={label: varlen(int64)}",
+        "sequence={x: fixed_sequence([], float32, allow_missing=true)}" } },
     { "per_image_standardization", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "perspective",
       PICTURES,

@@ -193,6 +193,9 @@ def op_markdown(op):
         help_text = param["help"] + (" (changes speed or memory only)" if param["tunable"] else "")
         cells = [f"`{param['name']}`", takes_text(param), default, help_text]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    calls = {call["name"]: call for param in op["params"] for call in param["calls"] or ()}
+    lines += ["", "In its maps:", ""] if calls else []
+    lines += [f"- `{signature(call)}`: {call['summary']}" for call in calls.values()]
     return "\n".join(lines).rstrip() + "\n"
 
 

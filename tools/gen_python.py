@@ -106,6 +106,13 @@ def is_method(op):
     return "root" not in op["flags"]
 
 
+def inner_calls(ops):
+    """What can be called in the values of parameters: features and such. By name, each once."""
+    params = [param for op in ops for param in op["params"]]
+    found = {call["name"]: call for param in params for call in param["calls"] or ()}
+    return [{**found[name], "flags": [], "class": "call"} for name in sorted(found)]
+
+
 # ---- code ----
 
 
@@ -162,6 +169,18 @@ def function(op, is_a_method):
     return "\n".join(body) + "\n"
 
 
+def call_function(call):
+    """A function that writes a call for a value."""
+    name = repr(call["name"])
+    body = [
+        head(python_name(call["name"]), ", ".join(parameters(call)), 0),
+        docstring(doc_lines(call, 4), 4),
+        "    from . import _text",
+        f"    return _text.Call({name}, CALLS[{name}], {values_code(call)})",
+    ]
+    return "\n".join(body) + "\n"
+
+
 def rows_code(op):
     rows = [
         f"({p['name']!r}, {p['type']!r}, {default_code(p)}, {p['variadic']})" for p in op["params"]
@@ -203,21 +222,25 @@ def option_method(name, target, lines, options):
 def ops_module(ops, options):
     roots, methods = [op for op in ops if is_root(op)], [op for op in ops if is_method(op)]
     shown = [op for op in ops if op["name"] not in OTHERWISE]
-    names = ", ".join(repr(python_name(op["name"])) for op in roots)
+    calls = inner_calls(ops)
+    names = ", ".join(repr(python_name(op["name"])) for op in [*roots, *calls])
     parts = [
         HEAD + '"""The ops: methods of datasets, and functions that begin a chain."""\n\n'
         f"__all__ = [{names}]\n"
-        "ROOTS = frozenset(__all__)\n"
+        "ROOTS = frozenset([" + ", ".join(repr(python_name(op["name"])) for op in roots) + "])\n"
         "METHODS = frozenset([" + ", ".join(repr(op["name"]) for op in methods) + "])\n"
         "# Ops that may look at storage, or through all values, while a chain is built.\n"
         "SLOW = frozenset([" + ", ".join(repr(op["name"]) for op in ops if is_slow(op)) + "])\n",
         "# Of every parameter: name, type, default (...: none), whether it takes several values.\n"
         "ROWS = {\n" + "\n".join(rows_code(op) for op in shown) + "\n}\n",
+        "# The same for what is called in values.\n"
+        "CALLS = {\n" + "\n".join(rows_code(call) for call in calls) + "\n}\n",
         '\nclass Ops:\n    """The ops as methods; Dataset has them."""\n\n    __slots__ = ()\n',
     ]
     parts += [function(op, True) for op in methods]
     parts += [option_method(*row, options) for row in OPTION_METHODS]
     parts += ["\n" + function(op, False) for op in roots]
+    parts += ["\n" + call_function(call) for call in calls]
     return wrap_lists("\n".join(parts))
 
 
@@ -225,7 +248,7 @@ def wrap_lists(text):
     """Breaks the long lines of the tables at the top."""
     lines = []
     for line in text.split("\n"):
-        if len(line) > WIDTH and line.startswith(("__all__", "METHODS", "    '")):
+        if len(line) > WIDTH and line.startswith(("__all__", "ROOTS", "METHODS", "    '")):
             lines += textwrap.wrap(
                 line,
                 WIDTH,
@@ -288,6 +311,9 @@ def stub_options(options):
 def stub_module(ops, options, template):
     methods = [stub_op(op, True) for op in ops if is_method(op)] + stub_options(options)
     roots = [stub_op(op, False) for op in ops if is_root(op)]
+    for call in inner_calls(ops):
+        given = [stub_parameter(param) for param in call["params"]]
+        roots.append(stub(python_name(call["name"]), given, "Call", [call["summary"]], 0))
     return template.replace("    # METHODS\n", "\n".join(methods) + "\n").replace(
         "# ROOTS\n", "\n".join(roots) + "\n"
     )

@@ -65,6 +65,10 @@ class Field:
         self, name: str, kind: str, dtype: str, shape: Iterable[int | None]
     ) -> None: ...
 
+class Call:
+    """A call inside a value, as features are."""
+    text: str
+
 class Plan:
     """How a chain will run: str(plan) is a tree for people, plan.json the same as data."""
     @property
@@ -335,6 +339,14 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Decode JPEG, PNG, GIF, WebP and BMP pictures."""
+    def decode_raw(
+        self,
+        dtype: DType,
+        little_endian: bool = True,
+        shape: float | Sequence[float] | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Take bytes as the memory of an array."""
     def encode_jpeg(
         self,
         quality: int = 95,
@@ -457,6 +469,15 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
+    def parse_example(self, features: Mapping[str, Any], field: str | None = None) -> Dataset:
+        """Read the features of serialized tf.train.Examples."""
+    def parse_sequence_example(
+        self,
+        context: Mapping[str, Any] | None = None,
+        sequence: Mapping[str, Any] | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Read the features of serialized tf.train.SequenceExamples."""
     def per_image_standardization(self, field: str | None = None) -> Dataset:
         """Give each image a mean of 0 and a deviation of 1."""
     def perspective(
@@ -809,3 +830,25 @@ def values(fields: Mapping[str, Any]) -> Dataset:
     """Elements written out in the chain."""
 def zip(*inputs: Dataset) -> Dataset:
     """Put inputs side by side, element by element."""
+def fixed(
+    shape: float | Sequence[float],
+    dtype: DType,
+    default_value: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> Call:
+    """A feature with the same number of values in every record."""
+def fixed_sequence(
+    shape: float | Sequence[float],
+    dtype: DType,
+    allow_missing: bool = False,
+    key: str | None = None,
+) -> Call:
+    """A feature with any number of entries of one shape."""
+def ragged(
+    dtype: DType,
+    value_key: str | None = None,
+    uniform_row_length: int | None = None,
+) -> Call:
+    """A feature with any number of values."""
+def varlen(dtype: DType, key: str | None = None) -> Call:
+    """A feature with any number of values."""

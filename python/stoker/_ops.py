@@ -3,19 +3,20 @@
 """The ops: methods of datasets, and functions that begin a chain."""
 
 __all__ = ['concatenate', 'files', 'image_folder', 'lines', 'range', 'tar', 'tfrecord', 'values',
-        'zip']
-ROOTS = frozenset(__all__)
+        'zip', 'fixed', 'fixed_sequence', 'ragged', 'varlen']
+ROOTS = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'range', 'tar', 'tfrecord',
+        'values', 'zip'])
 METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
         'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast', 'batch',
         'cast', 'center_crop', 'color_jitter', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
-        'encode_jpeg', 'encode_png', 'encode_webp', 'equalize', 'erase', 'erasing', 'filter',
-        'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale', 'invert', 'jpeg_quality', 'layout',
-        'map', 'mixup', 'normalize', 'per_image_standardization', 'perspective', 'posterize',
-        'prefetch', 'rand_augment', 'random_affine', 'random_crop', 'random_perspective',
-        'random_resized_crop', 'random_rotation', 'read', 'rename', 'repeat', 'resize',
-        'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'rot90',
-        'rotate', 'scale', 'select', 'shard', 'shuffle', 'skip', 'solarize', 'split', 'take',
-        'trivial_augment', 'zip'])
+        'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'equalize', 'erase', 'erasing',
+        'filter', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale', 'invert', 'jpeg_quality',
+        'layout', 'map', 'mixup', 'normalize', 'parse_example', 'parse_sequence_example',
+        'per_image_standardization', 'perspective', 'posterize', 'prefetch', 'rand_augment',
+        'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
+        'random_rotation', 'read', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
+        'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'scale', 'select', 'shard',
+        'shuffle', 'skip', 'solarize', 'split', 'take', 'trivial_augment', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'files', 'image_folder', 'lines', 'split', 'tar', 'tfrecord', 'zip'])
 
@@ -64,6 +65,8 @@ ROWS = {
         False), ('frames', 'numbers', None, False), ('palette', 'choice', 'colour', False),
         ('on_truncated', 'choice', 'error', False), ('scale', 'int', 1, False), ('field', 'text',
         None, False)),
+    'decode_raw': (('dtype', 'choice', ..., False), ('little_endian', 'bool', True, False),
+        ('shape', 'numbers', None, False), ('field', 'text', None, False)),
     'encode_jpeg': (('quality', 'int', 95, False), ('subsampling', 'int', 420, False),
         ('progressive', 'bool', False, False), ('optimize', 'bool', False, False), ('field', 'text',
         None, False)),
@@ -104,6 +107,9 @@ ROWS = {
         ('field', 'text', None, False)),
     'normalize': (('mean', 'numbers', ..., False), ('std', 'numbers', None, False), ('scale',
         'choice', 'auto', False), ('field', 'text', None, False)),
+    'parse_example': (('features', 'value', ..., False), ('field', 'text', None, False)),
+    'parse_sequence_example': (('context', 'value', None, False), ('sequence', 'value', None,
+        False), ('field', 'text', None, False)),
     'per_image_standardization': (('field', 'text', None, False),),
     'perspective': (('startpoints', 'numbers', None, False), ('endpoints', 'numbers', None, False),
         ('interpolation', 'choice', 'bilinear', False), ('fill', 'numbers', None, False),
@@ -198,6 +204,17 @@ ROWS = {
         'text', None, False)),
     'values': (('fields', 'value', ..., False),),
     'zip': (('inputs', 'chains', ..., True),),
+}
+
+# The same for what is called in values.
+CALLS = {
+    'fixed': (('shape', 'numbers', ..., False), ('dtype', 'choice', ..., False), ('default_value',
+        'value', None, False), ('key', 'text', None, False)),
+    'fixed_sequence': (('shape', 'numbers', ..., False), ('dtype', 'choice', ..., False),
+        ('allow_missing', 'bool', False, False), ('key', 'text', None, False)),
+    'ragged': (('dtype', 'choice', ..., False), ('value_key', 'text', None, False),
+        ('uniform_row_length', 'int', None, False)),
+    'varlen': (('dtype', 'choice', ..., False), ('key', 'text', None, False)),
 }
 
 
@@ -618,6 +635,30 @@ class Ops:
         """
         return self._then('decode', (channels, dct, orientation, max_pixels, dtype, frames, palette, on_truncated, scale, field))
 
+    def decode_raw(self, dtype, little_endian=True, shape=None, field=None):
+        """Take bytes as the memory of an array.
+
+        The bytes become values of the dtype, as tf.io.decode_raw gives them. With a shape the field
+        is an array of that shape, and an element with another number of values is bad; without one,
+        or if its first dimension is -1, it is a ragged field. If the field holds paths, the files
+        are read first.
+
+            files('raw/*.bin').decode_raw(uint8, shape=[28, 28, 1])
+            values({sound: ['\\x00\\x01\\x02\\x03', '']}).decode_raw(int16)
+            files('raw/*.bin').decode_raw(float32, little_endian=false, shape=[-1, 3])
+
+        Every byte but 0 is true for bool. Lists are not copied where their bytes lie at an address
+        that is a multiple of the dtype's size, in the order of this machine.
+
+        dtype: what the bytes are (bool, uint8, int8, uint16, int16, uint32, int32, uint64,
+            int64, float16, bfloat16, float32, float64)
+        little_endian: whether the low byte of a value comes first (bool)
+        shape: dimensions of the array, the first may be -1; none is [-1] (number or list of
+            numbers (at most 7), none)
+        field: field with the bytes; none: the only one there is (text, none)
+        """
+        return self._then('decode_raw', (dtype, little_endian, shape, field))
+
     def encode_jpeg(self, quality=95, subsampling=420, progressive=False, optimize=False,
                     field=None):
         """Encode images as JPEG.
@@ -992,6 +1033,61 @@ class Ops:
         field: the field; none: the only one that fits (text, none)
         """
         return self._then('normalize', (mean, std, scale, field))
+
+    def parse_example(self, features, field=None):
+        """Read the features of serialized tf.train.Examples.
+
+        The field with the records is replaced by the fields of the map, which are named as its
+        keys. Other fields stay.
+
+            files('records/*').read().parse_example({label: int64, x: fixed([10], float32)})
+            files('records/*').read().parse_example({image: fixed([], bytes, key='image/encoded')})
+            files('records/*').read().parse_example({words: varlen(int64)})
+
+        A feature is written as one of these, or as bytes, float32 or int64 alone, which is a single
+        value: `fixed(shape, dtype, default_value=none)` has as many values in every record;
+        `varlen(dtype)` any number, as a ragged field; `fixed_sequence(shape, dtype,
+        allow_missing=false)` any number of entries of one shape; `ragged(dtype, value_key=none,
+        uniform_row_length=none)` as tf.io.RaggedFeature. `key=` says what the records call it if
+        the field is named otherwise. A field of bytes is one string per element and is not copied;
+        lists of strings are not possible, nor are lists of lists.
+
+        The rules are TensorFlow's. A key without a kind counts as missing; a kind with an empty
+        list does not. Of several features of a key the last counts, also in Examples that were
+        joined. Values may be packed or not. A wrong kind or number of values makes the element bad,
+        even if there is a default_value. Keys that are not asked for are not looked into. Stricter
+        than TensorFlow: a length that reaches beyond what it is part of, a feature with two lists,
+        and half a float are errors. A list written in several packed parts is read whole, where
+        TensorFlow keeps the first part.
+
+        features: a map from fields to features: bytes, float32, int64, or a call such as
+            fixed([10], float32) (map)
+        field: the field with the records; none: the only one with bytes (text, none)
+        """
+        return self._then('parse_example', (features, field))
+
+    def parse_sequence_example(self, context=None, sequence=None, field=None):
+        """Read the features of serialized tf.train.SequenceExamples.
+
+        The field with the records is replaced by the fields of both maps: those of the context as
+        parse_example reads them, those of the sequence as ragged fields with one entry per step.
+        Other fields stay.
+
+            files('records/*').read().parse_sequence_example(context={label: int64}, sequence={words: fixed_sequence([], int64)})
+
+        A step with another kind or number of values makes the element bad, and so does a missing
+        sequence unless allow_missing is set. A sequence of strings, or one whose steps differ in
+        length (tf.io.VarLenFeature), is a list of lists, which a field cannot hold. A context key
+        without a kind counts as missing, as in parse_example; TensorFlow refuses such records even
+        where there is a default_value.
+
+        context: a map from fields to features of the context, as parse_example takes (map,
+            none)
+        sequence: a map from fields to features that have one entry per step:
+            fixed_sequence(shape, dtype, allow_missing=false) (map, none)
+        field: the field with the records; none: the only one with bytes (text, none)
+        """
+        return self._then('parse_sequence_example', (context, sequence, field))
 
     def per_image_standardization(self, field=None):
         """Give each image a mean of 0 and a deviation of 1.
@@ -2070,3 +2166,72 @@ def zip(*inputs):
     """
     from . import _dataset
     return _dataset.root('zip', (inputs,))
+
+
+def fixed(shape, dtype, default_value=None, key=None):
+    """A feature with the same number of values in every record.
+
+    As tf.io.FixedLenFeature. The values fill an array of the shape. A record that has the key with
+    another number of values, or with values of another type, is bad, also if there is a
+    default_value. Bytes have the shape [].
+
+        fixed([28, 28], float32)
+        fixed([], int64, default_value=-1)
+
+    shape: dimensions of the field; [] is a single value (number or list of numbers (at most 7))
+    dtype: what the record holds (bytes or float32 or int64)
+    default_value: values for records that lack it, as many as the shape has; none: they are bad
+        (map, none)
+    key: its key in the records; none: the name of the field (text, none)
+    """
+    from . import _text
+    return _text.Call('fixed', CALLS['fixed'], (shape, dtype, default_value, key))
+
+
+def fixed_sequence(shape, dtype, allow_missing=False, key=None):
+    """A feature with any number of entries of one shape.
+
+    As tf.io.FixedLenSequenceFeature, but a ragged field: lists are not filled up. In a sequence
+    every step is one entry.
+
+        fixed_sequence([4], float32, allow_missing=true)
+
+    shape: dimensions of one entry; [] is a single value (number or list of numbers (at most 6))
+    dtype: what the record holds (bytes or float32 or int64)
+    allow_missing: a record that lacks it has no entries; otherwise it is bad (bool)
+    key: its key in the records; none: the name of the field (text, none)
+    """
+    from . import _text
+    return _text.Call('fixed_sequence', CALLS['fixed_sequence'], (shape, dtype, allow_missing, key))
+
+
+def ragged(dtype, value_key=None, uniform_row_length=None):
+    """A feature with any number of values.
+
+    As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a list has rows of
+    that many values. The other partitions make lists of lists, which a field cannot hold; their
+    keys can be read as fields of their own with varlen(int64).
+
+        ragged(float32, value_key='points', uniform_row_length=3)
+
+    dtype: what the record holds (bytes or float32 or int64)
+    value_key: its key in the records; none: the name of the field (text, none)
+    uniform_row_length: values come in rows of so many (int, at least 1, none)
+    """
+    from . import _text
+    return _text.Call('ragged', CALLS['ragged'], (dtype, value_key, uniform_row_length))
+
+
+def varlen(dtype, key=None):
+    """A feature with any number of values.
+
+    As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor. A record without it has
+    an empty list.
+
+        varlen(int64)
+
+    dtype: what the record holds (bytes or float32 or int64)
+    key: its key in the records; none: the name of the field (text, none)
+    """
+    from . import _text
+    return _text.Call('varlen', CALLS['varlen'], (dtype, key))

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_example.c: any bytes as an Example and as a SequenceExample: scanned, and all that is
+ * found is read. It needs no seeds: the format is short. */
+#include "codec/example.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_KEYS = 3, ROOM = 16 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_feature(struct stk__piece feature)
+{
+    struct stk__value_list list;
+    struct stk__piece string[ROOM];
+    int64_t number[ROOM];
+    float real[ROOM];
+    size_t n = 0, most;
+    bool is_good = false;
+    if (!stk__value_list_open(feature, &list))
+        return;
+    if (list.kind == STK__FEATURE_FLOATS)
+        is_good = stk__value_list_floats(&list, real, ROOM, &n);
+    else if (list.kind == STK__FEATURE_INTS)
+        is_good = stk__value_list_ints(&list, number, ROOM, &n);
+    else if (list.kind == STK__FEATURE_BYTES)
+        is_good = stk__value_list_bytes(&list, string, ROOM, &n);
+    most = stk__value_list_most(&list);
+    if (is_good && n > most)
+        abort();
+    for (size_t i = 0; is_good && list.kind == STK__FEATURE_BYTES && i < n && i < ROOM; i++)
+        if (string[i].data < feature.data ||
+            string[i].data + string[i].bytes > feature.data + feature.bytes)
+            abort();
+}
+
+static void read_list(struct stk__piece list)
+{
+    struct stk__piece step;
+    while (list.bytes && stk__feature_list_next(&list, &step))
+        read_feature(step);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char names[] = "abc";
+    struct stk__feature_keys keys = { 0 };
+    struct stk__key_order order[3];
+    struct stk__piece found[N_KEYS], lists[N_KEYS];
+    struct stk_error err;
+    uint8_t *copy = malloc(size ? size : 1); /* of that size, so that every byte too far is seen */
+    if (!copy)
+        return 0;
+    if (size)
+        memcpy(copy, data, size);
+    const struct stk__piece record = { copy, size };
+    const struct stk__feature_scan scan = { &keys, &order[0], found };
+    const struct stk__feature_scan context = { &keys, &order[1], found };
+    const struct stk__feature_scan steps = { &keys, &order[2], lists };
+    for (int i = 0; i < N_KEYS; i++) {
+        order[i].n = 0;
+        stk__feature_keys_add(&keys, (struct stk__piece){ (const uint8_t *)names + i, 1 });
+    }
+    for (int round = 0; round < 2; round++) /* the second knows the order of the first */
+        if (!stk__example_scan(&scan, record, &err))
+            for (int i = 0; i < N_KEYS; i++)
+                read_feature(found[i]);
+    if (!stk__sequence_scan(&context, &steps, record, &err))
+        for (int i = 0; i < N_KEYS; i++) {
+            read_feature(found[i]);
+            read_list(lists[i]);
+        }
+    free(copy);
+    return 0;
+}

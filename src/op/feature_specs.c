@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* feature_specs.c: what is wanted of records, as it is written in a chain. */
+#include "base/error.h"
+#include "op/features.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A choice's number is its kind's less one. */
+static const char *const dtype_names[] = { "bytes", "float32", "int64", NULL };
+enum { N_DTYPES = 3 };
+
+/* ---- the calls ---- */
+
+struct fixed {
+    struct stk_numbers shape;
+    int dtype;
+    const struct stk_value *default_value;
+    const char *key;
+};
+
+static const struct stk_param fixed_rows[] = {
+    STK_NUMBERS_ROW(fixed, shape, NULL, 0, STK_MAX_RANK - 1, STK_REQUIRED,
+                    "dimensions of the field; [] is a single value"),
+    STK_CHOICE_ROW(fixed, dtype, dtype_names, 0, STK_REQUIRED, "what the record holds"),
+    STK_VALUE_ROW(fixed, default_value, STK_TAKES_NONE,
+                  "values for records that lack it, as many as the shape has; none: they are bad"),
+    STK_TEXT_ROW(fixed, key, NULL, STK_TAKES_NONE,
+                 "its key in the records; none: the name of the field"),
+    STK_ROWS_END,
+};
+
+struct varlen {
+    int dtype;
+    const char *key;
+};
+
+static const struct stk_param varlen_rows[] = {
+    STK_CHOICE_ROW(varlen, dtype, dtype_names, 0, STK_REQUIRED, "what the record holds"),
+    STK_TEXT_ROW(varlen, key, NULL, STK_TAKES_NONE,
+                 "its key in the records; none: the name of the field"),
+    STK_ROWS_END,
+};
+
+struct sequence {
+    struct stk_numbers shape;
+    int dtype;
+    bool allow_missing;
+    const char *key;
+};
+
+static const struct stk_param sequence_rows[] = {
+    STK_NUMBERS_ROW(sequence, shape, NULL, 0, STK_MAX_RANK - 2, STK_REQUIRED,
+                    "dimensions of one entry; [] is a single value"),
+    STK_CHOICE_ROW(sequence, dtype, dtype_names, 0, STK_REQUIRED, "what the record holds"),
+    STK_BOOL_ROW(sequence, allow_missing, false, 0,
+                 "a record that lacks it has no entries; otherwise it is bad"),
+    STK_TEXT_ROW(sequence, key, NULL, STK_TAKES_NONE,
+                 "its key in the records; none: the name of the field"),
+    STK_ROWS_END,
+};
+
+struct ragged {
+    int dtype;
+    const char *value_key;
+    int64_t uniform_row_length;
+};
+
+static const struct stk_param ragged_rows[] = {
+    STK_CHOICE_ROW(ragged, dtype, dtype_names, 0, STK_REQUIRED, "what the record holds"),
+    STK_TEXT_ROW(ragged, value_key, NULL, STK_TAKES_NONE,
+                 "its key in the records; none: the name of the field"),
+    STK_INT_ROW(ragged, uniform_row_length, STK_NONE, 1, INT32_MAX, STK_TAKES_NONE,
+                "values come in rows of so many"),
+    STK_ROWS_END,
+};
+
+enum { FIXED, FIXED_SEQUENCE, RAGGED, VARLEN, N_CALLS };
+
+static const struct stk_decl decls[N_CALLS] = {
+    [FIXED] = { "fixed", 1, "A feature with the same number of values in every record.",
+                "As tf.io.FixedLenFeature. The values fill an array of the shape. A record that "
+                "has the key with another number of values, or with values of another type, is "
+                "bad, also if there is a default_value. Bytes have the shape [].\n"
+                "\n"
+                "    fixed([28, 28], float32)\n"
+                "    fixed([], int64, default_value=-1)",
+                fixed_rows, sizeof(struct fixed) },
+    [FIXED_SEQUENCE] = { "fixed_sequence", 1, "A feature with any number of entries of one shape.",
+                         "As tf.io.FixedLenSequenceFeature, but a ragged field: lists are not "
+                         "filled up. In a sequence every step is one entry.\n"
+                         "\n"
+                         "    fixed_sequence([4], float32, allow_missing=true)",
+                         sequence_rows, sizeof(struct sequence) },
+    [RAGGED] = { "ragged", 1, "A feature with any number of values.",
+                 "As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a "
+                 "list has rows of that many values. The other partitions make lists of lists, "
+                 "which a field cannot hold; their keys can be read as fields of their own with "
+                 "varlen(int64).\n"
+                 "\n"
+                 "    ragged(float32, value_key='points', uniform_row_length=3)",
+                 ragged_rows, sizeof(struct ragged) },
+    [VARLEN] = { "varlen", 1, "A feature with any number of values.",
+                 "As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor. A record "
+                 "without it has an empty list.\n"
+                 "\n"
+                 "    varlen(int64)",
+                 varlen_rows, sizeof(struct varlen) },
+};
+static const struct stk_decl *const calls[N_CALLS] = { &decls[0], &decls[1], &decls[2], &decls[3] };
+const struct stk__namespace stk__feature_calls = { "feature", calls, N_CALLS };
+
+/* ---- one spec ---- */
+
+/* What a call of any kind comes to. */
+struct wish {
+    const struct stk_value *value; /* for messages */
+    const char *key;
+    struct stk_numbers shape;
+    int dtype;
+    bool is_list, allow_missing;
+    const struct stk_value *fallback;
+};
+
+static int refuse(const struct wish *wish, struct stk_error *err, const char *text)
+{
+    return stk__fail_at(err, STK_VALUE, wish->value->at, wish->value->len, "%s", text);
+}
+
+static int bind_fixed(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
+                      struct stk_error *err)
+{
+    struct fixed p;
+    int code = stk__bind(call, &decls[FIXED], arena, &p, err);
+    wish->shape = p.shape;
+    wish->dtype = p.dtype;
+    wish->fallback = p.default_value;
+    wish->key = p.key;
+    return code;
+}
+
+static int bind_sequence(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
+                         struct stk_error *err)
+{
+    struct sequence p;
+    int code = stk__bind(call, &decls[FIXED_SEQUENCE], arena, &p, err);
+    wish->shape = p.shape;
+    wish->dtype = p.dtype;
+    wish->allow_missing = p.allow_missing;
+    wish->key = p.key;
+    wish->is_list = true;
+    return code;
+}
+
+static int bind_ragged(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
+                       struct stk_error *err)
+{
+    struct ragged p;
+    int code = stk__bind(call, &decls[RAGGED], arena, &p, err);
+    double *dim = code ? NULL : stk_arena_alloc(arena, sizeof *dim);
+    if (!code && !dim)
+        return stk__out_of_memory(err);
+    wish->dtype = p.dtype;
+    wish->key = p.value_key;
+    wish->is_list = wish->allow_missing = true;
+    if (dim && p.uniform_row_length != STK_NONE) {
+        *dim = (double)p.uniform_row_length;
+        wish->shape = (struct stk_numbers){ dim, 1, -1 };
+    }
+    return code;
+}
+
+static int bind_varlen(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
+                       struct stk_error *err)
+{
+    struct varlen p;
+    int code = stk__bind(call, &decls[VARLEN], arena, &p, err);
+    wish->dtype = p.dtype;
+    wish->key = p.key;
+    wish->is_list = wish->allow_missing = true;
+    return code;
+}
+
+/* A dtype alone is a single value of it. */
+static int bind_word(const struct stk_value *word, struct wish *wish, struct stk_error *err)
+{
+    for (int d = 0; d < N_DTYPES; d++)
+        if (!strcmp(word->text, dtype_names[d])) {
+            wish->dtype = d;
+            return STK_OK;
+        }
+    return stk__fail_at(err, STK_VALUE, word->at, word->len,
+                        "a feature is bytes, float32 or int64, or a call such as fixed([10], "
+                        "float32); not '%.64s'",
+                        word->text);
+}
+
+static int bind_spec(const struct stk_value *value, struct stk_arena *arena, struct wish *wish,
+                     struct stk_error *err)
+{
+    static int (*const bind[N_CALLS])(const struct stk__call *, struct stk_arena *, struct wish *,
+                                      struct stk_error *) = {
+        [FIXED] = bind_fixed,
+        [FIXED_SEQUENCE] = bind_sequence,
+        [RAGGED] = bind_ragged,
+        [VARLEN] = bind_varlen,
+    };
+    *wish = (struct wish){ .value = value };
+    if (value->kind == STK__WORD || value->kind == STK__STRING)
+        return bind_word(value, wish, err);
+    if (value->kind != STK__CHAIN || value->n_calls != 1)
+        return refuse(wish, err,
+                      "a feature is written as bytes, float32 or int64, or as a call such as "
+                      "fixed([10], float32)");
+    const struct stk_decl *decl = stk__namespace_find(&stk__feature_calls, value->call->name);
+    if (!decl)
+        return stk__unknown_call(&stk__feature_calls, value->call, err);
+    return bind[decl - decls](value->call, arena, wish, err);
+}
+
+/* ---- defaults ---- */
+
+struct filler {
+    const struct wish *wish;
+    uint8_t *data; /* values of the dtype */
+    size_t n, room;
+};
+
+static int fill_number(struct filler *filler, const struct stk_value *value, struct stk_error *err)
+{
+    bool is_float = filler->wish->dtype + 1 == STK__FEATURE_FLOATS;
+    bool is_int = value->kind == STK__INT;
+    if (!is_int && (value->kind != STK__REAL || !is_float))
+        return refuse(filler->wish, err,
+                      is_float ? "the default_value of a float32 feature has numbers"
+                               : "the default_value of an int64 feature has whole numbers");
+    float real = is_int ? (float)value->integer : (float)value->real;
+    if (filler->n < filler->room && is_float)
+        memcpy(filler->data + filler->n * sizeof real, &real, sizeof real);
+    else if (filler->n < filler->room)
+        memcpy(filler->data + filler->n * sizeof(int64_t), &value->integer, sizeof(int64_t));
+    filler->n++;
+    return STK_OK;
+}
+
+static int fill_numbers(struct filler *filler, const struct stk_value *value, struct stk_error *err)
+{
+    int code = STK_OK;
+    if (value->kind != STK__LIST)
+        return fill_number(filler, value, err);
+    for (int i = 0; i < value->n_items && !code; i++)
+        code = fill_numbers(filler, value->item[i], err);
+    return code;
+}
+
+/* As in TensorFlow a single number is not spread over a shape. */
+static int read_default(const struct wish *wish, struct stk_arena *arena,
+                        struct stk__feature_spec *spec, struct stk_error *err)
+{
+    const struct stk_value *value = wish->fallback;
+    if (spec->kind == STK__FEATURE_BYTES) {
+        if (value->kind != STK__STRING)
+            return refuse(wish, err, "the default_value of a bytes feature is a string");
+        spec->fallback = value->text;
+        spec->fallback_bytes = value->text_len;
+        return STK_OK;
+    }
+    spec->fallback_bytes = stk_field_bytes(&spec->field);
+    struct filler filler = { .wish = wish, .room = spec->n_values };
+    filler.data = stk_arena_alloc(arena, spec->fallback_bytes);
+    if (!filler.data)
+        return stk__out_of_memory(err);
+    int code = fill_numbers(&filler, value, err);
+    if (!code && filler.n != spec->n_values)
+        return stk__fail_at(err, STK_VALUE, value->at, value->len,
+                            "the default_value has %zu values, the shape %zu", filler.n,
+                            spec->n_values);
+    spec->fallback = filler.data;
+    return code;
+}
+
+/* ---- fields ---- */
+
+static int set_shape(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
+{
+    enum { MOST_VALUES = 1 << 28 };
+    struct stk_field *field = &spec->field;
+    int first = wish->is_list;
+    spec->n_values = 1;
+    field->shape[0] = -1;
+    field->rank = (uint8_t)(first + wish->shape.n);
+    for (int d = 0; d < wish->shape.n; d++) {
+        double dim = wish->shape.item[d];
+        if (!(dim >= 1 && dim <= MOST_VALUES) || dim != floor(dim))
+            return refuse(wish, err, "the dimensions of a shape are whole numbers from 1");
+        field->shape[first + d] = (int64_t)dim;
+        if ((spec->n_values *= (size_t)dim) > MOST_VALUES)
+            return refuse(wish, err, "the shape has more than 2^28 values");
+    }
+    return STK_OK;
+}
+
+static int set_field(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
+{
+    static const uint8_t dtypes[] = { STK_U8, STK_F32, STK_I64 };
+    bool is_bytes = wish->dtype + 1 == STK__FEATURE_BYTES;
+    if (is_bytes && wish->is_list)
+        return refuse(wish, err,
+                      "a field holds one string of bytes per element, not a list of them; "
+                      "fixed([], bytes) reads features with one");
+    if (is_bytes && wish->shape.n)
+        return refuse(wish, err,
+                      "a field holds one string of bytes per element: the shape of bytes is []");
+    spec->field.kind = is_bytes ? STK_BYTES : wish->is_list ? STK_RAGGED : STK_FIXED;
+    spec->field.dtype = dtypes[wish->dtype];
+    return set_shape(wish, spec, err);
+}
+
+static int check_place(const struct wish *wish, enum stk__feature_place place,
+                       struct stk_error *err)
+{
+    bool is_sequence = wish->value->kind == STK__CHAIN &&
+                       !strcmp(wish->value->call->name, decls[FIXED_SEQUENCE].name);
+    if (place != STK__IN_SEQUENCE || is_sequence)
+        return STK_OK;
+    return refuse(wish, err,
+                  "in a sequence every step has one entry of the same shape: "
+                  "fixed_sequence(shape, dtype); lists of lists are not possible");
+}
+
+static int add_spec(const struct stk_value *name, const struct wish *wish, struct stk_arena *arena,
+                    struct stk__feature_specs *specs, struct stk_error *err)
+{
+    struct stk__feature_spec *spec = &specs->spec[specs->n];
+    const char *key = wish->key ? wish->key : name->text;
+    if (!name->text_len || strlen(name->text) != name->text_len)
+        return stk__fail_at(err, STK_VALUE, name->at, name->len,
+                            "a field needs a name without NUL bytes");
+    *spec = (struct stk__feature_spec){ .field.name = name->text,
+                                        .key_text = key,
+                                        .kind = (uint8_t)(wish->dtype + 1),
+                                        .is_list = wish->is_list,
+                                        .is_required = !wish->allow_missing };
+    const struct stk__piece piece = { (const uint8_t *)key, strlen(key) };
+    stk__feature_keys_add(&specs->keys, piece);
+    spec->key = stk__feature_keys_find(&specs->keys, piece);
+    specs->n++;
+    int code = set_field(wish, spec, err);
+    return !code && wish->fallback ? read_default(wish, arena, spec, err) : code;
+}
+
+int stk__feature_specs_read(const struct stk_value *map, enum stk__feature_place place,
+                            struct stk_arena *arena, struct stk__feature_specs *specs,
+                            struct stk_error *err)
+{
+    struct wish wish;
+    int code = STK_OK;
+    *specs = (struct stk__feature_specs){ 0 };
+    if (map->kind != STK__MAP || !map->n_items)
+        return stk__fail_at(err, STK_VALUE, map->at, map->len,
+                            "wants a map from fields to features, as in {label: int64, x: "
+                            "fixed([10], float32)}");
+    if (map->n_items > STK_MAX_FIELDS)
+        return stk__fail_at(err, STK_VALUE, map->at, map->len,
+                            "has %d fields; at most %d are possible", map->n_items, STK_MAX_FIELDS);
+    for (int i = 0; i < map->n_items && !code; i++) {
+        code = bind_spec(map->item[i], arena, &wish, err);
+        if (!code)
+            code = check_place(&wish, place, err);
+        if (!code)
+            code = add_spec(map->key[i], &wish, arena, specs, err);
+    }
+    return code;
+}

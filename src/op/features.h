@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* features.h: what parse_example and parse_sequence_example share: the specs of features, and how
+ * the values of a feature become a row of a field. */
+#pragma once
+#include "codec/example.h"
+#include "lang/lang.h"
+
+/* fixed, varlen, fixed_sequence and ragged: what can be called in a map of specs. */
+extern const struct stk__namespace stk__feature_calls;
+
+struct stk__feature_spec {
+    struct stk_field field; /* what it becomes */
+    const char *key_text;
+    int key;              /* its number among the keys */
+    uint8_t kind;         /* enum stk__feature_kind */
+    bool is_list;         /* ragged: any number of entries */
+    bool is_required;     /* a record without it is bad */
+    size_t n_values;      /* of a row, or of one entry of a list */
+    const void *fallback; /* the row where a record has none; NULL: none is given */
+    size_t fallback_bytes;
+};
+
+struct stk__feature_specs {
+    int n;
+    struct stk__feature_spec spec[STK_MAX_FIELDS];
+    struct stk__feature_keys keys;
+    int first; /* number of the first one's field in the output */
+};
+
+/* Where features stand: in an Example or a context, or one for every step of a sequence. */
+enum stk__feature_place { STK__IN_EXAMPLE, STK__IN_SEQUENCE };
+
+/* Reads a map from fields to specs. What is kept is in the arena or part of the value. */
+int stk__feature_specs_read(const struct stk_value *map, enum stk__feature_place place,
+                            struct stk_arena *arena, struct stk__feature_specs *specs,
+                            struct stk_error *err);
+
+/* The field with the records: bytes that are no path. -1 with a message. */
+int stk__features_pick(const struct stk_infer *inf, const char *name, struct stk_error *err);
+
+/* Passes the input on with the fields of the specs (second may be NULL) in the place of one. */
+int stk__features_infer(struct stk_infer *inf, int field, struct stk__feature_specs *first,
+                        struct stk__feature_specs *second, struct stk_error *err);
+
+/* One row of a record being read. */
+struct stk__feature_row {
+    struct stk_rows *rows;
+    int row;
+    const struct stk_span *record; /* bytes of fields point into it */
+};
+
+/* Write what was found (see example.h) as rows of the fields; what is wrong with it marks the row
+ * bad. STK_OK or STK_MEMORY. */
+int stk__features_put(const struct stk__feature_row *at, const struct stk__feature_specs *specs,
+                      const struct stk__piece *found);
+int stk__feature_lists_put(const struct stk__feature_row *at,
+                           const struct stk__feature_specs *specs, const struct stk__piece *found);
