@@ -80,7 +80,7 @@ static double parse_all(const struct records *records)
     struct stk__feature_keys keys = { 0 };
     struct stk__piece found[2];
     struct stk__key_order order = { .n = 0 };
-    const struct stk__feature_scan scan = { &keys, &order, found };
+    const struct stk__feature_scan scan = { .keys = &keys, .order = &order, .found = found };
     double sum = 0;
     stk__feature_keys_add(&keys, (struct stk__piece){ (const uint8_t *)"label", 5 });
     stk__feature_keys_add(&keys, (struct stk__piece){ (const uint8_t *)"features", 8 });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_example.c: any bytes as an Example and as a SequenceExample: scanned, and all that is
- * found is read. It needs no seeds: the format is short. */
+/* fuzz_example.c: any bytes as an Example and as a SequenceExample: scanned, all that is
+ * found is read, and a spec is inferred. It needs no seeds: the format is short. */
 #include "codec/example.h"
 
 #include <stdlib.h>
@@ -42,6 +42,21 @@ static void read_list(struct stk__piece list)
         read_feature(step);
 }
 
+/* The two halves as two records. */
+static void infer_spec(struct stk__piece record)
+{
+    size_t half = record.bytes / 2;
+    const struct stk__piece records[] = { { record.data, half },
+                                          { record.data + half, record.bytes - half },
+                                          record };
+    struct stk__text call = { 0 }, notes = { 0 };
+    struct stk_error err;
+    stk__example_infer(records, 2, &call, &notes, &err);
+    stk__example_infer(&records[2], 1, &call, &notes, &err);
+    stk__text_free(&call);
+    stk__text_free(&notes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char names[] = "abc";
@@ -55,9 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size)
         memcpy(copy, data, size);
     const struct stk__piece record = { copy, size };
-    const struct stk__feature_scan scan = { &keys, &order[0], found };
-    const struct stk__feature_scan context = { &keys, &order[1], found };
-    const struct stk__feature_scan steps = { &keys, &order[2], lists };
+    const struct stk__feature_scan scan = { .keys = &keys, .order = &order[0], .found = found };
+    const struct stk__feature_scan context = { .keys = &keys, .order = &order[1], .found = found };
+    const struct stk__feature_scan steps = { .keys = &keys, .order = &order[2], .found = lists };
     for (int i = 0; i < N_KEYS; i++) {
         order[i].n = 0;
         stk__feature_keys_add(&keys, (struct stk__piece){ (const uint8_t *)names + i, 1 });
@@ -71,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             read_feature(found[i]);
             read_list(lists[i]);
         }
+    infer_spec(record);
     free(copy);
     return 0;
 }

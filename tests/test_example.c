@@ -35,7 +35,7 @@ static struct scanned scan_with(struct stk__key_order *order, const struct recor
 {
     const struct stk__feature_keys keys = make_keys();
     struct scanned s;
-    const struct stk__feature_scan scan = { &keys, order, s.found };
+    const struct stk__feature_scan scan = { .keys = &keys, .order = order, .found = s.found };
     s.code = stk__example_scan(&scan, piece_of(r), &s.err);
     return s;
 }
@@ -51,8 +51,10 @@ static struct scanned scan_sequence(const struct record *r)
     const struct stk__feature_keys keys = make_keys();
     struct stk__key_order order[2] = { 0 };
     struct scanned s;
-    const struct stk__feature_scan context = { &keys, &order[0], s.found };
-    const struct stk__feature_scan lists = { &keys, &order[1], s.lists };
+    const struct stk__feature_scan context = { .keys = &keys,
+                                               .order = &order[0],
+                                               .found = s.found };
+    const struct stk__feature_scan lists = { .keys = &keys, .order = &order[1], .found = s.lists };
     s.code = stk__sequence_scan(&context, &lists, piece_of(r), &s.err);
     return s;
 }
@@ -378,11 +380,97 @@ static void test_truncation_at_every_byte(void **state)
         struct stk__key_order order = { 0 };
         struct stk__piece found[3];
         struct stk_error err;
-        const struct stk__feature_scan scanning = { &keys, &order, found };
+        const struct stk__feature_scan scanning = { .keys = &keys,
+                                                    .order = &order,
+                                                    .found = found };
         int code = stk__example_scan(&scanning, (struct stk__piece){ copy, cut }, &err);
         assert_int_equal(code, cut == 0 || cut == r.bytes ? STK_OK : STK_DATA);
         free(copy);
     }
+}
+
+/* ---- what is inside ---- */
+
+static void check_inferred(const struct record *r, int n, const char *call, const char *notes)
+{
+    struct stk__piece pieces[4];
+    struct stk__text found = { 0 }, left_out = { 0 };
+    struct stk_error err = { 0 };
+    for (int i = 0; i < n; i++)
+        pieces[i] = piece_of(&r[i]);
+    if (stk__example_infer(pieces, n, &found, &left_out, &err))
+        fail_msg("%s", err.text);
+    assert_string_equal(found.data, call);
+    assert_string_equal(left_out.data ? left_out.data : "", notes);
+    stk__text_free(&found);
+    stk__text_free(&left_out);
+}
+
+static void test_inferred_features(void **state)
+{
+    (void)state;
+    const float value[] = { 1, 2, 3 };
+    const int64_t number[] = { 1, 2, 3 };
+    struct record common =
+        joined(joined(entry("label", one_int(1)), entry("name", one_string("n"))),
+               entry("image/x", packed_floats(value, 3)));
+    struct record r[] = {
+        piece(1, joined(joined(common, entry("list", packed_ints(number, 2))),
+                        entry("some", one_string("a")))),
+        piece(1, joined(joined(common, entry("list", packed_ints(number, 0))),
+                        entry("maybe", one_int(4)))),
+    };
+    check_inferred(
+        r, 2,
+        "parse_example({'image/x': fixed([3], float32), label: int64, list: varlen(int64), "
+        "maybe: varlen(int64), name: bytes, some: fixed([], bytes, default_value='')})",
+        "");
+}
+
+static void test_what_cannot_be_inferred(void **state)
+{
+    (void)state;
+    struct record two = piece(1, joined(piece(1, RAW("a")), piece(1, RAW("b"))));
+    struct record r[] = {
+        piece(1, joined(joined(entry("a", one_int(1)), entry("b", one_int(1))),
+                        joined(entry("c", two), entry("d", RAW(""))))),
+        piece(1, joined(joined(entry("a", one_int(1)), entry("b", one_string("x"))),
+                        joined(entry("e", RAW("\x1a\x7f")), entry("", one_int(1))))),
+    };
+    check_inferred(r, 2, "parse_example({a: int64})",
+                   "'': its key cannot be the name of a field\n"
+                   "b: its values have different types\n"
+                   "c: it holds lists of strings\n"
+                   "d: it has no values\n"
+                   "e: some of its values cannot be read\n");
+    struct stk__text call = { 0 }, notes = { 0 };
+    struct stk_error err;
+    struct record empty = RAW(""), damaged = RAW("\x0a\x05z");
+    struct stk__piece pieces[] = { piece_of(&empty), piece_of(&damaged) };
+    assert_int_equal(stk__example_infer(pieces, 1, &call, &notes, &err), STK_DATA);
+    assert_non_null(strstr(err.text, "no feature was found"));
+    assert_int_equal(stk__example_infer(pieces, 2, &call, &notes, &err), STK_DATA);
+    assert_non_null(strstr(err.text, "Could not parse example input"));
+    assert_null(call.data);
+}
+
+static void test_inferred_sequences(void **state)
+{
+    (void)state;
+    const float value[] = { 1, 2 };
+    struct record words = joined(piece(1, one_int(1)), piece(1, one_int(2)));
+    struct record vectors = piece(1, packed_floats(value, 2));
+    struct record lists = joined(joined(entry("words", words), entry("v", vectors)),
+                                 entry("texts", piece(1, one_string("t"))));
+    struct record r[] = {
+        joined(piece(1, entry("label", one_int(1))), piece(2, lists)),
+        joined(piece(1, entry("label", one_int(1))), piece(2, entry("words", RAW("")))),
+    };
+    check_inferred(
+        r, 2,
+        "parse_sequence_example(context={label: int64}, sequence={v: fixed_sequence([2], "
+        "float32, allow_missing=true), words: fixed_sequence([], int64)})",
+        "texts: it holds lists of strings\n");
 }
 
 int main(void)
@@ -401,6 +489,9 @@ int main(void)
         cmocka_unit_test(test_damaged_lists),
         cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_truncation_at_every_byte),
+        cmocka_unit_test(test_inferred_features),
+        cmocka_unit_test(test_what_cannot_be_inferred),
+        cmocka_unit_test(test_inferred_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

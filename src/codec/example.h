@@ -20,6 +20,8 @@
  * behind the first packed one.
  */
 #pragma once
+#include "base/text.h"
+
 #include <stoker/op.h>
 
 /* The numbers are those of the fields on the wire. */
@@ -70,9 +72,13 @@ struct stk__key_order {
 
 /* Half of a record: what is wanted of it, and where it was found. */
 struct stk__feature_scan {
-    const struct stk__feature_keys *keys; /* NULL: nothing is wanted */
+    const struct stk__feature_keys *keys; /* NULL: see `each` */
     struct stk__key_order *order;
     struct stk__piece *found; /* [keys->n], written by the scan */
+    /* Without keys: gets every feature or FeatureList, in order. False breaks off as if there were
+     * damage. */
+    bool (*each)(void *ctx, struct stk__piece key, struct stk__piece value);
+    void *ctx;
 };
 
 /* Where the features lie. On damage STK_DATA with the cause and the place in the record. */
@@ -107,3 +113,11 @@ size_t stk__value_list_most(const struct stk__value_list *list);
 
 /* Takes the next Feature off a FeatureList; false if it is damaged. While list->bytes. */
 bool stk__feature_list_next(struct stk__piece *list, struct stk__piece *feature);
+
+/* ---- what is inside ---- */
+
+/* Proposes how to read such records, from a look at some of them: call is a call of parse_example or
+ * parse_sequence_example; notes has a line for each key that it leaves out, and why. Both are
+ * appended to. STK_DATA if there are no features, or a record is damaged. */
+int stk__example_infer(const struct stk__piece *record, int n, struct stk__text *call,
+                       struct stk__text *notes, struct stk_error *err);

@@ -165,7 +165,12 @@ static bool scan_map(struct scanner *s, struct stk__piece map, enum map_of of,
             return blame(s, wire.at, "the length of an entry reaches beyond its end");
         if (!split_entry(s, entry, &key, &value))
             return false;
-        int number = scan->keys ? recall_key(scan, *ordinal, key) : -1;
+        if (!scan->keys) {
+            if (!scan->each(scan->ctx, key, value))
+                return blame(s, entry.data, "there are too many keys");
+            continue;
+        }
+        int number = recall_key(scan, *ordinal, key);
         if (number >= 0 && !note_value(s, value, of, &scan->found[number]))
             return false;
         ++*ordinal;

@@ -43,7 +43,9 @@ static int run(struct stk_rows *rows)
     const struct state *state = rows->state;
     struct stk__piece found[STK_MAX_FIELDS];
     struct stk__key_order order;
-    const struct stk__feature_scan scan = { &state->specs.keys, &order, found };
+    const struct stk__feature_scan scan = { .keys = &state->specs.keys,
+                                            .order = &order,
+                                            .found = found };
     int code = STK_OK;
     order.n = 0;
     for (int i = 0; i < rows->n && !code; i++) {

@@ -72,8 +72,12 @@ static int run(struct stk_rows *rows)
     const struct state *state = rows->state;
     struct stk__piece found[STK_MAX_FIELDS], found_lists[STK_MAX_FIELDS];
     struct stk__key_order order, list_order;
-    const struct stk__feature_scan context = { &state->context.keys, &order, found };
-    const struct stk__feature_scan lists = { &state->sequence.keys, &list_order, found_lists };
+    const struct stk__feature_scan context = { .keys = &state->context.keys,
+                                               .order = &order,
+                                               .found = found };
+    const struct stk__feature_scan lists = { .keys = &state->sequence.keys,
+                                             .order = &list_order,
+                                             .found = found_lists };
     int code = STK_OK;
     order.n = list_order.n = 0;
     for (int i = 0; i < rows->n && !code; i++) {
