@@ -24,6 +24,16 @@ static int64_t expected_batches(const struct stk_dataset *dataset, const struct 
     return args->take >= 0 && args->take < total ? args->take : total;
 }
 
+/* What was dumped is not kept back while the next batch is waited for. */
+static int next_batch(const struct cli_summary *summary, struct stk_batch **out,
+                      struct stk_error *err)
+{
+    int status = STK_AGAIN;
+    if (summary->args->dump && (status = stk_iterator_poll(summary->it, 0, out, err)) == STK_AGAIN)
+        fflush(stdout);
+    return status == STK_AGAIN ? stk_iterator_next(summary->it, out, err) : status;
+}
+
 /* Takes batches until the end, an error, --take, or a reader that is gone; the status that ended
  * it. */
 static int deliver(struct cli_summary *summary, struct cli_tally *tally, struct cli_digest *digest,
@@ -33,7 +43,7 @@ static int deliver(struct cli_summary *summary, struct cli_tally *tally, struct 
     int status = STK_OK;
     while (args->take < 0 || tally->batches < (uint64_t)args->take) {
         struct stk_batch *batch = NULL;
-        status = stk_iterator_next(summary->it, &batch, err);
+        status = next_batch(summary, &batch, err);
         if (status)
             break;
         cli_tally_batch(tally, batch);

@@ -808,7 +808,10 @@ def files(
     """Files by pattern or by name."""
 def image_folder(dir: str) -> Dataset:
     """Images in one directory per class."""
-def lines(file: str | PathLike[str] | Sequence[str | PathLike[str]]) -> Dataset:
+def lines(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+) -> Dataset:
     """The lines of text files."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""

@@ -100,7 +100,7 @@ ROWS = {
     'jpeg_quality': (('quality', 'numbers', ..., False), ('probability', 'real', 1.0, False),
         ('seed', 'int', None, False), ('field', 'text', None, False)),
     'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
-    'lines': (('file', 'texts', ..., False),),
+    'lines': (('file', 'texts', ..., False), ('compression', 'choice', 'auto', False)),
     'map': (('expression', 'text', ..., False),),
     'mixup': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
         'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
@@ -2020,7 +2020,7 @@ def image_folder(dir):
     return _dataset.root('image_folder', (dir,))
 
 
-def lines(file):
+def lines(file, compression='auto'):
     """The lines of text files.
 
     One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line without an end
@@ -2031,16 +2031,23 @@ def lines(file):
         lines('words.txt')
         lines(['a.txt', 'b.txt']).shuffle(1000).batch(32)
 
-    A missing file is an error when the dataset is made. A line above 16 MiB and a failing read end
-    the stream with an error that names file, line and byte. tf.data's TextLineDataset differs: it
-    removes every `\\r`, not only the one before `\\n`.
+    Files that gzip, zlib or zstd have compressed are read too; what they are is seen by their first
+    bytes. `'-'` is standard input, and a path may be that of a named pipe: lines are handed on as
+    they come, and the data may never end. Standard input can be read once.
+
+    A missing file is an error when the dataset is made. A line above 16 MiB, a failing read and
+    damaged or truncated compressed data end the stream with an error that names file and place.
+    tf.data's TextLineDataset differs: it removes every `\\r`, not only the one before `\\n`, and
+    takes a truncated gzip file for a whole one.
 
     Stream: elements come in order and from the start. `shuffle` needs a buffer size behind it.
 
-    file: a path or a pattern, or a list of them (text or list of texts)
+    file: a path or a pattern, or a list of them; '-' is standard input (text or list of texts)
+    compression: how the files are compressed; auto: as their first bytes say (auto, none, gzip,
+        zlib, zstd)
     """
     from . import _dataset
-    return _dataset.root('lines', (file,))
+    return _dataset.root('lines', (file, compression))
 
 
 def range(start, stop=None, step=1):

@@ -280,3 +280,8 @@ enum stk__compression stk__byte_stream_compression(const struct stk__byte_stream
 {
     return stream->compression;
 }
+
+bool stk__byte_stream_may_wait(const struct stk__byte_stream *stream)
+{
+    return stream->may_wait;
+}

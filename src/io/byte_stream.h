@@ -42,6 +42,9 @@ uint64_t stk__byte_stream_file_offset(const struct stk__byte_stream *stream);
 /* NONE, GZIP, ZLIB or ZSTD once something was read; before perhaps AUTO. */
 enum stk__compression stk__byte_stream_compression(const struct stk__byte_stream *stream);
 
+/* True unless the file is on storage. */
+bool stk__byte_stream_may_wait(const struct stk__byte_stream *stream);
+
 /* True if the path is that of standard input. */
 bool stk__is_standard_input(const char *path);
 

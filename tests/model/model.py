@@ -13,6 +13,7 @@ see Judge.
 """
 
 import dataclasses
+import gzip
 import itertools
 import pathlib
 import struct
@@ -131,11 +132,14 @@ def op_files(node, path, pattern, labels=None):
         yield source_row(node, path, index, fields, name)
 
 
-def op_lines(node, path, file):
-    """lines('a.txt'), lines(['a.txt', 'b.txt']): a row for each line, without the \\n or \\r\\n."""
+def op_lines(node, path, file, compression="auto"):
+    """lines('a.txt'), lines(['a.txt', 'b.txt']): a row for each line, without the \\n or \\r\\n.
+    Compressed files: gzip alone."""
     index = 0
     for name in [file] if isinstance(file, str) else file:
-        *ended, last = pathlib.Path(name).read_bytes().split(b"\n")
+        data = pathlib.Path(name).read_bytes()
+        is_packed = compression == "gzip" or (compression == "auto" and data[:2] == b"\x1f\x8b")
+        *ended, last = (gzip.decompress(data) if is_packed else data).split(b"\n")
         lines = [line.removesuffix(b"\r") for line in ended] + ([last] if last else [])
         for number, line in enumerate(lines, start=1):
             fields = {"text": Value("bytes", line)}

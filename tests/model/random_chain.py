@@ -5,6 +5,7 @@ What is tracked while a chain grows: the kinds of its fields, whether it is stil
 shuffle needs that), whether rows are already batches, and a bound on the number of rows.
 """
 
+import gzip
 import random
 from dataclasses import dataclass, field
 
@@ -142,8 +143,9 @@ class Maker:
 
     def lines(self):
         n = self.random.choice([0, 1, 7, 33])
+        packed = self.random.choice(["", ".gz"])
         return Draft(
-            f"lines('{self.folder / f'{n}.lines'}')", {"text": "bytes"}, n, is_indexed=False
+            f"lines('{self.folder / f'{n}.lines{packed}'}')", {"text": "bytes"}, n, is_indexed=False
         )
 
     def zip(self):
@@ -332,4 +334,6 @@ def write_files(folder):
     for i in range(33):
         (folder / f"{i}.txt").write_text("content " * i)
     for n in [0, 1, 7, 33]:
-        (folder / f"{n}.lines").write_text("".join(f"line {i} {'x' * i}\n" for i in range(n)))
+        text = "".join(f"line {i} {'x' * i}\n" for i in range(n))
+        (folder / f"{n}.lines").write_text(text)
+        (folder / f"{n}.lines.gz").write_bytes(gzip.compress(text.encode()))

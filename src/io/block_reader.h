@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_reader.h: files one after the other, in blocks out of which rows are cut without copying.
+ *
+ * A row is a span that holds a reference to its block. What a block ends in is copied to the front
+ * of the next one:
+ *
+ *     block  |one\ntwo\nthr|           next  |three\nfour\n…
+ *                      ^row ^filled          ^row  (copied)
+ */
+#pragma once
+#include "base/buffer.h"
+#include "io/byte_stream.h"
+#include "io/paths.h"
+
+enum { STK__BLOCK_BYTES = 256 << 10 };
+
+/* What a dataset knows of the files; shared by all readers. */
+struct stk__block_files {
+    struct stk__paths paths;
+    enum stk__compression compression;
+    atomic_bool is_input_taken; /* standard input can be read once; pairs with itself */
+    /* The ordinal of each file's first row once a reader has come so far, else -1; only for
+     * messages. */
+    atomic_llong *first; /* pairs with itself: relaxed, a memo */
+};
+
+/* The files of arguments, each a name, a pattern or "-", in order; a pattern's are sorted. All must
+ * be there and readable. Returns new. */
+int stk__block_files_open(const struct stk_texts *patterns, enum stk__compression compression,
+                          struct stk__block_files **out, struct stk_error *err);
+void stk__block_files_free(struct stk__block_files *files); /* NULL is fine */
+
+/* "words.txt, line 12" for the row of this number; noun is "line". Later files are named once their
+ * first row has been read; until then the file before. */
+void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, const char *noun,
+                               char *text, size_t size);
+
+struct stk__block_reader {
+    struct stk__block_files *files;
+    struct stk__pool *pool;
+    struct stk_buffer *block;
+    size_t row, filled;              /* in the block: where the next row begins, end of the data */
+    size_t file;                     /* number of the file that is open or comes next */
+    struct stk__byte_stream *stream; /* NULL: none is open */
+    uint64_t total;                  /* bytes handed over since the first file */
+    int64_t file_row, ordinal;       /* rows before the next one: in the file, in all */
+};
+
+/* Before the first file. Borrows the files. */
+int stk__block_reader_begin(struct stk__block_reader *reader, struct stk__block_files *files,
+                            struct stk_error *err);
+void stk__block_reader_end(struct stk__block_reader *reader);
+
+/* Back to before the first file. */
+void stk__block_reader_rewind(struct stk__block_reader *reader);
+
+/* Opens the next file; STK_END when there is none. */
+int stk__block_reader_open(struct stk__block_reader *reader, struct stk_error *err);
+
+/* Puts bytes behind those that the block has, or behind its unfinished row in another block. In
+ * `is_end`: there were no more. STK_AGAIN: none came yet. */
+int stk__block_reader_fill(struct stk__block_reader *reader, bool *is_end, struct stk_error *err);
+
+/* Leaves the file. */
+void stk__block_reader_close(struct stk__block_reader *reader);
+
+/* The next row: `bytes` of the block, after which the one behind it begins `skip` bytes on. The
+ * caller takes the reference that the span needs. */
+static inline struct stk_span stk__block_reader_cut(struct stk__block_reader *reader, size_t bytes,
+                                                    size_t skip)
+{
+    struct stk_span span = { reader->block->data + reader->row, bytes, reader->block };
+    reader->row += skip;
+    reader->file_row++;
+    reader->ordinal++;
+    return span;
+}
+
+/* True if more data may be long in coming: better hand on what there is. */
+bool stk__block_reader_may_wait(const struct stk__block_reader *reader);
+
+/* Where the next row begins in its file, before it was compressed. */
+uint64_t stk__block_reader_offset(const struct stk__block_reader *reader);
+
+/* The path of the open file. */
+const char *stk__block_reader_path(const struct stk__block_reader *reader);

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines out of compressed files, standard input and named pipes, as the command reads them."""
+
+import gzip
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import threading
+import time
+import zlib
+
+import pytest
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+COMMAND = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolve()
+PATIENCE = 60
+
+
+def texts(done):
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line)["fields"]["text"] for line in done.stdout.splitlines()]
+
+
+def read(stoker, chain, **options):
+    return texts(stoker("run", chain, "--dump", "--quiet", **options))
+
+
+def some_lines(n=3000):
+    rng = random.Random(n)
+    return [f"line {i} " + "ab" * rng.randrange(60) for i in range(n)]
+
+
+PACKED = {
+    "plain": lambda data: data,
+    "gz": gzip.compress,
+    "members.gz": lambda data: gzip.compress(data[:5000]) + gzip.compress(data[5000:]),
+    "zlib": zlib.compress,
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_compressed_files(stoker, tmp_path, kind, workers):
+    lines = some_lines()
+    for name, part in (("a", lines[:1000]), ("b", lines[1000:])):
+        text = "".join(line + "\n" for line in part)
+        (tmp_path / f"{name}.{kind}").write_bytes(PACKED[kind](text.encode()))
+    done = stoker("run", f"lines('{tmp_path}/*').repeat(2)", "--dump", "--quiet", "--workers", workers)
+    assert texts(done) == lines + lines
+
+
+def test_golden_files(stoker):
+    """All of them hold one text, whatever wrote them."""
+    folder = TREE / "tests" / "golden" / "streams"
+    expected = (folder / "text.txt").read_bytes().decode().split("\n")
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) >= 14
+    for name in names:
+        assert read(stoker, f"lines('{folder / name}')") == expected, name
+
+
+def test_compression_by_name(stoker, tmp_path):
+    """zlib of a level whose first bytes could be text has to be named."""
+    path = tmp_path / "fast"
+    path.write_bytes(zlib.compress(b"one\ntwo\n", 2))
+    assert path.read_bytes()[:2] == b"x^"
+    assert read(stoker, f"lines('{path}', compression=zlib)") == ["one", "two"]
+    done = stoker("run", f"lines('{path}', compression=gzip)")
+    assert done.returncode == 1 and "'" + str(path) in done.stderr and "gzip" in done.stderr
+    path.write_bytes(gzip.compress(b"one\n"))
+    assert len(read(stoker, f"lines('{path}', compression=none)")) >= 1
+
+
+@pytest.mark.parametrize("cut", [4, 11, 200, -9, -1])
+def test_truncated(stoker, tmp_path, cut):
+    """What comes before the cut is delivered; then the run fails with file and place."""
+    lines = some_lines(20000)
+    whole = gzip.compress("\n".join(lines).encode())
+    (tmp_path / "cut.gz").write_bytes(whole[:cut])
+    done = stoker("run", f"lines('{tmp_path}/cut.gz')", "--dump", "--quiet")
+    assert done.returncode == 1
+    place = len(whole[:cut])
+    assert f"cut.gz' ends at byte {place}, within its gzip data" in done.stderr
+    got = [json.loads(line)["fields"]["text"] for line in done.stdout.splitlines()]
+    assert got == lines[: len(got)] and (cut > 0 or got)
+
+
+def test_a_bomb_is_only_long(stoker, tmp_path):
+    """64 MB of short lines in 64 KB: counted, never held."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    with open(tmp_path / "bomb.gz", "wb") as file:
+        for _ in range(64):
+            file.write(packer.compress(b"abcdefg\n" * (1 << 17)))
+        file.write(packer.flush())
+    assert (tmp_path / "bomb.gz").stat().st_size < 400_000
+    done = stoker("run", f"lines('{tmp_path}/bomb.gz').batch(65536)", "--json")
+    assert done.returncode == 0, done.stderr
+    got = json.loads(done.stdout)
+    assert got["elements"] == 64 << 17 and got["peak_anon_mb"] < 50
+
+
+def test_a_bomb_without_lines(stoker, tmp_path):
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(200 << 20)))
+    done = stoker("run", f"lines('{tmp_path}/bomb.gz')")
+    assert done.returncode == 1 and "line 1 (at byte 0) is longer than 16 MiB" in done.stderr
+
+
+# ---- data that comes while we wait ----
+
+
+def start(*words, **options):
+    return subprocess.Popen(
+        [COMMAND, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        **options,
+    )
+
+
+def test_standard_input(stoker):
+    lines = some_lines()
+    text = "".join(line + "\n" for line in lines)
+    assert read(stoker, "lines('-')", input=text) == lines
+    packed = gzip.compress(text.encode())
+    done = stoker("run", "lines('-')", "--dump", "--quiet", input=packed, encoding=None)
+    assert [json.loads(line)["fields"]["text"] for line in done.stdout.splitlines()] == lines
+
+
+def test_standard_input_once(stoker):
+    done = stoker("run", "lines('-').repeat(2)", input="a\nb\n")
+    assert done.returncode == 2 and "standard input can be read only once" in done.stderr
+
+
+def test_closed_standard_input():
+    done = subprocess.run(
+        ["sh", "-c", f"'{COMMAND}' run \"lines('-')\" <&-"],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1 and "cannot open standard input" in done.stderr
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rows_flow_as_they_come(workers):
+    """Each answer is waited for before more is written: nothing is held back."""
+    child = start("run", "lines('-').batch(2)", "--dump", "--quiet", "--workers", workers, stdin=subprocess.PIPE)
+    guard = threading.Timer(PATIENCE, child.kill)
+    guard.start()
+    for i in range(5):
+        child.stdin.write(f"{i}\n")
+        child.stdin.flush()
+        if i % 2:
+            assert json.loads(child.stdout.readline())["fields"]["text"] == [f"{i - 1}", f"{i}"]
+    child.stdin.close()
+    assert json.loads(child.stdout.readline())["fields"]["text"] == ["4"]
+    assert child.wait(PATIENCE) == 0
+    guard.cancel()
+
+
+def test_named_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    child = start("run", f"lines('{pipe}')", "--dump", "--quiet")
+    time.sleep(0.1)  # nobody has opened it: that is not its end
+    assert child.poll() is None
+    with open(pipe, "w", encoding="utf-8") as writer:
+        writer.write("one\n")
+        writer.flush()
+        time.sleep(0.1)
+        writer.write("two\nthree")
+    out, err = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 0, err
+    assert [json.loads(line)["fields"]["text"] for line in out.splitlines()] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("source", ["pipe", "input", "half a gzip"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_interrupted_while_waiting(tmp_path, source, workers):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    chain = f"lines('{pipe if source == 'pipe' else '-'}').batch(3)"
+    child = start("run", chain, "--workers", workers, stdin=subprocess.PIPE)
+    if source == "half a gzip":
+        child.stdin.buffer.write(gzip.compress(os.urandom(9999))[:5000])
+        child.stdin.flush()
+    time.sleep(0.3)
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    assert child.wait(PATIENCE) == 130
+    child.communicate()
