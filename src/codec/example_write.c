@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* example_write.c: an element as a serialized tf.train.Example.
+ *
+ *     Example  0A len Features     Features  (0A len Entry)*     Entry  0A len key  12 len Feature
+ *     Feature  0A len BytesList | 12 len FloatList | 1A len Int64List
+ *
+ * Lists of numbers are packed, and keys are in the order of protobuf's deterministic serialisation, so
+ * the result is what SerializeToString(deterministic=True) gives in Python. Lengths stand before what
+ * they count, so every part is measured first.
+ *
+ * Nothing is rounded: what neither an Int64List nor a FloatList holds exactly, and tensors of small
+ * numbers, for which an Int64List is wasteful, are stored as their bytes (decode_raw reads them).
+ */
+#include "base/error.h"
+#include "base/type.h"
+#include "codec/record_out.h"
+#include "kernel/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum store { STORE_BYTES = 1, STORE_FLOATS = 2, STORE_INTS = 3 }; /* numbers of Feature's members */
+
+enum { TAG_FIRST = 0x0a, TAG_SECOND = 0x12 }; /* fields 1 and 2, with a length */
+
+/* protobuf refuses messages of 2 GiB and more. */
+static const size_t most_bytes = ((size_t)1 << 31) - 1;
+
+static enum store store_of(const struct stk_field *field)
+{
+    size_t bytes = stk_dtype_bytes(field->dtype);
+    bool is_float = stk__dtype_kind(field->dtype) == 'f';
+    if (field->kind == STK_BYTES || field->dtype == STK_F64 || (bytes < 4 && field->rank))
+        return STORE_BYTES;
+    return is_float ? STORE_FLOATS : STORE_INTS;
+}
+
+const char *stk__example_describe(const struct stk_field *field)
+{
+    static const char *const lists[] = { [STORE_FLOATS] = "FloatList", [STORE_INTS] = "Int64List" };
+    if (store_of(field) != STORE_BYTES)
+        return lists[store_of(field)];
+    return field->kind == STK_BYTES ? "BytesList" : "BytesList of raw little-endian values";
+}
+
+/* ---- the layout ---- */
+
+/* By bytes, but what begins with a whole other key comes before that key. */
+static int compare_keys(const void *a, const void *b)
+{
+    const char *left = ((const struct stk__record_entry *)a)->key;
+    const char *right = ((const struct stk__record_entry *)b)->key;
+    size_t n_left = strlen(left), n_right = strlen(right);
+    int order = memcmp(left, right, n_left < n_right ? n_left : n_right);
+    return order ? order : (n_left < n_right) - (n_left > n_right);
+}
+
+int stk__example_lay_out(const struct stk_type *type, struct stk_arena *arena,
+                         struct stk__record_layout *out, struct stk_error *err)
+{
+    *out = (struct stk__record_layout){ .type = type };
+    for (int f = 0; f < type->n_fields; f++) {
+        const struct stk_field *field = &type->field[f];
+        out->entry[out->n_entries++] = (struct stk__record_entry){ field->name, f, false };
+        if (field->kind != STK_SHAPED)
+            continue;
+        char *key = stk__arena_printf(arena, "%s/shape", field->name);
+        if (!key)
+            return stk__out_of_memory(err);
+        if (stk_type_find(type, key) >= 0)
+            return stk_fail(err, STK_VALUE,
+                            "field '%s' differs in shape between elements, so its shape is stored "
+                            "as '%s', which is a field already; rename one",
+                            field->name, key);
+        out->entry[out->n_entries++] = (struct stk__record_entry){ key, f, true };
+    }
+    qsort(out->entry, (size_t)out->n_entries, sizeof *out->entry, compare_keys);
+    return STK_OK;
+}
+
+/* ---- numbers ---- */
+
+/* An unsigned number that no int64 holds comes out negative. */
+static int64_t load_int(int dtype, const void *data, size_t i)
+{
+    switch ((enum stk_dtype)dtype) {
+    case STK_BOOL:
+    case STK_U8:
+        return ((const uint8_t *)data)[i];
+    case STK_I8:
+        return ((const int8_t *)data)[i];
+    case STK_U16:
+        return ((const uint16_t *)data)[i];
+    case STK_I16:
+        return ((const int16_t *)data)[i];
+    case STK_U32:
+        return ((const uint32_t *)data)[i];
+    case STK_I32:
+        return ((const int32_t *)data)[i];
+    default:
+        return ((const int64_t *)data)[i];
+    }
+}
+
+static size_t varint_bytes(uint64_t value)
+{
+    return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
+}
+
+static void add_varint(struct stk__text *out, uint64_t value)
+{
+    char bytes[10];
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[n++] = (char)(value | 0x80);
+    bytes[n++] = (char)value;
+    stk__text_add_n(out, bytes, n);
+}
+
+/* A length-delimited field: its tag, the length, and so many bytes to come. */
+static void add_head(struct stk__text *out, int tag, size_t len)
+{
+    char byte = (char)tag;
+    stk__text_add_n(out, &byte, 1);
+    add_varint(out, len);
+}
+
+static size_t with_head(size_t len)
+{
+    return 1 + varint_bytes(len) + len;
+}
+
+/* ---- one feature ---- */
+
+struct feature {
+    enum store store;
+    int dtype;
+    const void *data;
+    size_t n, values_bytes; /* how many numbers, and what they take when packed */
+    size_t list_bytes;
+};
+
+static struct feature measure(const struct stk__record_layout *layout,
+                              const struct stk__record_entry *entry,
+                              const struct stk__record_value *value)
+{
+    const struct stk_field *field = &layout->type->field[entry->field];
+    value += entry->field;
+    struct feature f = { .store = store_of(field), .dtype = field->dtype, .data = value->data };
+    if (entry->is_shape)
+        f = (struct feature){ STORE_INTS, STK_I64, value->shape, (size_t)field->rank, 0, 0 };
+    else if (f.store == STORE_BYTES)
+        f.n = f.values_bytes = value->bytes;
+    else
+        f.n = value->bytes / stk_dtype_bytes(field->dtype);
+    if (f.store == STORE_FLOATS)
+        f.values_bytes = f.n * sizeof(float);
+    for (size_t i = 0; f.store == STORE_INTS && i < f.n; i++)
+        f.values_bytes += varint_bytes((uint64_t)load_int(f.dtype, f.data, i));
+    f.list_bytes = f.n || f.store == STORE_BYTES ? with_head(f.values_bytes) : 0;
+    return f;
+}
+
+static void add_floats(struct stk__text *out, const struct feature *f)
+{
+    float one;
+    if (f->dtype == STK_F32) {
+        stk__text_add_n(out, f->data, f->values_bytes);
+        return;
+    }
+    /* a half float stands alone: tensors of them are bytes */
+    stk__kernels()->elementwise.convert[f->dtype][STK_F32](&one, f->data, NULL, NULL, 1);
+    stk__text_add_n(out, (const char *)&one, sizeof one);
+}
+
+static void add_list(struct stk__text *out, const struct feature *f)
+{
+    if (!f->list_bytes)
+        return;
+    add_head(out, TAG_FIRST, f->values_bytes);
+    if (f->store == STORE_FLOATS)
+        add_floats(out, f);
+    else if (f->store == STORE_BYTES && f->n)
+        stk__text_add_n(out, f->data, f->n);
+    for (size_t i = 0; f->store == STORE_INTS && i < f->n; i++)
+        add_varint(out, (uint64_t)load_int(f->dtype, f->data, i));
+}
+
+static size_t entry_bytes(const char *key, const struct feature *f)
+{
+    return with_head(strlen(key)) + with_head(with_head(f->list_bytes));
+}
+
+static void add_entry(struct stk__text *out, const char *key, const struct feature *f)
+{
+    add_head(out, TAG_FIRST, entry_bytes(key, f));
+    add_head(out, TAG_FIRST, strlen(key));
+    stk__text_add_n(out, key, strlen(key));
+    add_head(out, TAG_SECOND, with_head(f->list_bytes));
+    add_head(out, (int)f->store << 3 | 2, f->list_bytes);
+    add_list(out, f);
+}
+
+/* ---- the whole ---- */
+
+static int check_unsigned(const struct stk_field *field, const struct feature *f,
+                          struct stk_error *err)
+{
+    for (size_t i = 0; f->dtype == STK_U64 && f->store == STORE_INTS && i < f->n; i++)
+        if (load_int(STK_U64, f->data, i) < 0)
+            return stk_fail(err, STK_DATA, "%llu of field '%s' is more than an Int64List holds",
+                            (unsigned long long)load_int(STK_U64, f->data, i), field->name);
+    return STK_OK;
+}
+
+int stk__example_write(const struct stk__record_layout *layout,
+                       const struct stk__record_value *value, struct stk__text *out,
+                       struct stk_error *err)
+{
+    struct feature feature[STK__MAX_ENTRIES];
+    size_t bytes = 0;
+    for (int i = 0; i < layout->n_entries; i++) {
+        const struct stk__record_entry *entry = &layout->entry[i];
+        feature[i] = measure(layout, entry, value);
+        bytes += with_head(entry_bytes(entry->key, &feature[i]));
+        if (check_unsigned(&layout->type->field[entry->field], &feature[i], err))
+            return STK_DATA;
+    }
+    if (with_head(bytes) > most_bytes)
+        return stk_fail(err, STK_DATA,
+                        "the element has %zu bytes; a tf.train.Example has less "
+                        "than 2 GiB",
+                        bytes);
+    add_head(out, TAG_FIRST, bytes);
+    for (int i = 0; i < layout->n_entries; i++)
+        add_entry(out, layout->entry[i].key, &feature[i]);
+    return STK_OK;
+}
