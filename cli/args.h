@@ -14,8 +14,9 @@ struct cli_args {
     const char *word; /* CHAIN, NAME; NULL when not given */
     struct stk_options *options;
     const char *cpu, *epochs, *png;
-    int64_t take, n; /* take: -1 without limit */
-    bool json, digest, dump, quiet, errors, help;
+    const char *to, *out, *compression;
+    int64_t take, n, shards, variants; /* take: -1 without limit */
+    bool json, digest, dump, quiet, errors, help, keep_original, force;
 };
 
 enum cli_option_kind {

@@ -19,7 +19,8 @@ static void *watch(void *context)
             break;
         if (atomic_exchange(&interrupt->signal, signal))
             _exit(128 + signal);
-        stk_iterator_cancel(interrupt->it);
+        if (interrupt->it)
+            stk_iterator_cancel(interrupt->it);
     }
     return NULL;
 }

@@ -12,14 +12,15 @@ struct cli_interrupt {
     pthread_t thread;
     bool has_thread;
     struct stk_iterator *it; /* set before the thread starts */
-    atomic_int signal;       /* written by the thread, read after it was joined */
+    atomic_int signal;       /* that came, or 0; written by the thread */
 };
 
 /* Blocks the signals; to be called before the iterator starts its threads, which inherit the mask.
  */
 void cli_interrupt_block(struct cli_interrupt *interrupt);
 
-/* Starts the thread that waits for them. Borrows the iterator until cli_interrupt_stop. */
+/* Starts the thread that waits for them. Borrows the iterator until cli_interrupt_stop; NULL: whoever
+ * works looks at `signal`. */
 void cli_interrupt_watch(struct cli_interrupt *interrupt, struct stk_iterator *it);
 
 /* Ends the thread; returns the signal that came, or 0. */

@@ -7,10 +7,10 @@
 #include <signal.h>
 #include <string.h>
 
-enum { N_COMMANDS = 6 };
+enum { N_COMMANDS = 7 };
 
 static const struct cli_command *const commands[N_COMMANDS] = {
-    &cli_run, &cli_head, &cli_plan, &cli_ops, &cli_devices, &cli_version,
+    &cli_run, &cli_head, &cli_pack, &cli_plan, &cli_ops, &cli_devices, &cli_version,
 };
 
 static void print_overview(void)
@@ -63,7 +63,7 @@ static int run_command(int argc, char **argv, double start)
     const struct cli_command *command = find_command(name);
     if (!command)
         return CLI_USAGE;
-    struct cli_args args = { .start = start, .take = -1, .n = 3 };
+    struct cli_args args = { .start = start, .take = -1, .n = 3, .shards = 1 };
     int code = cli_args_parse(command, argc - 2, argv + 2, &args);
     if (code == CLI_OK && args.help)
         cli_args_help(command);

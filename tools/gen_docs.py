@@ -14,7 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-COMMANDS = ["run", "head", "plan", "ops", "devices", "version"]
+COMMANDS = ["run", "head", "pack", "plan", "ops", "devices", "version"]
 
 GROUPS = [
     ("source", "Sources", "Where elements come from. A chain begins with one."),
@@ -43,6 +43,9 @@ EXAMPLES = [
      "stoker head \"files('train/*/*.jpg').decode()\" -n 3 --png looks"),
     ("See how a chain will run, and why.",
      "stoker plan \"range(1000000).shuffle().map('x + 1').batch(256)\""),
+    ("Store a folder of images, made small once, as eight TFRecord files.",
+     "stoker pack \"image_folder('train').decode().resize(224, 224, dtype=uint8).encode_jpeg()\" --shards 8 "
+     "--out 'train-{shard:05d}-of-{shards:05d}.tfrecord'"),
     ("Show that two runs deliver the same bytes.",
      "stoker run \"range(100000).shuffle().batch(64)\" --digest --workers 1"),
 ]

@@ -324,6 +324,46 @@ STK_API void stk_batch_position(const struct stk_batch *batch, struct stk_positi
 STK_API int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **out,
                              struct stk_error *err);
 
+/* ---- packing ---- */
+
+struct stk_pack_progress {
+    uint64_t elements, bytes; /* written so far, by this call */
+    uint64_t errors;          /* bad elements that were left out or replaced */
+    int64_t total;            /* elements that this call will write, or STK_UNKNOWN_COUNT */
+    int64_t shards, shards_done;
+};
+
+/* How a dataset is stored; docs/packing.md explains each of them. Members that are 0 or NULL have
+ * their default, except `out` and `shards`. */
+struct stk_pack_options {
+    const char *out;         /* names of the files: "train-{shard:05d}-of-{shards:05d}.tfrecord" */
+    int64_t shards;          /* how many files */
+    const char *format;      /* "tfrecord" (the default) or "tar" */
+    const char *compression; /* "none" (the default), "gzip", "zlib" */
+    int64_t variants;        /* 0: one pass over the data; k: k passes, as if they were k epochs */
+    bool keep_original;      /* before them a pass without the random ops */
+    bool force;              /* replaces files of another chain */
+    /* Called by the caller's thread some times a second; true: stop, with STK_CANCELLED. */
+    bool (*progress)(void *context, const struct stk_pack_progress *progress);
+    void *context;
+};
+
+struct stk_pack_result {
+    uint64_t elements, bytes; /* in all files */
+    uint64_t errors;          /* bad elements of this call */
+    int64_t written, kept;    /* files: made by this call, and found complete */
+    char *manifest;           /* its name. New: free with stk_text_free */
+};
+
+/* Stores every element of a dataset in record files that other programs read, and beside them a
+ * manifest: one JSON file with the chain, the fields, and count and checksum of each file. A file
+ * gets its name when it is complete, the manifest comes last. A call that was ended in any way can
+ * be made again: it keeps the files that are complete. Their bytes depend on the dataset and these
+ * options, never on threads. Borrows everything. */
+STK_API int stk_pack(struct stk_dataset *dataset, const struct stk_options *options,
+                     const struct stk_pack_options *pack, struct stk_pack_result *out,
+                     struct stk_error *err);
+
 #ifdef __cplusplus
 }
 #endif

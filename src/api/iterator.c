@@ -40,6 +40,12 @@ int stk_iterator_new(struct stk_dataset *dataset, const struct stk_options *opti
     return start(dataset, &values, -1, out, err);
 }
 
+int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *options,
+                        struct stk_iterator **out, struct stk_error *err)
+{
+    return start(dataset, options, -1, out, err);
+}
+
 int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options, int64_t index,
                    struct stk_batch **out, struct stk_error *err)
 {

@@ -18,17 +18,20 @@ _stoker() {
     local word=$2 previous=$3 options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run head plan ops devices version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run head pack plan ops devices version" -- "$word")
         return
     fi
     case $previous in
     --cpu) mapfile -t COMPREPLY < <(compgen -W "auto scalar avx2 avx512" -- "$word"); return ;;
     --on-error) mapfile -t COMPREPLY < <(compgen -W "fail skip replace" -- "$word"); return ;;
+    --to) mapfile -t COMPREPLY < <(compgen -W "tfrecord tar" -- "$word"); return ;;
+    --compression) mapfile -t COMPREPLY < <(compgen -W "none gzip zlib" -- "$word"); return ;;
     --png) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     case ${COMP_WORDS[1]} in
     run) options="--take --json --digest --dump --errors --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     head) options="-n --png --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
+    pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     plan) options="--json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     ops) options="--json --help" ;;
     devices) options="--json --help" ;;
