@@ -288,8 +288,7 @@ static PyObject *chain_class_name(PyObject *self, PyObject *args)
 
 /* ---- runs ---- */
 
-/* A dict of texts as options. Returns new. */
-static struct stk_options *read_options(PyObject *dict)
+struct stk_options *ext_options_read(PyObject *dict)
 {
     struct stk_options *options = stk_options_new();
     PyObject *name, *value;
@@ -320,7 +319,7 @@ static PyObject *chain_plan(PyObject *self, PyObject *args)
     struct stk_error err = { 0 };
     if (!PyArg_ParseTuple(args, "O!p:plan", &PyDict_Type, &given, &is_json))
         return NULL;
-    struct stk_options *options = read_options(given);
+    struct stk_options *options = ext_options_read(given);
     if (!options)
         return NULL;
     const struct stk_dataset *dataset = ((struct ext_chain *)self)->dataset;
@@ -362,7 +361,7 @@ static PyObject *chain_at(PyObject *self, PyObject *args)
     const struct ext_chain *chain = (struct ext_chain *)self;
     if (!PyArg_ParseTuple(args, "O!L:at", &PyDict_Type, &given, &index))
         return NULL;
-    struct stk_options *options = read_options(given);
+    struct stk_options *options = ext_options_read(given);
     struct look *look = options ? calloc(1, sizeof *look) : NULL;
     if (!look) {
         stk_options_free(options);
@@ -392,7 +391,7 @@ static PyObject *chain_iterate(PyObject *self, PyObject *given)
         PyErr_SetString(PyExc_TypeError, "options are a dict");
         return NULL;
     }
-    struct stk_options *options = read_options(given);
+    struct stk_options *options = ext_options_read(given);
     if (!options)
         return NULL;
     PyObject *iterator = ext_iterator_new((struct ext_chain *)self, options);
@@ -415,6 +414,7 @@ static PyMethodDef methods[] = {
     { "plan", chain_plan, METH_VARARGS, NULL },
     { "at", chain_at, METH_VARARGS, NULL },
     { "iterate", chain_iterate, METH_O, NULL },
+    { "pack", ext_chain_pack, METH_VARARGS, NULL },
     { 0 },
 };
 

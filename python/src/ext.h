@@ -20,13 +20,13 @@ enum { EXT_PATIENCE_MS = 50 }; /* between two looks for signals */
 
 struct ext_types {
     PyTypeObject *chain, *iterator, *batch, *array, *bytes, *ragged, *memory, *stream, *position,
-        *stats;
+        *stats, *packed;
 };
 extern struct ext_types ext_types; /* filled once, when the module is made */
 
 extern PyType_Spec ext_chain_spec, ext_iterator_spec, ext_batch_spec, ext_array_spec,
     ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec;
-extern PyStructSequence_Desc ext_position_desc, ext_stats_desc;
+extern PyStructSequence_Desc ext_position_desc, ext_stats_desc, ext_packed_desc;
 
 /* A dataset of the library and the Python objects it names. */
 struct ext_chain {
@@ -135,7 +135,19 @@ int ext_generation(void);  /* another number in a forked child */
  * nothing, as Python's own end for them is. Returns for everybody else. */
 void ext_stay_if_exiting(void);
 
+/* ---- chain.c ---- */
+
+/* A dict of texts as options. Returns new. */
+struct stk_options *ext_options_read(PyObject *dict);
+
+/* ---- pack.c ---- */
+
+PyObject *ext_chain_pack(PyObject *self, PyObject *args); /* a method of Chain */
+
 /* ---- iterator.c ---- */
+
+/* Raises what a generator raised, as it was; false if the message tells of none. */
+bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *err);
 
 PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options);
 

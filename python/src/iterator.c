@@ -140,12 +140,11 @@ static void leave(struct iterator *self)
 
 /* ---- next ---- */
 
-/* Raises what a generator raised, as it was; false if the message tells of none. */
-static bool raise_failure(const struct iterator *self, const struct stk_error *err)
+bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *err)
 {
     PyObject *name, *object, *failure = NULL;
     Py_ssize_t at = 0;
-    PyObject *objects = self->chain->objects;
+    PyObject *objects = chain->objects;
     while (!failure && objects && PyDict_Next(objects, &at, &name, &object))
         if (Py_TYPE(object) == ext_types.stream)
             failure = ext_stream_failure(object, err->text);
@@ -161,7 +160,7 @@ static PyObject *conclude(const struct iterator *self, int rc, const struct stk_
         return NULL; /* StopIteration */
     if (rc == STK_CANCELLED)
         return ext_raise_state("this iterator was closed");
-    if (self->chain->has_streams && raise_failure(self, err))
+    if (self->chain->has_streams && ext_raise_failure(self->chain, err))
         return NULL;
     return ext_raise(err, NULL, 0);
 }

@@ -11,7 +11,7 @@ A Dataset is a chain of calls and a value: each method gives a new one. `stoker.
 same chain as text, `str(ds)` prints it, `ds.plan()` says how it will run.
 """
 
-from ._core import Array, Batch, Bytes, Iterator, Position, Ragged, Stats
+from ._core import Array, Batch, Bytes, Iterator, Packed, Position, Ragged, Stats
 from ._core import version as _version
 from ._dataset import INFINITE, UNKNOWN, Dataset, Field, Plan, parse
 from ._errors import (
@@ -45,6 +45,7 @@ __all__ = [
     "Field",
     "Iterator",
     "OutOfMemoryError",
+    "Packed",
     "Plan",
     "Position",
     "Ragged",
@@ -56,6 +57,7 @@ __all__ = [
     "devices",
     "from_arrays",
     "from_generator",
+    "pack",
     "parse",
     "progress",
 ] + _roots
@@ -106,6 +108,14 @@ def from_generator(fn, spec):
     from . import _arrays
 
     return _arrays.from_generator(fn, spec)
+
+
+def pack(ds, out, shards=1, **options):
+    """Stores every element of a Dataset in record files; the same as ds.pack(out, shards, ...).
+
+        stoker.pack(ds, 'train-{shard:05d}-of-{shards:05d}.tfrecord', shards=8)
+    """
+    return ds.pack(out, shards, **options)
 
 
 def progress(batches, **options):

@@ -55,6 +55,15 @@ class Stats(NamedTuple):
     peak_bytes: int
     workers: int
 
+class Packed(NamedTuple):
+    """What pack stored."""
+    manifest: str
+    elements: int
+    bytes: int
+    errors: int
+    written: int
+    kept: int
+
 class Field:
     """What one field is. A dimension that differs between elements or batches is None."""
     name: str
@@ -209,6 +218,19 @@ class Dataset:
     def spec(self) -> dict[str, Field]: ...
     def class_names(self, field: str = 'label') -> list[str]: ...
     def head(self, n: int = 5) -> list[Batch]: ...
+    def pack(
+        self,
+        out: str | PathLike[str],
+        shards: int = 1,
+        *,
+        to: Literal['tfrecord', 'tar'] = 'tfrecord',
+        compression: Literal['none', 'gzip', 'zlib'] | None = None,
+        variants: int | None = None,
+        keep_original: bool = False,
+        force: bool = False,
+        progress: bool | Callable[[int, int, int, int, int, int], Any] = False,
+        **options: Any,
+    ) -> Packed: ...
     def progress(self, **options: Any) -> _Iterator[Batch]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator: ...
@@ -792,6 +814,8 @@ def from_arrays(fields: Mapping[str, Any] | None = None, /, **named: Any) -> Dat
     """A dataset of arrays in memory: element i has the i-th part of each."""
 def from_generator(fn: Callable[[], Iterable[Any]], spec: Any) -> Dataset:
     """A dataset of what a Python function yields: it is called once per epoch."""
+def pack(ds: Dataset, out: str | PathLike[str], shards: int = 1, **options: Any) -> Packed:
+    """Stores every element of a Dataset in record files; the same as ds.pack."""
 def progress(batches: Dataset | Iterable[Batch], **options: Any) -> _Iterator[Batch]:
     """Iterates and shows how far it is, and how fast, on standard error."""
 def devices() -> dict[str, Any]:

@@ -259,6 +259,36 @@ class Dataset(_ops.Ops):
     def _plan(self, given):
         return Plan(self._chain, {**self._settings, **texts(given)})
 
+    def pack(
+        self,
+        out,
+        shards=1,
+        *,
+        to="tfrecord",
+        compression=None,
+        variants=None,
+        keep_original=False,
+        force=False,
+        progress=False,
+        **options,
+    ):
+        """Stores every element in `shards` record files that TensorFlow (to='tfrecord') or
+        WebDataset (to='tar') read, with a manifest beside them. Gives a Packed.
+
+            ds.pack('train-{shard:05d}-of-{shards:05d}.tfrecord', shards=8)
+
+        A file gets its name when it is complete; a call that was stopped goes on when it is made
+        again. compression is None, 'gzip' or 'zlib'. variants=k stores k passes with their own
+        random draws, keep_original one without random ops before them. force replaces files of
+        another chain. progress=True keeps a line on standard error up to date. Further keywords
+        are run options. docs/packing.md says how fields are stored.
+        """
+        from . import _pack
+
+        return _pack.pack(
+            self, out, shards, to, compression, variants, keep_original, force, progress, options
+        )
+
     def progress(self, **options):
         """Iterates like `for batch in ds`, and shows how far it is on standard error; see
         stoker.progress.
