@@ -78,6 +78,10 @@ class Call:
     """A call inside a value, as features are."""
     text: str
 
+class Call:
+    """A call inside a value, as features are."""
+    text: str
+
 class Plan:
     """How a chain will run: str(plan) is a tree for people, plan.json the same as data."""
     @property
@@ -857,6 +861,28 @@ def values(fields: Mapping[str, Any]) -> Dataset:
     """Elements written out in the chain."""
 def zip(*inputs: Dataset) -> Dataset:
     """Put inputs side by side, element by element."""
+def fixed(
+    shape: float | Sequence[float],
+    dtype: DType,
+    default_value: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> Call:
+    """A feature with the same number of values in every record."""
+def fixed_sequence(
+    shape: float | Sequence[float],
+    dtype: DType,
+    allow_missing: bool = False,
+    key: str | None = None,
+) -> Call:
+    """A feature with any number of entries of one shape."""
+def ragged(
+    dtype: DType,
+    value_key: str | None = None,
+    uniform_row_length: int | None = None,
+) -> Call:
+    """A feature with any number of values."""
+def varlen(dtype: DType, key: str | None = None) -> Call:
+    """A feature with any number of values."""
 def fixed(
     shape: float | Sequence[float],
     dtype: DType,

@@ -217,6 +217,17 @@ CALLS = {
     'varlen': (('dtype', 'choice', ..., False), ('key', 'text', None, False)),
 }
 
+# The same for what is called in values.
+CALLS = {
+    'fixed': (('shape', 'numbers', ..., False), ('dtype', 'choice', ..., False), ('default_value',
+        'value', None, False), ('key', 'text', None, False)),
+    'fixed_sequence': (('shape', 'numbers', ..., False), ('dtype', 'choice', ..., False),
+        ('allow_missing', 'bool', False, False), ('key', 'text', None, False)),
+    'ragged': (('dtype', 'choice', ..., False), ('value_key', 'text', None, False),
+        ('uniform_row_length', 'int', None, False)),
+    'varlen': (('dtype', 'choice', ..., False), ('key', 'text', None, False)),
+}
+
 
 class Ops:
     """The ops as methods; Dataset has them."""
@@ -2173,6 +2184,75 @@ def zip(*inputs):
     """
     from . import _dataset
     return _dataset.root('zip', (inputs,))
+
+
+def fixed(shape, dtype, default_value=None, key=None):
+    """A feature with the same number of values in every record.
+
+    As tf.io.FixedLenFeature. The values fill an array of the shape. A record that has the key with
+    another number of values, or with values of another type, is bad, also if there is a
+    default_value. Bytes have the shape [].
+
+        fixed([28, 28], float32)
+        fixed([], int64, default_value=-1)
+
+    shape: dimensions of the field; [] is a single value (number or list of numbers (at most 7))
+    dtype: what the record holds (bytes or float32 or int64)
+    default_value: values for records that lack it, as many as the shape has; none: they are bad
+        (map, none)
+    key: its key in the records; none: the name of the field (text, none)
+    """
+    from . import _text
+    return _text.Call('fixed', CALLS['fixed'], (shape, dtype, default_value, key))
+
+
+def fixed_sequence(shape, dtype, allow_missing=False, key=None):
+    """A feature with any number of entries of one shape.
+
+    As tf.io.FixedLenSequenceFeature, but a ragged field: lists are not filled up. In a sequence
+    every step is one entry.
+
+        fixed_sequence([4], float32, allow_missing=true)
+
+    shape: dimensions of one entry; [] is a single value (number or list of numbers (at most 6))
+    dtype: what the record holds (bytes or float32 or int64)
+    allow_missing: a record that lacks it has no entries; otherwise it is bad (bool)
+    key: its key in the records; none: the name of the field (text, none)
+    """
+    from . import _text
+    return _text.Call('fixed_sequence', CALLS['fixed_sequence'], (shape, dtype, allow_missing, key))
+
+
+def ragged(dtype, value_key=None, uniform_row_length=None):
+    """A feature with any number of values.
+
+    As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a list has rows of
+    that many values. The other partitions make lists of lists, which a field cannot hold; their
+    keys can be read as fields of their own with varlen(int64).
+
+        ragged(float32, value_key='points', uniform_row_length=3)
+
+    dtype: what the record holds (bytes or float32 or int64)
+    value_key: its key in the records; none: the name of the field (text, none)
+    uniform_row_length: values come in rows of so many (int, at least 1, none)
+    """
+    from . import _text
+    return _text.Call('ragged', CALLS['ragged'], (dtype, value_key, uniform_row_length))
+
+
+def varlen(dtype, key=None):
+    """A feature with any number of values.
+
+    As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor. A record without it has
+    an empty list.
+
+        varlen(int64)
+
+    dtype: what the record holds (bytes or float32 or int64)
+    key: its key in the records; none: the name of the field (text, none)
+    """
+    from . import _text
+    return _text.Call('varlen', CALLS['varlen'], (dtype, key))
 
 
 def fixed(shape, dtype, default_value=None, key=None):
