@@ -5,13 +5,14 @@ A work (works/NAME.py) says what is to be done:
     docstring    what it is, in one line
     PLACE        a number: where it comes in tables
     UNIT         what is counted: images, numbers, files
-    CHAIN        how stoker does it; $images, $photos, $passes, $count, $reads are filled in
+    CHAIN        how stoker does it; $images, $photos, $passes, $count, $reads, $own are filled in
     FIELD        the field of a batch that is consumed
     BARS         what must hold (see bars.py)
     SHAPE, DTYPE of a full batch; checked on everybody's first one (SHAPE with channels last)
   and may say
     RANGE        (least, most) that values may be, checked too
-    DATA         "images": a directory of JPEG files; "photos": large ones; "reads": small files
+    DATA         "images": a directory of JPEG files; "photos": large ones; "reads": small files;
+                 "own": what make_own(setup) → path makes, in setup.cache
     COUNT        elements of an epoch where DATA does not say; COUNT_FOR = {peer: another number}
     BATCH        elements of a batch
     IN_ORDER     True: everybody's first batch has the same elements, and is compared with stoker's
@@ -96,6 +97,7 @@ class Work(Entry):
         "UNIT": "elements",
         "EPOCHS": 1,
         "measure": None,
+        "make_own": None,
     }
 
     @property

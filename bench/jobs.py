@@ -12,7 +12,7 @@ QUICK_SHARE = 20  # a quick run does this part of the numbers
 
 
 class Setup(SimpleNamespace):
-    """The run: what is run (build, command), on what (images, files, photos, photo_files, reads),
+    """The run: what is run (build, command), on what (images, files, photos, photo_files, reads, own),
     where things are put (cache: to keep, place: until it ends), and how much is done (quick, rounds,
     workers, limit_s, stretch_s, n_stretches)."""
 
@@ -51,6 +51,7 @@ def filled(template, values):
 def chain_of(setup, work, count, passes):
     places = {"images": setup.images, "photos": setup.photos, "reads": setup.reads}
     values = {name: quoted(place) for name, place in places.items()}
+    values["own"] = quoted(setup.own.get(work.stem))
     return filled(work.CHAIN, {**values, "count": count, "passes": passes, **work.PARAMETERS})
 
 
@@ -84,6 +85,7 @@ def make(setup, work, peer, mode):
         passes=passes,
         images_name=setup.images.name if setup.images else None,
         count=count,
+        own=str(setup.own.get(work.stem)),
         # for how long
         repeat=repeat,
         epochs=1 + setup.n_stretches,

@@ -149,6 +149,7 @@ def prepare(options, works, place):
         files=[],
         photos=cache / "photos",
         photo_files=[],
+        own={},
         is_generated=not options.images,
         quick=options.quick,
         rounds=options.rounds,
@@ -170,6 +171,9 @@ def prepare(options, works, place):
     for work in works:
         if work.DATA == "reads":
             make_read_files(setup.reads, work.COUNT)
+        if work.make_own:
+            say(f"making files for {work.name}")
+            setup.own[work.stem] = work.make_own(setup)
     return setup
 
 

@@ -88,6 +88,35 @@ def iterate(tf, job):
     return _epoch(tf, job, tf.data.Dataset.range(job.count))
 
 
+def tfrecord_raw(tf, job):
+    def make(record):
+        kinds = {"image": tf.io.FixedLenFeature([], tf.string)}
+        kinds["label"] = tf.io.FixedLenFeature([], tf.int64)
+        image = tf.io.decode_raw(tf.io.parse_single_example(record, kinds)["image"], tf.uint8)
+        return tf.cast(tf.reshape(image, [job.size, job.size, 3]), tf.float32) / 255.0
+
+    files = tf.io.gfile.glob(f"{job.own}/raw-*.tfrecord")
+    records = tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)
+    images = records.map(make, num_parallel_calls=tf.data.AUTOTUNE)
+    return _epoch(tf, job, images.shuffle(job.held))
+
+
+def tfrecord_read(tf, job):
+    return _epoch(tf, job, tf.data.TFRecordDataset([job.own]))
+
+
+def tfrecord_example(tf, job):
+    kinds = {"label": tf.io.FixedLenFeature([], tf.int64)}
+    kinds["x"] = tf.io.FixedLenFeature([10], tf.float32)
+
+    def make(record):
+        return tf.io.parse_single_example(record, kinds)["x"]
+
+    records = tf.data.TFRecordDataset([job.own])
+    rows = records.map(make, num_parallel_calls=tf.data.AUTOTUNE)
+    return _epoch(tf, job, rows.shuffle(job.held))
+
+
 def _epoch(tf, job, elements):
     batches = elements.batch(job.batch).prefetch(tf.data.AUTOTUNE)
     return lambda: iter(batches)

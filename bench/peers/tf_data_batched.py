@@ -45,6 +45,17 @@ def map(tf, job):  # pylint: disable=redefined-builtin
     return _epoch(tf, batches.map(lambda x: x + 1, num_parallel_calls=tf.data.AUTOTUNE))
 
 
+def tfrecord_example(tf, job):
+    kinds = {"label": tf.io.FixedLenFeature([], tf.int64)}
+    kinds["x"] = tf.io.FixedLenFeature([10], tf.float32)
+
+    def make(records):
+        return tf.io.parse_example(records, kinds)["x"]
+
+    batches = tf.data.TFRecordDataset([job.own]).shuffle(job.held).batch(job.batch)
+    return _epoch(tf, batches.map(make, num_parallel_calls=tf.data.AUTOTUNE))
+
+
 def _epoch(tf, batches):
     batches = batches.prefetch(tf.data.AUTOTUNE)
     return lambda: iter(batches)

@@ -178,7 +178,12 @@ struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
 
 void stk__buffer_unref(struct stk_buffer *b)
 {
-    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
+    stk__buffer_unref_n(b, 1);
+}
+
+void stk__buffer_unref_n(struct stk_buffer *b, int n)
+{
+    if (!b || atomic_fetch_sub_explicit(&b->refs, n, memory_order_acq_rel) > n)
         return;
     struct stk__pool *pool = b->pool;
     if (!pool) {

@@ -43,3 +43,4 @@ static inline struct stk_buffer *stk__buffer_ref(struct stk_buffer *buffer)
 }
 
 void stk__buffer_unref(struct stk_buffer *buffer); /* NULL is fine */
+void stk__buffer_unref_n(struct stk_buffer *buffer, int n);

@@ -13,9 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes behind a result that may be read; places whose memory is asked for ahead, since a map of a
- * shuffled file is slow to answer (bench/works/records.py). */
-enum { TAIL = 64, AHEAD = 12 };
+enum { TAIL = 64 }; /* bytes behind a result that may be read */
 
 /* ---- one file ---- */
 
@@ -32,7 +30,7 @@ static struct stk_buffer *fail_read(int fd, struct stk_buffer *buffer, struct st
     return NULL;
 }
 
-static ssize_t read_some(int fd, uint8_t *data, size_t bytes)
+static ssize_t read_once(int fd, uint8_t *data, size_t bytes)
 {
     ssize_t got;
     do
@@ -64,7 +62,7 @@ static struct stk_buffer *read_whole(struct stk__pool *pool, const char *path,
     if (!buffer)
         return fail_read(fd, NULL, out, "no memory for the file", ENOMEM);
     while (done < bytes) {
-        ssize_t got = read_some(fd, buffer->data + done, bytes - done);
+        ssize_t got = read_once(fd, buffer->data + done, bytes - done);
         if (got < 0)
             return fail_read(fd, buffer, out, "cannot read the file", errno);
         if (got == 0)
@@ -128,12 +126,11 @@ static size_t total_bytes(const struct stk_place *place, int n)
 static void set_views(struct stk_buffer *buffer, const struct stk_place *place,
                       const struct run *run, uint8_t *data, struct stk__fetched *result)
 {
-    for (int i = 0; i < run->n; i++) {
-        uint8_t *at = data + (place[i].offset - run->all.offset);
-        result[i] = (struct stk__fetched){ .buffer = stk__buffer_ref(buffer),
-                                           .data = at,
+    atomic_fetch_add_explicit(&buffer->refs, run->n, memory_order_relaxed);
+    for (int i = 0; i < run->n; i++)
+        result[i] = (struct stk__fetched){ .buffer = buffer,
+                                           .data = data + (place[i].offset - run->all.offset),
                                            .bytes = (size_t)place[i].bytes };
-    }
 }
 
 /* One by one: what could not be read together may be good in part. */
@@ -144,9 +141,7 @@ static void read_apart(struct stk__pool *pool, struct stk__data_files *files,
         const struct run run = { 1, place[i] };
         struct stk_error err = { 0 };
         struct stk_buffer *buffer = stk__buffer_new(pool, place[i].bytes);
-        int code =
-            buffer ? stk__data_file_read(files, place[i].file, place[i], buffer->data, false, &err)
-                   : STK_MEMORY;
+        int code = buffer ? stk__data_file_read(files, place[i], buffer->data, &err) : STK_MEMORY;
         if (code)
             fail_places(&result[i], 1, code, buffer ? err.text : NULL);
         else
@@ -155,36 +150,68 @@ static void read_apart(struct stk__pool *pool, struct stk__data_files *files,
     }
 }
 
-void stk__read_places(struct stk__pool *pool, const struct stk__request *r, bool is_quick)
+/* Runs of places into one buffer: where they are likely in the page cache, several at a time. */
+struct reading {
+    struct stk__pool *pool;
+    const struct stk__request *request;
+    struct stk_buffer *buffer;
+    bool is_quick;
+};
+
+static void read_run(const struct reading *r, const struct stk_place *place, const struct run *run,
+                     uint8_t *at, struct stk__fetched *result)
 {
-    const struct stk_place *place = r->place;
-    struct stk__fetched *result = r->result;
-    size_t bytes = total_bytes(place, r->n);
-    struct stk_buffer *buffer = stk__buffer_new(pool, bytes);
-    if (!buffer) {
-        fail_places(result, r->n, STK_MEMORY, NULL);
+    struct stk_error err = { 0 };
+    int code = stk__data_file_read(r->request->files, run->all, at, &err);
+    if (code && run->n > 1)
+        read_apart(r->pool, r->request->files, place, run->n, result);
+    else if (code)
+        fail_places(result, run->n, code, err.text);
+    else
+        set_views(r->buffer, place, run, at, result);
+}
+
+enum { MOST_RUNS = 64 };
+
+/* Reads up to MOST_RUNS runs; returns how many places they had. */
+static int read_some(const struct reading *r, int first, uint8_t **at)
+{
+    const struct stk_place *place = r->request->place;
+    struct run run[MOST_RUNS];
+    struct stk_place all[MOST_RUNS];
+    int n_runs = 0, n = first;
+    for (; n_runs < MOST_RUNS && n < r->request->n && place[n].file != STK__NOWHERE; n_runs++) {
+        run[n_runs] = next_run(place + n, r->request->n - n);
+        all[n_runs] = run[n_runs].all;
+        n += run[n_runs].n;
+    }
+    int n_copied = r->is_quick ? stk__data_files_copy(r->request->files, all, n_runs, *at) : 0;
+    n = first;
+    for (int i = 0; i < n_runs; n += run[i++].n) {
+        if (i < n_copied)
+            set_views(r->buffer, place + n, &run[i], *at, r->request->result + n);
+        else
+            read_run(r, place + n, &run[i], *at, r->request->result + n);
+        *at += run[i].all.bytes;
+    }
+    return n - first;
+}
+
+void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick)
+{
+    size_t bytes = total_bytes(request->place, request->n);
+    struct reading r = { pool, request, stk__buffer_new(pool, bytes), is_quick };
+    if (!r.buffer) {
+        fail_places(request->result, request->n, STK_MEMORY, NULL);
         return;
     }
-    uint8_t *at = buffer->data;
-    struct run run;
-    for (int n = r->n; n; n -= run.n, place += run.n, result += run.n) {
-        struct stk_error err = { 0 };
-        run = next_run(place, n);
-        if (is_quick && n > AHEAD && place[AHEAD].file != STK__NOWHERE)
-            stk__data_file_hint(r->files, place[AHEAD]);
-        if (run.all.file == STK__NOWHERE) {
-            fail_places(result, run.n, STK_OK, NULL);
-            continue;
-        }
-        int code = stk__data_file_read(r->files, run.all.file, run.all, at, is_quick, &err);
-        if (code && run.n > 1)
-            read_apart(pool, r->files, place, run.n, result);
-        else if (code)
-            fail_places(result, run.n, code, err.text);
+    uint8_t *at = r.buffer->data;
+    for (int n = 0; n < request->n;) {
+        if (request->place[n].file == STK__NOWHERE)
+            fail_places(&request->result[n++], 1, STK_OK, NULL);
         else
-            set_views(buffer, place, &run, at, result);
-        at += run.all.bytes;
+            n += read_some(&r, n, &at);
     }
-    clear_tail(buffer, bytes);
-    stk__buffer_unref(buffer);
+    clear_tail(r.buffer, bytes);
+    stk__buffer_unref(r.buffer);
 }

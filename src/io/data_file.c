@@ -148,9 +148,11 @@ static uint8_t *map_of(struct stk__data_files *files, struct stk__data_file *fil
 }
 
 /* Pages that were touched count as ours until they are given back; they stay in the page cache. */
-static void note_touched(struct stk__data_files *files, uint64_t bytes)
+static void note_touched(struct stk__data_files *files, const struct stk_place *place, int n)
 {
-    unsigned long long more = bytes < PAGE ? PAGE : bytes;
+    unsigned long long more = 0;
+    for (int i = 0; i < n; i++)
+        more += place[i].bytes < PAGE ? PAGE : place[i].bytes;
     if (atomic_fetch_add(&files->touched_bytes, more) + more < most_touched)
         return;
     atomic_store(&files->touched_bytes, 0);
@@ -161,28 +163,37 @@ static void note_touched(struct stk__data_files *files, uint64_t bytes)
     }
 }
 
-void stk__data_file_hint(const struct stk__data_files *files, struct stk_place place)
+static bool is_inside(const struct stk__data_file *file, struct stk_place place)
 {
-    const struct stk__data_file *file = &files->item[place.file];
-    const uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
-    const uint64_t line = 64, most = 4 * line;
-    if (!map || place.offset >= file->bytes)
-        return;
-    for (uint64_t at = 0; at < place.bytes && at < most; at += line)
-        __builtin_prefetch(map + place.offset + at);
+    return place.offset <= file->bytes && place.bytes <= file->bytes - place.offset;
 }
 
-int stk__data_file_read(struct stk__data_files *files, size_t number, struct stk_place place,
-                        uint8_t *dst, bool from_map, struct stk_error *err)
+int stk__data_files_copy(struct stk__data_files *files, const struct stk_place *place, int n,
+                         uint8_t *dst)
 {
-    struct stk__data_file *file = &files->item[number];
-    if (place.offset > file->bytes || place.bytes > file->bytes - place.offset)
-        return fail_short(file, err);
-    const uint8_t *map = from_map && place.bytes ? map_of(files, file) : NULL;
-    if (!map)
-        return read_part(file, place, dst, err);
-    if (!stk__guarded_copy(dst, map + place.offset, place.bytes))
-        return fail_short(file, err);
-    note_touched(files, place.bytes);
-    return STK_OK;
+    enum { AT_ONCE = 64 };
+    struct stk__copy copy[AT_ONCE];
+    int n_done = 0, n_some, n_copied;
+    do {
+        for (n_some = 0; n_some < AT_ONCE && n_done + n_some < n; n_some++) {
+            const struct stk_place *p = &place[n_done + n_some];
+            struct stk__data_file *file = &files->item[p->file];
+            const uint8_t *map = is_inside(file, *p) ? map_of(files, file) : NULL;
+            if (!map)
+                break;
+            copy[n_some] = (struct stk__copy){ dst, map + p->offset, (size_t)p->bytes };
+            dst += p->bytes;
+        }
+        n_copied = stk__guarded_copies(copy, n_some);
+        note_touched(files, place + n_done, n_copied);
+        n_done += n_copied;
+    } while (n_copied == AT_ONCE && n_done < n);
+    return n_done;
+}
+
+int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
+                        struct stk_error *err)
+{
+    const struct stk__data_file *file = &files->item[place.file];
+    return is_inside(file, place) ? read_part(file, place, dst, err) : fail_short(file, err);
 }

@@ -32,10 +32,11 @@ void stk__data_files_free(struct stk__data_files *files);
 /* Adds a regular file that can be read. Not while others read. */
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err);
 
-/* Says that a part will be read soon, where that helps: of a map. */
-void stk__data_file_hint(const struct stk__data_files *files, struct stk_place place);
+/* Reads a part. Thread-safe. The message is the cause alone, as of a row that is bad. */
+int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
+                        struct stk_error *err);
 
-/* Reads a part. `from_map`: it is likely in the page cache. Thread-safe. The message is the cause
- * alone, as of a row that is bad. */
-int stk__data_file_read(struct stk__data_files *files, size_t file, struct stk_place place,
-                        uint8_t *dst, bool from_map, struct stk_error *err);
+/* Reads n parts that are likely in the page cache, one behind the other, from maps. Returns how many
+ * were read: all but for a file that cannot be mapped or is shorter than it was. */
+int stk__data_files_copy(struct stk__data_files *files, const struct stk_place *place, int n,
+                         uint8_t *dst);

@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* What a thread is copying. The handler runs in that thread, so nothing is shared. */
-struct copy {
+struct guard {
     sigjmp_buf back;
-    const uint8_t *from, *to;
+    const struct stk__copy *volatile at;
 };
 
-static _Thread_local struct copy *volatile current;
+static _Thread_local struct guard *volatile current;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction before; /* written once, before the handler is in */
 static bool is_started;         /* written once, under `once` */
@@ -32,10 +32,10 @@ static void hand_on(int number, siginfo_t *info, void *context)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    struct copy *copy = current;
+    struct guard *guard = current;
     const uint8_t *at = info->si_addr;
-    if (copy && at >= copy->from && at < copy->to)
-        siglongjmp(copy->back, 1);
+    if (guard && at >= guard->at->src && at < guard->at->src + guard->at->bytes)
+        siglongjmp(guard->back, 1);
     hand_on(number, info, context);
 }
 
@@ -52,15 +52,27 @@ bool stk__guard_start(void)
     return !pthread_once(&once, start) && is_started;
 }
 
-bool stk__guarded_copy(void *dst, const void *src, size_t bytes)
+static void ask_for(const struct stk__copy *copy)
 {
-    struct copy copy = { .from = src, .to = (const uint8_t *)src + bytes };
-    bool is_whole = false;
-    if (!sigsetjmp(copy.back, 0)) {
-        current = &copy;
-        memcpy(dst, src, bytes);
-        is_whole = true;
+    const size_t line = 64, most = 4 * line;
+    for (size_t at = 0; at < copy->bytes && at < most; at += line)
+        __builtin_prefetch(copy->src + at);
+}
+
+int stk__guarded_copies(const struct stk__copy *copy, int n)
+{
+    enum { AHEAD = 12 };
+    struct guard guard = { .at = copy };
+    if (!sigsetjmp(guard.back, 0)) {
+        current = &guard;
+        for (int i = 0; i < n; i++) {
+            guard.at = copy + i;
+            if (i + AHEAD < n)
+                ask_for(copy + i + AHEAD);
+            memcpy(copy[i].dst, copy[i].src, copy[i].bytes);
+        }
+        guard.at = copy + n;
     }
     current = NULL;
-    return is_whole;
+    return (int)(guard.at - copy);
 }

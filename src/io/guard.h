@@ -8,9 +8,17 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Puts the handler in; false if that cannot be done, and then nothing may be copied. */
 bool stk__guard_start(void);
 
-/* As memcpy; false if not all of src could be read. */
-bool stk__guarded_copy(void *dst, const void *src, size_t bytes);
+struct stk__copy {
+    uint8_t *dst;
+    const uint8_t *src;
+    size_t bytes;
+};
+
+/* Copies n pieces; returns how many were copied before one whose source could not be read. What lies
+ * ahead is asked for in time, since shuffled records of a map are in no cache. */
+int stk__guarded_copies(const struct stk__copy *copy, int n);

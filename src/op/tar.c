@@ -331,8 +331,7 @@ static int infer_fields(struct sample_source *source, struct stk_error *err)
     uint8_t *data = malloc(place.bytes + 1);
     if (!data)
         return stk__out_of_memory(err);
-    int code =
-        stk__data_file_read(source->source.records->files, place.file, place, data, false, err);
+    int code = stk__data_file_read(source->source.records->files, place, data, err);
     if (!code)
         code = add_fields_of(source, data, place.bytes, err);
     free(data);

@@ -30,7 +30,7 @@ static const uint8_t *look(struct scanner *s, uint64_t offset, uint64_t n, uint6
     uint64_t left = s->bytes - offset, wanted = likely > n ? likely : n;
     const struct stk_place place = { offset, wanted < left ? wanted : left, (uint32_t)s->file };
     s->from = s->to = 0;
-    s->code = stk__data_file_read(s->files, s->file, place, s->window, false, s->err);
+    s->code = stk__data_file_read(s->files, place, s->window, s->err);
     if (s->code)
         return NULL;
     s->from = offset;
