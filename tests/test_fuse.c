@@ -344,7 +344,7 @@ static void test_what_is_fused(void **state)
                 "resize_side(64) and random_crop(56, 56)  [");
     assert_plan(PICTURES "resize(8, 8).crop(1, 2, 7, 6).batch(4)", ") and crop(1, 2, 7, 6)  [");
     assert_plan(PICTURES "resize(8, 8).random_crop(8, 8, padding=1).batch(4)",
-                "\n      random_crop(8, 8, 1.0)  [");
+                "\n      random_crop(8, 8, 1)  [");
     assert_plan(PICTURES
                 "random_resized_crop(8, 8).flip(probability=0.5).normalize(imagenet).batch(4)",
                 "random_resized_crop(8, 8) and flip(probability=0.5) and normalize(imagenet)  [");

@@ -57,7 +57,7 @@ static void test_print_forms(void **state)
           "resize@3(height=1, width=2, method='3x3', antialias=false, scale=1.0, gamma=none, "
           "seed=none, depth=auto, field='it')" },
         { "files(['a', b], mean=2, names={x: y, 'none': 'a b'})",
-          "files('a', 'b', mean=2.0, names={x: y, 'none': 'a b'})",
+          "files('a', 'b', mean=2, names={x: y, 'none': 'a b'})",
           "files@1(pattern=['a', 'b'], mean=[2.0], sizes=none, names={x: y, 'none': 'a b'}, "
           "data=none, root='.')" },
         { "zip(1, decode(), decode())", "zip(inputs=[decode(), decode()])",

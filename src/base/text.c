@@ -94,6 +94,10 @@ void stk__text_add_real(struct stk__text *text, double value)
         return;
     }
     char digits[40];
+    if (value == floor(value) && fabs(value) < 1e15) {
+        stk__text_add(text, "%.0f.0", value); /* no point: the same in every locale */
+        return;
+    }
     locale_t before = uselocale(c_locale());
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);

@@ -6,6 +6,7 @@
 #include "lang/rows.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 struct printer {
@@ -69,12 +70,22 @@ static void print_pairs(struct printer *p, const struct stk_pairs *pairs)
     stk__text_add(p->out, "}");
 }
 
+/* A whole number in a list needs no point in short form. */
+static void print_number(struct printer *p, double value)
+{
+    bool is_whole = value == floor(value) && fabs(value) < 1e15 && !(value == 0 && signbit(value));
+    if (p->form == STK__SHORT && is_whole)
+        stk__text_add(p->out, "%.0f", value);
+    else
+        stk__text_add_real(p->out, value);
+}
+
 /* The text of the i-th item of a row that holds a list. */
 static void print_item(struct printer *p, const struct stk_param *row, const void *field, int i)
 {
     stk__text_add(p->out, i ? ", " : "");
     if (row->type == STK_ROW_NUMBERS)
-        stk__text_add_real(p->out, ((const struct stk_numbers *)field)->item[i]);
+        print_number(p, ((const struct stk_numbers *)field)->item[i]);
     else if (row->type == STK_ROW_TEXTS)
         add_text(p->out, ((const struct stk_texts *)field)->item[i]);
     else
