@@ -108,14 +108,6 @@ def is_method(op):
 
 def inner_calls(ops):
     """What can be called in the values of parameters: features and such. By name, each once."""
-    found = {
-        call["name"]: call for op in ops for param in op["params"] for call in param["calls"] or ()
-    }
-    return [found[name] for name in sorted(found)]
-
-
-def inner_calls(ops):
-    """What can be called in the values of parameters: features and such. By name, each once."""
     params = [param for op in ops for param in op["params"]]
     found = {call["name"]: call for param in params for call in param["calls"] or ()}
     return [{**found[name], "flags": [], "class": "call"} for name in sorted(found)]
@@ -189,19 +181,6 @@ def call_function(call):
     return "\n".join(body) + "\n"
 
 
-def call_function(call):
-    """A function that writes a call for a value."""
-    return "\n".join(
-        [
-            head(python_name(call["name"]), ", ".join(parameters(call)), 0),
-            docstring(doc_lines(call, 4), 4),
-            "    from . import _text",
-            f"    return _text.Call({call['name']!r}, CALLS[{call['name']!r}], {values_code(call)})",
-            "",
-        ]
-    )
-
-
 def rows_code(op):
     rows = [
         f"({p['name']!r}, {p['type']!r}, {default_code(p)}, {p['variadic']})" for p in op["params"]
@@ -256,14 +235,11 @@ def ops_module(ops, options):
         "ROWS = {\n" + "\n".join(rows_code(op) for op in shown) + "\n}\n",
         "# The same for what is called in values.\n"
         "CALLS = {\n" + "\n".join(rows_code(call) for call in calls) + "\n}\n",
-        "# The same for what is called in values.\n"
-        "CALLS = {\n" + "\n".join(rows_code(call) for call in calls) + "\n}\n",
         '\nclass Ops:\n    """The ops as methods; Dataset has them."""\n\n    __slots__ = ()\n',
     ]
     parts += [function(op, True) for op in methods]
     parts += [option_method(*row, options) for row in OPTION_METHODS]
     parts += ["\n" + function(op, False) for op in roots]
-    parts += ["\n" + call_function(call) for call in calls]
     parts += ["\n" + call_function(call) for call in calls]
     return wrap_lists("\n".join(parts))
 
@@ -335,9 +311,6 @@ def stub_options(options):
 def stub_module(ops, options, template):
     methods = [stub_op(op, True) for op in ops if is_method(op)] + stub_options(options)
     roots = [stub_op(op, False) for op in ops if is_root(op)]
-    for call in inner_calls(ops):
-        given = [stub_parameter(param) for param in call["params"]]
-        roots.append(stub(python_name(call["name"]), given, "Call", [call["summary"]], 0))
     for call in inner_calls(ops):
         given = [stub_parameter(param) for param in call["params"]]
         roots.append(stub(python_name(call["name"]), given, "Call", [call["summary"]], 0))

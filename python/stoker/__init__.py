@@ -27,6 +27,7 @@ from ._errors import (
 )
 from ._ops import *
 from ._ops import __all__ as _roots
+from ._text import Call
 
 __version__ = _version()
 
@@ -37,6 +38,7 @@ __all__ = [
     "Batch",
     "BudgetError",
     "Bytes",
+    "Call",
     "CancelledError",
     "ChainError",
     "DataError",

@@ -1051,9 +1051,9 @@ class Ops:
         The field with the records is replaced by the fields of the map, which are named as its
         keys. Other fields stay.
 
-            files('records/*').read().parse_example({label: int64, x: fixed([10], float32)})
-            files('records/*').read().parse_example({image: fixed([], bytes, key='image/encoded')})
-            files('records/*').read().parse_example({words: varlen(int64)})
+            tfrecord('train-*.tfrecord').parse_example({label: int64, x: fixed([10], float32)})
+            tfrecord('train-*.tfrecord').parse_example({image: fixed([], bytes, key='image/encoded')})
+            tfrecord('train-*.tfrecord').parse_example({words: varlen(int64)})
 
         A feature is written as one of these, or as bytes, float32 or int64 alone, which is a single
         value: `fixed(shape, dtype, default_value=none)` has as many values in every record;
@@ -1084,7 +1084,7 @@ class Ops:
         parse_example reads them, those of the sequence as ragged fields with one entry per step.
         Other fields stay.
 
-            files('records/*').read().parse_sequence_example(context={label: int64}, sequence={words: fixed_sequence([], int64)})
+            tfrecord('clips-*.tfrecord').parse_sequence_example(context={label: int64}, sequence={words: fixed_sequence([], int64)})
 
         A step with another kind or number of values makes the element bad, and so does a missing
         sequence unless allow_missing is set. A sequence of strings, or one whose steps differ in

@@ -56,10 +56,6 @@ class Writer:
             return value.text
         if type(value).__name__ in _FEATURES and hasattr(value, "_fields"):
             return feature(value).text
-        if isinstance(value, Call):
-            return value.text
-        if type(value).__name__ in _FEATURES and hasattr(value, "_fields"):
-            return feature(value).text
         if isinstance(value, dict):
             return (
                 "{"
@@ -117,44 +113,8 @@ class Call:
     __slots__ = ("text",)
 
     def __init__(self, name, rows, values):
-        values = [value.tolist() if hasattr(value, "tolist") else value for value in values]
-        self.text = Writer().call(name, rows, values)
-
-    def __repr__(self):
-        return self.text
-
-
-# TensorFlow's features: the call that means the same, and what becomes its arguments.
-_FEATURES = {
-    "FixedLenFeature": ("fixed", ("shape", "dtype", "default_value")),
-    "FixedLenSequenceFeature": ("fixed_sequence", ("shape", "dtype", "allow_missing")),
-    "RaggedFeature": ("ragged", ("dtype", "value_key")),
-    "VarLenFeature": ("varlen", ("dtype",)),
-}
-
-
-def feature(value):
-    """tf.io.FixedLenFeature and such as a call."""
-    from . import _ops
-
-    name, members = _FEATURES[type(value).__name__]
-    if getattr(value, "partitions", None):
-        raise TypeError("a feature with partitions is a list of lists, which a field cannot hold")
-    given = {member: getattr(value, member) for member in members}
-    given["dtype"] = dtype_name(given["dtype"]).replace("string", "bytes")
-    if "shape" in given:
-        given["shape"] = [int(size) for size in given["shape"]]
-    rows = _ops.CALLS[name]
-    return Call(name, rows, [given.get(row[0], row[2]) for row in rows])
-
-
-class Call:
-    """A call inside a value, as features are: stoker.fixed([10], 'float32')."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, name, rows, values):
-        values = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+        is_array = [hasattr(v, "tolist") and not isinstance(v, type) for v in values]
+        values = [v.tolist() if is_one else v for v, is_one in zip(values, is_array)]
         self.text = Writer().call(name, rows, values)
 
     def __repr__(self):

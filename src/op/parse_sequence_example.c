@@ -93,7 +93,7 @@ static const char doc[] =
     "parse_example reads them, those of the sequence as ragged fields with one entry per step. "
     "Other fields stay.\n"
     "\n"
-    "    files('records/*').read().parse_sequence_example(context={label: int64}, "
+    "    tfrecord('clips-*.tfrecord').parse_sequence_example(context={label: int64}, "
     "sequence={words: fixed_sequence([], int64)})\n"
     "\n"
     "A step with another kind or number of values makes the element bad, and so does a missing "

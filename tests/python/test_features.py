@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features in Python: the functions that write them, and those of TensorFlow."""
+
+from typing import Any, NamedTuple
+
+import pytest
+import stoker
+
+LABEL = b"\x0a\x10\x0a\x0e\x0a\x05label\x12\x05\x1a\x03\x0a\x01\x05"  # one int64, 5
+
+
+class FixedLenFeature(NamedTuple):
+    """As tf.io has it."""
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    dtype: Any
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+class RaggedFeature(NamedTuple):
+    dtype: Any
+    value_key: Any = None
+    partitions: Any = ()
+
+
+class DType:
+    def __init__(self, name):
+        self.name = name
+
+
+def first(features):
+    return next(iter(stoker.values({"record": [LABEL]}).parse_example(features)))
+
+
+def test_functions_write_calls():
+    assert repr(stoker.fixed([2, 3], "float32")) == "fixed([2, 3], float32)"
+    assert repr(stoker.fixed([], bytes, b"a'b\0", key="x/y")) == (
+        "fixed([], bytes, 'a\\'b\\x00', 'x/y')"
+    )
+    assert repr(stoker.varlen("int64", key="k")) == "varlen(int64, 'k')"
+    assert repr(stoker.fixed_sequence(4, "int64", True)) == "fixed_sequence(4, int64, true)"
+    assert repr(stoker.ragged("int64", uniform_row_length=2)) == (
+        "ragged(int64, uniform_row_length=2)"
+    )
+
+
+def test_features_are_read():
+    element = first({"label": "int64", "l": stoker.varlen("int64", key="label")})
+    assert int(element.label) == 5
+    assert element.l.tolist() == [5]
+    element = first({"a": stoker.fixed([2], "float32", [1, 2.5]), "s": stoker.fixed([], "bytes", b"\xff\0")})
+    assert element.a.tolist() == [1, 2.5]
+    assert element.s == b"\xff\0"
+
+
+def test_numpy_defaults_and_dtypes():
+    np = pytest.importorskip("numpy")
+    element = first({"a": stoker.fixed([2], np.float32, np.array([1, 2], np.float32))})
+    assert element.a.tolist() == [1, 2]
+
+
+def test_features_of_tensorflow():
+    element = first(
+        {
+            "label": FixedLenFeature([], DType("int64")),
+            "a": FixedLenFeature((2,), DType("float32"), [1.0, 2.0]),
+            "s": FixedLenFeature([], DType("string"), ""),
+            "v": VarLenFeature(DType("float32")),
+            "q": FixedLenSequenceFeature([3], DType("int64"), True),
+            "r": RaggedFeature(DType("int64"), "label"),
+        }
+    )
+    assert int(element.label) == 5
+    assert (element.a.tolist(), element.s, element.v.tolist()) == ([1, 2], b"", [])
+    assert element.q.shape == (0, 3)
+    assert element.r.tolist() == [5]
+    with pytest.raises(TypeError, match="list of lists"):
+        first({"r": RaggedFeature(DType("int64"), partitions=("row_splits",))})
+
+
+def test_messages():
+    with pytest.raises(stoker.DataError, match=r"Data types don't match\. Data type: int64 but"):
+        first({"label": "float32"})
+    with pytest.raises(stoker.ChainError, match="not 'int32'"):
+        first({"label": "int32"})
+    with pytest.raises(stoker.ChainError, match="dtype takes"):
+        first({"label": stoker.varlen("int32")})
+
+
+def test_chains_print_and_parse():
+    ds = stoker.values({"record": [LABEL]}).parse_example({"a": stoker.fixed([2], "int64", [1, 2])})
+    again = stoker.parse(str(ds))
+    assert str(again) == str(ds)
+    assert next(iter(again)).a.tolist() == [1, 2]
+
+
+def test_sequences_and_raw_bytes():
+    record = b"\x12\x10\x0a\x0e\x0a\x01w\x12\x09\x0a\x07\x1a\x05\x0a\x03\x01\x02\x03"
+    ds = stoker.values({"record": [record]})
+    steps = ds.parse_sequence_example(sequence={"w": stoker.fixed_sequence([3], "int64")})
+    assert next(iter(steps)).w.tolist() == [[1, 2, 3]]
+    raw = stoker.values({"x": [b"\x01\x00\x02\x00"]}).decode_raw("int16", shape=[2])
+    assert next(iter(raw)).x.tolist() == [1, 2]
