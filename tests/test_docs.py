@@ -99,6 +99,8 @@ def place(tmp_path_factory):
         path = here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for name in ("examples.tfrecord", "sequences.tfrecord"):
+        (here / name).write_bytes((TREE / "tests/golden/records" / name).read_bytes())
     whole = (here / "bad/cat/2.jpg").read_bytes()
     (here / "bad/cat/2.jpg").write_bytes(whole[: len(whole) // 2])
     return here

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes example.txt: what TensorFlow reads from serialized Examples and SequenceExamples.
+"""Makes example.txt: what TensorFlow reads from serialized Examples and SequenceExamples; and two small files with
+such records, for documents: records/examples.tfrecord and records/sequences.tfrecord.
 
     python3 tests/golden/make_example.py        (needs tensorflow, numpy)
 
@@ -260,6 +261,21 @@ def make_random():
             check(example(**features), **specs)
 
 
+def make_files():
+    """For documents: six Examples as people have them, and six SequenceExamples."""
+    with io.TFRecordWriter(str(HERE / 'records/examples.tfrecord')) as out:
+        for i in range(6):
+            picture = io.encode_png(np.full((4, 5, 3), 40 * i, np.uint8)).numpy()
+            out.write(example(
+                label=ints(i % 3), x=floats(*(i + k / 10 for k in range(10))), words=ints(*range(i)),
+                **{'image/encoded': strings(picture), 'image/raw': strings(bytes([i] * 12))}))
+    with io.TFRecordWriter(str(HERE / 'records/sequences.tfrecord')) as out:
+        for i in range(6):
+            out.write(sequence({'label': ints(i % 3)}, words=[ints(k) for k in range(i)],
+                               boxes=[floats(k, k, k + 1, k + 2) for k in range(i % 3)]))
+
+
+make_files()
 make_kinds()
 make_wire()
 make_sequences()
