@@ -2,6 +2,7 @@
 /* test_faults.c: for all n, the n-th allocation or file access of a small run fails: the answer
  * is an error that says so, nothing is left behind, and nothing hangs. */
 #define _GNU_SOURCE
+#include "codec/example.h"
 #include "fault_wraps.h"
 #include "file_tree.h"
 
@@ -266,6 +267,13 @@ static void test_allocations_fail(void **state)
         "lines('words.txt').repeat(3)",
         "values({x: [1, 2, 3, 4], k: ['a', 'b', 'a', '']}).split([0.5, 0.5], 0, by=k).batch(2)",
         "range(30).batch(4).take(5).skip(1).prefetch(2)",
+        "values({record: ['\\x0a\\x0a\\x0a\\x08\\x0a\\x01a\\x12\\x03\\x1a\\x01\\x0a', '']})"
+        ".parse_example({a: varlen(int64, key=b), b: fixed([2], float32, [1, 2], key=c), "
+        "c: fixed([], bytes, 'text')}).batch(2)",
+        "values({record: "
+        "['\\x12\\x0f\\x0a\\x0d\\x0a\\x01a\\x12\\x08\\x0a\\x06\\x1a\\x04\\x0a\\x02\\x01\\x02']})"
+        ".parse_sequence_example(sequence={a: fixed_sequence([2], int64)}).batch(2)",
+        "values({x: ['abcd', 'ef', '']}).decode_raw(int16, little_endian=false).batch(2)",
     };
     (void)state;
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
@@ -306,6 +314,34 @@ static void test_descriptions_without_memory(void **state)
         assert_int_equal(!ops || !devices, has_failed);
         stk_text_free(ops);
         stk_text_free(devices);
+        check_nothing_left(&s, n, before);
+    }
+    alarm(0);
+}
+
+static void test_looking_into_records_without_memory(void **state)
+{
+    static const uint8_t bytes[] = "\x0a\x17\x0a\x0a\x0a\x01"
+                                   "a\x12\x05\x1a\x03\x0a\x01\x05\x0a\x09\x0a\x03"
+                                   "b/c\x12\x02\x0a\x00";
+    const struct stk__piece record = { bytes, sizeof bytes - 1 };
+    const struct settings s = { "stk__example_infer", "0", "fail" };
+    bool has_failed = true;
+    (void)state;
+    long before = fault_live_blocks();
+    for (long n = 1; has_failed; n++) {
+        struct stk__text call = { 0 }, notes = { 0 };
+        struct stk_error err = { 0 };
+        watch(&s, n, 0);
+        fault_arm(FAULT_ALLOCATION, n, false);
+        int rc = stk__example_infer(&record, 1, &call, &notes, &err);
+        has_failed = fault_disarm();
+        if (rc != (has_failed ? STK_MEMORY : STK_OK))
+            fail_msg("allocation %ld: gives %d: %s", n, rc, err.text);
+        if (!rc)
+            assert_string_equal(call.data, "parse_example({a: int64})");
+        stk__text_free(&call);
+        stk__text_free(&notes);
         check_nothing_left(&s, n, before);
     }
     alarm(0);
@@ -426,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_allocations_fail),
         cmocka_unit_test(test_allocations_fail_among_bad_elements),
         cmocka_unit_test(test_descriptions_without_memory),
+        cmocka_unit_test(test_looking_into_records_without_memory),
         cmocka_unit_test(test_accesses_fail),
     };
     return cmocka_run_group_tests(tests, set_up, leave);
