@@ -112,7 +112,7 @@ class Reader:
             return int(text) if text.isdigit() else float(text)
         if kind == "string":
             self.take()
-            return re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), text[1:-1], flags=re.S)
+            return re.sub(r"\\(x..|.)", lambda m: unescape(m[1]), text[1:-1], flags=re.S)
         if kind == "name":
             return self.chain() if self.peek(1)[1] == "(" else Word(self.take())
         if text == "[":
@@ -122,9 +122,12 @@ class Reader:
         raise SyntaxError(f"expected a value, found {text}")
 
     def pair(self):
-        key = self.single()
+        """Calls in a map are no ops, and not counted as such."""
+        key, n_calls = self.single(), self.n_calls
         self.take(":")
-        return str(key), self.value()
+        value = self.value()
+        self.n_calls = n_calls
+        return str(key), value
 
     def items(self, opening, closing, item):
         self.take(opening)
@@ -135,6 +138,11 @@ class Reader:
                 self.take(",")
         self.take(closing)
         return out
+
+
+def unescape(text):
+    """What stands for a backslash and this."""
+    return chr(int(text[1:], 16)) if len(text) > 1 else ESCAPES.get(text, text)
 
 
 def parse(text):
@@ -159,7 +167,7 @@ def show(value):
         return "true" if value else "false"
     if isinstance(value, str):
         quoted = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-        return f"'{quoted}'"
+        return "'" + re.sub(r"[\0-\x1f\x7f]", lambda m: f"\\x{ord(m[0]):02x}", quoted) + "'"
     if isinstance(value, list):
         return f"[{', '.join(show(item) for item in value)}]"
     if isinstance(value, dict):

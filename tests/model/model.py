@@ -19,7 +19,7 @@ import pathlib
 import struct
 from dataclasses import dataclass, replace
 
-from . import expression, language
+from . import example, expression, language
 from .bits import MASK64, below, hash_bytes, key_join, key_make, mix, permute
 from .expression import Value
 
@@ -231,6 +231,44 @@ def op_scale(node, path, factor, offset=0, field=None, dtype="float32"):
             lambda x: f32(f32(f32(x) * f32(factor)) + f32(offset)), fields[target].data
         )
         return {**fields, target: expression.convert(Value("float32", data), dtype)}
+
+    return each_good_row(node, path, change)
+
+
+def replaced(fields, target, new):
+    """New fields in the place of one."""
+    out = {}
+    for name, value in fields.items():
+        out.update(new if name == target else {name: value})
+    return out
+
+
+def op_parse_example(node, path, features, field=None):
+    """A record becomes the fields of the map."""
+
+    def change(fields):
+        target = field or only_field(fields, lambda value: value.dtype == "bytes")
+        found = example.read(fields[target].data)
+        new = {name: example.field(found, name, spec) for name, spec in features.items()}
+        return replaced(fields, target, new)
+
+    return each_good_row(node, path, change)
+
+
+def op_decode_raw(node, path, dtype, little_endian=True, shape=None, field=None):
+    """Bytes as numbers, low byte first or last."""
+    code = {"uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "int32": "i", "bool": "?"}[dtype]
+    order = "<" if little_endian else ">"
+
+    def change(fields):
+        target = field or only_field(fields, lambda value: value.dtype == "bytes")
+        data = fields[target].data
+        if len(data) % struct.calcsize(order + code):
+            raise expression.RowError("half a value")
+        numbers = [number for (number,) in struct.iter_unpack(order + code, data)]
+        if shape is not None and len(numbers) != shape:
+            raise expression.RowError("another number of values")
+        return {**fields, target: Value(str(dtype), numbers)}
 
     return each_good_row(node, path, change)
 

@@ -9,6 +9,7 @@ import gzip
 import random
 from dataclasses import dataclass, field
 
+from . import example
 from .language import Word, show
 
 SIZES = [0, 1, 2, 7, 7, 33, 33, 33, 100, 100, 100, 257, 257]
@@ -99,7 +100,7 @@ class Maker:
 
     def source(self):
         kind = self.random.choice(
-            ["range"] * 6 + ["values"] * 3 + ["files", "lines", "zip", "concatenate"]
+            ["range"] * 6 + ["values"] * 3 + ["files", "lines", "zip", "concatenate", "examples"]
         )
         return getattr(self, kind)()
 
@@ -126,6 +127,35 @@ class Maker:
         table = show({name: columns[name][1] for name in names})
         fields = {name: columns[name][0] for name in names}
         return Draft(f"values({table})", fields, n, is_constant=True)
+
+    def examples(self):
+        """Records whose bytes are all ASCII; some are cut short where the chain may have bad rows."""
+        pick = self.random
+        n = pick.choice([1, 2, 7, 33])
+        records = []
+        for i in range(n):
+            features = {"label": (3, [pick.randint(0, 127)]), "list": (3, [i] * pick.randint(0, 5))}
+            features["v"] = (2, [pick.choice([0.5, 2.0, 8.0]) for _ in range(4)])
+            if pick.random() < 0.7:
+                features["name"] = (1, [b"n" * pick.randint(0, 9)])
+            keys = pick.sample(list(features), len(features))
+            record = example.write({key: features[key] for key in keys})
+            if self.bad_one_in and pick.randrange(self.bad_one_in) == 0:
+                record = record[: pick.randrange(1, len(record))]
+            records.append(record.decode())
+        specs = {
+            "label": ("int", "int64"),
+            "l": ("ragged", "varlen(int64, key=list)"),
+            "list": ("ragged", "fixed_sequence([1], int64)"),
+            "v": ("narrow", pick.choice(["fixed([4], float32)", "fixed([2, 2], float32)"])),
+            "name": ("bytes", "fixed([], bytes, 'none')"),
+            "missing": ("narrow", "fixed([2], int64, [7, -8])"),
+        }
+        names = pick.sample(list(specs), pick.randint(1, 4))
+        table = ", ".join(f"{name}: {specs[name][1]}" for name in names)
+        fields = {name: specs[name][0] for name in names}
+        text = f"values({show({'record': records})}).parse_example({{{table}}})"
+        return Draft(text, fields, n, is_constant=not self.bad_one_in)
 
     def files(self):
         """Some of the files do not exist where the chain may have bad rows."""
@@ -192,6 +222,15 @@ class Maker:
         """map, cast, scale, select or rename."""
         pick = self.random
         numbers = draft.of_kind("int", "real", "vector")
+        texts = draft.of_kind("bytes")
+        if texts and not draft.is_batched and pick.random() < 0.3:
+            name = pick.choice(texts)
+            dtypes = ["uint8", "int8", "bool"] + ["uint16"] * (self.bad_one_in > 0)
+            order = pick.choice(["", ", little_endian=false"])
+            draft.then(f"decode_raw({pick.choice(dtypes)}{order}, field={name})")
+            draft.is_constant = False
+            draft.fields[name] = "ragged"
+            return None
         if not numbers or pick.random() < 0.2:
             return self.reshape(draft)
         name = pick.choice(numbers)
