@@ -144,20 +144,32 @@ static void read_lines(struct stk__pack *pack, const char *text)
 
 /* ---- what is there ---- */
 
-/* NULL if the file is not there, or cannot be read. */
-static char *read_text(const char *path)
+static int fail_errno(struct stk_error *err, const char *act, const char *path)
+{
+    char reason[128];
+    return stk_fail(err, STK_IO, "cannot %s %s: %s", act, path,
+                    strerror_r(errno, reason, sizeof reason));
+}
+
+/* The whole of a text file; *out is NULL if it is not there. Returns new. */
+static int read_text(const char *path, char **out, struct stk_error *err)
 {
     struct stk__text text = { 0 };
     char piece[4096];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = -1;
-    while (fd >= 0 && (n = read(fd, piece, sizeof piece)) > 0)
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = STK_OK;
+    ssize_t n = 0;
+    *out = NULL;
+    if (fd < 0)
+        return errno == ENOENT ? STK_OK : fail_errno(err, "read", path);
+    while ((n = read(fd, piece, sizeof piece)) > 0)
         stk__text_add_n(&text, piece, (size_t)n);
-    if (fd >= 0)
-        close(fd);
-    char *whole = n == 0 ? stk__text_take(&text) : NULL;
+    if (n < 0)
+        rc = fail_errno(err, "read", path);
+    close(fd);
+    if (!rc && !(*out = stk__text_take(&text)))
+        rc = stk__out_of_memory(err);
     stk__text_free(&text);
-    return whole;
+    return rc;
 }
 
 /* Some characters of a line around a place in it, without what ends the line. */
@@ -192,9 +204,9 @@ static int refuse(const struct stk__pack *pack, const char *path, const char *th
 /* Takes over what a manifest or journal lists, if it is of this pack. */
 static int adopt(struct stk__pack *pack, const char *path, bool *is_other, struct stk_error *err)
 {
-    char *text = read_text(path);
+    char *text;
     size_t len = strlen(pack->head);
-    int rc = STK_OK;
+    int rc = read_text(path, &text, err);
     *is_other = text && *text && strncmp(text, pack->head, len) != 0;
     bool lists_shards = *is_other && strstr(text, "\n    {\"shard\": ");
     if (text && !*is_other && !pack->is_bound)
@@ -231,13 +243,6 @@ static int check_shards(struct stk__pack *pack, struct stk_error *err)
 }
 
 /* ---- the journal ---- */
-
-static int fail_errno(struct stk_error *err, const char *act, const char *path)
-{
-    char reason[128];
-    return stk_fail(err, STK_IO, "cannot %s %s: %s", act, path,
-                    strerror_r(errno, reason, sizeof reason));
-}
 
 /* The directory of the files, if it is not there but the one above it is. */
 static void make_directory(const char *path)
@@ -367,11 +372,11 @@ int stk__pack_write_manifest(struct stk__pack *pack, struct stk_error *err)
 
 void stk__pack_close_journal(struct stk__pack *pack)
 {
-    bool is_empty = true;
+    char *text;
     if (pack->journal < 0)
         return;
-    char *text = read_text(pack->journal_path);
-    is_empty = text && !strstr(text, "\n    {\"shard\": ");
+    read_text(pack->journal_path, &text, NULL);
+    bool is_empty = text && !strstr(text, "\n    {\"shard\": ");
     free(text);
     if (is_empty)
         unlink(pack->journal_path);

@@ -81,7 +81,8 @@ static int lay_out(const struct stk_type *type, struct stk_arena *arena,
     *out = (struct stk__record_layout){ .type = type };
     for (int f = 0; f < type->n_fields; f++) {
         const char *name = type->field[f].name;
-        char *key = stk__arena_printf(arena, is_alone(type, f) ? "" : "%s.", name);
+        bool is_plain = is_alone(type, f);
+        char *key = stk__arena_printf(arena, "%s%s", is_plain ? "" : name, is_plain ? "" : ".");
         if (!key)
             return stk__out_of_memory(err);
         if (strlen(key) > MAX_NAME / 2)
