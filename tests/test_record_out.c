@@ -64,7 +64,8 @@ struct cell {
     struct stk__record_value value;
 };
 
-#define VALUES(...) .value = { __VA_ARGS__ }
+#define ONE(d, n) .value = { .data = (d), .bytes = (n) }
+#define VALUES(d, n, ...) .value = { .data = (d), .bytes = (n), .shape = { __VA_ARGS__ } }
 #define FIELD(n, k, d, r) .field = { .name = (n), .kind = (k), .dtype = (d), .rank = (r) }
 
 static int write_cells(const struct stk__record_format *format, const struct cell *cell, int n,
@@ -109,25 +110,25 @@ static const float four[] = { 1, 2, 3, 4 };
 static const int64_t three[] = { 3, 1, 4 }, five = 5, hundreds = 300;
 
 static const struct cell numbers[] = {
-    { FIELD("i64", STK_FIXED, STK_I64, 1), VALUES(i64, sizeof i64, { 7 }) },
-    { FIELD("i32", STK_FIXED, STK_I32, 1), VALUES(i32, sizeof i32, { 2 }) },
-    { FIELD("u32", STK_FIXED, STK_U32, 0), VALUES(&u32, 4) },
-    { FIELD("flag", STK_FIXED, STK_BOOL, 0), VALUES("\1", 1) },
-    { FIELD("u8", STK_FIXED, STK_U8, 0), VALUES("\xff", 1) },
-    { FIELD("i8", STK_FIXED, STK_I8, 0), VALUES("\x80", 1) },
-    { FIELD("u16", STK_FIXED, STK_U16, 0), VALUES(&u16, 2) },
-    { FIELD("f32", STK_FIXED, STK_F32, 1), VALUES(f32, sizeof f32, { 5 }) },
-    { FIELD("f16", STK_FIXED, STK_F16, 0), VALUES(&half, 2) },
-    { FIELD("bf16", STK_FIXED, STK_BF16, 0), VALUES(&bfloat, 2) },
+    { FIELD("i64", STK_FIXED, STK_I64, 1), VALUES(i64, sizeof i64, 7) },
+    { FIELD("i32", STK_FIXED, STK_I32, 1), VALUES(i32, sizeof i32, 2) },
+    { FIELD("u32", STK_FIXED, STK_U32, 0), ONE(&u32, 4) },
+    { FIELD("flag", STK_FIXED, STK_BOOL, 0), ONE("\1", 1) },
+    { FIELD("u8", STK_FIXED, STK_U8, 0), ONE("\xff", 1) },
+    { FIELD("i8", STK_FIXED, STK_I8, 0), ONE("\x80", 1) },
+    { FIELD("u16", STK_FIXED, STK_U16, 0), ONE(&u16, 2) },
+    { FIELD("f32", STK_FIXED, STK_F32, 1), VALUES(f32, sizeof f32, 5) },
+    { FIELD("f16", STK_FIXED, STK_F16, 0), ONE(&half, 2) },
+    { FIELD("bf16", STK_FIXED, STK_BF16, 0), ONE(&bfloat, 2) },
 };
 
 static const struct cell bytes[] = {
-    { FIELD("text", STK_BYTES, STK_U8, 0), VALUES("caf\xc3\xa9", 5) },
-    { FIELD("empty", STK_BYTES, STK_U8, 0), VALUES(NULL, 0) },
-    { FIELD("image", STK_FIXED, STK_U8, 3), VALUES(counted, 12, { 2, 2, 3 }) },
-    { FIELD("wide", STK_FIXED, STK_U16, 1), VALUES(wide, sizeof wide, { 3 }) },
-    { FIELD("f64", STK_FIXED, STK_F64, 0), VALUES(&f64, 8) },
-    { FIELD("mask", STK_FIXED, STK_BOOL, 1), VALUES("\0\1", 2, { 2 }) },
+    { FIELD("text", STK_BYTES, STK_U8, 0), ONE("caf\xc3\xa9", 5) },
+    { FIELD("empty", STK_BYTES, STK_U8, 0), ONE(NULL, 0) },
+    { FIELD("image", STK_FIXED, STK_U8, 3), VALUES(counted, 12, 2, 2, 3) },
+    { FIELD("wide", STK_FIXED, STK_U16, 1), VALUES(wide, sizeof wide, 3) },
+    { FIELD("f64", STK_FIXED, STK_F64, 0), ONE(&f64, 8) },
+    { FIELD("mask", STK_FIXED, STK_BOOL, 1), VALUES("\0\1", 2, 2) },
 };
 
 #define N(cells) ((int)(sizeof(cells) / sizeof *(cells)))
@@ -135,19 +136,19 @@ static const struct cell bytes[] = {
 static void test_example_equals_tensorflow(void **state)
 {
     static const struct cell shapes[] = {
-        { FIELD("a0", STK_FIXED, STK_I64, 0), VALUES(&five, 8) },
-        { FIELD("b", STK_SHAPED, STK_F32, 1), VALUES(four, 8, { 2 }) },
-        { FIELD("a", STK_SHAPED, STK_U8, 3), VALUES(zeros, 6, { 1, 2, 3 }) },
+        { FIELD("a0", STK_FIXED, STK_I64, 0), ONE(&five, 8) },
+        { FIELD("b", STK_SHAPED, STK_F32, 1), VALUES(four, 8, 2) },
+        { FIELD("a", STK_SHAPED, STK_U8, 3), VALUES(zeros, 6, 1, 2, 3) },
     };
     static const struct cell ragged[] = {
-        { FIELD("tokens", STK_RAGGED, STK_U8, 1), VALUES("\5\6", 2, { 2 }) },
-        { FIELD("none", STK_RAGGED, STK_I64, 1), VALUES(NULL, 0, { 0 }) },
-        { FIELD("pairs", STK_RAGGED, STK_F32, 2), VALUES(four, 16, { 2, 2 }) },
-        { FIELD("ids", STK_RAGGED, STK_I64, 1), VALUES(three, 24, { 3 }) },
+        { FIELD("tokens", STK_RAGGED, STK_U8, 1), VALUES("\5\6", 2, 2) },
+        { FIELD("none", STK_RAGGED, STK_I64, 1), VALUES(NULL, 0, 0) },
+        { FIELD("pairs", STK_RAGGED, STK_F32, 2), VALUES(four, 16, 2, 2) },
+        { FIELD("ids", STK_RAGGED, STK_I64, 1), VALUES(three, 24, 3) },
     };
     static const struct cell longer[] = {
-        { FIELD("label", STK_FIXED, STK_I64, 0), VALUES(&hundreds, 8) },
-        { FIELD("image", STK_FIXED, STK_U8, 1), VALUES(zeros, 300, { 300 }) },
+        { FIELD("label", STK_FIXED, STK_I64, 0), ONE(&hundreds, 8) },
+        { FIELD("image", STK_FIXED, STK_U8, 1), VALUES(zeros, 300, 300) },
     };
     (void)state;
     for (int plain = 0; plain < 2; plain++) {
@@ -176,13 +177,13 @@ static void test_records_equal_tensorflow(void **state)
 static void test_example_refuses(void **state)
 {
     const uint64_t large = (uint64_t)1 << 63;
-    const struct cell too_large[] = { { FIELD("n", STK_FIXED, STK_U64, 0), VALUES(&large, 8) } };
+    const struct cell too_large[] = { { FIELD("n", STK_FIXED, STK_U64, 0), ONE(&large, 8) } };
     const struct cell clash[] = {
-        { FIELD("a", STK_SHAPED, STK_U8, 1), VALUES(zeros, 1, { 1 }) },
-        { FIELD("a/shape", STK_FIXED, STK_I64, 0), VALUES(&five, 8) },
+        { FIELD("a", STK_SHAPED, STK_U8, 1), VALUES(zeros, 1, 1) },
+        { FIELD("a/shape", STK_FIXED, STK_I64, 0), ONE(&five, 8) },
     };
     const struct cell huge[] = {
-        { FIELD("a", STK_BYTES, STK_U8, 0), VALUES(zeros, (size_t)1 << 31) },
+        { FIELD("a", STK_BYTES, STK_U8, 0), ONE(zeros, (size_t)1 << 31) },
     };
     struct stk__text out = { 0 };
     struct stk_error err;
@@ -235,19 +236,19 @@ static void test_tar_equals_tarfile(void **state)
     const int32_t minus = -3;
     const uint64_t most = UINT64_MAX;
     struct cell one[] = {
-        { FIELD("image", STK_BYTES, STK_U8, 0), VALUES(jpeg, sizeof jpeg) },
-        { FIELD("label", STK_FIXED, STK_I32, 0), VALUES(&minus, 4) },
-        { FIELD("name", STK_BYTES, STK_U8, 0), VALUES("caf\xc3\xa9", 5) },
-        { FIELD("weight", STK_FIXED, STK_F16, 0), VALUES(&half, 2) },
-        { FIELD("box", STK_FIXED, STK_F32, 1), VALUES(pair, 8, { 2 }) },
+        { FIELD("image", STK_BYTES, STK_U8, 0), ONE(jpeg, sizeof jpeg) },
+        { FIELD("label", STK_FIXED, STK_I32, 0), ONE(&minus, 4) },
+        { FIELD("name", STK_BYTES, STK_U8, 0), ONE("caf\xc3\xa9", 5) },
+        { FIELD("weight", STK_FIXED, STK_F16, 0), ONE(&half, 2) },
+        { FIELD("box", STK_FIXED, STK_F32, 1), VALUES(pair, 8, 2) },
     };
     static const struct cell two[] = {
-        { FIELD("left", STK_BYTES, STK_U8, 0), VALUES("\x89PNG\r\n\x1a\n\0\0\0\0\0\0\0", 16) },
-        { FIELD("right/hand", STK_BYTES, STK_U8, 0), VALUES("\0\1", 2) },
-        { FIELD("a", STK_FIXED, STK_BOOL, 0), VALUES("\1", 1) },
+        { FIELD("left", STK_BYTES, STK_U8, 0), ONE("\x89PNG\r\n\x1a\n\0\0\0\0\0\0\0", 16) },
+        { FIELD("right/hand", STK_BYTES, STK_U8, 0), ONE("\0\1", 2) },
+        { FIELD("a", STK_FIXED, STK_BOOL, 0), ONE("\1", 1) },
     };
     struct cell more[4] = {
-        two[0], two[1], two[2], { FIELD("b", STK_FIXED, STK_U64, 0), VALUES(&most, 8) }
+        two[0], two[1], two[2], { FIELD("b", STK_FIXED, STK_U64, 0), ONE(&most, 8) }
     };
     struct stk__text out = { 0 }, other = { 0 };
     (void)state;
@@ -274,7 +275,7 @@ static void test_tar_reals(void **state)
                   { 3, "3.0" } };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct cell cell[] = { { FIELD("x", STK_FIXED, STK_F64, 0), VALUES(&cases[i].value, 8) } };
+        struct cell cell[] = { { FIELD("x", STK_FIXED, STK_F64, 0), ONE(&cases[i].value, 8) } };
         struct stk__text out = { 0 };
         assert_int_equal(write_cells(&stk__record_tar, cell, 1, 0, &out, NULL), STK_OK);
         assert_string_equal(out.data, "000000000.json");
@@ -291,8 +292,8 @@ static void test_tar_long_names(void **state)
     memset(name, 'n', 200);
     name[200] = 0;
     const struct cell cell[] = {
-        { FIELD(name, STK_FIXED, STK_BF16, 1), VALUES(ones, 4, { 2 }) },
-        { FIELD("other", STK_FIXED, STK_BF16, 1), VALUES(ones, 4, { 2 }) },
+        { FIELD(name, STK_FIXED, STK_BF16, 1), VALUES(ones, 4, 2) },
+        { FIELD("other", STK_FIXED, STK_BF16, 1), VALUES(ones, 4, 2) },
     };
     struct stk__text out = { 0 };
     (void)state;
@@ -311,8 +312,8 @@ static void test_tar_long_names(void **state)
 static void test_tar_refuses_equal_names(void **state)
 {
     static const struct cell cell[] = {
-        { FIELD("a/b", STK_FIXED, STK_I64, 0), VALUES(&five, 8) },
-        { FIELD("a_b", STK_FIXED, STK_I64, 0), VALUES(&five, 8) },
+        { FIELD("a/b", STK_FIXED, STK_I64, 0), ONE(&five, 8) },
+        { FIELD("a_b", STK_FIXED, STK_I64, 0), ONE(&five, 8) },
     };
     struct stk__text out = { 0 };
     struct stk_error err;
