@@ -175,9 +175,10 @@ int main(int argc, char **argv)
             bench_images(level, filter);
             bench_elementwise(level, filter);
             bench_jpeg(level, filter);
+            bench_csv(level, filter);
         } else {
             n_bad += check_images(level, filter) + check_elementwise(level, filter) +
-                     check_jpeg(level, filter);
+                     check_jpeg(level, filter) + check_csv(level, filter);
         }
     }
     if (!bench)

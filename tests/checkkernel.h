@@ -77,6 +77,10 @@ void bench_elementwise(int level, const char *filter);
 int check_jpeg(int level, const char *filter);
 void bench_jpeg(int level, const char *filter);
 
+/* And for delimited text. */
+int check_csv(int level, const char *filter);
+void bench_csv(int level, const char *filter);
+
 /* Nanoseconds of the fastest of many calls. */
 double time_call(void (*call)(void *ctx), void *ctx);
 void print_time(const char *name, const char *unit, double per_scalar, double per_level);

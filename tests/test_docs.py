@@ -55,6 +55,7 @@ TEXTS = {
     "texts/2.txt": "another\n",
     "list.txt": "texts/1.txt\ntexts/2.txt\n",
     "table.csv": "name,age\nann,31\nbob,44\n",
+    "people.csv": "name,age,height,city\nAnn,31,1.7,Bern\nBob,44,1.8,Oslo\n",
     "bad/cat/note.jpg": "this is no picture\n",
 }
 PROGRAM = """\

@@ -265,6 +265,10 @@ static void test_allocations_fail(void **state)
         "values({x: [1, 2, 3], name: ['a', '', 'ccc']}).batch(2).map('x = x + 1')",
         "lines('words.txt').shuffle(3).batch(3)",
         "lines('words.txt').repeat(3)",
+        "csv('people.csv').shuffle().batch(2)",
+        "csv('people.csv', {name: text(default='?'), city: category, x: columns(rest, float32)},"
+        " compression=none).batch(2)",
+        "csv('people.csv.gz').repeat(2).batch(2)",
         "values({x: [1, 2, 3, 4], k: ['a', 'b', 'a', '']}).split([0.5, 0.5], 0, by=k).batch(2)",
         "range(30).batch(4).take(5).skip(1).prefetch(2)",
         "values({record: ['\\x0a\\x0a\\x0a\\x08\\x0a\\x01a\\x12\\x03\\x1a\\x01\\x0a', '']})"
@@ -431,12 +435,16 @@ static void test_accesses_fail(void **state)
 static int set_up(void **state)
 {
     static const char words[] = "one\ntwo\nthree\n\nfive";
+    static const char people[] = "name,age,height,city\n\"A \"\"n\"\"\",31,1.7,Bern\n,44,,Oslo\n";
     if (enter(state))
         return -1;
     signal(SIGALRM, report_hang);
     n_files_at_start = count_open_files();
     write_file("words.txt", words, sizeof words - 1);
     write_file("more.txt", words, sizeof words - 1);
+    write_file("people.csv", people, sizeof people - 1);
+    if (system("gzip -k people.csv"))
+        return -1;
     copy_file("tests/golden/decode/gray.jpg", "pictures/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "pictures/1.jpg");
     copy_file("tests/golden/decode/gray_8.png", "pictures/2.png");

@@ -44,6 +44,7 @@ static const struct trial trials[] = {
     { "color_jitter", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
     { "crop", PICTURES, ".batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
+    { "csv", "", ".batch(2)", { "file='people.csv'" } },
     { "cutmix", LABELLED, "", { "num_classes=9" } },
     { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
     { "decode_raw", "values({x: ['abcd', 'efgh']}).", ".batch(2)", { "dtype=uint16" } },
@@ -559,9 +560,11 @@ static void test_every_op_runs_at_its_bounds(void **state)
 static int set_up(void **state)
 {
     static const char words[] = "one\ntwo\nthree\n\nfive";
+    static const char people[] = "name,age,height,city\nAnn,31,1.7,Bern\nBob,44,1.8,Oslo\n";
     if (enter(state))
         return -1;
     write_file("words.txt", words, sizeof words - 1);
+    write_file("people.csv", people, sizeof people - 1);
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");

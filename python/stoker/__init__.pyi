@@ -829,6 +829,19 @@ def cpu_limit(level: Literal['auto', 'scalar', 'avx2', 'avx512']) -> None:
 
 def concatenate(*inputs: Dataset) -> Dataset:
     """Put inputs one after the other."""
+def csv(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    columns: Mapping[str, Any] | None = None,
+    header: Mapping[str, Any] | None = None,
+    delimiter: str = ',',
+    quote: str | None = '"',
+    na: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    comment: str | None = None,
+    skip_rows: int = 0,
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+    index: str | None = 'auto',
+) -> Dataset:
+    """The rows of CSV files and other delimited text."""
 def files(
     pattern: str | PathLike[str] | Sequence[str | PathLike[str]],
     labels: float | Sequence[float] | Literal['parent'] | None = None,
@@ -861,6 +874,17 @@ def values(fields: Mapping[str, Any]) -> Dataset:
     """Elements written out in the chain."""
 def zip(*inputs: Dataset) -> Dataset:
     """Put inputs side by side, element by element."""
+def bfloat16(default: float | None = None) -> Call:
+    """Numbers."""
+def bool(default: float | None = None) -> Call:
+    """Numbers."""
+def category(
+    values: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    default: int | None = None,
+) -> Call:
+    """Numbers of texts."""
+def columns(names: Mapping[str, Any], type: Mapping[str, Any]) -> Call:
+    """One field of several columns."""
 def fixed(
     shape: float | Sequence[float],
     dtype: DType,
@@ -875,12 +899,97 @@ def fixed_sequence(
     key: str | None = None,
 ) -> Call:
     """A feature with any number of entries of one shape."""
+def float16(default: float | None = None) -> Call:
+    """Numbers."""
+def float32(default: float | None = None) -> Call:
+    """Numbers."""
+def float64(default: float | None = None) -> Call:
+    """Numbers."""
+def int16(default: float | None = None) -> Call:
+    """Numbers."""
+def int32(default: float | None = None) -> Call:
+    """Numbers."""
+def int64(default: float | None = None) -> Call:
+    """Numbers."""
+def int8(default: float | None = None) -> Call:
+    """Numbers."""
 def ragged(
     dtype: DType,
     value_key: str | None = None,
     uniform_row_length: int | None = None,
 ) -> Call:
     """A feature with any number of values."""
+def text(default: str | None = None) -> Call:
+    """Bytes."""
+def timestamp(unit: str = 's', default: int | None = None) -> Call:
+    """Numbers of times."""
+def uint16(default: float | None = None) -> Call:
+    """Numbers."""
+def uint32(default: float | None = None) -> Call:
+    """Numbers."""
+def uint64(default: float | None = None) -> Call:
+    """Numbers."""
+def uint8(default: float | None = None) -> Call:
+    """Numbers."""
+def varlen(dtype: DType, key: str | None = None) -> Call:
+    """A feature with any number of values."""
+def bfloat16(default: float | None = None) -> Call:
+    """Numbers."""
+def bool(default: float | None = None) -> Call:
+    """Numbers."""
+def category(
+    values: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    default: int | None = None,
+) -> Call:
+    """Numbers of texts."""
+def columns(names: Mapping[str, Any], type: Mapping[str, Any]) -> Call:
+    """One field of several columns."""
+def fixed(
+    shape: float | Sequence[float],
+    dtype: DType,
+    default_value: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> Call:
+    """A feature with the same number of values in every record."""
+def fixed_sequence(
+    shape: float | Sequence[float],
+    dtype: DType,
+    allow_missing: bool = False,
+    key: str | None = None,
+) -> Call:
+    """A feature with any number of entries of one shape."""
+def float16(default: float | None = None) -> Call:
+    """Numbers."""
+def float32(default: float | None = None) -> Call:
+    """Numbers."""
+def float64(default: float | None = None) -> Call:
+    """Numbers."""
+def int16(default: float | None = None) -> Call:
+    """Numbers."""
+def int32(default: float | None = None) -> Call:
+    """Numbers."""
+def int64(default: float | None = None) -> Call:
+    """Numbers."""
+def int8(default: float | None = None) -> Call:
+    """Numbers."""
+def ragged(
+    dtype: DType,
+    value_key: str | None = None,
+    uniform_row_length: int | None = None,
+) -> Call:
+    """A feature with any number of values."""
+def text(default: str | None = None) -> Call:
+    """Bytes."""
+def timestamp(unit: str = 's', default: int | None = None) -> Call:
+    """Numbers of times."""
+def uint16(default: float | None = None) -> Call:
+    """Numbers."""
+def uint32(default: float | None = None) -> Call:
+    """Numbers."""
+def uint64(default: float | None = None) -> Call:
+    """Numbers."""
+def uint8(default: float | None = None) -> Call:
+    """Numbers."""
 def varlen(dtype: DType, key: str | None = None) -> Call:
     """A feature with any number of values."""
 def fixed(

@@ -115,6 +115,13 @@ const char *stk__parse_real(const char *text, double *out)
     return end == text ? NULL : end;
 }
 
+const char *stk__parse_single(const char *text, float *out)
+{
+    char *end;
+    *out = strtof_l(text, &end, c_locale());
+    return end == text ? NULL : end;
+}
+
 char *stk__text_take(struct stk__text *text)
 {
     if (!text->failed && !text->data)

@@ -28,3 +28,6 @@ void stk__text_free(struct stk__text *text);
 
 /* A real from text, locale-free; returns the end of what was read, or NULL. */
 const char *stk__parse_real(const char *text, double *out);
+
+/* The same for float32, rounded once. */
+const char *stk__parse_single(const char *text, float *out);

@@ -16,6 +16,8 @@ static void fill_scalar(struct stk__kernels *table)
     stk__colour_fill_scalar(&table->colour);
     stk__elementwise_fill_scalar(&table->elementwise);
     stk__jpeg_fill_scalar(&table->jpeg);
+    table->csv_marks = stk__csv_marks_scalar;
+    table->csv_digits = stk__csv_digits_scalar;
     table->permute = stk__permute_scalar;
     stk__warp_fill_scalar(&table->warp);
 }
@@ -30,6 +32,8 @@ static void fill_avx2(struct stk__kernels *table)
     stk__colour_fill_avx2(&table->colour);
     stk__elementwise_fill_avx2(&table->elementwise);
     stk__jpeg_fill_avx2(&table->jpeg);
+    table->csv_marks = stk__csv_marks_avx2;
+    table->csv_digits = stk__csv_digits_avx2;
     table->permute = stk__permute_avx2;
     stk__warp_fill_avx2(&table->warp);
 }

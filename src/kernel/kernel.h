@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "kernel/colour.h"
+#include "kernel/csv.h"
 #include "kernel/elementwise.h"
 #include "kernel/image.h"
 #include "kernel/jpeg.h"
@@ -20,6 +21,8 @@ struct stk__kernels {
     struct stk__colour_kernels colour;
     struct stk__elementwise_kernels elementwise;
     struct stk__jpeg_kernels jpeg;
+    stk__csv_marks_fn csv_marks;
+    stk__csv_digits_fn csv_digits;
     stk__permute_fn permute;
     struct stk__warp_kernels warp;
 };

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_csv.c: any bytes as delimited text: split as by the reference, on every instruction set; its
+ * first line as a number; and, now and then, all of it as a file and as a stream. */
+#include "../tests/csv_reference.h"
+#include "base/cpu.h"
+#include "run_source.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_text(const uint8_t *text, size_t n, const struct stk__csv_dialect *dialect,
+                       const uint8_t *choice)
+{
+    for (int level = 0; level <= (int)stk__cpu_best(); level++) {
+        struct stk_error err;
+        must(!stk_cpu_limit(stk__cpu_level_names[level], &err));
+        must(splits_as_reference(text, n, dialect, 1 + choice[1] % 20, 1 + choice[2] % 3));
+        must(rows_as_reference(text, n, dialect));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 4 || size > 8192)
+        return 0;
+    const uint8_t *choice = data;
+    const struct stk__csv_dialect dialect = { .delimiter = choice[0] & 1 ? ';' : ',',
+                                              .quote = choice[0] & 2 ? '"' : 0,
+                                              .comment = choice[0] & 4 ? '#' : 0 };
+    size_t n = size - 4;
+    uint8_t *text = malloc(n + 64);
+    must(text != NULL);
+    memcpy(text, data + 4, n);
+    memset(text + n, ",\"\n7"[choice[3] & 3], 64); /* what is behind must not count */
+    check_text(text, n, &dialect, choice);
+    size_t len = 0;
+    while (len < n && len < 200 && text[len] != '\n')
+        len++;
+    must(reads_as_library(text, len));
+    if (choice[3] % 16 == 0) {
+        run_source("csv('%s', index=none).batch(4)", text, n);
+        run_piped("csv('%s', {a: float32, b: text(default='x'), c: int64(default=1)}, "
+                  "header=['a', 'b', 'c']).batch(4)",
+                  text, n);
+    }
+    free(text);
+    return 0;
+}

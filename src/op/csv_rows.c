@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csv_rows.c: rows to columns: a block of rows is split, then converted column by column. */
+#include "op/csv_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK_CELLS = 2048, MARKS = 2048, SHOWN = 40 };
+
+bool stk__csv_work_begin(struct stk__csv_work *work, const struct stk__csv_table *table,
+                         void *(*alloc)(void *ctx, size_t bytes), void *ctx)
+{
+    int room = MARKS + table->n_columns, n = table->n_wanted ? table->n_wanted : 1;
+    uint32_t *mark = alloc(ctx, (size_t)room * sizeof *mark);
+    *work = (struct stk__csv_work){ .split = { .n_columns = table->n_columns,
+                                               .n_wanted = table->n_wanted,
+                                               .wanted = table->wanted,
+                                               .alloc = alloc,
+                                               .ctx = ctx } };
+    work->block = BLOCK_CELLS / n < STK__CSV_BLOCK_ROWS ? BLOCK_CELLS / n : STK__CSV_BLOCK_ROWS;
+    work->block = work->block ? work->block : 1;
+    work->cell = alloc(ctx, (size_t)work->block * (size_t)n * sizeof *work->cell);
+    work->result = alloc(ctx, (size_t)work->block * sizeof *work->result);
+    stk__csv_scan_begin(&work->scan, &table->format.dialect, true, mark, room);
+    return mark && work->cell && work->result;
+}
+
+/* ---- columns ---- */
+
+static void put_texts(const struct stk__csv_convert *c, const struct stk__csv_result *result,
+                      struct stk_span *span, struct stk_buffer *owner)
+{
+    const struct stk__csv_type *type = &c->target->type;
+    const struct stk__csv_cell *cell = c->cell;
+    for (int i = 0; i < c->n; i++, cell += c->n_wanted) {
+        if (result[i].status)
+            continue;
+        if (type->has_default && stk__csv_is_missing(c->missing, cell->at, cell->len))
+            span[i] = (struct stk_span){ (uint8_t *)(uintptr_t)type->fill_text.text,
+                                         type->fill_text.len, NULL };
+        else
+            span[i] = (struct stk_span){ (uint8_t *)(uintptr_t)cell->at, cell->len,
+                                         cell->is_copy ? NULL : owner };
+    }
+}
+
+void stk__csv_put_rows(const struct stk__csv_table *table, const struct stk__csv_work *work, int n,
+                       struct stk_column *out, int at, struct stk_buffer *owner)
+{
+    for (int t = 0; t < table->n_targets; t++) {
+        const struct stk__csv_target *target = &table->target[t];
+        struct stk_column *column = &out[target->field];
+        const struct stk__csv_convert convert = { .target = target,
+                                                  .missing = &table->missing,
+                                                  .cell = work->cell + target->wanted,
+                                                  .n_wanted = table->n_wanted,
+                                                  .n = n,
+                                                  .number = t };
+        if (target->type.kind == STK__CSV_TEXT)
+            put_texts(&convert, work->result, column->span + at, owner);
+        else
+            stk__csv_convert_fixed(&convert,
+                                   column->data + (size_t)at * column->stride + target->offset,
+                                   column->stride, work->result);
+    }
+}
+
+/* ---- messages ---- */
+
+static const char *type_name(const struct stk__csv_type *type)
+{
+    if (type->kind == STK__CSV_CATEGORY)
+        return "listed category";
+    return type->kind == STK__CSV_TIMESTAMP ? "timestamp" : stk_dtype_name(type->dtype);
+}
+
+void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_work *work, int row,
+                      char *text, size_t size)
+{
+    const struct stk__csv_result *result = &work->result[row];
+    if (result->status == STK__CSV_RAGGED) {
+        snprintf(text, size, "there are %d fields, expected %d", result->n_found, table->n_columns);
+        return;
+    }
+    if (result->status == STK__CSV_OPEN) {
+        snprintf(text, size, "a quoted field does not end");
+        return;
+    }
+    const struct stk__csv_target *target = &table->target[result->target];
+    const struct stk__csv_cell *cell = &work->cell[row * table->n_wanted + target->wanted];
+    const char *column = table->name[target->column].text, *type = type_name(&target->type);
+    int shown = cell->len < SHOWN ? (int)cell->len : SHOWN;
+    if (result->status == STK__CSV_MISSING)
+        snprintf(text, size, "column '%s': the value is missing; %s(default=0) would fill it in",
+                 column, target->type.kind == STK__CSV_CATEGORY ? "category" : type);
+    else
+        snprintf(text, size, "column '%s': '%.*s%s' is no %s", column, shown,
+                 (const char *)cell->at, cell->len > SHOWN ? "…" : "", type);
+}
+
+/* ---- a located source ---- */
+
+/* The group of a row, in a file; returns how many rows of the group come before it. */
+static uint64_t find_group(const struct stk__csv_table *table, uint64_t row, size_t *file,
+                           uint64_t *group)
+{
+    size_t low = 0, high = table->groups->files->n;
+    if (row < table->first_row[*file] || row >= table->first_row[*file + 1]) {
+        while (high - low > 1) {
+            size_t middle = low + (high - low) / 2;
+            if (table->first_row[middle] <= row)
+                low = middle;
+            else
+                high = middle;
+        }
+        *file = low;
+    }
+    uint64_t in_file = row - table->first_row[*file];
+    *group = in_file / (uint64_t)table->group_rows[*file];
+    return in_file % (uint64_t)table->group_rows[*file];
+}
+
+void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
+{
+    const struct stk__csv_table *table = state;
+    size_t file = 0;
+    uint64_t group;
+    for (int i = 0; i < n; i++) {
+        find_group(table, index[i], &file, &group);
+        out[i].file = (uint32_t)file;
+        stk__record_index_at(table->groups->index[file], group, &out[i]);
+    }
+}
+
+/* Rows that follow each other in one piece of memory. */
+struct run {
+    int from, n;
+    const uint8_t *data;
+    size_t bytes;
+    uint64_t first; /* rows before them in the piece */
+    size_t file;
+    uint64_t offset; /* of the piece in the file */
+};
+
+static struct run next_run(const struct stk_rows *r, const uint64_t *index, int from)
+{
+    const struct stk__csv_table *table = r->state;
+    const struct stk_span *fetched = r->fetched;
+    struct run run = {
+        .from = from, .n = 1, .data = fetched[from].data, .bytes = fetched[from].bytes
+    };
+    struct stk_place place;
+    uint64_t group;
+    run.first = find_group(table, index[from], &run.file, &group);
+    stk__record_index_at(table->groups->index[run.file], group, &place);
+    run.offset = place.offset;
+    for (int i = from + 1; i < r->n; i++, run.n++) {
+        bool is_next = r->mask[i] == STK_LIVE && index[i] == index[i - 1] + 1 &&
+                       index[i] < table->first_row[run.file + 1] &&
+                       fetched[i].owner == fetched[from].owner;
+        bool is_same = is_next && fetched[i].data == fetched[i - 1].data;
+        if (!is_same && !(is_next && fetched[i].data == run.data + run.bytes))
+            break;
+        run.bytes += is_same ? 0 : fetched[i].bytes;
+    }
+    return run;
+}
+
+/* Passes over the rows before the first that is wanted; returns where that begins. */
+static uint32_t pass_rows(const struct stk__csv_table *table, const struct run *run)
+{
+    uint32_t mark[STK__CSV_LEAST_ROOM];
+    struct stk__csv_scan scan;
+    struct stk__csv_row row;
+    stk__csv_scan_begin(&scan, &table->format.dialect, false, mark, STK__CSV_LEAST_ROOM);
+    stk__csv_scan_data(&scan, run->data, run->bytes);
+    for (uint64_t i = 0; i < run->first && stk__csv_next_row(&scan, &row); i++)
+        ;
+    return scan.at;
+}
+
+static void fail_rows(struct stk_rows *r, const struct stk__csv_work *work, const struct run *run,
+                      int at, int n, uint32_t begin)
+{
+    const struct stk__csv_table *table = r->state;
+    char text[STK_ERROR_TEXT - 64];
+    for (int i = 0; i < n; i++) {
+        if (!work->result[i].status)
+            continue;
+        uint64_t offset = run->offset + begin + work->result[i].start;
+        stk__csv_explain(table, work, i, text, sizeof text);
+        stk_rows_fail(r, at + i, STK_DATA, "line %llu: %s",
+                      (unsigned long long)stk__line_of(table->lines, run->file, offset), text);
+    }
+}
+
+static bool has_bad(const struct stk__csv_work *work, int n)
+{
+    bool is_bad = false;
+    for (int i = 0; i < n; i++)
+        is_bad |= work->result[i].status != 0;
+    return is_bad;
+}
+
+static int parse_run(struct stk_rows *r, struct stk__csv_work *work, const struct run *run)
+{
+    const struct stk__csv_table *table = r->state;
+    uint32_t begin = run->first ? pass_rows(table, run) : 0;
+    int done = 0, n;
+    stk__csv_scan_data(&work->scan, run->data + begin, run->bytes - begin);
+    for (; done < run->n; done += n) {
+        int wanted = run->n - done < work->block ? run->n - done : work->block;
+        n = stk__csv_split_rows(&work->scan, &work->split, wanted, work->cell, work->result);
+        if (n < 0)
+            return STK_MEMORY;
+        if (n == 0)
+            break;
+        stk__csv_put_rows(table, work, n, r->out, run->from + done, r->fetched[run->from].owner);
+        if (has_bad(work, n))
+            fail_rows(r, work, run, run->from + done, n, begin);
+    }
+    for (; done < run->n; done++)
+        stk_rows_fail(r, run->from + done, STK_DATA,
+                      "the row is gone: the file was changed after it was opened");
+    return STK_OK;
+}
+
+static void *alloc_rows(void *rows, size_t bytes)
+{
+    return stk_rows_alloc(rows, bytes);
+}
+
+int stk__csv_rows(struct stk_rows *r, const uint64_t *index)
+{
+    struct stk__csv_work work;
+    struct run run;
+    if (!stk__csv_work_begin(&work, r->state, alloc_rows, r))
+        return STK_MEMORY;
+    for (int i = 0; i < r->n; i += run.n) {
+        run.n = 1;
+        if (r->mask[i] != STK_LIVE)
+            continue;
+        run = next_run(r, index, i);
+        if (parse_run(r, &work, &run))
+            return STK_MEMORY;
+    }
+    return STK_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csv_table.h: what a csv source knows of its files, and the steps of reading them.
+ *
+ * Rows of a file are indexed in groups of a few: the place of a row is its group's, and rows before
+ * it in the group are passed over. That takes half a byte of memory for a row, and neighbouring
+ * rows are one read and one run of the parser.
+ */
+#pragma once
+#include "base/arena.h"
+#include "codec/csv.h"
+#include "io/byte_stream.h"
+#include "io/line_count.h"
+#include "io/record_files.h"
+#include "lang/lang.h"
+
+/* How files are to be read. */
+struct stk__csv_format {
+    struct stk__csv_dialect dialect;
+    bool has_header;
+    int64_t skip_rows;
+};
+
+/* The beginning of a file. */
+struct stk__csv_head {
+    uint8_t *bytes; /* from malloc, 64 readable bytes behind; or NULL */
+    size_t n;
+    bool is_all;                /* there is no more */
+    struct stk__csv_row header; /* has_header: where it is */
+    bool has_names;             /* a header was found */
+    size_t begin;               /* of what is behind header and skipped lines */
+    int group_rows;             /* of this file */
+};
+
+struct stk__csv_table {
+    struct stk__csv_format format;
+    int n_columns;
+    struct stk__csv_text *name; /* [n_columns] */
+    struct stk__csv_missing missing;
+    int n_targets, n_wanted, n_fields;
+    struct stk__csv_target *target; /* by column */
+    int *wanted;
+    struct stk_field field[STK_MAX_FIELDS];
+    /* files that are read at random */
+    struct stk__record_files *groups;
+    struct stk__line_counts *lines;
+    uint64_t *first_row; /* [files + 1] */
+    int *group_rows;     /* [files] */
+    /* files that are streams */
+    bool is_stream;
+    enum stk__compression compression;
+    struct stk__csv_text header; /* of the first */
+    atomic_llong *first;         /* row of each file once a run has come so far, else -1; a memo */
+    struct stk__paths paths;
+};
+
+/* ---- csv_files.c: finding rows ---- */
+
+/* Finds header and first row in what is there of a file. False: not enough of it is. */
+bool stk__csv_head_find(const struct stk__csv_format *format, struct stk__csv_head *head);
+
+/* At least `least` bytes of a file if it has so many, and all of its header. */
+int stk__csv_head_read(const struct stk__csv_format *format, struct stk__data_files *files,
+                       size_t file, size_t least, struct stk__csv_head *out, struct stk_error *err);
+void stk__csv_head_free(struct stk__csv_head *head);
+
+/* Opens table->paths, finds all rows, and checks that all have the header of the first. */
+int stk__csv_files_open(struct stk__csv_table *table, const char *index_home,
+                        struct stk_error *err);
+
+/* ---- csv_names.c ---- */
+
+/* The names of columns, from a list that takes the place of a header, or from the beginning of a
+ * file: those of the header, or c0, c1, … Empty names are made up, repeated ones get .1, .2, … From
+ * the arena. */
+int stk__csv_name_columns(struct stk__csv_table *table, const struct stk_value *given,
+                          const struct stk__csv_head *head, struct stk_arena *arena,
+                          struct stk_error *err);
+
+/* What the rows at the beginning of a file hold, by column. NULL without memory. */
+struct stk__csv_guess *stk__csv_guess_columns(const struct stk__csv_table *table,
+                                              const struct stk__csv_head *head,
+                                              struct stk_arena *arena);
+
+/* ---- csv_spec.c: what is wanted of them ---- */
+
+/* What can be called in the map. */
+extern const struct stk__namespace stk__csv_types;
+
+/* Fields and targets from the map, or (NULL) every column by guessing. */
+int stk__csv_spec_read(struct stk__csv_table *table, const struct stk_value *map,
+                       const struct stk__csv_head *head, struct stk_arena *arena,
+                       struct stk_error *err);
+
+/* ---- csv_rows.c: rows to columns ---- */
+
+/* Memory for splitting, used again from call to call. */
+struct stk__csv_work {
+    struct stk__csv_scan scan;
+    struct stk__csv_split split;
+    struct stk__csv_cell *cell;
+    struct stk__csv_result *result;
+    int block; /* rows that are split at a time */
+};
+
+/* False without memory. `alloc` as in stk__csv_split, for this and for cells. */
+bool stk__csv_work_begin(struct stk__csv_work *work, const struct stk__csv_table *table,
+                         void *(*alloc)(void *ctx, size_t bytes), void *ctx);
+
+/* Converts the first n rows of what was split to rows [at, at + n) of the columns. Texts point into
+ * the data, with this owner. */
+void stk__csv_put_rows(const struct stk__csv_table *table, const struct stk__csv_work *work, int n,
+                       struct stk_column *out, int at, struct stk_buffer *owner);
+
+/* Why a row is bad, without file and line. */
+void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_work *work, int row,
+                      char *text, size_t size);
+
+/* Where rows lie, and rows from what was read there: a located source's. */
+void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk_place *out);
+int stk__csv_rows(struct stk_rows *rows, const uint64_t *index);
+
+/* ---- csv_learn.c ---- */
+
+/* Fills in the categories that were not listed, from all rows. */
+int stk__csv_learn(struct stk__csv_table *table, struct stk_arena *arena, struct stk_error *err);
