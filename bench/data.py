@@ -247,6 +247,22 @@ def make_photos(files, directory, count=PHOTO_COUNT):
     return directory
 
 
+def make_table(path, n_rows, n_columns):
+    """A CSV file of numbers, made once."""
+    import numpy as np
+
+    if path.exists():
+        return path
+    values = np.random.default_rng(SEED).normal(size=(n_rows, n_columns))
+    part = path.with_suffix(".part")
+    with part.open("w", encoding="ascii") as file:
+        file.write(",".join(f"c{i}" for i in range(n_columns)) + "\n")
+        for row in values.tolist():
+            file.write(",".join([f"{value:.6f}" for value in row]) + "\n")
+    part.rename(path)
+    return path
+
+
 def segments(data):
     """(marker, payload) of each segment before the compressed data."""
     at = 2

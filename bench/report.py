@@ -241,7 +241,8 @@ def markdown_table(rows):
 def chain_text(work):
     """A work's chain as people read it."""
     count = {"count": work.COUNT} if work.COUNT else {}
-    values = {"images": "images", "photos": "photos", "passes": "N", "reads": "reads", **count, **work.PARAMETERS}
+    names = {"images": "images", "photos": "photos", "reads": "reads", "own": "data"}
+    values = {**names, "passes": "N", **count, **work.PARAMETERS}
     return string.Template(work.CHAIN).substitute(values)
 
 

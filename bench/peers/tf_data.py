@@ -115,6 +115,13 @@ def tfrecord_example(tf, job):
     records = tf.data.TFRecordDataset([job.own])
     rows = records.map(make, num_parallel_calls=tf.data.AUTOTUNE)
     return _epoch(tf, job, rows.shuffle(job.held))
+def csv(tf, job):
+    types = [tf.float32] * job.columns
+    rows = tf.data.experimental.CsvDataset(job.own, types, header=True).batch(job.batch)
+    batches = rows.map(
+        lambda *columns: tf.stack(columns, axis=1), num_parallel_calls=tf.data.AUTOTUNE
+    ).prefetch(tf.data.AUTOTUNE)
+    return lambda: iter(batches)
 
 
 def _epoch(tf, job, elements):
