@@ -115,6 +115,8 @@ def tfrecord_example(tf, job):
     records = tf.data.TFRecordDataset([job.own])
     rows = records.map(make, num_parallel_calls=tf.data.AUTOTUNE)
     return _epoch(tf, job, rows.shuffle(job.held))
+
+
 def csv(tf, job):
     types = [tf.float32] * job.columns
     rows = tf.data.experimental.CsvDataset(job.own, types, header=True).batch(job.batch)
