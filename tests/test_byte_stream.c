@@ -282,8 +282,7 @@ static void short_and_odd_text(void **state)
                                          "_*",
                                          "h\5",
                                          "\x28\xb5",
-                                         "\xfd"
-                                         "7zXY" };
+                                         "\xfd\x37zXY" };
     static struct content got;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -54,6 +54,8 @@ TEXTS = {
     "texts/1.txt": "a text\n",
     "texts/2.txt": "another\n",
     "list.txt": "texts/1.txt\ntexts/2.txt\n",
+    "a.jsonl": '{"label": 3, "user": {"name": "ann"}, "score": 0.5, "ids": [1, 2]}\n'
+    '{"label": 1, "user": {"name": "bob"}, "ids": []}\n',
     "table.csv": "name,age\nann,31\nbob,44\n",
     "people.csv": "name,age,height,city\nAnn,31,1.7,Bern\nBob,44,1.8,Oslo\n",
     "bad/cat/note.jpg": "this is no picture\n",

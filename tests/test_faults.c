@@ -269,6 +269,9 @@ static void test_allocations_fail(void **state)
         "csv('people.csv', {name: text(default='?'), city: category, x: columns(rest, float32)},"
         " compression=none).batch(2)",
         "csv('people.csv.gz').repeat(2).batch(2)",
+        "lines(['words.gz', 'words.zst']).batch(3)",
+        "jsonl('a.jsonl', {a: int64, b: text('b', default_value='x'), c: list('c', "
+        "float32)}).batch(2)",
         "values({x: [1, 2, 3, 4], k: ['a', 'b', 'a', '']}).split([0.5, 0.5], 0, by=k).batch(2)",
         "range(30).batch(4).take(5).skip(1).prefetch(2)",
         "values({record: ['\\x0a\\x0a\\x0a\\x08\\x0a\\x01a\\x12\\x03\\x1a\\x01\\x0a', '']})"
@@ -428,6 +431,8 @@ static void test_accesses_fail(void **state)
                                         "fail" } };
     fail_accesses(&lines[0]);
     fail_accesses(&lines[1]);
+    const struct settings packed = { "lines(['words.gz', 'words.zst']).batch(30)", "2", "fail" };
+    fail_accesses(&packed);
 }
 
 /* ---- files ---- */
@@ -436,6 +441,8 @@ static int set_up(void **state)
 {
     static const char words[] = "one\ntwo\nthree\n\nfive";
     static const char people[] = "name,age,height,city\n\"A \"\"n\"\"\",31,1.7,Bern\n,44,,Oslo\n";
+    static const char texts[] =
+        "{\"a\": 1, \"b\": \"\\u00e4\", \"c\": [1, 2]}\n\n{\"a\": 2, \"c\": []}";
     if (enter(state))
         return -1;
     signal(SIGALRM, report_hang);
@@ -445,6 +452,9 @@ static int set_up(void **state)
     write_file("people.csv", people, sizeof people - 1);
     if (system("gzip -k people.csv"))
         return -1;
+    write_file("a.jsonl", texts, sizeof texts - 1);
+    copy_file("tests/golden/streams/text.gz", "words.gz");
+    copy_file("tests/golden/streams/text.zst", "words.zst");
     copy_file("tests/golden/decode/gray.jpg", "pictures/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "pictures/1.jpg");
     copy_file("tests/golden/decode/gray_8.png", "pictures/2.png");

@@ -65,6 +65,7 @@ static const struct trial trials[] = {
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
     { "invert", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "jpeg_quality", PICTURES, ".resize(4, 4).batch(2)", { "quality=50" } },
+    { "jsonl", "", ".batch(2)", { "file='a.jsonl'", "fields={label: int64, name: 'user.name'}" } },
     { "layout", PICTURES "resize(4, 4).", ".batch(2)", { "order=NCHW" } },
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
@@ -79,6 +80,10 @@ static const struct trial trials[] = {
       ".batch(2)",
       { "context={label: varlen(int64)}",
         "sequence={x: fixed_sequence([], float32, allow_missing=true)}" } },
+    { "parse_json",
+      "values({t: ['{\"a\": [1]}', '{\"a\": []}']}).",
+      "",
+      { "fields={a: list('a', float32)}" } },
     { "per_image_standardization", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "perspective",
       PICTURES,
@@ -195,7 +200,8 @@ static void test_declarations_are_complete(void **state)
             STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
                     op->source.next || op->flags & carried_out);
-        assert_int_equal(op->source.rows || op->source.next, (op->flags & STK_OP_ROOT) != 0);
+        assert_int_equal(op->source.rows || op->source.next || op->begins_with,
+                         (op->flags & STK_OP_ROOT) != 0);
         assert_true(!(op->source.rows || op->source.next) || op->source.describe);
     }
 }
@@ -563,8 +569,12 @@ static int set_up(void **state)
     static const char people[] = "name,age,height,city\nAnn,31,1.7,Bern\nBob,44,1.8,Oslo\n";
     if (enter(state))
         return -1;
+    static const char texts[] = "{\"label\": 3, \"user\": {\"name\": \"ann\"}, \"score\": 0.5, "
+                                "\"ids\": [1, 2]}\n"
+                                "{\"label\": 1, \"user\": {\"name\": \"bob\"}, \"ids\": []}\n";
     write_file("words.txt", words, sizeof words - 1);
     write_file("people.csv", people, sizeof people - 1);
+    write_file("a.jsonl", texts, sizeof texts - 1);
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");

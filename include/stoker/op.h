@@ -469,6 +469,9 @@ struct stk_op {
     const char *(*scan_field)(const void *params);
     int (*scan)(const void *params, struct stk_arena *arena, const uint64_t *hash, int64_t n,
                 void **state, struct stk_error *err);
+    /* Row ops that begin a chain (STK_OP_ROOT): the source that is put in before them, which gets
+     * their parameters of the same names and types; else NULL. */
+    const char *begins_with;
     const char *exclusive; /* lock group of a library that admits one thread at a time, or NULL */
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
     void (*close)(void *state);

@@ -60,7 +60,11 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
         stk__text_add(out, " of what %s needs", node->part_for->op->decl.name);
     if (node->scaled_for)
         stk__text_add(out, " as large as %s needs", node->scaled_for->op->decl.name);
-    stk__text_add(out, "  %s", node->is_inserted ? "(put in: files must be read first) " : "");
+    bool is_read = node->op->flags & STK_OP_FETCH;
+    stk__text_add(out, "  %s",
+                  !node->is_inserted ? ""
+                  : is_read          ? "(put in: files must be read first) "
+                                     : "(put in) ");
     stk__text_add(out, "[%s: %s] ", class_names[node->class], node->why);
     stk__type_text(&node->type, out);
     stk__text_add(out, " × ");

@@ -216,7 +216,7 @@ static const struct stk__node *known_node(const struct builder *b, const struct 
     const struct stk_dataset *base = b->graph->base;
     for (int i = 0; base && i < base->n_nodes; i++) {
         const struct stk__node *known = base->node[i];
-        if (known->ordinal == node->ordinal && !known->is_inserted)
+        if (known->ordinal == node->ordinal && known->is_inserted == node->is_inserted)
             return known->absorbed ? known->absorbed : known;
     }
     return NULL;
@@ -233,6 +233,45 @@ static int open_node(struct builder *b, struct stk__node *node)
     node->opened = node->state;
     node->is_shared = known != NULL;
     return rc ? fail_node(b, node, rc) : STK_OK;
+}
+
+/* What a parameter of a row's type takes in its struct. */
+static size_t field_bytes(const struct stk_param *row)
+{
+    static const size_t bytes[] = {
+        [STK_ROW_INT] = sizeof(int64_t),
+        [STK_ROW_REAL] = sizeof(double),
+        [STK_ROW_BOOL] = sizeof(bool),
+        [STK_ROW_TEXT] = sizeof(char *),
+        [STK_ROW_CHOICE] = sizeof(int),
+        [STK_ROW_NUMBERS] = sizeof(struct stk_numbers),
+        [STK_ROW_TEXTS] = sizeof(struct stk_texts),
+        [STK_ROW_PAIRS] = sizeof(struct stk_pairs),
+        [STK_ROW_VALUE] = sizeof(struct stk_value *),
+        [STK_ROW_CHAINS] = sizeof(struct stk_chains),
+    };
+    return bytes[row->type];
+}
+
+/* Puts the source of a row op that begins a chain before it. */
+static int insert_source(struct builder *b, struct stk__node *node)
+{
+    const struct stk_op *op = stk__op_find(node->op->begins_with);
+    struct stk__node *source = op ? node_new(b, op) : NULL;
+    if (!source)
+        return stk__out_of_memory(b->err);
+    for (const struct stk_param *to = op->decl.params; to->name; to++)
+        for (const struct stk_param *from = node->op->decl.params; from->name; from++)
+            if (!strcmp(from->name, to->name) && from->type == to->type)
+                memcpy((char *)source->params + to->offset,
+                       (const char *)node->params + from->offset, field_bytes(to));
+    source->at = node->at;
+    source->len = node->len;
+    source->ordinal = source->draws_as = node->ordinal;
+    source->is_inserted = true;
+    node->input[node->n_inputs++] = source;
+    int rc = open_node(b, source);
+    return rc ? rc : infer_node(b, source);
 }
 
 static int scan_field(struct builder *b, struct stk__node *node)
@@ -339,6 +378,8 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
         rc = add_inputs(b, node);
     if (!rc)
         rc = check_receiver(b, node, receiver != NULL);
+    if (!rc && node->op->begins_with)
+        rc = insert_source(b, node);
     if (rc)
         return rc;
     *out = node;

@@ -156,8 +156,10 @@ static int inflate_once(struct stk__decompressor *d, struct stk__pump *pump)
     int rc = state->wrapper_flag ? ISAL_DECOMP_OK : read_header(d);
     if (rc == ISAL_DECOMP_OK)
         rc = isal_inflate(state);
-    pump->in = state->next_in;
-    pump->in_bytes -= in - state->avail_in;
+    uint32_t used = in - state->avail_in;
+    used = used < in ? used : in; /* a damaged block may count bytes that are not there */
+    pump->in += used;
+    pump->in_bytes -= used;
     pump->out = state->next_out;
     pump->out_bytes -= out - state->avail_out;
     return rc;
