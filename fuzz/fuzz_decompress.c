@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_decompress.c: any bytes as gzip, zlib or zstd, by the first byte, in pieces whose size is the
- * second; the result does not depend on how input and output are cut. */
+/* fuzz_decompress.c: any bytes as gzip, zlib or zstd, by the first byte, in pieces whose size is
+ * the second; the result does not depend on how input and output are cut. */
 #include "io/decompress.h"
 
 #include <stdlib.h>

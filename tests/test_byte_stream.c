@@ -264,25 +264,11 @@ static void not_what_it_should_be(void **state)
 /* Text whose beginning is almost that of a compressed file, or all of it. */
 static void short_and_odd_text(void **state)
 {
-    static const char *const texts[] = { "",
-                                         "x",
-                                         "x^2",
-                                         "B",
-                                         "BZ",
-                                         "BZh",
-                                         "BZh9 is text",
-                                         "(",
-                                         "hC",
-                                         "P*",
-                                         "P*M",
-                                         "x\n",
-                                         "\x1f",
-                                         "\x1f\x8b",
-                                         "P",
-                                         "_*",
-                                         "h\5",
-                                         "\x28\xb5",
-                                         "\xfd\x37zXY" };
+    static const char *const texts[] = {
+        "",  "x",  "x^2", "B",        "BZ",         "BZh",  "BZh9 is text",
+        "(", "hC", "P*",  "P*M",      "x\n",        "\x1f", "\x1f\x8b",
+        "P", "_*", "h\5", "\x28\xb5", "\xfd\x37zXY"
+    };
     static struct content got;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -24,6 +24,13 @@ static const char *class_of(const struct stk_op *op)
     return op->order.count || op->order.at || op->flags & STK_OP_MULTI ? "order" : "serial";
 }
 
+/* A source that comes in order, or an op before which such a one is put. */
+static bool is_stream(const struct stk_op *op)
+{
+    const struct stk_op *source = op->begins_with ? stk__op_find(op->begins_with) : op;
+    return source && source->source.next;
+}
+
 static void add_flags(const struct stk_op *op, struct stk__text *out)
 {
     static const struct {
@@ -45,7 +52,7 @@ static void add_flags(const struct stk_op *op, struct stk__text *out)
         stk__text_add(out, "%s\"%s\"", separator, names[i].name);
         separator = ",";
     }
-    if (op->source.next)
+    if (is_stream(op))
         stk__text_add(out, "%s\"stream\"", separator);
     stk__text_add(out, "]");
 }
