@@ -54,6 +54,8 @@ TEXTS = {
     "texts/1.txt": "a text\n",
     "texts/2.txt": "another\n",
     "list.txt": "texts/1.txt\ntexts/2.txt\n",
+    "data.bin": "abcdefghijklmnop",
+    "digits.idx": "0123456789abcdef" * 3,
     "a.jsonl": '{"label": 3, "user": {"name": "ann"}, "score": 0.5, "ids": [1, 2]}\n'
     '{"label": 1, "user": {"name": "bob"}, "ids": []}\n',
     "table.csv": "name,age\nann,31\nbob,44\n",

@@ -57,6 +57,7 @@ static const struct trial trials[] = {
     { "erasing", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "files", "", ".batch(2)", { "pattern='train/*/*.jpg'" } },
     { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
+    { "fixed_length", "", ".batch(2)", { "file='data.bin'", "record_bytes=4" } },
     { "flip", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "gaussian_blur", PICTURES, ".resize(4, 4).batch(2)", { "kernel_size=3" } },
     { "gaussian_noise", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
@@ -575,6 +576,8 @@ static int set_up(void **state)
     write_file("words.txt", words, sizeof words - 1);
     write_file("people.csv", people, sizeof people - 1);
     write_file("a.jsonl", texts, sizeof texts - 1);
+    write_file("data.bin", texts, 32);
+    write_file("digits.idx", texts, 64);
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");

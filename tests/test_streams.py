@@ -194,3 +194,73 @@ def test_interrupted_while_waiting(tmp_path, source, workers):
     child.send_signal(signal.SIGINT)
     assert child.wait(PATIENCE) == 130
     child.communicate()
+
+
+# ---- records of one length ----
+
+
+def records(stoker, chain, *more, **options):
+    done = stoker("run", chain, "--dump", "--quiet", *more, **options)
+    got = [json.loads(line)["fields"]["record"] for line in done.stdout.splitlines()]
+    return done, got
+
+
+def write_records(folder, counts, record_bytes, header, footer):
+    """Files of so many records each; the letters of all of them, in order."""
+    rng, all_of_them = random.Random(9), []
+    for i, n in enumerate(counts):
+        some = ["".join(rng.choice("abcdefgh") for _ in range(record_bytes)) for _ in range(n)]
+        (folder / f"{i}.bin").write_text("H" * header + "".join(some) + "F" * footer)
+        all_of_them += some
+    return all_of_them
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 0), (7, 0, 0), (5, 3, 0), (4, 0, 9), (100, 17, 250)])
+def test_fixed_length(stoker, tmp_path, shape):
+    record_bytes, header, footer = shape
+    expected = write_records(tmp_path, [5, 0, 1000, 3], *shape)
+    chain = f"fixed_length('{tmp_path}/*.bin', {record_bytes}, {header}, footer={footer}"
+    done, got = records(stoker, chain + ")")
+    assert done.returncode == 0 and got == expected, done.stderr
+    done, got = records(stoker, chain + ").shuffle()")
+    assert sorted(got) == sorted(expected) and got != expected
+    done = stoker("plan", chain + ")")
+    assert "indexed" in done.stdout and "1008" in done.stdout
+    for path in tmp_path.glob("*.bin"):
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    for compression in ("gzip", "auto"):
+        done, got = records(stoker, chain + f", compression={compression})")
+        assert done.returncode == 0 and got == expected, done.stderr
+
+
+def test_fixed_length_over_blocks(stoker, tmp_path):
+    """Headers, records and footers that are longer than what is read at once."""
+    expected = write_records(tmp_path, [3, 2], 300_000, 400_000, 500_000)
+    chain = f"fixed_length('{tmp_path}/*.bin', 300000, 400000, 500000"
+    assert records(stoker, chain + ")")[1] == expected
+    for path in tmp_path.glob("*.bin"):
+        path.write_bytes(zlib.compress(path.read_bytes()))
+    assert records(stoker, chain + ", compression=zlib)")[1] == expected
+
+
+def test_fixed_length_of_standard_input(stoker):
+    done, got = records(stoker, "fixed_length('-', 2, 1, 1)", input="HaabbccF")
+    assert done.returncode == 0 and got == ["aa", "bb", "cc"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 5, 6, 8, 11])
+def test_fixed_length_that_does_not_fit(stoker, tmp_path, size):
+    """A header of 2, records of 3, a footer of 2."""
+    path = tmp_path / "odd.bin"
+    path.write_bytes(b"HHaaabbbccc"[:size])
+    fits = size >= 4 and (size - 4) % 3 == 0
+    done, got = records(stoker, f"fixed_length('{path}', 3, header=2, footer=2)")
+    assert (done.returncode == 0) == fits, done.stderr
+    message = f"{path}' has {size} bytes" + (
+        f": {(size - 4) // 3} records of 3 bytes and a remainder of {(size - 4) % 3}" if size >= 4 else ", fewer"
+    )
+    assert fits or message in done.stderr
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    done, packed = records(stoker, f"fixed_length('{path}', 3, header=2, footer=2, compression=gzip)")
+    assert (done.returncode == 0) == fits and (fits or message in done.stderr), done.stderr
+    assert len(packed) == max(0, size - 4) // 3

@@ -72,7 +72,7 @@ void stk__block_files_free(struct stk__block_files *files)
 }
 
 void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, const char *noun,
-                               char *text, size_t size)
+                               int origin, char *text, size_t size)
 {
     long long number = (long long)row;
     for (size_t i = files->paths.n; i-- > 0;) {
@@ -81,7 +81,7 @@ void stk__block_files_describe(const struct stk__block_files *files, uint64_t ro
             continue;
         const char *path = stk__paths_at(&files->paths, i);
         snprintf(text, size, "%s, %s %lld", stk__is_standard_input(path) ? "standard input" : path,
-                 noun, number - first + 1);
+                 noun, number - first + origin);
         return;
     }
 }

@@ -30,10 +30,11 @@ int stk__block_files_open(const struct stk_texts *patterns, enum stk__compressio
                           struct stk__block_files **out, struct stk_error *err);
 void stk__block_files_free(struct stk__block_files *files); /* NULL is fine */
 
-/* "words.txt, line 12" for the row of this number; noun is "line". Later files are named once their
- * first row has been read; until then the file before. */
+/* "words.txt, line 12" for the row of this number; noun is "line", and `origin` what the first of a
+ * file is called: 1. Later files are named once their first row has been read; until then the file
+ * before. */
 void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, const char *noun,
-                               char *text, size_t size);
+                               int origin, char *text, size_t size);
 
 struct stk__block_reader {
     struct stk__block_files *files;

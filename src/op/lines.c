@@ -185,7 +185,7 @@ static int next(void *run, struct stk_chunk *out, struct stk_error *err)
 
 static void describe(const void *state, uint64_t index, char *text, size_t size)
 {
-    stk__block_files_describe(state, index, "line", text, size);
+    stk__block_files_describe(state, index, "line", 1, text, size);
 }
 
 const struct stk_op stk__op_lines = {

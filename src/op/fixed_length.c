@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fixed_length.c: records of one length, one behind the other between a header and a footer.
+ *
+ *     |header|record 0|record 1|…|record n-1|footer|
+ *
+ * Where a record lies follows from its number, so there is no index. Compressed files and pipes are
+ * a stream: there a record is one as soon as there is as much behind it as a footer takes.
+ */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "io/block_reader.h"
+#include "io/data_file.h"
+#include "op/record_pipe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+struct fixed_length {
+    struct stk_texts file;
+    int64_t record_bytes, header, footer;
+    int compression;
+};
+
+static const struct stk_param params[] = {
+    STK_TEXTS_ROW(fixed_length, file, 1, INT32_MAX, STK_REQUIRED,
+                  "a path or a pattern, or a list of them; '-' is standard input"),
+    STK_INT_ROW(fixed_length, record_bytes, 1, 1, MOST_BYTES, STK_REQUIRED,
+                "bytes of every record"),
+    STK_INT_ROW(fixed_length, header, 0, 0, INT64_MAX / 4, 0,
+                "bytes before the first record of each file"),
+    STK_INT_ROW(fixed_length, footer, 0, 0, MOST_BYTES, 0,
+                "bytes behind the last record of each file"),
+    STK_CHOICE_ROW(fixed_length, compression, stk__compression_words, STK__COMPRESSION_NONE, 0,
+                   "how the files are compressed; auto: as their first bytes say"),
+    STK_ROWS_END,
+};
+
+struct source {
+    const struct fixed_length *params;
+    struct stk__block_files *list;
+    struct stk__data_files *files; /* NULL: a stream */
+    uint64_t *first;               /* [files->n + 1]: record of each file; then the count of all */
+};
+
+/* ---- opening ---- */
+
+static void close_source(void *state)
+{
+    struct source *source = state;
+    if (!source)
+        return;
+    stk__block_files_free(source->list);
+    stk__data_files_free(source->files);
+    free(source->first);
+    free(source);
+}
+
+static bool is_on_storage(const char *path)
+{
+    struct stat st;
+    return !stk__is_standard_input(path) && (stat(path, &st) || S_ISREG(st.st_mode));
+}
+
+static int find_class(const struct source *source, bool *is_stream, struct stk_error *err)
+{
+    const struct stk__paths *paths = &source->list->paths;
+    for (size_t i = 0; i < paths->n; i++) {
+        *is_stream = !is_on_storage(stk__paths_at(paths, i));
+        if (*is_stream)
+            return STK_OK;
+    }
+    return stk__needs_pipe(paths, source->list->compression, NULL, is_stream, err);
+}
+
+/* Says what a file of this size has that is no whole record. */
+static int refuse_size(const struct fixed_length *p, const char *path, uint64_t bytes,
+                       struct stk_error *err)
+{
+    char text[400];
+    const char *name = stk__byte_stream_name(path, text, sizeof text);
+    uint64_t around = (uint64_t)p->header + (uint64_t)p->footer, record = (uint64_t)p->record_bytes;
+    if (bytes < around)
+        return stk_fail(err, STK_DATA, "%s has %llu bytes, fewer than header and footer together",
+                        name, (unsigned long long)bytes);
+    return stk_fail(err, STK_DATA,
+                    "%s has %llu bytes: %llu records of %llu bytes and a remainder of %llu", name,
+                    (unsigned long long)bytes, (unsigned long long)((bytes - around) / record),
+                    (unsigned long long)record, (unsigned long long)((bytes - around) % record));
+}
+
+static int add_file(struct source *source, const char *path, struct stk_error *err)
+{
+    const struct fixed_length *p = source->params;
+    size_t file = source->files->n;
+    int code = stk__data_files_add(source->files, path, err);
+    if (code)
+        return code;
+    uint64_t bytes = source->files->item[file].bytes;
+    uint64_t around = (uint64_t)p->header + (uint64_t)p->footer, record = (uint64_t)p->record_bytes;
+    if (bytes < around || (bytes - around) % record)
+        return refuse_size(p, path, bytes, err);
+    source->first[file + 1] = source->first[file] + (bytes - around) / record;
+    return STK_OK;
+}
+
+static int open_files(struct source *source, struct stk_error *err)
+{
+    const struct stk__paths *paths = &source->list->paths;
+    int code = STK_OK;
+    source->files = stk__data_files_new();
+    source->first = calloc(paths->n + 1, sizeof *source->first);
+    if (!source->files || !source->first)
+        return stk__out_of_memory(err);
+    for (size_t i = 0; i < paths->n && !code; i++)
+        code = add_file(source, stk__paths_at(paths, i), err);
+    return code;
+}
+
+static int open_source(const void *given, struct stk_arena *arena, void **state,
+                       struct stk_error *err)
+{
+    const struct fixed_length *p = given;
+    struct source *source = calloc(1, sizeof *source);
+    bool is_stream = false;
+    (void)arena;
+    if (!source)
+        return stk__out_of_memory(err);
+    source->params = p;
+    int code =
+        stk__block_files_open(&p->file, (enum stk__compression)p->compression, &source->list, err);
+    if (!code)
+        code = find_class(source, &is_stream, err);
+    if (!code && !is_stream)
+        code = open_files(source, err);
+    if (code)
+        close_source(source);
+    else
+        *state = source;
+    return code;
+}
+
+static int infer(struct stk_infer *inf, struct stk_error *err)
+{
+    (void)err;
+    inf->out->n_fields = 1;
+    inf->out->field[0] = (struct stk_field){ .name = "record", .kind = STK_BYTES, .dtype = STK_U8 };
+    inf->from[0] = -1;
+    return STK_OK;
+}
+
+/* ---- at random ---- */
+
+static int64_t count(const void *state)
+{
+    const struct source *source = state;
+    return source->files ? (int64_t)source->first[source->files->n] : STK_UNKNOWN_COUNT;
+}
+
+static bool is_stream(const void *state)
+{
+    return !((const struct source *)state)->files;
+}
+
+static int n_places(const void *state)
+{
+    (void)state;
+    return 1;
+}
+
+static size_t file_of(const struct source *source, uint64_t record)
+{
+    size_t low = 0, high = source->files->n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (source->first[middle] <= record)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct stk_place place_of(const struct source *source, uint64_t record, size_t file)
+{
+    const struct fixed_length *p = source->params;
+    uint64_t bytes = (uint64_t)p->record_bytes, in_file = record - source->first[file];
+    return (struct stk_place){ .file = (uint32_t)file,
+                               .offset = (uint64_t)p->header + in_file * bytes,
+                               .bytes = bytes };
+}
+
+static void locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
+{
+    const struct source *source = state;
+    size_t file = 0;
+    for (int i = 0; i < n; i++) {
+        if (index[i] < source->first[file] || index[i] >= source->first[file + 1])
+            file = file_of(source, index[i]);
+        out[i] = place_of(source, index[i], file);
+    }
+}
+
+static struct stk__data_files *files(const void *state)
+{
+    return ((const struct source *)state)->files;
+}
+
+static int rows(struct stk_rows *r, const uint64_t *index)
+{
+    (void)index;
+    for (int i = 0; i < r->n; i++)
+        if (r->mask[i] == STK_LIVE)
+            r->out[0].span[i] = r->fetched[i];
+    return STK_OK;
+}
+
+static void describe(const void *state, uint64_t index, char *text, size_t size)
+{
+    const struct source *source = state;
+    if (!source->files) {
+        stk__block_files_describe(source->list, index, "record", 0, text, size);
+        return;
+    }
+    size_t file = file_of(source, index);
+    snprintf(text, size, "%s, record %llu at byte %llu", source->files->item[file].path,
+             (unsigned long long)(index - source->first[file]),
+             (unsigned long long)place_of(source, index, file).offset);
+}
+
+/* ---- as a stream ---- */
+
+struct run {
+    const struct source *source;
+    struct stk__block_reader blocks;
+    uint64_t header_left; /* of the open file, not passed over yet */
+};
+
+static int begin(const void *given, const void *state, void **run, struct stk_error *err)
+{
+    struct run *r = calloc(1, sizeof *r);
+    (void)given;
+    if (!r)
+        return stk__out_of_memory(err);
+    r->source = state;
+    int code = stk__block_reader_begin(&r->blocks, r->source->list, err);
+    if (code)
+        free(r);
+    else
+        *run = r;
+    return code;
+}
+
+static void end(void *run)
+{
+    stk__block_reader_end(&((struct run *)run)->blocks);
+    free(run);
+}
+
+static int rewind_records(void *run, struct stk_error *err)
+{
+    (void)err;
+    stk__block_reader_rewind(&((struct run *)run)->blocks);
+    return STK_OK;
+}
+
+/* Appends the records that are whole in the block, a footer behind them. */
+static void add_records(struct run *r, struct stk_chunk *out)
+{
+    const struct fixed_length *p = r->source->params;
+    struct stk__block_reader *blocks = &r->blocks;
+    size_t record = (size_t)p->record_bytes, footer = (size_t)p->footer;
+    for (; out->n < out->cap && blocks->filled - blocks->row >= record + footer; out->n++) {
+        out->column[0].span[out->n] = stk__block_reader_cut(blocks, record, record);
+        stk__buffer_ref(blocks->block);
+    }
+}
+
+static int finish_file(struct run *r, struct stk_error *err)
+{
+    const struct fixed_length *p = r->source->params;
+    struct stk__block_reader *blocks = &r->blocks;
+    if (r->header_left || blocks->filled - blocks->row != (size_t)p->footer)
+        return refuse_size(p, stk__block_reader_path(blocks),
+                           stk__byte_stream_offset(blocks->stream), err);
+    stk__block_reader_close(blocks);
+    return STK_OK;
+}
+
+/* Does one thing: opens the next file, passes over a header, appends records, or reads and ends a
+ * file. */
+static int advance(struct run *r, struct stk_chunk *out, struct stk_error *err)
+{
+    const struct fixed_length *p = r->source->params;
+    struct stk__block_reader *blocks = &r->blocks;
+    bool is_end = false;
+    if (!blocks->stream) {
+        r->header_left = (uint64_t)p->header;
+        return stk__block_reader_open(blocks, err);
+    }
+    size_t left = blocks->filled - blocks->row;
+    if (left && r->header_left) {
+        size_t passed = left < r->header_left ? left : (size_t)r->header_left;
+        blocks->row += passed;
+        r->header_left -= passed;
+        return STK_OK;
+    }
+    if (left >= (size_t)p->record_bytes + (size_t)p->footer) {
+        add_records(r, out);
+        return STK_OK;
+    }
+    int code = stk__block_reader_fill(blocks, &is_end, err);
+    return !code && is_end ? finish_file(r, err) : code;
+}
+
+/* Stops after about one block and before it has to wait. What goes wrong behind records that were
+ * appended goes wrong again in the next call, which reports it. */
+static int next(void *run, struct stk_chunk *out, struct stk_error *err)
+{
+    struct run *r = run;
+    int before = out->n, code = STK_OK;
+    uint64_t start = r->blocks.total;
+    while (!code && out->n < out->cap) {
+        if (out->n > before &&
+            (r->blocks.total - start >= STK__BLOCK_BYTES || stk__block_reader_may_wait(&r->blocks)))
+            break;
+        code = advance(r, out, err);
+    }
+    return out->n > before || code == STK_AGAIN ? STK_OK : code;
+}
+
+const struct stk_op stk__op_fixed_length = {
+    .decl = { "fixed_length", 1, "Records that all have the same number of bytes.",
+              "One field `record` (bytes) for every record, in the order of the files given; those "
+              "of a pattern are sorted. decode_raw makes arrays of them. Any record can be "
+              "reached, so len, shuffle() and shard work on the whole. Files that are compressed "
+              "(which has to be said: bytes could look like anything), pipes and standard input "
+              "(`'-'`) are a stream.\n"
+              "\n"
+              "    fixed_length('data.bin', 4)\n"
+              "    fixed_length('digits.idx', 16, header=16).decode_raw(uint8, shape=[4, 4])\n"
+              "\n"
+              "As tf.data's FixedLengthRecordDataset. A file whose size leaves a remainder is an "
+              "error that names both, when the dataset is made; of a stream, behind its whole "
+              "records.",
+              params, sizeof(struct fixed_length) },
+    .flags = STK_OP_ROOT,
+    .open = open_source,
+    .close = close_source,
+    .infer = infer,
+    .source = { .count = count,
+                .is_stream = is_stream,
+                .n_places = n_places,
+                .locate = locate,
+                .files = files,
+                .rows = rows,
+                .begin = begin,
+                .rewind = rewind_records,
+                .next = next,
+                .end = end,
+                .describe = describe },
+};
