@@ -364,8 +364,8 @@ struct stk_source_table {
     /* Sources with both ways of reading: true if this one is a stream. */
     bool (*is_stream)(const void *state);
     /* Located sources: rows lie in files. The executor reads the places of a row (n_places of
-     * them, the same number for all) ahead, and hands the bytes to `rows` as `fetched`; a span
-     * that is put out may point into them with their owner. */
+     * them, the same number for all; 0: there is nothing to read) ahead, and hands the bytes to
+     * `rows` as `fetched`; a span that is put out may point into them with their owner. */
     int (*n_places)(const void *state);
     void (*locate)(const void *state, int n, const uint64_t *index, struct stk_place *out);
     struct stk__data_files *(*files)(const void *state);

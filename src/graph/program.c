@@ -74,7 +74,8 @@ static int add_slots(struct compiler *c, struct stk__pnode *p)
         p->thread_slot = program->n_thread_slots++;
         program->thread_node[p->thread_slot] = p;
     }
-    bool is_located = p->role == STK__ROLE_SOURCE && op->source.locate;
+    bool is_located = p->role == STK__ROLE_SOURCE && op->source.locate &&
+                      op->source.n_places(p->node->state) > 0;
     if (p->role == STK__ROLE_READ || is_located) {
         if (program->n_reads == STK__MAX_READS)
             return stk_fail(c->err, STK_VALUE, "at most %d reads per element are possible",
