@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hdf5_visit.c: one thread at a time in libhdf5.
+ *
+ * The lock is the process's, because the library's state is: two datasets over different files would
+ * meet in it. It is held for calls only, never while something else is waited for. */
+#include "codec/hdf5_visit.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void stk__hdf5_enter(struct stk__hdf5_visit *visit)
+{
+    pthread_mutex_lock(&library_lock);
+    if (H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->ctx) < 0)
+        visit->print = NULL;
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+void stk__hdf5_leave(const struct stk__hdf5_visit *visit)
+{
+    H5Eclear2(H5E_DEFAULT);
+    H5Eset_auto2(H5E_DEFAULT, visit->print, visit->ctx);
+    pthread_mutex_unlock(&library_lock);
+}
+
+/* Called for every entry of the error stack, the deepest last. */
+static herr_t keep_reason(unsigned n, const H5E_error2_t *entry, void *ctx)
+{
+    char *reason = ctx;
+    (void)n;
+    if (entry->desc && entry->desc[0]) {
+        strncpy(reason, entry->desc, 199);
+        reason[199] = 0;
+    }
+    return 0;
+}
+
+int stk__hdf5_fail(struct stk_error *err, const char *what)
+{
+    char reason[200] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_reason, reason);
+    H5Eclear2(H5E_DEFAULT);
+    return stk_fail(err, STK_DATA, reason[0] ? "%s (libhdf5: %s)" : "%s", what, reason);
+}
