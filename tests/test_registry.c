@@ -63,6 +63,7 @@ static const struct trial trials[] = {
     { "gaussian_noise", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "generator", "", ".select('number').batch(2)", { "stream=@rows" } },
     { "grayscale", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "hdf5", "", ".batch(2)", { "file='types.h5'" } },
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
     { "invert", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "jpeg_quality", PICTURES, ".resize(4, 4).batch(2)", { "quality=50" } },
@@ -85,6 +86,8 @@ static const struct trial trials[] = {
       "values({t: ['{\"a\": [1]}', '{\"a\": []}']}).",
       "",
       { "fields={a: list('a', float32)}" } },
+    { "npy", "", ".batch(2)", { "file='one.npy'" } },
+    { "npz", "", ".batch(2)", { "file='one.npz'" } },
     { "per_image_standardization", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "perspective",
       PICTURES,
@@ -578,6 +581,9 @@ static int set_up(void **state)
     write_file("a.jsonl", texts, sizeof texts - 1);
     write_file("data.bin", texts, 32);
     write_file("digits.idx", texts, 64);
+    copy_file("tests/golden/arrays/types.h5", "types.h5");
+    copy_file("tests/golden/arrays/little_f4.npy", "one.npy");
+    copy_file("tests/golden/arrays/stored.npz", "one.npz");
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "train/cat/1.jpg");
     copy_file("tests/golden/decode/orientation_3.jpg", "train/dog/2.jpg");

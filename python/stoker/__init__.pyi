@@ -497,8 +497,6 @@ class Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
     def parse_example(self, features: Mapping[str, Any], field: str | None = None) -> Dataset:
         """Read the features of serialized tf.train.Examples."""
-    def parse_json(self, fields: Mapping[str, Any], field: str | None = None) -> Dataset:
-        """Take values out of JSON texts."""
     def parse_sequence_example(
         self,
         context: Mapping[str, Any] | None = None,
@@ -836,27 +834,28 @@ def files(
     labels: float | Sequence[float] | Literal['parent'] | None = None,
 ) -> Dataset:
     """Files by pattern or by name."""
-def fixed_length(
+def hdf5(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
-    record_bytes: int,
-    header: int = 0,
-    footer: int = 0,
-    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'none',
+    fields: Mapping[str, str] | None = None,
+    patch: float | Sequence[float] | None = None,
+    stride: float | Sequence[float] | None = None,
+    hold: int = 4194304,
 ) -> Dataset:
-    """Records that all have the same number of bytes."""
+    """The rows, or patches, of datasets in HDF5 files."""
 def image_folder(dir: str) -> Dataset:
     """Images in one directory per class."""
-def jsonl(
-    file: str | PathLike[str] | Sequence[str | PathLike[str]],
-    fields: Mapping[str, Any],
-    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
-) -> Dataset:
-    """Values out of files with a JSON text on every line."""
 def lines(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
 ) -> Dataset:
     """The lines of text files."""
+def npy(file: str | PathLike[str] | Sequence[str | PathLike[str]], field: str = 'data') -> Dataset:
+    """The rows of NumPy array files."""
+def npz(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    fields: Mapping[str, str] | None = None,
+) -> Dataset:
+    """The rows of the arrays in NumPy npz files."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
 def tar(
@@ -877,15 +876,6 @@ def values(fields: Mapping[str, Any]) -> Dataset:
     """Elements written out in the chain."""
 def zip(*inputs: Dataset) -> Dataset:
     """Put inputs side by side, element by element."""
-def array(
-    path: str,
-    dtype: DType,
-    shape: float | Sequence[float],
-    default_value: Mapping[str, Any] | None = None,
-) -> Call:
-    """Lists within lists that always have the same lengths."""
-def bool(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """`true` or `false`."""
 def fixed(
     shape: float | Sequence[float],
     dtype: DType,
@@ -900,38 +890,14 @@ def fixed_sequence(
     key: str | None = None,
 ) -> Call:
     """A feature with any number of entries of one shape."""
-def float32(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A number, rounded once to float32."""
-def float64(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A number, as float64."""
-def int64(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A whole number."""
-def list(
-    path: str,
-    dtype: DType,
-    shape: float | Sequence[float] | None = None,
-    default_value: Mapping[str, Any] | None = None,
-) -> Call:
-    """A list of any length: a ragged field."""
 def ragged(
     dtype: DType,
     value_key: str | None = None,
     uniform_row_length: int | None = None,
 ) -> Call:
     """A feature with any number of values."""
-def text(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A string."""
 def varlen(dtype: DType, key: str | None = None) -> Call:
     """A feature with any number of values."""
-def array(
-    path: str,
-    dtype: DType,
-    shape: float | Sequence[float],
-    default_value: Mapping[str, Any] | None = None,
-) -> Call:
-    """Lists within lists that always have the same lengths."""
-def bool(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """`true` or `false`."""
 def fixed(
     shape: float | Sequence[float],
     dtype: DType,
@@ -946,26 +912,11 @@ def fixed_sequence(
     key: str | None = None,
 ) -> Call:
     """A feature with any number of entries of one shape."""
-def float32(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A number, rounded once to float32."""
-def float64(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A number, as float64."""
-def int64(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A whole number."""
-def list(
-    path: str,
-    dtype: DType,
-    shape: float | Sequence[float] | None = None,
-    default_value: Mapping[str, Any] | None = None,
-) -> Call:
-    """A list of any length: a ragged field."""
 def ragged(
     dtype: DType,
     value_key: str | None = None,
     uniform_row_length: int | None = None,
 ) -> Call:
     """A feature with any number of values."""
-def text(path: str | None = None, default_value: Mapping[str, Any] | None = None) -> Call:
-    """A string."""
 def varlen(dtype: DType, key: str | None = None) -> Call:
     """A feature with any number of values."""

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* array_rows.c: elements of arrays, from the chunks that were read for them.
+ *
+ * Rows of one call that touch the same chunk one after the other share its decompression: each
+ * slot of a field keeps the chunk it has unpacked last. */
+#include "op/array_source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The chunk that a slot has unpacked last. */
+struct unpacked {
+    const struct stk__array *array; /* NULL: none yet */
+    uint64_t number;
+    uint8_t *memory;
+    size_t room;
+    const uint8_t *data;
+};
+
+/* Where a text of libhdf5 goes. */
+struct kept {
+    struct stk_rows *rows;
+    struct stk_span *out;
+};
+
+/* One field of one row. */
+struct work {
+    struct stk_rows *rows;
+    const struct stk__array_source *source;
+    const struct stk__array *array;
+    int row, field;
+    struct stk__box box;
+    const struct stk_span *fetched; /* of the field's slots */
+    struct unpacked *unpacked;      /* likewise */
+    struct unpacked *asked;         /* of the field, where libhdf5 finds the chunks */
+    uint8_t **spare;                /* for unpacking, of the call */
+    size_t *spare_bytes;
+};
+
+static int fail_chunk(const struct work *w, const struct stk__hdf5_chunk *stored,
+                      const char *cause)
+{
+    stk_rows_fail(w->rows, w->row, STK_DATA, "dataset '%s', chunk at byte %" PRIu64 ": %s",
+                  w->array->name, stored->offset, cause);
+    return STK_DATA;
+}
+
+static int fail_array(const struct work *w, const struct stk_error *err)
+{
+    if (err->code == STK_MEMORY)
+        return STK_MEMORY;
+    stk_rows_fail(w->rows, w->row, err->code, "dataset '%s': %s", w->array->name, err->text);
+    return STK_DATA;
+}
+
+static uint8_t *spare_for(const struct work *w, size_t bytes)
+{
+    if (*w->spare_bytes < bytes) {
+        *w->spare = stk_rows_alloc(w->rows, bytes);
+        *w->spare_bytes = *w->spare ? bytes : 0;
+    }
+    return *w->spare;
+}
+
+static uint8_t *room_for(const struct work *w, struct unpacked *u, size_t bytes)
+{
+    if (u->room < bytes) {
+        u->memory = stk_rows_alloc(w->rows, bytes);
+        u->room = u->memory ? bytes : 0;
+    }
+    return u->memory;
+}
+
+/* True if the element is one whole chunk, so that it can be unpacked where it belongs. */
+static bool is_whole(const struct work *w)
+{
+    const struct stk__grid *grid = &w->array->grid;
+    for (int a = 0; a < grid->rank; a++)
+        if (w->box.size[a] != grid->chunk[a])
+            return false;
+    return true;
+}
+
+/* A chunk as it is stored. */
+struct packed {
+    const int64_t *chunk;
+    struct stk__hdf5_chunk stored;
+    const uint8_t *data;
+};
+
+/* Undoes the filters of a chunk. It is then at *out, perhaps in `whole` if that is given, or still
+ * where it was read. */
+static int unpack(const struct work *w, struct unpacked *u, const struct packed *packed,
+                  uint8_t *whole, const uint8_t **out)
+{
+    const struct stk__array *array = w->array;
+    size_t bytes = stk__grid_chunk_bytes(&array->grid);
+    uint8_t *spare = spare_for(w, stk__hdf5_spare_bytes(&array->filters, bytes));
+    uint8_t *dst = whole ? whole : room_for(w, u, bytes);
+    u->array = NULL;
+    if ((!spare && array->filters.n) || !dst)
+        return STK_MEMORY;
+    const struct stk__hdf5_stored job = { packed->data, packed->stored.bytes,
+                                          packed->stored.left_out, bytes };
+    const char *cause = stk__hdf5_unfilter(&array->filters, &job, dst, spare, out);
+    if (cause)
+        return fail_chunk(w, &packed->stored, cause);
+    if (!whole)
+        *u = (struct unpacked){ array, stk__grid_number(&array->grid, packed->chunk), u->memory,
+                                u->room, *out };
+    return STK_OK;
+}
+
+/* The chunk through libhdf5. data NULL: it was never written. */
+static int ask_for(const struct work *w, const int64_t *chunk, struct packed *out)
+{
+    struct stk_error err;
+    struct stk__hdf5_raw raw = { .room = stk__array_most_stored(w->array) };
+    raw.data = stk_rows_alloc(w->rows, raw.room);
+    if (!raw.data)
+        return STK_MEMORY;
+    if (stk__hdf5_read_chunk(w->array->dataset, &w->array->grid, chunk, &raw, &err))
+        return fail_array(w, &err);
+    *out = (struct packed){ chunk, { 0, (uint32_t)raw.bytes, raw.left_out },
+                            raw.bytes ? raw.data : NULL };
+    return STK_OK;
+}
+
+/* The chunk as it was read for the row. data NULL: it was never written. */
+static int find_packed(const struct work *w, int slot, const int64_t *chunk, struct packed *out)
+{
+    if (w->array->way == STK__ARRAY_ASKED)
+        return ask_for(w, chunk, out);
+    *out = (struct packed){ chunk, stk__array_stored(w->array, chunk), w->fetched[slot].data };
+    if (out->stored.offset == STK__HDF5_ABSENT)
+        out->data = NULL;
+    else if (!out->stored.bytes)
+        return fail_chunk(w, &out->stored, "it is said to have a size or a place it cannot have");
+    return STK_OK;
+}
+
+/* Puts what the element has of one chunk into dst. */
+static int paste_chunk(const struct work *w, int slot, const int64_t *chunk, uint8_t *dst)
+{
+    const struct stk__array *array = w->array;
+    bool is_asked = array->way == STK__ARRAY_ASKED;
+    struct unpacked *u = is_asked ? w->asked : &w->unpacked[slot];
+    struct stk__grid_bytes src = { .fill = array->fill };
+    struct packed packed;
+    if (u->array == array && u->number == stk__grid_number(&array->grid, chunk)) {
+        src.data = u->data;
+        stk__grid_paste(&array->grid, &w->box, chunk, src, dst);
+        return STK_OK;
+    }
+    int code = find_packed(w, slot, chunk, &packed);
+    if (code)
+        return code;
+    src.data = packed.data;
+    if (packed.data && (array->filters.n || is_asked)) {
+        code = unpack(w, u, &packed, is_whole(w) ? dst : NULL, &src.data);
+        if (code || src.data == dst)
+            return code;
+    } else if (packed.data) {
+        size_t bytes;
+        stk__grid_range(&array->grid, &w->box, chunk, &src.first, &bytes);
+    }
+    stk__grid_paste(&array->grid, &w->box, chunk, src, dst);
+    return STK_OK;
+}
+
+/* The element's values as the file has them. */
+static int gather(const struct work *w, uint8_t *dst)
+{
+    const struct stk__array *array = w->array;
+    int64_t chunk[STK__GRID_MAX_RANK] = { 0 };
+    int code = STK_OK;
+    if (array->way == STK__ARRAY_HELD) {
+        stk__grid_paste(&array->grid, &w->box, chunk,
+                        (struct stk__grid_bytes){ .data = array->held }, dst);
+        return STK_OK;
+    }
+    if (array->way == STK__ARRAY_FOREIGN) {
+        struct stk_error err;
+        bool is_bad = stk__hdf5_read(array->dataset, array->info, &w->box, dst, &err);
+        return is_bad ? fail_array(w, &err) : STK_OK;
+    }
+    for (int k = 0; !code && stk__grid_touched(&array->grid, &w->box, k, chunk); k++)
+        code = paste_chunk(w, k, chunk, dst);
+    return code;
+}
+
+/* Copies a text out of libhdf5's memory. */
+static int keep_text(void *ctx, const char *text, size_t len)
+{
+    struct kept *kept = ctx;
+    uint8_t *copy = stk_rows_alloc(kept->rows, len + 1);
+    if (!copy)
+        return STK_MEMORY;
+    memcpy(copy, text, len);
+    *kept->out = (struct stk_span){ copy, len, NULL };
+    return STK_OK;
+}
+
+static int ask_text(const struct work *w, struct stk_span *out)
+{
+    struct stk_error err = { .code = STK_MEMORY };
+    struct kept kept = { w->rows, out };
+    bool is_bad = stk__hdf5_read_texts(w->array->dataset, w->box.start[0], 1, keep_text, &kept,
+                                       &err);
+    return is_bad ? fail_array(w, &err) : STK_OK;
+}
+
+/* A text that is held is not copied. */
+static int put_text(const struct work *w, struct stk_span *out)
+{
+    const struct stk__array *array = w->array;
+    uint64_t element = (uint64_t)w->box.start[0];
+    if (array->text_start) {
+        uint64_t start = array->text_start[element], end = array->text_start[element + 1];
+        *out = (struct stk_span){ array->held + start, (size_t)(end - start), NULL };
+        return STK_OK;
+    }
+    if (array->info && array->info->is_text_list)
+        return ask_text(w, out);
+    size_t room = stk__raw_text_room(&array->raw), len = 0;
+    uint8_t *item = stk_rows_alloc(w->rows, 2 * room + 1);
+    if (!item)
+        return STK_MEMORY;
+    int code = room ? gather(w, item) : STK_OK;
+    if (code)
+        return code;
+    const uint8_t *text = stk__raw_text(&array->raw, item, item + room, &len);
+    if (!text) {
+        stk_rows_fail(w->rows, w->row, STK_DATA, "the text has a character that does not exist");
+        return STK_DATA;
+    }
+    *out = (struct stk_span){ (uint8_t *)(uintptr_t)text, len, NULL };
+    return STK_OK;
+}
+
+static int put_element(const struct work *w)
+{
+    const struct stk_column *column = &w->rows->out[w->field];
+    if (w->array->raw.kind != STK__RAW_NUMBERS)
+        return put_text(w, &column->span[w->row]);
+    uint8_t *dst = column->data + (size_t)w->row * column->stride;
+    size_t bytes = (size_t)stk__array_element_bytes(w->source, w->array);
+    int code = bytes ? gather(w, dst) : STK_OK;
+    if (!code)
+        stk__raw_settle(&w->array->raw, dst, bytes / w->array->grid.item_bytes);
+    return code;
+}
+
+static int put_row(struct work *w, uint64_t index, struct unpacked *unpacked)
+{
+    const struct stk__array_source *source = w->source;
+    size_t file = stk__array_file(source, &index), row = (size_t)w->row;
+    for (int f = 0; f < source->n_fields; f++) {
+        size_t slot = (size_t)source->first_slot[f];
+        w->field = f;
+        w->array = stk__array_at(source, file, f);
+        w->fetched = w->rows->fetched + row * (size_t)source->n_places + slot;
+        w->unpacked = unpacked + slot;
+        w->asked = unpacked + source->n_places + f;
+        stk__array_box(source, w->array, index, &w->box);
+        int code = put_element(w);
+        if (code)
+            return code == STK_MEMORY ? STK_MEMORY : STK_OK;
+    }
+    return STK_OK;
+}
+
+int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index)
+{
+    const struct stk__array_source *source = rows->state;
+    uint8_t *spare = NULL;
+    size_t spare_bytes = 0;
+    size_t slots = (size_t)(source->n_places + source->n_fields) * sizeof(struct unpacked);
+    struct work work = { .rows = rows, .source = source };
+    work.spare = &spare;
+    work.spare_bytes = &spare_bytes;
+    struct unpacked *unpacked = stk_rows_alloc(rows, slots);
+    if (!unpacked)
+        return STK_MEMORY;
+    memset(unpacked, 0, slots);
+    int code = STK_OK;
+    for (int i = 0; i < rows->n && !code; i++) {
+        work.row = i;
+        if (rows->mask[i] == STK_LIVE)
+            code = put_row(&work, index[i], unpacked);
+    }
+    return code;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* array_source.h: a source whose fields are arrays in files: npy, npz, hdf5.
+ *
+ * A field is one array in every file; the files are read one after the other. An element is a box
+ * of the array: one index of the first dimension, or a patch of the leading ones. However an array is
+ * stored, it is a grid of chunks (see codec/grid.h), and an element is pasted together from those
+ * it touches; an array that lies in one piece has chunks of one index of the first dimension.
+ */
+#pragma once
+#include "codec/grid.h"
+#include "codec/hdf5_index.h"
+#include "codec/hdf5_library.h"
+#include "io/data_file.h"
+
+enum stk__array_way {
+    STK__ARRAY_PLAIN,   /* one chunk behind the other in the file, unfiltered */
+    STK__ARRAY_CHUNKED, /* a table says where each chunk is */
+    STK__ARRAY_HELD,    /* in memory: one chunk */
+    STK__ARRAY_ASKED,   /* as chunked, but libhdf5 finds and reads the chunks */
+    STK__ARRAY_FOREIGN, /* libhdf5 reads the values */
+};
+
+enum { STK__ARRAY_MOST_PLACES = 1024, STK__ARRAY_MOST_BYTES = 1 << 30 }; /* of an element */
+
+/* One field in one file. */
+struct stk__array {
+    char *name; /* what the file calls it; NULL: nothing */
+    enum stk__array_way way;
+    struct stk__raw raw;
+    struct stk__grid grid;
+    uint64_t offset;               /* plain */
+    struct stk__hdf5_chunk *chunk; /* chunked: of all chunks; bytes 0: what it claims cannot be */
+    struct stk__hdf5_filters filters;
+    uint8_t *held;        /* held */
+    uint64_t *text_start; /* held texts of any length: [elements + 1] in `held`; or NULL */
+    uint8_t *fill;        /* one item, where chunks may be absent */
+    stk__hdf5_id dataset; /* asked and foreign; 0: none */
+    struct stk__hdf5_info *info;
+};
+
+struct stk__array_source {
+    struct stk__data_files *files;
+    int n_fields;
+    char *name[STK_MAX_FIELDS];
+    struct stk__array *array; /* [files->n * n_fields] */
+    uint64_t *first;          /* [files->n + 1]: the first element of each file */
+    int n_slots[STK_MAX_FIELDS], first_slot[STK_MAX_FIELDS], n_places;
+    int patch_rank; /* leading dimensions that patches are cut from; 0: elements are rows */
+    int64_t patch[STK_MAX_RANK], stride[STK_MAX_RANK];
+};
+
+/* Returns new, with the files that the arguments stand for, in order, each pattern's sorted. */
+int stk__array_source_new(const struct stk_texts *patterns, struct stk__array_source **out,
+                          struct stk_error *err);
+void stk__array_source_free(void *source);
+
+/* Makes room for the arrays, once the number of fields is known. Takes nothing; the caller sets
+ * source->name and the arrays. */
+int stk__array_source_room(struct stk__array_source *source, int n_fields, struct stk_error *err);
+
+static inline struct stk__array *stk__array_at(const struct stk__array_source *source, size_t file,
+                                               int field)
+{
+    return &source->array[file * (size_t)source->n_fields + (size_t)field];
+}
+
+/* Once all arrays are there: checks that the fields of each file have as many elements, and the
+ * files the same types and shapes; counts. */
+int stk__array_source_finish(struct stk__array_source *source, struct stk_error *err);
+
+/* Reads bytes of a file while the source is made. The message has the file's name. */
+int stk__array_source_read(const struct stk__array_source *source, size_t file, uint64_t offset,
+                           size_t bytes, uint8_t *dst, struct stk_error *err);
+
+/* "[3, 224, 224]", for messages. */
+const char *stk__array_shape_text(int rank, const int64_t *shape, char *text, size_t size);
+
+/* The box of an element. */
+void stk__array_box(const struct stk__array_source *source, const struct stk__array *array,
+                    uint64_t element, struct stk__box *out);
+
+/* Bytes of an element as the file has them, without filters. */
+uint64_t stk__array_element_bytes(const struct stk__array_source *source,
+                                  const struct stk__array *array);
+
+/* Where a chunk is stored. */
+struct stk__hdf5_chunk stk__array_stored(const struct stk__array *array, const int64_t *chunk);
+
+/* The file of an element; *index becomes its number there. */
+size_t stk__array_file(const struct stk__array_source *source, uint64_t *index);
+
+/* Most bytes that a chunk can be stored in. */
+size_t stk__array_most_stored(const struct stk__array *array);
+
+/* Entries of the op's tables. */
+int stk__array_source_infer(struct stk_infer *inf, struct stk_error *err);
+int64_t stk__array_source_count(const void *state);
+int stk__array_source_n_places(const void *state);
+void stk__array_source_locate(const void *state, int n, const uint64_t *index,
+                              struct stk_place *out);
+struct stk__data_files *stk__array_source_files(const void *state);
+int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index);
+void stk__array_source_describe(const void *state, uint64_t index, char *text, size_t size);
