@@ -14,7 +14,7 @@ def draw(count):
     for _ in range(count):
         waves = rng.normal(0, 0.02, (2, 1, 1, 3))
         soft = np.sin(waves[0] * y[..., None] + waves[1] * x[..., None] + rng.random(3) * 6)
-        yield np.clip(128 + 90 * soft + rng.normal(0, 4, soft.shape), 0, 255).astype(np.uint8)
+        yield np.clip(128 + 90 * soft + rng.normal(0, 1.5, soft.shape), 0, 255).astype(np.uint8)
 
 
 def make_hdf5(setup, count, compression):

@@ -23,6 +23,10 @@ def seed(stoker, job):
     def epoch():
         with data.iterate(epoch=next(epochs)) as batches:
             for batch in batches:
-                yield batch["image"]
+                yield batch[job.field]
 
     return epoch
+
+
+def hdf5_gzip(stoker, job):
+    return seed(stoker, job)
