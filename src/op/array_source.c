@@ -73,7 +73,7 @@ int stk__array_source_read(const struct stk__array_source *source, size_t file, 
                            size_t bytes, uint8_t *dst, struct stk_error *err)
 {
     struct stk_place place = { .offset = offset, .bytes = bytes, .file = (uint32_t)file };
-    int code = stk__data_file_read(source->files, file, place, dst, false, err);
+    int code = stk__data_file_read(source->files, place, dst, err);
     if (code)
         stk__error_prefix(err, "'%s': ", source->files->item[file].path);
     return code;

@@ -85,7 +85,7 @@ int stk__csv_head_read(const struct stk__csv_format *format, struct stk__data_fi
             return stk__out_of_memory(err);
         memset(out->bytes + out->n, 0, TAIL);
         const struct stk_place place = { 0, out->n, (uint32_t)file };
-        int code = stk__data_file_read(files, file, place, out->bytes, false, err);
+        int code = stk__data_file_read(files, place, out->bytes, err);
         if (code)
             stk__error_prefix(err, "'%s': ", files->item[file].path);
         if (!code && stk__csv_head_find(format, out))
@@ -129,7 +129,7 @@ static int move_window(struct window *w, size_t kept)
     uint64_t left = all - w->offset - w->filled;
     size_t n = left < w->cap - w->filled ? (size_t)left : w->cap - w->filled;
     const struct stk_place place = { w->offset + w->filled, n, (uint32_t)w->file };
-    int code = stk__data_file_read(w->files, w->file, place, w->data + w->filled, false, w->err);
+    int code = stk__data_file_read(w->files, place, w->data + w->filled, w->err);
     if (code)
         stk__error_prefix(w->err, "'%s': ", w->files->item[w->file].path);
     w->filled += n;
@@ -217,7 +217,7 @@ static int count_last(struct stk__csv_table *table, size_t file, uint64_t n_grou
     if (!part.bytes)
         return stk__out_of_memory(err);
     memset(part.bytes + part.n, 0, TAIL);
-    int code = stk__data_file_read(files, file, place, part.bytes, false, err);
+    int code = stk__data_file_read(files, place, part.bytes, err);
     if (code)
         stk__error_prefix(err, "'%s': ", files->item[file].path);
     for (size_t at = 0; !code && pass_row(&table->format, &part, &at, &row);)

@@ -112,7 +112,7 @@ static int read_piece(struct learner *l, struct stk_place place)
             return stk__out_of_memory(l->err);
     }
     memset(l->piece + place.bytes, 0, TAIL);
-    int code = stk__data_file_read(files, place.file, place, l->piece, false, l->err);
+    int code = stk__data_file_read(files, place, l->piece, l->err);
     if (code)
         stk__error_prefix(l->err, "'%s': ", files->item[place.file].path);
     return code ? code : add_piece(l, place.bytes);

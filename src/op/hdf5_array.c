@@ -141,8 +141,8 @@ static int read_bytes(void *ctx, uint64_t offset, size_t bytes, uint8_t *dst)
 {
     const struct making *m = ctx;
     struct stk_error ignored;
-    struct stk_place place = { .offset = offset, .bytes = bytes };
-    return stk__data_file_read(m->source->files, m->part->file, place, dst, true, &ignored);
+    struct stk_place place = { offset, bytes, (uint32_t)m->part->file };
+    return stk__data_file_read(m->source->files, place, dst, &ignored);
 }
 
 /* Chunks that cannot be as they are said to be are refused when they are needed. */
