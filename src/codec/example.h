@@ -14,10 +14,10 @@
  * A record is read in two steps: a scan goes over it once and notes where the features of the
  * wanted keys lie; then the values of these are read to where they belong. What is not wanted is
  * skipped by its length. The rules are TensorFlow's: the last feature of a key counts unless it is
- * empty; fields that are not known are skipped beside Features and refused inside. It is stricter in
- * three ways: every length must lie within what it is part of, a feature has one list, and a packed
- * list of floats has whole ones. And all parts of a list count, of which TensorFlow drops those
- * behind the first packed one.
+ * empty; fields that are not known are skipped beside Features and refused inside. It is stricter
+ * in three ways: every length must lie within what it is part of, a feature has one list, and a
+ * packed list of floats has whole ones. And all parts of a list count, of which TensorFlow drops
+ * those behind the first packed one.
  */
 #pragma once
 #include "base/text.h"
@@ -108,7 +108,7 @@ bool stk__value_list_ints(const struct stk__value_list *list, int64_t *dst, size
 bool stk__value_list_bytes(const struct stk__value_list *list, struct stk__piece *dst, size_t room,
                            size_t *n);
 
-/* How many values there may be at most, without looking at them: what has to be allocated. */
+/* How many numbers there may be at most, not many more than there are: for allocating. */
 size_t stk__value_list_most(const struct stk__value_list *list);
 
 /* Takes the next Feature off a FeatureList; false if it is damaged. While list->bytes. */
@@ -116,8 +116,8 @@ bool stk__feature_list_next(struct stk__piece *list, struct stk__piece *feature)
 
 /* ---- what is inside ---- */
 
-/* Proposes how to read such records, from a look at some of them: call is a call of parse_example or
- * parse_sequence_example; notes has a line for each key that it leaves out, and why. Both are
+/* Proposes how to read such records, from a look at some of them: call is a call of parse_example
+ * or parse_sequence_example; notes has a line for each key that it leaves out, and why. Both are
  * appended to. STK_DATA if there are no features, or a record is damaged. */
 int stk__example_infer(const struct stk__piece *record, int n, struct stk__text *call,
                        struct stk__text *notes, struct stk_error *err);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEYS = 4096 };
+enum { MOST_KEYS = 1024 };
 
 /* What is known of a key: a feature, or one step of a FeatureList. */
 struct facts {

@@ -152,7 +152,13 @@ bool stk__value_list_bytes(const struct stk__value_list *list, struct stk__piece
     return is_good;
 }
 
+/* Every varint has one byte that ends it. */
 size_t stk__value_list_most(const struct stk__value_list *list)
 {
-    return list->kind == STK__FEATURE_FLOATS ? list->body.bytes / sizeof(float) : list->body.bytes;
+    size_t n = 0;
+    if (list->kind == STK__FEATURE_FLOATS)
+        return list->body.bytes / sizeof(float);
+    for (size_t i = 0; i < list->body.bytes; i++)
+        n += list->body.data[i] < 0x80;
+    return n;
 }
