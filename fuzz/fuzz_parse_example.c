@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_parse_example.c: any bytes as a row of parse_example, parse_sequence_example and decode_raw,
+ * with every form of feature for the same few keys. The ops are called without a graph; memory of
+ * rows has the size they ask for, so that every byte too far is seen. */
+#include "base/arena.h"
+#include "op/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_CALLS = 5, MOST_BLOCKS = 64 };
+
+static const char *const texts[N_CALLS] = {
+    "parse_example({a: varlen(int64), b: varlen(float32), c: fixed([], bytes, 'none'), "
+    "d: fixed_sequence([2], int64, true, key=a), e: ragged(float32, b, 3)})",
+    "parse_example({a: fixed([2], int64, [1, 2]), b: fixed([2, 2], float32, [1, 2, 3, 4]), "
+    "c: fixed([], bytes, ''), d: fixed([], int64, 0, key=a)})",
+    "parse_sequence_example({a: fixed([], int64, 5), b: varlen(float32)}, {s: fixed_sequence([], "
+    "int64, true, key=a), t: fixed_sequence([3], float32, true, key=b), u: "
+    "fixed_sequence([1000000], float32, true, key=c)})",
+    "decode_raw(int32, shape=[-1, 2])",
+    "decode_raw(float64, little_endian=false)",
+};
+
+struct call {
+    const struct stk_op *op;
+    void *params;
+    const void *state;
+    struct stk_type out;
+};
+
+static const struct stk_type in_type = { 1,
+                                         { { .name = "r", .kind = STK_BYTES, .dtype = STK_U8 } } };
+static struct stk_arena arena;
+static struct call calls[N_CALLS];
+static bool is_ready;
+static void *block[MOST_BLOCKS];
+static int n_blocks;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool is_good)
+{
+    if (!is_good)
+        abort();
+}
+
+/* ---- the executor's part, in small ---- */
+
+void *stk_rows_alloc(struct stk_rows *rows, size_t bytes)
+{
+    (void)rows;
+    must(n_blocks < MOST_BLOCKS && bytes <= 1 << 20);
+    return block[n_blocks++] = malloc(bytes ? bytes : 1);
+}
+
+void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format, ...)
+{
+    must(code == STK_DATA && *format);
+    rows->mask[row] = STK_BAD;
+}
+
+void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
+                     uint32_t words[4])
+{
+    (void)rows, (void)row, (void)user_seed, (void)index, (void)words;
+    abort();
+}
+
+/* ---- calls ---- */
+
+static void make_call(const char *text, struct call *call)
+{
+    const struct stk_value *value;
+    struct stk_infer inf = {
+        .n_inputs = 1, .in = { &in_type }, .out = &call->out, .read_field = -1, .arena = &arena
+    };
+    must(!stk__parse(text, NULL, &arena, &value, NULL));
+    call->op = stk__op_find(value->call[0].name);
+    must(call->op);
+    call->params = stk_arena_alloc(&arena, call->op->decl.params_size);
+    must(!stk__bind(&value->call[0], &call->op->decl, &arena, call->params, NULL));
+    inf.params = call->params;
+    must(!call->op->infer(&inf, NULL));
+    call->state = inf.state;
+}
+
+static void look_at(const uint8_t *data, size_t bytes)
+{
+    volatile uint8_t sum = 0;
+    for (size_t i = 0; i < bytes; i++)
+        sum = (uint8_t)(sum + data[i]);
+}
+
+static void run_call(const struct call *call, struct stk_span record)
+{
+    struct stk_column in = { .span = &record }, out[STK_MAX_FIELDS];
+    struct stk_span span[STK_MAX_FIELDS] = { 0 };
+    uint8_t mask[1] = { STK_LIVE };
+    struct stk_rows rows = { .params = call->params,
+                             .state = call->state,
+                             .in_type = &in_type,
+                             .out_type = &call->out,
+                             .n = 1,
+                             .in = &in,
+                             .out = out,
+                             .mask = mask };
+    for (int f = 0; f < call->out.n_fields; f++) {
+        const struct stk_field *field = &call->out.field[f];
+        out[f] = (struct stk_column){ .span = &span[f], .rank = field->rank };
+        if (field->kind == STK_FIXED)
+            out[f] = (struct stk_column){ .stride = stk_field_bytes(field) };
+        if (field->kind == STK_FIXED)
+            out[f].data = stk_rows_alloc(&rows, out[f].stride);
+    }
+    must(!call->op->row.run(&rows));
+    for (int f = 0; f < call->out.n_fields && mask[0] == STK_LIVE; f++)
+        look_at(out[f].data ? out[f].data : span[f].data,
+                out[f].data ? out[f].stride : span[f].bytes);
+    while (n_blocks)
+        free(block[--n_blocks]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+    must(copy);
+    if (!is_ready) {
+        stk__arena_init(&arena, 1 << 14);
+        for (int i = 0; i < N_CALLS; i++)
+            make_call(texts[i], &calls[i]);
+        is_ready = true;
+    }
+    if (size)
+        memcpy(copy, data, size);
+    for (int i = 0; i < N_CALLS; i++)
+        run_call(&calls[i], (struct stk_span){ .data = copy, .bytes = size });
+    free(copy);
+    return 0;
+}
