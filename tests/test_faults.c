@@ -270,7 +270,7 @@ static void test_allocations_fail(void **state)
         " compression=none).batch(2)",
         "csv('people.csv.gz').repeat(2).batch(2)",
         "lines(['words.gz', 'words.zst']).batch(3)",
-        "fixed_length('words.txt', 5).shuffle().batch(2)",
+        "fixed_length('words.txt', 5, header=4).shuffle().batch(2)",
         "fixed_length('words.gz', 7, compression=gzip).batch(50)",
         "jsonl('a.jsonl', {a: int64, b: text('b', default_value='x'), c: list('c', "
         "float32)}).batch(2)",
