@@ -272,7 +272,7 @@ static void test_allocations_fail(void **state)
         "lines(['words.gz', 'words.zst']).batch(3)",
         "fixed_length('words.txt', 5, header=4).shuffle().batch(2)",
         "fixed_length('words.gz', 7, compression=gzip).batch(50)",
-        "jsonl('a.jsonl', {a: int64, b: text('b', default_value='x'), c: list('c', "
+        "jsonl('a.jsonl', {a: int64, b: value('b', default_value='x'), c: list('c', "
         "float32)}).batch(2)",
         "values({x: [1, 2, 3, 4], k: ['a', 'b', 'a', '']}).split([0.5, 0.5], 0, by=k).batch(2)",
         "range(30).batch(4).take(5).skip(1).prefetch(2)",

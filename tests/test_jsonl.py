@@ -152,7 +152,7 @@ def test_random_documents(stoker, tmp_path, seed):
             expected.append(row)
     defaults = {"int64": "-1", "float64": "0.25", "bool": "false", "text": "'none'"}
     fields = ", ".join(
-        f"f{i}: {kind}({quote(path_text(where))}" + (f", default_value={defaults[kind]})" if d else ")")
+        f"f{i}: value({quote(path_text(where))}, {kind}" + (f", default_value={defaults[kind]})" if d else ")")
         for i, (where, kind, d) in enumerate(specs)
     )
     done = run(stoker, f"jsonl('{path}', {{{fields}}})", "--on-error", "skip")
@@ -214,7 +214,7 @@ def test_python_and_we_refuse_the_same(stoker, tmp_path):
             expected.append(i)
         except ValueError:
             pass
-    done = run(stoker, f"jsonl('{path}', {{x: int64('no such name', default_value=0)}})", "--on-error", "skip")
+    done = run(stoker, f"jsonl('{path}', {{x: value('no such name', int64, 0)}})", "--on-error", "skip")
     assert done.returncode == 0, done.stderr
     got = [int(json.loads(line)["origin"][0].rsplit(" ", 1)[1]) - 1 for line in done.stdout.splitlines()]
     assert got == expected and 400 < len(expected) < len(texts) - 400
@@ -239,7 +239,7 @@ def test_python_and_we_refuse_the_same(stoker, tmp_path):
         ('{"a": [[1], 2]}', "{a: list('a', int64, shape=[1])}", "'a' is a number, not a list"),
         ('{"a": [1, 2]}', "{a: array('a', int64, [3])}", "has a list of 2, where the shape says 3"),
         ('{"a": [1, 2, 3, 4]}', "{a: array('a', int64, [3])}", "one more than the shape has"),
-        ('{"a": [' * 600 + "]}" * 600, "{a: int64('b', default_value=0)}", "nested too deeply"),
+        ('{"a": [' * 600 + "]}" * 600, "{a: value('b', int64, 0)}", "nested too deeply"),
     ],
 )
 def test_bad_lines(stoker, tmp_path, text, fields, message):
@@ -263,11 +263,11 @@ def test_bad_lines(stoker, tmp_path, text, fields, message):
         ("{a: int32}", "not 'int32'"),
         ("{a: 5}", "a field is a type"),
         ("{a: nothing('b')}", "nothing"),
-        ("{a: int64('b..c')}", "'b..c' is not understood at character 2"),
-        ("{a: int64('b', default_value='x')}", "the default_value of int64 is made of whole numbers"),
-        ("{a: int64('b', default_value=1.5)}", "the default_value of int64 is made of whole numbers"),
-        ("{a: bool('b', default_value=1)}", "the default_value of bool is made of true and false"),
-        ("{a: text('b', default_value=1)}", "the default_value of text is a string"),
+        ("{a: value('b..c', int64)}", "'b..c' is not understood at character 2"),
+        ("{a: value('b', int64, default_value='x')}", "the default_value of int64 is made of whole numbers"),
+        ("{a: value('b', int64, default_value=1.5)}", "the default_value of int64 is made of whole numbers"),
+        ("{a: value('b', bool, default_value=1)}", "the default_value of bool is made of true and false"),
+        ("{a: value('b', default_value=1)}", "the default_value of text is a string"),
         ("{a: array('b', int64, [2], default_value=[1])}", "does not have the shape"),
         ("{a: list('b', int64, shape=[2], default_value=[1])}", "does not have the shape"),
         ("{a: list('b', int64, default_value=1)}", "does not have the shape"),
@@ -288,9 +288,9 @@ def test_defaults(stoker, tmp_path):
     path.write_text('{}\n{"t": null, "n": null, "l": null, "m": null, "b": null}\n')
     done = run(
         stoker,
-        f"jsonl('{path}', {{t: text('t', default_value='é'), n: float32('n', default_value=2), "
+        f"jsonl('{path}', {{t: value('t', default_value='é'), n: value('n', float32, 2), "
         "l: list('l', int64, default_value=[1, 2]), m: array('m', float64, [2], default_value=[0.5, 1]), "
-        "b: bool('b', default_value=true)})",
+        "b: value('b', bool, true)})",
     )
     assert done.returncode == 0, done.stderr
     assert dump(done) == 2 * [{"t": "é", "n": 2.0, "l": [1, 2], "m": [0.5, 1.0], "b": True}]

@@ -5,7 +5,7 @@
 #include "codec/json.h"
 #include "lang/lang.h"
 
-/* int64, float32, float64, bool, text, list and array: what can be called in a map of fields. */
+/* value, list and array: what can be called in a map of fields. */
 extern const struct stk__namespace stk__json_calls;
 
 struct stk__json_field {
@@ -28,7 +28,7 @@ struct stk__json_fields {
 #define STK__JSON_FIELDS_HELP                                                                      \
     "a map from fields to a type, whose path is the field's name; to a path of text; or to a "     \
     "call "                                                                                        \
-    "such as int64('a.b')"
+    "such as value('a.b', int64)"
 
 /* Reads a map from fields to what is wanted. What is kept is in the arena or part of the value. */
 int stk__json_fields_read(const struct stk_value *map, struct stk_arena *arena,

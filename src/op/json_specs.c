@@ -9,87 +9,72 @@
 enum { TYPE_TEXT, TYPE_BOOL, TYPE_INT64, TYPE_FLOAT32, TYPE_FLOAT64, N_TYPES };
 static const char *const type_names[] = { "text", "bool", "int64", "float32", "float64", NULL };
 static const uint8_t type_dtypes[] = { STK_U8, STK_BOOL, STK_I64, STK_F32, STK_F64 };
+/* A number here is that of its type less one. */
 static const char *const number_names[] = { "bool", "int64", "float32", "float64", NULL };
 
 /* ---- the calls ---- */
 
-struct single {
-    const char *path;
-    const struct stk_value *default_value;
-};
-
-static const struct stk_param single_rows[] = {
-    STK_TEXT_ROW(single, path, NULL, STK_TAKES_NONE,
-                 "where it is in the text; none: the name of the field"),
-    STK_VALUE_ROW(single, default_value, STK_TAKES_NONE,
-                  "for texts that lack it or have null; none: they are bad"),
-    STK_ROWS_END,
-};
-
-struct several {
+struct wanted {
     const char *path;
     int dtype;
     struct stk_numbers shape;
     const struct stk_value *default_value;
 };
 
+#define PATH_ROW STK_TEXT_ROW(wanted, path, NULL, STK_REQUIRED, "where it is in the text")
+#define DEFAULT_ROW                                                                                \
+    STK_VALUE_ROW(wanted, default_value, STK_TAKES_NONE,                                           \
+                  "for texts that lack it or have null; none: they are bad")
+
+static const struct stk_param value_rows[] = {
+    PATH_ROW,
+    STK_CHOICE_ROW(wanted, dtype, type_names, TYPE_TEXT, 0, "what it is"),
+    DEFAULT_ROW,
+    STK_ROWS_END,
+};
+
 static const struct stk_param list_rows[] = {
-    STK_TEXT_ROW(several, path, NULL, STK_REQUIRED, "where it is in the text"),
-    STK_CHOICE_ROW(several, dtype, number_names, 0, STK_REQUIRED, "type of the values"),
-    STK_NUMBERS_ROW(several, shape, NULL, 0, STK_MAX_RANK - 2, STK_TAKES_NONE,
+    PATH_ROW,
+    STK_CHOICE_ROW(wanted, dtype, number_names, 0, STK_REQUIRED, "type of the values"),
+    STK_NUMBERS_ROW(wanted, shape, NULL, 0, STK_MAX_RANK - 2, STK_TAKES_NONE,
                     "dimensions of one item; none: single values"),
-    STK_VALUE_ROW(several, default_value, STK_TAKES_NONE,
-                  "for texts that lack it or have null; none: they are bad"),
+    DEFAULT_ROW,
     STK_ROWS_END,
 };
 
 static const struct stk_param array_rows[] = {
-    STK_TEXT_ROW(several, path, NULL, STK_REQUIRED, "where it is in the text"),
-    STK_CHOICE_ROW(several, dtype, number_names, 0, STK_REQUIRED, "type of the values"),
-    STK_NUMBERS_ROW(several, shape, NULL, 1, STK_MAX_RANK - 1, STK_REQUIRED,
+    PATH_ROW,
+    STK_CHOICE_ROW(wanted, dtype, number_names, 0, STK_REQUIRED, "type of the values"),
+    STK_NUMBERS_ROW(wanted, shape, NULL, 1, STK_MAX_RANK - 1, STK_REQUIRED,
                     "dimensions; a list within a list for each"),
-    STK_VALUE_ROW(several, default_value, STK_TAKES_NONE,
-                  "for texts that lack it or have null; none: they are bad"),
+    DEFAULT_ROW,
     STK_ROWS_END,
 };
 
-enum { LIST = N_TYPES, ARRAY, N_CALLS };
+enum { ARRAY, LIST, VALUE, N_CALLS };
 
 static const struct stk_decl decls[N_CALLS] = {
-    [TYPE_TEXT] = { "text", 1, "A string.",
-                    "The characters it stands for, in UTF-8.\n"
-                    "\n"
-                    "    text('user.name', default_value='')",
-                    single_rows, sizeof(struct single) },
-    [TYPE_BOOL] = { "bool", 1, "`true` or `false`.", "Nothing else.\n\n    bool('is_new')",
-                    single_rows, sizeof(struct single) },
-    [TYPE_INT64] = { "int64", 1, "A whole number.",
-                     "Written without point and exponent, and within 64 bits.\n"
-                     "\n"
-                     "    int64('labels[0]', default_value=-1)",
-                     single_rows, sizeof(struct single) },
-    [TYPE_FLOAT32] = { "float32", 1, "A number, rounded once to float32.",
-                       "`NaN`, `Infinity` and `-Infinity` are numbers, as Python writes them.\n"
-                       "\n"
-                       "    float32('score')",
-                       single_rows, sizeof(struct single) },
-    [TYPE_FLOAT64] = { "float64", 1, "A number, as float64.",
-                       "The one that Python's float() gives.\n\n    float64('score')", single_rows,
-                       sizeof(struct single) },
+    [ARRAY] = { "array", 1, "Lists within lists that always have the same lengths.",
+                "Another length makes the text bad.\n"
+                "\n"
+                "    array('embedding', float32, [768])",
+                array_rows, sizeof(struct wanted) },
     [LIST] = { "list", 1, "A list of any length: a ragged field.",
                "With a shape every item is an array of that shape.\n"
                "\n"
                "    list('ids', int64)\n"
                "    list('boxes', float32, shape=[4], default_value=[])",
-               list_rows, sizeof(struct several) },
-    [ARRAY] = { "array", 1, "Lists within lists that always have the same lengths.",
-                "Another length makes the text bad.\n"
+               list_rows, sizeof(struct wanted) },
+    [VALUE] = { "value", 1, "A string, a number, or true or false.",
+                "`text` is the characters that a string stands for, in UTF-8. `int64` is written "
+                "without point and exponent. `float32` and `float64` are rounded once; `NaN`, "
+                "`Infinity` and `-Infinity` are numbers, as Python writes them.\n"
                 "\n"
-                "    array('embedding', float32, [768])",
-                array_rows, sizeof(struct several) },
+                "    value('user.name')\n"
+                "    value('labels[0]', int64, default_value=-1)",
+                value_rows, sizeof(struct wanted) },
 };
-static const struct stk_decl *const calls[N_CALLS] = { &decls[0], &decls[1], &decls[2], &decls[3],
-                                                       &decls[4], &decls[5], &decls[6] };
+static const struct stk_decl *const calls[N_CALLS] = { &decls[0], &decls[1], &decls[2] };
 const struct stk__namespace stk__json_calls = { "JSON field", calls, N_CALLS };
 
 /* ---- one field ---- */
@@ -109,43 +94,22 @@ static int refuse(const struct wish *wish, const char *why, struct stk_error *er
     return stk__fail_at(err, STK_VALUE, wish->value->at, wish->value->len, "%s", why);
 }
 
-static int bind_single(const struct stk__call *call, int type, struct stk_arena *arena,
-                       struct wish *wish, struct stk_error *err)
-{
-    struct single p;
-    int code = stk__bind(call, &decls[type], arena, &p, err);
-    if (code)
-        return code;
-    wish->type = type;
-    wish->path = p.path;
-    wish->fallback = p.default_value;
-    return STK_OK;
-}
-
-static int bind_several(const struct stk__call *call, int which, struct stk_arena *arena,
-                        struct wish *wish, struct stk_error *err)
-{
-    struct several p;
-    int code = stk__bind(call, &decls[which], arena, &p, err);
-    if (code)
-        return code;
-    wish->type = p.dtype + 1;
-    wish->path = p.path;
-    wish->shape = p.shape;
-    wish->is_list = which == LIST;
-    wish->fallback = p.default_value;
-    return STK_OK;
-}
-
 static int bind_call(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
                      struct stk_error *err)
 {
     const struct stk_decl *decl = stk__namespace_find(&stk__json_calls, call->name);
+    struct wanted p = { 0 };
     if (!decl)
         return stk__unknown_call(&stk__json_calls, call, err);
-    int which = (int)(decl - decls);
-    return which < N_TYPES ? bind_single(call, which, arena, wish, err)
-                           : bind_several(call, which, arena, wish, err);
+    int code = stk__bind(call, decl, arena, &p, err);
+    if (code)
+        return code;
+    wish->type = decl == &decls[VALUE] ? p.dtype : p.dtype + 1;
+    wish->path = p.path;
+    wish->shape = p.shape;
+    wish->is_list = decl == &decls[LIST];
+    wish->fallback = p.default_value;
+    return STK_OK;
 }
 
 /* A type alone, or the path of a text. */
@@ -159,7 +123,7 @@ static int bind_text(const struct stk_value *text, struct wish *wish, struct stk
     if (text->kind == STK__WORD)
         return stk__fail_at(err, STK_VALUE, text->at, text->len,
                             "a field is text, bool, int64, float32 or float64, a path in quotes, "
-                            "or a call such as int64('a.b'); not '%.64s'",
+                            "or a call such as value('a.b', int64); not '%.64s'",
                             text->text);
     wish->type = TYPE_TEXT;
     wish->path = text->text;
@@ -174,7 +138,8 @@ static int bind_wish(const struct stk_value *value, struct stk_arena *arena, str
         return bind_text(value, wish, err);
     if (value->kind == STK__CHAIN && value->n_calls == 1)
         return bind_call(value->call, arena, wish, err);
-    return refuse(wish, "a field is a type, a path in quotes, or a call such as int64('a.b')", err);
+    return refuse(wish, "a field is a type, a path in quotes, or a call such as list('a.b', int64)",
+                  err);
 }
 
 /* ---- defaults ---- */
