@@ -413,6 +413,9 @@ static void bad_rows(void **state)
     }
     stk_iterator_free(it);
     assert_string_equal(rows_of(chain, "workers=0 on_error=skip"), "1|2/9|10/");
+    put("texts.csv", "t,n\n\"a\"\"b\",1\nc,x\nd,2\n\"e\"\"f\",y\n");
+    assert_string_equal(rows_of("csv('texts.csv', {t: text, n: int64})", "workers=2 on_error=skip"),
+                        "a\"b|1/d|2/");
     put("small.csv", "a\n127\n128\n-129\n");
     assert_non_null(strstr(rows_of("csv('small.csv', {a: int8})", "workers=0"),
                            "line 3: column 'a': '128' is no int8"));

@@ -33,8 +33,9 @@ struct stk__csv_scan {
     uint32_t bytes, at; /* at: where the next row begins */
     struct stk__csv_dialect dialect;
     uint8_t marked[4];
-    uint32_t scanned; /* marks before this are known */
-    uint32_t *mark;   /* [room] */
+    stk__csv_marks_fn find; /* of the kernels in force */
+    uint32_t scanned;       /* marks before this are known */
+    uint32_t *mark;         /* [room] */
     int next, n_marks, room;
 };
 
@@ -72,6 +73,8 @@ enum stk__csv_status {
     STK__CSV_OPEN,    /* a quote that does not end */
     STK__CSV_MISSING, /* no value, and no default for it */
     STK__CSV_BAD,     /* no value of its type */
+    STK__CSV_GONE,    /* there is no such row; set by callers */
+    STK__CSV_LEFT,    /* nobody wants the row; set by callers */
 };
 
 struct stk__csv_result {
@@ -107,7 +110,7 @@ struct stk__csv_type {
     uint8_t kind, dtype;
     enum stk__time_unit unit;
     bool has_default;
-    uint8_t fill[8];                    /* the default, of the dtype */
+    _Alignas(8) uint8_t fill[8];        /* the default, of the dtype */
     struct stk__csv_text fill_text;     /* of a text */
     const struct stk__csv_names *names; /* of a category */
 };
@@ -137,6 +140,7 @@ struct stk__csv_convert {
     const struct stk__csv_missing *missing;
     const struct stk__csv_cell *cell;
     int n_wanted, n, number; /* number: of the target */
+    stk__csv_digits_fn read_digits;
 };
 void stk__csv_convert_fixed(const struct stk__csv_convert *convert, uint8_t *out, size_t stride,
                             struct stk__csv_result *result);

@@ -246,7 +246,7 @@ void stk__csv_convert_fixed(const struct stk__csv_convert *convert, uint8_t *out
     bool is_quick = type->kind == STK__CSV_NUMBER && !convert->missing->has_values &&
                     (type->dtype == STK_F32 || type->dtype == STK_F64 || type->dtype == STK_I64);
     if (is_quick) {
-        stk__kernels()->csv_digits(convert->cell, convert->n_wanted, convert->n, d.whole, d.places);
+        convert->read_digits(convert->cell, convert->n_wanted, convert->n, d.whole, d.places);
         if (type->dtype == STK_F32)
             put_f32(convert, &d, out, stride);
         else if (type->dtype == STK_F64)

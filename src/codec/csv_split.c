@@ -22,6 +22,7 @@ void stk__csv_scan_begin(struct stk__csv_scan *scan, const struct stk__csv_diale
     *scan = (struct stk__csv_scan){
         .dialect = *dialect,
         .marked = { '\n', '\r', quote, with_cells ? dialect->delimiter : '\n' },
+        .find = stk__kernels()->csv_marks,
         .mark = mark,
         .room = room,
     };
@@ -45,9 +46,8 @@ static bool find_marks(struct stk__csv_scan *scan)
     scan->next = 0;
     scan->n_marks = n_before;
     while (scan->n_marks == n_before && scan->scanned < scan->bytes)
-        scan->n_marks +=
-            stk__kernels()->csv_marks(scan->data, &scan->scanned, scan->bytes, scan->marked,
-                                      scan->mark + scan->n_marks, scan->room - scan->n_marks);
+        scan->n_marks += scan->find(scan->data, &scan->scanned, scan->bytes, scan->marked,
+                                    scan->mark + scan->n_marks, scan->room - scan->n_marks);
     return scan->n_marks > n_before;
 }
 

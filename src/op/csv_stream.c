@@ -216,8 +216,10 @@ static bool own_texts(struct reader *r, struct stk_chunk *out, int n)
 {
     bool is_owned = true;
     for (int f = 0; f < r->table->n_fields; f++) {
+        if (r->table->field[f].kind != STK_BYTES)
+            continue;
         struct stk_span *span = out->column[f].span + out->n;
-        for (int i = 0; i < n && r->table->field[f].kind == STK_BYTES; i++) {
+        for (int i = 0; i < n; i++) {
             if (r->work.result[i].status)
                 span[i] = (struct stk_span){ 0 };
             else
@@ -239,28 +241,38 @@ static void mark_bad(struct reader *r, struct stk_chunk *out, int i)
     stk__fault_add(&out->faults, out->n + i, STK_DATA, "csv", text);
 }
 
+/* Converts the rows that were split, and appends them. */
+static int finish_block(struct reader *r, struct stk_chunk *out, struct stk_error *err)
+{
+    struct stk__csv_work *work = &r->work;
+    int n = work->n;
+    stk__csv_put_rows(r->table, work, out->column, out->n);
+    bool is_owned = own_texts(r, out, n);
+    for (int i = 0; i < n; i++)
+        if (work->result[i].status)
+            mark_bad(r, out, i);
+    out->n += n;
+    r->ordinal += (uint64_t)n;
+    work->n = 0;
+    return is_owned ? STK_OK : stk__out_of_memory(err);
+}
+
 /* Splits and converts the rows in the next bytes. */
 static int add_rows(struct reader *r, size_t bytes, int n_rows, struct stk_chunk *out,
                     struct stk_error *err)
 {
-    struct stk__csv_work *work = &r->work;
-    int n = 0;
-    stk__csv_scan_data(&work->scan, r->block->data + r->at, bytes);
-    for (int done = 0; done < n_rows; done += n) {
-        int wanted = n_rows - done < work->block ? n_rows - done : work->block;
-        n = stk__csv_split_rows(&work->scan, &work->split, wanted, work->cell, work->result);
+    const struct stk__csv_origin origin = { .owner = r->block };
+    int code = STK_OK;
+    r->work.n = 0;
+    stk__csv_scan_data(&r->work.scan, r->block->data + r->at, bytes);
+    for (int done = 0, n; done < n_rows && !code; done += n) {
+        n = stk__csv_work_split(&r->work, n_rows - done, &origin);
         if (n <= 0)
             return stk__out_of_memory(err);
-        stk__csv_put_rows(r->table, work, n, out->column, out->n, r->block);
-        bool is_owned = own_texts(r, out, n);
-        for (int i = 0; i < n; i++)
-            if (work->result[i].status)
-                mark_bad(r, out, i);
-        out->n += n;
-        r->ordinal += (uint64_t)n;
-        if (!is_owned)
-            return stk__out_of_memory(err);
+        code = finish_block(r, out, err);
     }
+    if (code)
+        return code;
     pass(r, bytes);
     stk__buffer_unref(r->copies);
     r->copies = NULL;

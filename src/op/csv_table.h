@@ -93,23 +93,36 @@ int stk__csv_spec_read(struct stk__csv_table *table, const struct stk_value *map
 
 /* ---- csv_rows.c: rows to columns ---- */
 
-/* Memory for splitting, used again from call to call. */
+/* Where a row came from. */
+struct stk__csv_origin {
+    struct stk_buffer *owner; /* of its bytes, and so of its texts */
+    uint64_t offset;          /* of those its start counts from, in the file */
+    size_t file;
+};
+
+/* A block of rows that are split, then converted; used again from block to block. */
 struct stk__csv_work {
     struct stk__csv_scan scan;
     struct stk__csv_split split;
-    struct stk__csv_cell *cell;
-    struct stk__csv_result *result;
-    int block; /* rows that are split at a time */
+    struct stk__csv_cell *cell;     /* [block * n_wanted] */
+    struct stk__csv_result *result; /* [block] */
+    struct stk__csv_origin *origin; /* [block] */
+    int block, n;                   /* rows there is room for, and rows there are */
+    stk__csv_digits_fn read_digits;
 };
 
 /* False without memory. `alloc` as in stk__csv_split, for this and for cells. */
 bool stk__csv_work_begin(struct stk__csv_work *work, const struct stk__csv_table *table,
                          void *(*alloc)(void *ctx, size_t bytes), void *ctx);
 
-/* Converts the first n rows of what was split to rows [at, at + n) of the columns. Texts point into
- * the data, with this owner. */
-void stk__csv_put_rows(const struct stk__csv_table *table, const struct stk__csv_work *work, int n,
-                       struct stk_column *out, int at, struct stk_buffer *owner);
+/* Splits up to n rows of the scan behind those of the block, as far as there is room; returns how many
+ * there were, -1 without memory. */
+int stk__csv_work_split(struct stk__csv_work *work, int n, const struct stk__csv_origin *origin);
+
+/* Converts the rows of the block to rows `at` and following of the columns. Texts point to where they
+ * were read, with the owner of those bytes, or without one if they are copies or defaults. */
+void stk__csv_put_rows(const struct stk__csv_table *table, const struct stk__csv_work *work,
+                       struct stk_column *out, int at);
 
 /* Why a row is bad, without file and line. */
 void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_work *work, int row,
