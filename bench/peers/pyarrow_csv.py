@@ -3,7 +3,7 @@
 
 NAME = "pyarrow"
 PLACE = 85
-PACKAGES = ["pyarrow", "numpy"]
+PACKAGES = ["pyarrow", "pandas", "numpy"]
 VERSION_OF = ["pyarrow"]
 NOTES = {"csv": "has the whole table in memory"}
 
