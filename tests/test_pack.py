@@ -276,6 +276,8 @@ def test_good_names(stoker, tmp_path):
 def test_no_end_and_no_elements(stoker, tmp_path):
     assert "never ends" in pack(stoker, "range(3).repeat()", tmp_path / NAME, ok=False)
     assert "0 elements" in pack(stoker, "range(0)", tmp_path / NAME, ok=False)
+    message = pack(stoker, "range(9).filter('x > 1')", tmp_path / NAME, "--shards", 4097, ok=False)
+    assert "at most 4096" in message
     result = pack(stoker, "range(9).filter('x > 10')", tmp_path / NAME, "--shards", 2)
     assert result["elements"] == 0 and in_order(tmp_path) == []
 

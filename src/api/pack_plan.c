@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SHARDS = 1000000, MAX_VARIANTS = 100000, MAX_DIGITS = 19 };
+/* MAX_OPEN: shards that are filled at the same time, each with a block in memory. */
+enum { MAX_SHARDS = 1000000, MAX_OPEN = 4096, MAX_VARIANTS = 100000, MAX_DIGITS = 19 };
 
 /* ---- names ---- */
 
@@ -190,8 +191,7 @@ static int require_random(const struct stk_dataset *dataset, struct stk_error *e
         if (is_random(&dataset->value->call[i]))
             return STK_OK;
     return stk_fail(err, STK_VALUE,
-                    "the chain has no random op, so its variants would all be the "
-                    "same");
+                    "the chain has no random op, so its variants would all be the same");
 }
 
 static int make_original(struct stk__pack *pack, struct stk_dataset *dataset,
@@ -229,7 +229,7 @@ static int check_original(const struct stk__pack *pack, struct stk_dataset *orig
     int rc = stored_type(pack, original, &type, &is_batched, err);
     const struct stk_type *whole = &pack->type;
     for (int f = 0; !rc && f < whole->n_fields - 1; f++) {
-        if (f < type.n_fields && is_alike(&type.field[f], &whole->field[f]))
+        if (type.n_fields == whole->n_fields - 1 && is_alike(&type.field[f], &whole->field[f]))
             continue;
         struct stk__text here = { 0 }, there = { 0 };
         stk__field_text(&whole->field[f], &here);
@@ -297,7 +297,12 @@ static int divide(struct stk__pack *pack, struct stk_error *err)
     const size_t block = (size_t)1 << 20, least = (size_t)64 << 10, all = (size_t)64 << 20;
     uint64_t n = (uint64_t)pack->n_shards;
     pack->block_bytes = block;
-    if (!pack->is_ranged) { /* all shards are open at a time */
+    if (!pack->is_ranged && n > MAX_OPEN)
+        return stk_fail(err, STK_VALUE,
+                        "nobody knows how many elements will come, so all files are written at the "
+                        "same time, and that can be at most %d, not %lld",
+                        MAX_OPEN, (long long)pack->n_shards);
+    if (!pack->is_ranged) {
         size_t share = all / n;
         pack->block_bytes = share < least ? least : share < block ? share : block;
         return STK_OK;
