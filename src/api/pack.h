@@ -92,6 +92,11 @@ int stk__pack_head(struct stk__pack *pack, const struct stk_dataset *dataset,
  * chain. */
 int stk__pack_open_journal(struct stk__pack *pack, struct stk_error *err);
 
+/* Takes over what the text of a manifest or journal lists, if it is of this pack; else *is_other, and
+ * a refusal if there are shards of it. */
+int stk__pack_adopt(struct stk__pack *pack, const char *path, const char *text, bool *is_other,
+                    struct stk_error *err);
+
 /* A shard is synced and about to get its name. One thread at a time. */
 int stk__pack_note_shard(struct stk__pack *pack, int64_t shard, struct stk_error *err);
 

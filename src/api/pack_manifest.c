@@ -201,18 +201,26 @@ static int refuse(const struct stk__pack *pack, const char *path, const char *th
                     path, len_there, from_there, len, from);
 }
 
-/* Takes over what a manifest or journal lists, if it is of this pack. */
-static int adopt(struct stk__pack *pack, const char *path, bool *is_other, struct stk_error *err)
+int stk__pack_adopt(struct stk__pack *pack, const char *path, const char *text, bool *is_other,
+                    struct stk_error *err)
+{
+    size_t len = strlen(pack->head);
+    *is_other = *text && strncmp(text, pack->head, len) != 0;
+    if (*text && !*is_other && !pack->is_bound)
+        read_lines(pack, text + len);
+    if (*is_other && strstr(text, "\n    {\"shard\": ") && !pack->wanted->force)
+        return refuse(pack, path, text, err);
+    return STK_OK;
+}
+
+static int adopt_file(struct stk__pack *pack, const char *path, bool *is_other,
+                      struct stk_error *err)
 {
     char *text;
-    size_t len = strlen(pack->head);
     int rc = read_text(path, &text, err);
-    *is_other = text && *text && strncmp(text, pack->head, len) != 0;
-    bool lists_shards = *is_other && strstr(text, "\n    {\"shard\": ");
-    if (text && !*is_other && !pack->is_bound)
-        read_lines(pack, text + (*text ? len : 0));
-    else if (lists_shards && !pack->wanted->force)
-        rc = refuse(pack, path, text, err);
+    *is_other = false;
+    if (!rc && text)
+        rc = stk__pack_adopt(pack, path, text, is_other, err);
     free(text);
     return rc;
 }
@@ -317,9 +325,9 @@ int stk__pack_open_journal(struct stk__pack *pack, struct stk_error *err)
     make_directory(pack->manifest_path);
     int rc = lock_journal(pack, err);
     if (!rc)
-        rc = adopt(pack, pack->manifest_path, &is_other_manifest, err);
+        rc = adopt_file(pack, pack->manifest_path, &is_other_manifest, err);
     if (!rc)
-        rc = adopt(pack, pack->journal_path, &is_other_journal, err);
+        rc = adopt_file(pack, pack->journal_path, &is_other_journal, err);
     if (!rc)
         rc = check_shards(pack, err);
     if (!rc && is_other_manifest && unlink(pack->manifest_path))
