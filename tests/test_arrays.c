@@ -186,7 +186,7 @@ static void test_patches(void **state)
     static uint8_t got[ROOM];
     static const int cases[][6] = { { 4, 4, 4, 4, 4, 4 }, { 1, 12, 10, 1, 1, 1 },
                                     { 3, 5, 2, 2, 3, 4 }, { 9, 12, 10, 1, 1, 1 },
-                                    { 2, 7, 6, 7, 5, 1 }, { 1, 1, 1, 3, 4, 5 } };
+                                    { 2, 7, 6, 7, 5, 1 }, { 1, 1, 1, 3, 4, 5 }, { 4, 5, 4, 1, 2, 3 } };
     static const char *const sources[] = { "gzip}, hold=0", "contiguous}, hold=0", "gzip}" };
     int64_t n;
     (void)state;

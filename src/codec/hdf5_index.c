@@ -151,7 +151,7 @@ static bool add_chunk(struct tree *t, const uint8_t *key, uint64_t address)
             return true; /* of a dataset that was made smaller */
     }
     uint64_t offset;
-    if (__builtin_add_overflow(address, t->file->base, &offset))
+    if (__builtin_add_overflow(address, t->file->base, &offset) || offset == STK__HDF5_ABSENT)
         return false;
     t->table[stk__grid_number(grid, chunk)] = (struct stk__hdf5_chunk){
         offset, (uint32_t)number(key, 4), (uint32_t)number(key + 4, 4)

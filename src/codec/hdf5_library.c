@@ -9,19 +9,13 @@
 
 enum { FILTER_LZF = 32000, MOST_FILTER_VALUES = 16 };
 
-static void close_id(hid_t id)
-{
-    if (id > 0 && H5Iis_valid(id) > 0)
-        H5Idec_ref(id);
-}
-
 void stk__hdf5_close(stk__hdf5_id id)
 {
     struct stk__hdf5_visit visit;
     if (!id)
         return;
     stk__hdf5_enter(&visit);
-    close_id(id);
+    stk__hdf5_drop(id);
     stk__hdf5_leave(&visit);
 }
 
@@ -102,7 +96,7 @@ static int read_space(hid_t dataset, struct stk__hdf5_info *out, struct stk_erro
             code = stk_fail(err, STK_DATA, "a dimension of it is too large");
         out->grid.dims[a] = (int64_t)dims[a];
     }
-    close_id(space);
+    stk__hdf5_drop(space);
     return code;
 }
 
@@ -206,8 +200,8 @@ static void read_place(hid_t dataset, struct stk__hdf5_info *out)
         out->base = base;
         out->header = info.addr;
     }
-    close_id(list);
-    close_id(file);
+    stk__hdf5_drop(list);
+    stk__hdf5_drop(file);
     H5Eclear2(H5E_DEFAULT);
 }
 
@@ -226,8 +220,8 @@ static int describe(hid_t dataset, struct stk__hdf5_info *out, struct stk_error 
         read_place(dataset, out);
     if (out->is_converted || out->is_text_list)
         out->layout = STK__HDF5_OPAQUE;
-    close_id(type);
-    close_id(list);
+    stk__hdf5_drop(type);
+    stk__hdf5_drop(list);
     return code;
 }
 

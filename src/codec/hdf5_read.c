@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void close_id(hid_t id)
-{
-    if (id > 0)
-        H5Idec_ref(id);
-}
-
 int stk__hdf5_fill(stk__hdf5_id dataset, const struct stk__hdf5_info *info, uint8_t *fill,
                    struct stk_error *err)
 {
@@ -24,8 +18,8 @@ int stk__hdf5_fill(stk__hdf5_id dataset, const struct stk__hdf5_info *info, uint
     if (list < 0 || type < 0 || H5Pfill_value_defined(list, &state) < 0 ||
         (state != H5D_FILL_VALUE_UNDEFINED && H5Pget_fill_value(list, type, fill) < 0))
         code = stk__hdf5_fail(err, "its fill value cannot be read");
-    close_id(list);
-    close_id(type);
+    stk__hdf5_drop(list);
+    stk__hdf5_drop(type);
     stk__hdf5_leave(&visit);
     return code;
 }
@@ -58,9 +52,9 @@ int stk__hdf5_read(stk__hdf5_id dataset, const struct stk__hdf5_info *info,
         select_box(dataset, info->grid.rank, box->start, box->size, &in_file, &in_memory) < 0 ||
         H5Dread(dataset, type, in_memory, in_file, H5P_DEFAULT, dst) < 0)
         code = stk__hdf5_fail(err, "its values cannot be read");
-    close_id(type);
-    close_id(in_file);
-    close_id(in_memory);
+    stk__hdf5_drop(type);
+    stk__hdf5_drop(in_file);
+    stk__hdf5_drop(in_memory);
     stk__hdf5_leave(&visit);
     return code;
 }
@@ -94,9 +88,9 @@ int stk__hdf5_read_texts(stk__hdf5_id dataset, int64_t start, int64_t n,
         H5Dread(dataset, type, in_memory, in_file, H5P_DEFAULT, text) < 0)
         code = stk__hdf5_fail(err, "its texts cannot be read");
     int given = hand_on(text, n, code ? NULL : add, ctx);
-    close_id(type);
-    close_id(in_file);
-    close_id(in_memory);
+    stk__hdf5_drop(type);
+    stk__hdf5_drop(in_file);
+    stk__hdf5_drop(in_memory);
     stk__hdf5_leave(&visit);
     free(text);
     return code ? code : given;

@@ -25,6 +25,12 @@ void stk__hdf5_leave(const struct stk__hdf5_visit *visit)
     pthread_mutex_unlock(&library_lock);
 }
 
+void stk__hdf5_drop(hid_t id)
+{
+    if (id > 0)
+        H5Idec_ref(id);
+}
+
 /* Called for every entry of the error stack, the deepest last. */
 static herr_t keep_reason(unsigned n, const H5E_error2_t *entry, void *ctx)
 {

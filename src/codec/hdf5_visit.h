@@ -15,6 +15,9 @@ struct stk__hdf5_visit {
 void stk__hdf5_enter(struct stk__hdf5_visit *visit);
 void stk__hdf5_leave(const struct stk__hdf5_visit *visit);
 
+/* Gives back an id of any kind; what is none is fine. Inside a visit. */
+void stk__hdf5_drop(hid_t id);
+
 /* Fails with `what` and the library's deepest reason. Inside a visit. */
 int stk__hdf5_fail(struct stk_error *err, const char *what);
 

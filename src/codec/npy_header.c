@@ -210,12 +210,14 @@ static int read_entry(struct reader *r, struct stk__npy *out, int *has)
 
 static int measure(struct stk__npy *out, struct stk_error *err)
 {
+    bool is_too_large = false;
     out->n_values = 1;
     for (int i = 0; i < out->rank; i++)
-        if (__builtin_mul_overflow(out->n_values, (uint64_t)out->shape[i], &out->n_values))
-            out->n_values = UINT64_MAX;
-    if (__builtin_mul_overflow(out->n_values, (uint64_t)out->raw.item_bytes, &out->bytes) ||
-        out->bytes > INT64_MAX || out->n_values > INT64_MAX)
+        is_too_large |= __builtin_mul_overflow(out->n_values, (uint64_t)out->shape[i],
+                                               &out->n_values);
+    is_too_large |=
+        __builtin_mul_overflow(out->n_values, (uint64_t)out->raw.item_bytes, &out->bytes);
+    if (is_too_large || out->bytes > INT64_MAX || out->n_values > INT64_MAX)
         return stk_fail(err, STK_DATA, "the shape of the npy header is too large for any file");
     out->is_fortran = out->is_fortran && out->rank > 1;
     return STK_OK;

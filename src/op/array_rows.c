@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* array_rows.c: elements of arrays, from the chunks that were read for them.
  *
- * Rows of one call that touch the same chunk one after the other share its decompression: each
- * slot of a field keeps the chunk it has unpacked last. */
+ * Each slot of a field keeps the chunk it has unpacked last for the rows that follow, and a cache
+ * keeps the last ones of all threads. */
 #include "op/array_source.h"
 
 #include <inttypes.h>
@@ -10,11 +10,9 @@
 
 /* The chunk that a slot has unpacked last. */
 struct unpacked {
-    const struct stk__array *array; /* NULL: none yet */
+    const struct stk__array *array;
     uint64_t number;
-    uint8_t *memory;
-    size_t room;
-    const uint8_t *data;
+    struct stk_buffer *chunk; /* NULL: none yet */
 };
 
 /* Where a text of libhdf5 goes. */
@@ -62,21 +60,12 @@ static uint8_t *spare_for(const struct work *w, size_t bytes)
     return *w->spare;
 }
 
-static uint8_t *room_for(const struct work *w, struct unpacked *u, size_t bytes)
-{
-    if (u->room < bytes) {
-        u->memory = stk_rows_alloc(w->rows, bytes);
-        u->room = u->memory ? bytes : 0;
-    }
-    return u->memory;
-}
-
 /* True if the element is one whole chunk, so that it can be unpacked where it belongs. */
 static bool is_whole(const struct work *w)
 {
     const struct stk__grid *grid = &w->array->grid;
     for (int a = 0; a < grid->rank; a++)
-        if (w->box.size[a] != grid->chunk[a])
+        if (w->box.size[a] != grid->chunk[a] || w->box.start[a] % grid->chunk[a])
             return false;
     return true;
 }
@@ -88,26 +77,51 @@ struct packed {
     const uint8_t *data;
 };
 
-/* Undoes the filters of a chunk. It is then at *out, perhaps in `whole` if that is given, or still
- * where it was read. */
-static int unpack(const struct work *w, struct unpacked *u, const struct packed *packed,
-                  uint8_t *whole, const uint8_t **out)
+/* Undoes the filters of a chunk into dst, which has room for it. */
+static int unpack(const struct work *w, const struct packed *packed, uint8_t *dst)
 {
     const struct stk__array *array = w->array;
+    const uint8_t *at;
     size_t bytes = stk__grid_chunk_bytes(&array->grid);
     uint8_t *spare = spare_for(w, stk__hdf5_spare_bytes(&array->filters, bytes));
-    uint8_t *dst = whole ? whole : room_for(w, u, bytes);
-    u->array = NULL;
-    if ((!spare && array->filters.n) || !dst)
+    if (!spare && array->filters.n)
         return STK_MEMORY;
     const struct stk__hdf5_stored job = { packed->data, packed->stored.bytes,
                                           packed->stored.left_out, bytes };
-    const char *cause = stk__hdf5_unfilter(&array->filters, &job, dst, spare, out);
+    const char *cause = stk__hdf5_unfilter(&array->filters, &job, dst, spare, &at);
     if (cause)
         return fail_chunk(w, &packed->stored, cause);
-    if (!whole)
-        *u = (struct unpacked){ array, stk__grid_number(&array->grid, packed->chunk), u->memory,
-                                u->room, *out };
+    if (at != dst)
+        memcpy(dst, at, bytes);
+    return STK_OK;
+}
+
+/* True if the slot has the chunk, or the cache had it. */
+static bool has_unpacked(const struct work *w, struct unpacked *u, uint64_t number)
+{
+    if (u->chunk && u->array == w->array && u->number == number)
+        return true;
+    stk__buffer_unref(u->chunk);
+    *u = (struct unpacked){ w->array, number, NULL };
+    u->chunk = stk__chunk_cache_find(w->source->cache, w->array, number);
+    return u->chunk != NULL;
+}
+
+/* Unpacks a chunk for this row and others. */
+static int unpack_shared(const struct work *w, struct unpacked *u, const struct packed *packed)
+{
+    struct stk__chunk_cache *cache = w->source->cache;
+    struct stk_buffer *chunk =
+        stk__chunk_cache_room(cache, stk__grid_chunk_bytes(&w->array->grid));
+    if (!chunk)
+        return STK_MEMORY;
+    int code = unpack(w, packed, chunk->data);
+    if (code) {
+        stk__buffer_unref(chunk);
+        return code;
+    }
+    stk__chunk_cache_add(cache, w->array, u->number, chunk);
+    u->chunk = chunk;
     return STK_OK;
 }
 
@@ -139,31 +153,41 @@ static int find_packed(const struct work *w, int slot, const int64_t *chunk, str
     return STK_OK;
 }
 
+/* A part of a chunk that has filters, or that libhdf5 reads. */
+static int paste_unpacked(const struct work *w, int slot, const int64_t *chunk, uint8_t *dst)
+{
+    const struct stk__array *array = w->array;
+    struct unpacked *u = array->way == STK__ARRAY_ASKED ? w->asked : &w->unpacked[slot];
+    bool is_shared = !is_whole(w);
+    struct stk__grid_bytes src = { .fill = array->fill };
+    if (!is_shared || !has_unpacked(w, u, stk__grid_number(&array->grid, chunk))) {
+        struct packed packed;
+        int code = find_packed(w, slot, chunk, &packed);
+        if (!code && packed.data)
+            code = is_shared ? unpack_shared(w, u, &packed) : unpack(w, &packed, dst);
+        if (code || (packed.data && !is_shared))
+            return code;
+    }
+    src.data = u->chunk && is_shared ? u->chunk->data : NULL;
+    stk__grid_paste(&array->grid, &w->box, chunk, src, dst);
+    return STK_OK;
+}
+
 /* Puts what the element has of one chunk into dst. */
 static int paste_chunk(const struct work *w, int slot, const int64_t *chunk, uint8_t *dst)
 {
     const struct stk__array *array = w->array;
-    bool is_asked = array->way == STK__ARRAY_ASKED;
-    struct unpacked *u = is_asked ? w->asked : &w->unpacked[slot];
     struct stk__grid_bytes src = { .fill = array->fill };
     struct packed packed;
-    if (u->array == array && u->number == stk__grid_number(&array->grid, chunk)) {
-        src.data = u->data;
-        stk__grid_paste(&array->grid, &w->box, chunk, src, dst);
-        return STK_OK;
-    }
+    size_t bytes;
+    if (array->filters.n || array->way == STK__ARRAY_ASKED)
+        return paste_unpacked(w, slot, chunk, dst);
     int code = find_packed(w, slot, chunk, &packed);
     if (code)
         return code;
     src.data = packed.data;
-    if (packed.data && (array->filters.n || is_asked)) {
-        code = unpack(w, u, &packed, is_whole(w) ? dst : NULL, &src.data);
-        if (code || src.data == dst)
-            return code;
-    } else if (packed.data) {
-        size_t bytes;
+    if (packed.data)
         stk__grid_range(&array->grid, &w->box, chunk, &src.first, &bytes);
-    }
     stk__grid_paste(&array->grid, &w->box, chunk, src, dst);
     return STK_OK;
 }
@@ -289,5 +313,7 @@ int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index)
         if (rows->mask[i] == STK_LIVE)
             code = put_row(&work, index[i], unpacked);
     }
+    for (int i = 0; i < source->n_places + source->n_fields; i++)
+        stk__buffer_unref(unpacked[i].chunk);
     return code;
 }

@@ -17,8 +17,12 @@ int stk__array_source_new(const struct stk_texts *patterns, struct stk__array_so
 {
     struct stk__paths paths = { 0 };
     struct stk__array_source *source = calloc(1, sizeof *source);
-    if (!source || !(source->files = stk__data_files_new())) {
-        free(source);
+    if (source) {
+        source->files = stk__data_files_new();
+        source->cache = stk__chunk_cache_new();
+    }
+    if (!source || !source->files || !source->cache) {
+        stk__array_source_free(source);
         return stk__out_of_memory(err);
     }
     int code = stk__record_paths(patterns, &paths, err);
@@ -53,6 +57,7 @@ void stk__array_source_free(void *state)
     for (int f = 0; f < source->n_fields; f++)
         free(source->name[f]);
     stk__data_files_free(source->files);
+    stk__chunk_cache_free(source->cache);
     free(source->array);
     free(source->first);
     free(source);

@@ -11,6 +11,7 @@
 #include "codec/hdf5_index.h"
 #include "codec/hdf5_library.h"
 #include "io/data_file.h"
+#include "op/chunk_cache.h"
 
 enum stk__array_way {
     STK__ARRAY_PLAIN,   /* one chunk behind the other in the file, unfiltered */
@@ -45,6 +46,7 @@ struct stk__array_source {
     struct stk__array *array; /* [files->n * n_fields] */
     uint64_t *first;          /* [files->n + 1]: the first element of each file */
     int n_slots[STK_MAX_FIELDS], first_slot[STK_MAX_FIELDS], n_places;
+    struct stk__chunk_cache *cache; /* of chunks that more than one element needs */
     int patch_rank; /* leading dimensions that patches are cut from; 0: elements are rows */
     int64_t patch[STK_MAX_RANK], stride[STK_MAX_RANK];
 };
