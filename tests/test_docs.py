@@ -62,6 +62,12 @@ TEXTS = {
     "people.csv": "name,age,height,city\nAnn,31,1.7,Bern\nBob,44,1.8,Oslo\n",
     "bad/cat/note.jpg": "this is no picture\n",
 }
+GOLDEN = {
+    "images.npy": "arrays/little_u1.npy",
+    "train.npz": "arrays/stored.npz",
+    "train.h5": "arrays/types.h5",
+    "volume.h5": "arrays/volume.h5",
+}
 PROGRAM = """\
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +112,8 @@ def place(tmp_path_factory):
         path.write_text(text, encoding="utf-8")
     for name in ("examples.tfrecord", "sequences.tfrecord"):
         (here / name).write_bytes((TREE / "tests/golden/records" / name).read_bytes())
+    for name, golden in GOLDEN.items():
+        (here / name).write_bytes((TREE / "tests/golden" / golden).read_bytes())
     whole = (here / "bad/cat/2.jpg").read_bytes()
     (here / "bad/cat/2.jpg").write_bytes(whole[: len(whole) // 2])
     return here

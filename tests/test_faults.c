@@ -263,6 +263,9 @@ static void test_allocations_fail(void **state)
         "range(9).filter('x > 1').concatenate(range(5), range(3)).batch(4)",
         "range(20).batch(4).map('x + 1')",
         "values({x: [1, 2, 3], name: ['a', '', 'ccc']}).batch(2).map('x = x + 1')",
+        "npz('deflated.npz').zip(npy('texts.npy').rename({data: text})).shuffle().batch(2)",
+        "hdf5('types.h5').batch(2)",
+        "hdf5('layouts.h5', hold=0).shuffle().batch(4)",
         "lines('words.txt').shuffle(3).batch(3)",
         "lines('words.txt').repeat(3)",
         "csv('people.csv').shuffle().batch(2)",
@@ -457,6 +460,10 @@ static int set_up(void **state)
     write_file("a.jsonl", texts, sizeof texts - 1);
     copy_file("tests/golden/streams/text.gz", "words.gz");
     copy_file("tests/golden/streams/text.zst", "words.zst");
+    copy_file("tests/golden/arrays/deflated.npz", "deflated.npz");
+    copy_file("tests/golden/arrays/unicode.npy", "texts.npy");
+    copy_file("tests/golden/arrays/types.h5", "types.h5");
+    copy_file("tests/golden/arrays/layouts.h5", "layouts.h5");
     copy_file("tests/golden/decode/gray.jpg", "pictures/0.jpg");
     copy_file("tests/golden/decode/optimized.jpg", "pictures/1.jpg");
     copy_file("tests/golden/decode/gray_8.png", "pictures/2.png");
