@@ -21,7 +21,7 @@ def seed(stoker, job):
     epochs = itertools.count()
 
     def epoch():
-        with data.iterate(epoch=next(epochs)) as batches:
+        with data.iterate(epoch=next(epochs), epochs=job.repeat, **job.options) as batches:
             for batch in batches:
                 yield batch[job.field]
 

@@ -14,7 +14,7 @@ FIELD = "image"
 SHAPE, DTYPE = (32, 224, 224, 3), "uint8"
 CHAIN = "hdf5('$own', {image: image}).shuffle().batch(32)"
 NOTE = "Chunks are read as they are stored, and unpacked by all threads."
-BARS = [faster_than("h5py, torch", 2), faster_than("stoker, one core", 1.7)]
+BARS = [faster_than("stoker, one core", 1.7)]
 
 
 def make_own(setup):
