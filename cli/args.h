@@ -13,7 +13,7 @@ struct cli_args {
     double start;     /* cli_now() when main began */
     const char *word; /* CHAIN, NAME; NULL when not given */
     struct stk_options *options;
-    const char *cpu, *epochs, *png;
+    const char *cpu, *epochs, *png, *save;
     const char *to, *out, *compression;
     int64_t take, n, shards, variants; /* take: -1 without limit */
     bool json, digest, dump, quiet, errors, help, keep_original, force;

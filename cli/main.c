@@ -7,10 +7,10 @@
 #include <signal.h>
 #include <string.h>
 
-enum { N_COMMANDS = 7 };
+enum { N_COMMANDS = 8 };
 
 static const struct cli_command *const commands[N_COMMANDS] = {
-    &cli_run, &cli_head, &cli_pack, &cli_plan, &cli_ops, &cli_devices, &cli_version,
+    &cli_run, &cli_head, &cli_stats, &cli_pack, &cli_plan, &cli_ops, &cli_devices, &cli_version,
 };
 
 static void print_overview(void)

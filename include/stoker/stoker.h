@@ -116,6 +116,7 @@ struct stk_iterator;
 struct stk_batch;
 struct stk_options;
 struct stk_objects;
+struct stk_statistics;
 
 /* ---- version and machine ---- */
 
@@ -363,6 +364,24 @@ struct stk_pack_result {
 STK_API int stk_pack(struct stk_dataset *dataset, const struct stk_options *options,
                      const struct stk_pack_options *pack, struct stk_pack_result *out,
                      struct stk_error *err);
+
+/* ---- statistics ---- */
+
+/* What there is in the fields of a dataset: range, mean and deviation (of each channel), missing
+ * values, histograms, classes with weights, the most frequent texts, lengths of texts and lists.
+ * Batches are added in the order of an iterator; the result does not depend on the number of
+ * workers. One thread at a time. Returns new; keeps the dataset alive. */
+STK_API int stk_statistics_new(struct stk_dataset *dataset, struct stk_statistics **out,
+                               struct stk_error *err);
+STK_API void stk_statistics_free(struct stk_statistics *statistics);
+
+/* Adds a batch that the dataset's iterator delivered. Borrows it. */
+STK_API int stk_statistics_add(struct stk_statistics *statistics, const struct stk_batch *batch,
+                               struct stk_error *err);
+
+/* What was found so far: tables for people, or JSON (docs/stats.md). Returns new. */
+STK_API int stk_statistics_print(struct stk_statistics *statistics, bool json, char **out,
+                                 struct stk_error *err);
 
 #ifdef __cplusplus
 }

@@ -54,19 +54,37 @@ void stk__text_add(struct stk__text *text, const char *format, ...)
     text->len += (size_t)len;
 }
 
+size_t stk__utf8_bytes(const char *text, size_t len)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    unsigned char lead = (unsigned char)text[0];
+    size_t n = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+    if (n < 2 || n > len)
+        return n <= len ? n : 0;
+    uint32_t point = lead & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    bool is_surrogate = point >= 0xd800 && point < 0xe000;
+    return point < least[n] || point > 0x10ffff || is_surrogate ? 0 : n;
+}
+
 void stk__text_add_json(struct stk__text *text, const char *value, size_t len)
 {
     stk__text_add_n(text, "\"", 1);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0, n; i < len; i += n ? n : 1) {
         unsigned char c = (unsigned char)value[i];
+        n = stk__utf8_bytes(value + i, len - i);
         if (c == '"' || c == '\\')
             stk__text_add(text, "\\%c", c);
         else if (c == '\n')
             stk__text_add_n(text, "\\n", 2);
-        else if (c < 0x20)
+        else if (c < 0x20 || !n)
             stk__text_add(text, "\\u%04x", c);
         else
-            stk__text_add_n(text, value + i, 1);
+            stk__text_add_n(text, value + i, n);
     }
     stk__text_add_n(text, "\"", 1);
 }
@@ -106,6 +124,13 @@ void stk__text_add_real(struct stk__text *text, double value)
     }
     uselocale(before);
     stk__text_add(text, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+}
+
+void stk__text_add_rounded(struct stk__text *text, double value, int digits)
+{
+    locale_t before = uselocale(c_locale());
+    stk__text_add(text, "%.*g", digits, value);
+    uselocale(before);
 }
 
 const char *stk__parse_real(const char *text, double *out)

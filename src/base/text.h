@@ -15,11 +15,17 @@ void stk__text_add(struct stk__text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void stk__text_add_n(struct stk__text *text, const char *data, size_t len);
 
-/* A JSON string with its quotes. */
+/* Bytes of the UTF-8 character at the start of `text`; 0 if there is no valid one. */
+size_t stk__utf8_bytes(const char *text, size_t len);
+
+/* A JSON string with its quotes. Bytes b that are not UTF-8 become the character U+00b. */
 void stk__text_add_json(struct stk__text *text, const char *value, size_t len);
 
 /* A real that reads back as the same bits, locale-free, always with '.' or 'e' (or nan, inf). */
 void stk__text_add_real(struct stk__text *text, double value);
+
+/* The same with that many digits, as %g writes it. */
+void stk__text_add_rounded(struct stk__text *text, double value, int digits);
 
 /* Gives the string away (returns new, from malloc; "" when empty, NULL when an allocation
  * failed). */

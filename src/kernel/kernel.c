@@ -18,6 +18,7 @@ static void fill_scalar(struct stk__kernels *table)
     stk__jpeg_fill_scalar(&table->jpeg);
     table->csv_marks = stk__csv_marks_scalar;
     table->csv_digits = stk__csv_digits_scalar;
+    stk__moments_fill_scalar(&table->moments);
     table->permute = stk__permute_scalar;
     stk__warp_fill_scalar(&table->warp);
 }
@@ -34,6 +35,7 @@ static void fill_avx2(struct stk__kernels *table)
     stk__jpeg_fill_avx2(&table->jpeg);
     table->csv_marks = stk__csv_marks_avx2;
     table->csv_digits = stk__csv_digits_avx2;
+    stk__moments_fill_avx2(&table->moments);
     table->permute = stk__permute_avx2;
     stk__warp_fill_avx2(&table->warp);
 }

@@ -11,6 +11,7 @@
 #include "kernel/elementwise.h"
 #include "kernel/image.h"
 #include "kernel/jpeg.h"
+#include "kernel/moments.h"
 #include "kernel/permute.h"
 #include "kernel/resample.h"
 #include "kernel/warp.h"
@@ -23,6 +24,7 @@ struct stk__kernels {
     struct stk__jpeg_kernels jpeg;
     stk__csv_marks_fn csv_marks;
     stk__csv_digits_fn csv_digits;
+    struct stk__moment_kernels moments;
     stk__permute_fn permute;
     struct stk__warp_kernels warp;
 };

@@ -33,23 +33,6 @@ bool stk__is_name(const char *text, size_t len)
     return true;
 }
 
-size_t stk__utf8_bytes(const char *text, size_t len)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    unsigned char lead = (unsigned char)text[0];
-    size_t n = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
-    if (n < 2 || n > len)
-        return n <= len ? n : 0;
-    uint32_t point = lead & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | ((unsigned char)text[i] & 0x3f);
-    }
-    bool is_surrogate = point >= 0xd800 && point < 0xe000;
-    return point < least[n] || point > 0x10ffff || is_surrogate ? 0 : n;
-}
-
 static uint32_t skip_space(const char *text, uint32_t pos)
 {
     for (;; pos++) {

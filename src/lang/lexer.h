@@ -33,6 +33,3 @@ int stk__lex(struct stk__lexer *lexer, struct stk__token *out, struct stk_error 
 
 /* True for [A-Za-z_][A-Za-z0-9_]*. */
 bool stk__is_name(const char *text, size_t len);
-
-/* Bytes of the UTF-8 character at the start of `text`; 0 if there is no valid one. */
-size_t stk__utf8_bytes(const char *text, size_t len);

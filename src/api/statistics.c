@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* statistics.c: the public functions on statistics: batches in, text out. */
+#include "api/statistics.h"
+
+#include "base/error.h"
+#include "graph/graph.h"
+
+#include <stdlib.h>
+
+/* ---- what is kept of a field ---- */
+
+static bool is_batched(const struct stk__node *node)
+{
+    while (!(node->op->flags & STK_OP_BATCH)) {
+        if (!node->n_inputs)
+            return false;
+        node = node->input[0];
+    }
+    return true;
+}
+
+/* The last dimension of images and of short vectors; other numbers are one channel. */
+static int channels_of(const struct stk_field *field, int n_lead)
+{
+    int rank = field->rank - n_lead;
+    int64_t last = rank == 1 || rank >= 3 ? field->shape[field->rank - 1] : 1;
+    return last >= 1 && last <= STK__MOST_CHANNELS ? (int)last : 1;
+}
+
+static int begin_field(struct stk__field_stats *stats, const struct stk_field *field, int n_lead)
+{
+    bool is_array = field->kind == STK_FIXED || field->kind == STK_SHAPED;
+    bool is_text = field->kind == STK_BYTES, is_byte = stk_dtype_bytes(field->dtype) == 1;
+    stats->field = field;
+    stats->n_lead = is_array ? n_lead : 0;
+    stats->n_channels = is_array ? channels_of(field, n_lead) : 1;
+    stats->channel = calloc((size_t)stats->n_channels, sizeof *stats->channel);
+    if (!stats->channel)
+        return STK_MEMORY;
+    if (is_text) {
+        stats->counts_values = true;
+        stk__counts_begin(&stats->values, STK__MOST_TEXTS, STK__MOST_TEXT_BYTES);
+    } else if (is_byte && field->dtype != STK_I8) {
+        stats->bytes = calloc((size_t)stats->n_channels * 256, sizeof *stats->bytes);
+        return stats->bytes ? STK_OK : STK_MEMORY;
+    } else if (stk__dtype_kind(field->dtype) != 'f' && stats->n_channels == 1) {
+        stats->counts_values = true;
+        stk__counts_begin(&stats->values, STK__MOST_CLASSES, STK__MOST_CLASSES * sizeof(int64_t));
+    }
+    return STK_OK;
+}
+
+static int begin(struct stk_statistics *s)
+{
+    const struct stk__node *root = s->dataset->root;
+    int n_lead = is_batched(root), rc = STK_OK;
+    s->field = calloc((size_t)root->type.n_fields + 1, sizeof *s->field);
+    s->block = malloc(STK__BLOCK_VALUES * sizeof *s->block);
+    if (!s->field || !s->block)
+        return STK_MEMORY;
+    for (int f = 0; f < root->type.n_fields && !rc; f++, s->n_fields = f)
+        rc = begin_field(&s->field[f], &root->type.field[f], n_lead);
+    return rc;
+}
+
+int stk_statistics_new(struct stk_dataset *dataset, struct stk_statistics **out,
+                       struct stk_error *err)
+{
+    struct stk_statistics *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        return stk__out_of_memory(err);
+    s->dataset = stk_dataset_ref(dataset);
+    if (begin(s)) {
+        stk_statistics_free(s);
+        return stk__out_of_memory(err);
+    }
+    *out = s;
+    return STK_OK;
+}
+
+void stk_statistics_free(struct stk_statistics *s)
+{
+    if (!s)
+        return;
+    for (int f = 0; f < s->n_fields; f++) {
+        free(s->field[f].channel);
+        free(s->field[f].bytes);
+        stk__counts_free(&s->field[f].values);
+    }
+    free(s->field);
+    free(s->block);
+    stk_dataset_unref(s->dataset);
+    free(s);
+}
+
+/* ---- batches in ---- */
+
+static void add_length(struct stk__field_stats *stats, int64_t length)
+{
+    stk__channel_add(&stats->length, (double)length);
+    stk__histogram_add(&stats->lengths, (double)length, 1);
+}
+
+static int add_texts(struct stk__field_stats *stats, const struct stk_view *view)
+{
+    int rc = STK_OK;
+    for (int64_t i = 0; i + 1 < view->n_splits && !rc; i++) {
+        int64_t bytes = view->splits[i + 1] - view->splits[i];
+        add_length(stats, bytes);
+        if (bytes > STK__MOST_TEXT)
+            stats->n_long++;
+        else
+            rc = stk__counts_add(&stats->values, (const char *)view->data + view->splits[i],
+                                 (size_t)bytes);
+    }
+    return rc;
+}
+
+static void add_lists(struct stk__field_stats *stats, const struct stk_view *view)
+{
+    if (!view->splits)
+        add_length(stats, view->shape[0]);
+    for (int64_t i = 0; i + 1 < view->n_splits; i++)
+        add_length(stats, view->splits[i + 1] - view->splits[i]);
+}
+
+int stk_statistics_add(struct stk_statistics *s, const struct stk_batch *batch,
+                       struct stk_error *err)
+{
+    int rc = STK_OK;
+    if (stk_batch_n_fields(batch) != s->n_fields)
+        return stk_fail(err, STK_TYPE, "the batch has %d fields, the dataset has %d",
+                        stk_batch_n_fields(batch), s->n_fields);
+    for (int f = 0; f < s->n_fields && !rc; f++) {
+        struct stk_view view;
+        struct stk__field_stats *stats = &s->field[f];
+        stk_batch_view_at(batch, f, &view);
+        if (stats->field->kind == STK_RAGGED)
+            add_lists(stats, &view);
+        if (stats->field->kind == STK_BYTES)
+            rc = add_texts(stats, &view);
+        else
+            rc = stk__field_add_numbers(stats, &view, s->block);
+    }
+    s->n_elements += (uint64_t)stk_batch_n_rows(batch);
+    s->n_batches++;
+    return rc ? stk__out_of_memory(err) : STK_OK;
+}
+
+/* ---- text out ---- */
+
+static void add_numbers(struct stk__text *out, const struct stk__field_stats *stats, bool is_std)
+{
+    double divisor = stk__field_divisor(stats);
+    for (int c = 0; c < stats->n_channels; c++) {
+        const struct stk__channel *channel = &stats->channel[c];
+        double value = is_std ? stk__channel_std(channel) : stk__channel_mean(channel);
+        stk__text_add(out, "%s", c ? ", " : "");
+        stk__text_add_rounded(out, value / divisor, 6);
+    }
+}
+
+void stk__statistics_normalize(const struct stk_statistics *s, const struct stk__field_stats *stats,
+                               struct stk__text *out)
+{
+    int n_fitting = 0;
+    for (int c = 0; c < stats->n_channels; c++)
+        if (!(stk__channel_std(&stats->channel[c]) > 0))
+            return;
+    for (int f = 0; f < s->n_fields; f++)
+        n_fitting += stk__field_normalizes(&s->field[f]);
+    stk__text_add(out, "normalize(mean=[");
+    add_numbers(out, stats, false);
+    stk__text_add(out, "], std=[");
+    add_numbers(out, stats, true);
+    stk__text_add(out, "]");
+    if (n_fitting > 1)
+        stk__text_add(out, ", field='%s'", stats->field->name);
+    stk__text_add(out, ")");
+}
+
+int stk_statistics_print(struct stk_statistics *s, bool json, char **out, struct stk_error *err)
+{
+    struct stk__text text = { 0 };
+    for (int f = 0; f < s->n_fields; f++)
+        stk__field_conclude(&s->field[f]);
+    int rc = json ? stk__statistics_json(s, &text) : stk__statistics_text(s, &text);
+    *out = rc ? NULL : stk__text_take(&text);
+    stk__text_free(&text);
+    return *out ? STK_OK : stk__out_of_memory(err);
+}
