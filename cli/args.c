@@ -228,15 +228,17 @@ static int parse_option(const struct cli_command *command, char **words, struct 
     return set_option(args, option, value);
 }
 
-static int take_word(const struct cli_command *command, const char *word, struct cli_args *args)
+/* args->words is what the command line begins with, where words that were seen are put together. */
+static int take_word(const struct cli_command *command, char *word, struct cli_args *args)
 {
+    bool takes_many = strstr(command->operand, "...") != NULL;
     if (!*command->operand)
         cli_complain("%s takes no argument, so '%s' is one too many", command->name, word);
-    else if (args->word)
+    else if (args->word && !takes_many)
         cli_complain("%s takes one %s; quote it if it holds spaces ('%s' is one too many)",
                      command->name, command->operand, word);
     else
-        args->word = word;
+        args->words[args->n_words++] = word, args->word = word;
     return args->word == word ? CLI_OK : CLI_USAGE;
 }
 
@@ -244,6 +246,7 @@ int cli_args_parse(const struct cli_command *command, int n_words, char **words,
                    struct cli_args *args)
 {
     bool options_ended = false;
+    args->words = words;
     args->options = stk_options_new();
     if (!args->options) {
         cli_complain("out of memory");

@@ -12,6 +12,8 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit codes */
 struct cli_args {
     double start;     /* cli_now() when main began */
     const char *word; /* CHAIN, NAME; NULL when not given */
+    char **words;     /* all of them, where several may be given */
+    int n_words;
     struct stk_options *options;
     const char *cpu, *epochs, *png, *save;
     const char *to, *out, *compression;
@@ -35,7 +37,7 @@ struct cli_option {
 };
 
 struct cli_command {
-    const char *name, *operand, *summary; /* operand: "CHAIN", "[NAME]" or "" */
+    const char *name, *operand, *summary; /* operand: "CHAIN", "[NAME]", "FILE..." or "" */
     const char *text;                     /* paragraphs for help; may be NULL */
     const struct cli_option *options;     /* its own; ends with a NULL name */
     bool takes_run_options;

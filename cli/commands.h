@@ -3,5 +3,5 @@
 #pragma once
 #include "args.h"
 
-extern const struct cli_command cli_run, cli_head, cli_stats, cli_pack, cli_plan, cli_ops,
-    cli_devices, cli_version;
+extern const struct cli_command cli_run, cli_head, cli_inspect, cli_stats, cli_pack, cli_plan,
+    cli_ops, cli_devices, cli_version;

@@ -7,10 +7,11 @@
 #include <signal.h>
 #include <string.h>
 
-enum { N_COMMANDS = 8 };
+enum { N_COMMANDS = 9 };
 
 static const struct cli_command *const commands[N_COMMANDS] = {
-    &cli_run, &cli_head, &cli_stats, &cli_pack, &cli_plan, &cli_ops, &cli_devices, &cli_version,
+    &cli_run,  &cli_head, &cli_inspect, &cli_stats,   &cli_pack,
+    &cli_plan, &cli_ops,  &cli_devices, &cli_version,
 };
 
 static void print_overview(void)

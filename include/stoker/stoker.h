@@ -365,6 +365,14 @@ STK_API int stk_pack(struct stk_dataset *dataset, const struct stk_options *opti
                      const struct stk_pack_options *pack, struct stk_pack_result *out,
                      struct stk_error *err);
 
+/* ---- files ---- */
+
+/* What is in a file or a directory, told from its content: format, counts, sizes, fields with their
+ * first values, and the chain that reads it; tables for people, or JSON (docs/inspect.md). Of large
+ * files only the beginning is looked at, and the result says so. STK_DATA for what stoker cannot
+ * read. Returns new; free with stk_text_free. */
+STK_API int stk_inspect(const char *path, bool json, char **out, struct stk_error *err);
+
 /* ---- statistics ---- */
 
 /* What there is in the fields of a dataset: range, mean and deviation (of each channel), missing

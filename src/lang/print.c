@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "lang/lang.h"
 #include "lang/lexer.h"
+#include "lang/quote.h"
 #include "lang/rows.h"
 
 #include <inttypes.h>
@@ -42,18 +43,17 @@ static void add_string(struct stk__text *out, const char *text, size_t len)
     stk__text_add_n(out, "'", 1);
 }
 
-static void add_text(struct stk__text *out, const char *text)
+void stk__quote(struct stk__text *out, const char *text)
 {
     add_string(out, text, strlen(text));
 }
 
-/* A name as a bare word where that reads back as the same text. */
-static void add_name(struct stk__text *out, const char *name)
+void stk__quote_name(struct stk__text *out, const char *name)
 {
     if (stk__is_name(name, strlen(name)) && strcmp(name, "none") && strcmp(name, "auto"))
         stk__text_add(out, "%s", name);
     else
-        add_text(out, name);
+        stk__quote(out, name);
 }
 
 /* ---- fields of a bound call ---- */
@@ -63,9 +63,9 @@ static void print_pairs(struct printer *p, const struct stk_pairs *pairs)
     stk__text_add(p->out, "{");
     for (int i = 0; i < pairs->n; i++) {
         stk__text_add(p->out, i ? ", " : "");
-        add_name(p->out, pairs->name[i]);
+        stk__quote_name(p->out, pairs->name[i]);
         stk__text_add(p->out, ": ");
-        add_name(p->out, pairs->value[i]);
+        stk__quote_name(p->out, pairs->value[i]);
     }
     stk__text_add(p->out, "}");
 }
@@ -87,7 +87,7 @@ static void print_item(struct printer *p, const struct stk_param *row, const voi
     if (row->type == STK_ROW_NUMBERS)
         print_number(p, ((const struct stk_numbers *)field)->item[i]);
     else if (row->type == STK_ROW_TEXTS)
-        add_text(p->out, ((const struct stk_texts *)field)->item[i]);
+        stk__quote(p->out, ((const struct stk_texts *)field)->item[i]);
     else
         print_value(p, ((const struct stk_chains *)field)->item[i]);
 }
@@ -110,7 +110,7 @@ static void print_list(struct printer *p, const struct stk_param *row, const voi
     bool is_spread = is_positional && row->flags & STK_VARIADIC;
     bool is_bare = p->form == STK__SHORT && (n == 1 || (n && is_spread));
     if (row->type == STK_ROW_NUMBERS && ((const struct stk_numbers *)field)->choice >= 0) {
-        add_name(p->out, row->choices[((const struct stk_numbers *)field)->choice]);
+        stk__quote_name(p->out, row->choices[((const struct stk_numbers *)field)->choice]);
         return;
     }
     stk__text_add(p->out, is_bare ? "" : "[");
@@ -148,10 +148,10 @@ static void print_field(struct printer *p, const struct stk_param *row, const vo
         stk__text_add(p->out, *(const bool *)field ? "true" : "false");
         break;
     case STK_ROW_TEXT:
-        add_text(p->out, *(const char *const *)field);
+        stk__quote(p->out, *(const char *const *)field);
         break;
     case STK_ROW_CHOICE:
-        add_name(p->out, row->choices[*(const int *)field]);
+        stk__quote_name(p->out, row->choices[*(const int *)field]);
         break;
     case STK_ROW_PAIRS:
         print_pairs(p, field);
