@@ -18,7 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-static const struct job *const lists[] = { image_jobs, resample_jobs, warp_jobs, colour_jobs };
+static const struct job *const lists[] = { image_jobs, resample_jobs, warp_jobs, colour_jobs,
+                                           moments_jobs };
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 static double now_ns(void)

@@ -47,7 +47,7 @@ struct job {
 };
 
 /* Each ends with a NULL name. */
-extern const struct job colour_jobs[], image_jobs[], resample_jobs[], warp_jobs[];
+extern const struct job colour_jobs[], image_jobs[], moments_jobs[], resample_jobs[], warp_jobs[];
 
 /* Bytes that any job may write. */
 size_t output_bytes(const struct input *in);

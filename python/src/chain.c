@@ -415,6 +415,7 @@ static PyMethodDef methods[] = {
     { "at", chain_at, METH_VARARGS, NULL },
     { "iterate", chain_iterate, METH_O, NULL },
     { "pack", ext_chain_pack, METH_VARARGS, NULL },
+    { "statistics", ext_chain_statistics, METH_VARARGS, NULL },
     { 0 },
 };
 

@@ -144,6 +144,11 @@ struct stk_options *ext_options_read(PyObject *dict);
 
 PyObject *ext_chain_pack(PyObject *self, PyObject *args); /* a method of Chain */
 
+/* ---- findings.c ---- */
+
+PyObject *ext_inspect(PyObject *module, PyObject *args);
+PyObject *ext_chain_statistics(PyObject *self, PyObject *args); /* a method of Chain */
+
 /* ---- iterator.c ---- */
 
 /* Raises what a generator raised, as it was; false if the message tells of none. */

@@ -93,6 +93,7 @@ static PyMethodDef functions[] = {
     { "devices_json", core_devices_json, METH_NOARGS, NULL },
     { "ops_json", core_ops_json, METH_NOARGS, NULL },
     { "cpu_limit", core_cpu_limit, METH_O, NULL },
+    { "inspect", ext_inspect, METH_VARARGS, NULL },
     { "_exit", core_exit, METH_NOARGS, NULL },
     { 0 },
 };

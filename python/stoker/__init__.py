@@ -25,6 +25,7 @@ from ._errors import (
     StorageError,
     TypeMismatchError,
 )
+from ._findings import Inspection, Statistics
 from ._ops import *
 from ._ops import __all__ as _roots
 from ._text import Call
@@ -45,6 +46,7 @@ __all__ = [
     "Dataset",
     "Error",
     "Field",
+    "Inspection",
     "Iterator",
     "OutOfMemoryError",
     "Packed",
@@ -52,6 +54,7 @@ __all__ = [
     "Position",
     "Ragged",
     "StateError",
+    "Statistics",
     "Stats",
     "StorageError",
     "TypeMismatchError",
@@ -59,6 +62,7 @@ __all__ = [
     "devices",
     "from_arrays",
     "from_generator",
+    "inspect",
     "pack",
     "parse",
     "progress",
@@ -110,6 +114,19 @@ def from_generator(fn, spec):
     from . import _arrays
 
     return _arrays.from_generator(fn, spec)
+
+
+def inspect(path):
+    """What is in a file or a directory, told from its content: an Inspection, which is a dict that
+    prints as tables.
+
+        found = stoker.inspect('train.tfrecord')
+        print(found)
+        ds = stoker.parse(found.chain)
+    """
+    from . import _findings
+
+    return _findings.inspect(path)
 
 
 def pack(ds, out, shards=1, **options):

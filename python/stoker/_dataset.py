@@ -289,6 +289,19 @@ class Dataset(_ops.Ops):
             self, out, shards, to, compression, variants, keep_original, force, progress, options
         )
 
+    def stats(self, batches=None, **options):
+        """Goes over the data once and says what is in each field: a Statistics, which is a dict
+        that prints as tables.
+
+            stats = ds.stats()
+            stats['image']['normalize']['call'], stats['label']['classes'], print(stats)
+
+        batches: look at that many only. Keywords are run options.
+        """
+        from . import _findings
+
+        return _findings.stats(self, batches, options)
+
     def progress(self, **options):
         """Iterates like `for batch in ds`, and shows how far it is on standard error; see
         stoker.progress.

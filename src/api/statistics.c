@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- what is kept of a field ---- */
@@ -34,6 +35,8 @@ static int begin_field(struct stk__field_stats *stats, const struct stk_field *f
     stats->field = field;
     stats->n_lead = is_array ? n_lead : 0;
     stats->n_channels = is_array ? channels_of(field, n_lead) : 1;
+    stats->histogram.is_whole = stk__dtype_kind(field->dtype) != 'f';
+    stats->lengths.is_whole = true;
     stats->channel = calloc((size_t)stats->n_channels, sizeof *stats->channel);
     if (!stats->channel)
         return STK_MEMORY;
@@ -150,14 +153,22 @@ int stk_statistics_add(struct stk_statistics *s, const struct stk_batch *batch,
 
 /* ---- text out ---- */
 
+/* As many as leave the mean exact to a millionth of the deviation. */
+static int digits_of_mean(double mean, double std)
+{
+    double digits = 7 + ceil(log10(fabs(mean) / std));
+    return digits > 17 ? 17 : digits > 6 ? (int)digits : 6;
+}
+
 static void add_numbers(struct stk__text *out, const struct stk__field_stats *stats, bool is_std)
 {
     double divisor = stk__field_divisor(stats);
     for (int c = 0; c < stats->n_channels; c++) {
         const struct stk__channel *channel = &stats->channel[c];
-        double value = is_std ? stk__channel_std(channel) : stk__channel_mean(channel);
+        double mean = stk__channel_mean(channel), std = stk__channel_std(channel);
         stk__text_add(out, "%s", c ? ", " : "");
-        stk__text_add_rounded(out, value / divisor, 6);
+        stk__text_add_rounded(out, (is_std ? std : mean) / divisor,
+                              is_std ? 6 : digits_of_mean(mean, std));
     }
 }
 

@@ -246,7 +246,7 @@ void stk__field_conclude(struct stk__field_stats *stats)
 {
     if (!stats->bytes)
         return;
-    stats->histogram = (struct stk__histogram){ 0 };
+    stats->histogram = (struct stk__histogram){ .is_whole = true };
     for (int c = 0; c < stats->n_channels; c++) {
         const uint64_t *count = stats->bytes + 256 * c;
         conclude_channel(&stats->channel[c], count);

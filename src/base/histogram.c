@@ -8,16 +8,23 @@
 enum { LEAST_SCALE = -1000, MANTISSA = 52 };
 
 /* The least scale at which the bin's number is a whole number that a double holds. */
-static int least_scale(double value)
+static int least_scale(const struct stk__histogram *h, double value)
 {
-    int scale = value == 0 ? LEAST_SCALE : ilogb(value) - MANTISSA;
-    return scale > LEAST_SCALE ? scale : LEAST_SCALE;
+    int least = h->is_whole ? 0 : LEAST_SCALE, scale = value == 0 ? least : ilogb(value) - MANTISSA;
+    return scale > least ? scale : least;
 }
 
 static void set_scale(struct stk__histogram *h, int scale)
 {
     h->scale = scale;
     h->factor = ldexp(1, -scale);
+}
+
+/* A product may underflow, but not to the other side of zero. */
+static double bin_of(const struct stk__histogram *h, double value)
+{
+    double bin = floor(value * h->factor);
+    return bin == 0 && value < 0 ? -1 : bin;
 }
 
 /* Joins neighbours. */
@@ -54,22 +61,22 @@ static bool include(struct stk__histogram *h, double bin)
 
 static void grow(struct stk__histogram *h, double value)
 {
-    int least = least_scale(value);
+    int least = least_scale(h, value);
     if (!h->n_bins) {
         set_scale(h, least);
-        h->first = floor(value * h->factor);
+        h->first = bin_of(h, value);
         h->n_bins = 1;
     }
-    while (h->scale < least || !include(h, floor(value * h->factor)))
+    while (h->scale < least || !include(h, bin_of(h, value)))
         widen(h);
 }
 
 void stk__histogram_add(struct stk__histogram *h, double value, uint64_t times)
 {
-    double bin = floor(value * h->factor) - h->first;
+    double bin = bin_of(h, value) - h->first;
     if (!(bin >= 0 && bin < h->n_bins)) {
         grow(h, value);
-        bin = floor(value * h->factor) - h->first;
+        bin = bin_of(h, value) - h->first;
     }
     h->count[(int)bin] += times;
     h->n += times;

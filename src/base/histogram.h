@@ -14,6 +14,7 @@ enum { STK__BINS = 16 };
 
 struct stk__histogram {
     int scale;
+    bool is_whole; /* only whole numbers come: no bin is narrower than 1 */
     int n_bins;    /* in use: the first and the last hold something; 0: empty */
     double first;  /* number of the first bin, whole */
     double factor; /* 2^-scale */

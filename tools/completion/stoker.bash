@@ -18,7 +18,7 @@ _stoker() {
     local word=$2 previous=$3 options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run head pack plan ops devices version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan ops devices version" -- "$word")
         return
     fi
     case $previous in
@@ -31,6 +31,8 @@ _stoker() {
     case ${COMP_WORDS[1]} in
     run) options="--take --json --digest --dump --errors --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     head) options="-n --png --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
+    inspect) options="--json --help" ;;
+    stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     plan) options="--json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     ops) options="--json --help" ;;

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_inspect.c: files of every format, whole, cut at every byte and with every bit changed:
+ * stk_inspect says something or gives a reason, and never more. */
+#define _GNU_SOURCE
+#include "api_call.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char path[64];
+
+static int make_path(void **state)
+{
+    (void)state;
+    strcpy(path, "/tmp/stoker-inspect-XXXXXX");
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void store(const void *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static size_t load(const char *name, uint8_t *bytes, size_t room)
+{
+    FILE *file = fopen(name, "rb");
+    if (!file)
+        fail_msg("no %s", name);
+    size_t n = fread(bytes, 1, room, file);
+    fclose(file);
+    return n;
+}
+
+/* The text of a file, or of the error. Returns new. */
+static char *look(const char *name, bool json, int *code)
+{
+    struct stk_error err = { 0 };
+    char *text = NULL;
+    *code = stk_inspect(name, json, &text, &err);
+    if (!*code)
+        return text;
+    assert_null(text);
+    assert_true(strlen(err.text) > 0);
+    return strdup(err.text);
+}
+
+static void expect(const char *name, int code, const char *const *parts)
+{
+    int found;
+    char *text = look(name, false, &found);
+    if (found != code)
+        fail_msg("%s: %s", name, text);
+    for (; *parts; parts++)
+        if (!strstr(text, *parts))
+            fail_msg("'%s' is not in\n%s", *parts, text);
+    stk_text_free(text);
+}
+
+static void test_formats(void **state)
+{
+    (void)state;
+    expect("tests/golden/records/plain.tfrecord", STK_OK,
+           (const char *const[]){ "TFRecord, 451 bytes", "records      6", "0 to 256 bytes",
+                                  "tfrecord('tests/golden/records/plain.tfrecord')", NULL });
+    expect("tests/golden/records/gzip.tfrecord", STK_OK,
+           (const char *const[]){ "TFRecord, gzip", "records      6", NULL });
+    expect("tests/golden/records/zlib.tfrecord", STK_OK,
+           (const char *const[]){ "TFRecord, zlib", "records      6", NULL });
+    expect("tests/golden/records/pictures.tar", STK_OK,
+           (const char *const[]){ "tar, 20480", "samples      4", ".jpg", "in 4 samples",
+                                  "{image: 'jpg', label: 'cls'}).decode()", "uint8[?, ?, 3]",
+                                  NULL });
+    expect("tests/golden", STK_OK, (const char *const[]){ "directory", NULL });
+    store("one\ntwo\nthree", 13);
+    expect(path, STK_OK,
+           (const char *const[]){ "text, 13", "lines        3", "\"one\" | \"two\" | \"three\"",
+                                  "lines('/tmp/stoker-inspect-", NULL });
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    store("", 0);
+    expect(path, STK_DATA, (const char *const[]){ "is empty", NULL });
+    store("\0\1\2\3", 4);
+    expect(path, STK_DATA, (const char *const[]){ "begins with the bytes 00 01 02 03", NULL });
+    expect("/nonexistent", STK_IO, (const char *const[]){ "No such file", NULL });
+    expect("/dev/null", STK_IO, (const char *const[]){ "neither a file", NULL });
+}
+
+static void test_damage_has_a_place(void **state)
+{
+    uint8_t bytes[512];
+    size_t n = load("tests/golden/records/plain.tfrecord", bytes, sizeof bytes);
+    (void)state;
+    store(bytes, n - 1);
+    expect(path, STK_OK,
+           (const char *const[]){ "records      5", "record 5, at byte", "1 bytes are missing",
+                                  NULL });
+    bytes[60] ^= 1;
+    store(bytes, n);
+    expect(path, STK_OK,
+           (const char *const[]){ "records      2", "record 2, at byte 33", "checksum", NULL });
+}
+
+/* A result or a reason, both as text and as JSON. */
+static void look_twice(void)
+{
+    for (int json = 0; json < 2; json++) {
+        int code;
+        char *text = look(path, json, &code);
+        assert_non_null(text);
+        assert_true(code == STK_OK || code == STK_DATA || code == STK_IO);
+        stk_text_free(text);
+    }
+}
+
+static void damage(const char *name, size_t step)
+{
+    static uint8_t bytes[1 << 16], changed[1 << 16];
+    size_t n = load(name, bytes, sizeof bytes);
+    for (size_t i = 0; i < n; i += step) {
+        store(bytes, i);
+        look_twice();
+        memcpy(changed, bytes, n);
+        changed[i] ^= (uint8_t)(1 << i % 8);
+        store(changed, n);
+        look_twice();
+    }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    damage("tests/golden/records/plain.tfrecord", 1);
+    damage("tests/golden/records/gzip.tfrecord", 1);
+    damage("tests/golden/records/zlib.tfrecord", 1);
+    damage("tests/golden/records/pictures.tar", 61);
+}
+
+/* Of a large file only the beginning is looked at, and that is said. */
+static void test_large(void **state)
+{
+    uint8_t bytes[512];
+    size_t n = load("tests/golden/records/plain.tfrecord", bytes, sizeof bytes);
+    FILE *file = fopen(path, "wb");
+    (void)state;
+    assert_non_null(file);
+    for (size_t done = 0; done < (size_t)65 << 20; done += n)
+        assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+    expect(path, STK_OK,
+           (const char *const[]){ "only the first", "were looked at", "there are about", NULL });
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_damage_has_a_place),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_large),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}
