@@ -515,6 +515,8 @@ class Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
     def parse_example(self, features: Mapping[str, Any], field: str | None = None) -> Dataset:
         """Read the features of serialized tf.train.Examples."""
+    def parse_json(self, fields: Mapping[str, Any], field: str | None = None) -> Dataset:
+        """Take values out of JSON texts."""
     def parse_sequence_example(
         self,
         context: Mapping[str, Any] | None = None,
@@ -849,18 +851,60 @@ def cpu_limit(level: Literal['auto', 'scalar', 'avx2', 'avx512']) -> None:
 
 def concatenate(*inputs: Dataset) -> Dataset:
     """Put inputs one after the other."""
+def csv(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    columns: Mapping[str, Any] | None = None,
+    header: Mapping[str, Any] | None = None,
+    delimiter: str = ',',
+    quote: str | None = '"',
+    na: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    comment: str | None = None,
+    skip_rows: int = 0,
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+    index: str | None = 'auto',
+) -> Dataset:
+    """The rows of CSV files and other delimited text."""
 def files(
     pattern: str | PathLike[str] | Sequence[str | PathLike[str]],
     labels: float | Sequence[float] | Literal['parent'] | None = None,
 ) -> Dataset:
     """Files by pattern or by name."""
+def fixed_length(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    record_bytes: int,
+    header: int = 0,
+    footer: int = 0,
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'none',
+) -> Dataset:
+    """Records that all have the same number of bytes."""
+def hdf5(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    fields: Mapping[str, str] | None = None,
+    patch: float | Sequence[float] | None = None,
+    stride: float | Sequence[float] | None = None,
+    hold: int = 4194304,
+) -> Dataset:
+    """The rows, or patches, of datasets in HDF5 files."""
 def image_folder(dir: str) -> Dataset:
     """Images in one directory per class."""
+def jsonl(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    fields: Mapping[str, Any],
+    compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+) -> Dataset:
+    """Values out of files with a JSON text on every line."""
 def lines(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
 ) -> Dataset:
     """The lines of text files."""
+def npy(file: str | PathLike[str] | Sequence[str | PathLike[str]], field: str = 'data') -> Dataset:
+    """The rows of NumPy array files."""
+def npz(
+    file: str | PathLike[str] | Sequence[str | PathLike[str]],
+    fields: Mapping[str, str] | None = None,
+) -> Dataset:
+    """The rows of the arrays in NumPy npz files."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
 def tar(
@@ -881,6 +925,24 @@ def values(fields: Mapping[str, Any]) -> Dataset:
     """Elements written out in the chain."""
 def zip(*inputs: Dataset) -> Dataset:
     """Put inputs side by side, element by element."""
+def array(
+    path: str,
+    dtype: DType,
+    shape: float | Sequence[float],
+    default_value: Mapping[str, Any] | None = None,
+) -> Call:
+    """Lists within lists that always have the same lengths."""
+def bfloat16(default: float | None = None) -> Call:
+    """Numbers."""
+def bool(default: float | None = None) -> Call:
+    """Numbers."""
+def category(
+    values: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    default: int | None = None,
+) -> Call:
+    """Numbers of texts."""
+def columns(names: Mapping[str, Any], type: Mapping[str, Any]) -> Call:
+    """One field of several columns."""
 def fixed(
     shape: float | Sequence[float],
     dtype: DType,
@@ -895,11 +957,46 @@ def fixed_sequence(
     key: str | None = None,
 ) -> Call:
     """A feature with any number of entries of one shape."""
+def float16(default: float | None = None) -> Call:
+    """Numbers."""
+def float32(default: float | None = None) -> Call:
+    """Numbers."""
+def float64(default: float | None = None) -> Call:
+    """Numbers."""
+def int16(default: float | None = None) -> Call:
+    """Numbers."""
+def int32(default: float | None = None) -> Call:
+    """Numbers."""
+def int64(default: float | None = None) -> Call:
+    """Numbers."""
+def int8(default: float | None = None) -> Call:
+    """Numbers."""
+def list(
+    path: str,
+    dtype: DType,
+    shape: float | Sequence[float] | None = None,
+    default_value: Mapping[str, Any] | None = None,
+) -> Call:
+    """A list of any length: a ragged field."""
 def ragged(
     dtype: DType,
     value_key: str | None = None,
     uniform_row_length: int | None = None,
 ) -> Call:
     """A feature with any number of values."""
+def text(default: str | None = None) -> Call:
+    """Bytes."""
+def timestamp(unit: str = 's', default: int | None = None) -> Call:
+    """Numbers of times."""
+def uint16(default: float | None = None) -> Call:
+    """Numbers."""
+def uint32(default: float | None = None) -> Call:
+    """Numbers."""
+def uint64(default: float | None = None) -> Call:
+    """Numbers."""
+def uint8(default: float | None = None) -> Call:
+    """Numbers."""
+def value(path: str, dtype: DType = 'text', default_value: Mapping[str, Any] | None = None) -> Call:
+    """A string, a number, or true or false."""
 def varlen(dtype: DType, key: str | None = None) -> Call:
     """A feature with any number of values."""
