@@ -3,6 +3,7 @@
 #include "codec/decimal.h"
 #include "codec/json.h"
 
+#include <math.h>
 #include <string.h>
 
 enum stk__json_kind stk__json_kind(struct stk__json_piece value)
@@ -52,16 +53,29 @@ bool stk__json_i64(struct stk__json_piece number, const uint8_t *end, int64_t *o
     return text && stk__decimal_i64(text, number.bytes, out);
 }
 
+/* The words that Python writes for numbers which JSON does not have. */
+static bool is_word(struct stk__json_piece number, double *out)
+{
+    bool is_negative = number.data[0] == '-';
+    uint8_t letter = number.data[is_negative];
+    *out = letter == 'N' ? NAN : is_negative ? -INFINITY : INFINITY;
+    return letter == 'N' || letter == 'I';
+}
+
 bool stk__json_f64(struct stk__json_piece number, const uint8_t *end, double *out)
 {
     uint8_t copy[COPY_BYTES];
     const uint8_t *text = with_room(number, end, copy);
-    return text && stk__decimal_f64(text, number.bytes, out);
+    return is_word(number, out) || (text && stk__decimal_f64(text, number.bytes, out));
 }
 
 bool stk__json_f32(struct stk__json_piece number, const uint8_t *end, float *out)
 {
     uint8_t copy[COPY_BYTES];
+    double word;
     const uint8_t *text = with_room(number, end, copy);
-    return text && stk__decimal_f32(text, number.bytes, out);
+    bool has_word = is_word(number, &word);
+    if (has_word)
+        *out = (float)word;
+    return has_word || (text && stk__decimal_f32(text, number.bytes, out));
 }
