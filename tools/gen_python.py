@@ -107,9 +107,13 @@ def is_method(op):
 
 
 def inner_calls(ops):
-    """What can be called in the values of parameters: features and such. By name, each once."""
+    """What can be called in the values of parameters: features and such. By name, each once. Those
+    named as dtypes are left to texts ('float32(default=0)'): bool is Python's.
+    """
     params = [param for op in ops for param in op["params"]]
+    dtypes = next(param["choices"] for op in ops if op["name"] == "cast" for param in op["params"])
     found = {call["name"]: call for param in params for call in param["calls"] or ()}
+    found = {name: call for name, call in found.items() if name not in dtypes}
     return [{**found[name], "flags": [], "class": "call"} for name in sorted(found)]
 
 
@@ -266,6 +270,8 @@ def wrap_lists(text):
 
 def type_code(param):
     kind = TYPES.get(param["type"], "")
+    if param["type"] == "value" and "map" not in param["help"].split():
+        return "Any"
     words = list(param["choices"] or []) + (["auto"] if param["takes_auto"] else [])
     if param["choices"] and "float32" in words and param["type"] == "choice":
         return "DType"
