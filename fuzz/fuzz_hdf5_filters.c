@@ -2,7 +2,7 @@
 /* fuzz_hdf5_filters.c: any bytes as a stored HDF5 chunk, through any filters of ours. libhdf5's own
  * parser is not fuzzed here.
  *
- * Input: number of filters, a byte for each, which ones are left out, two bytes of chunk size, data. */
+ * Input: number of filters, a byte for each, which are left out, two bytes of chunk size, data. */
 #include "codec/hdf5_filters.h"
 
 #include <stdlib.h>
@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (src && dst && spare) {
         memcpy(src, rest + 3, chunk.n);
         chunk.src = src;
-        if (!stk__hdf5_unfilter(&filters, &chunk, dst, spare, &out) &&
-            out != dst && (out < src || out + chunk.bytes > src + chunk.n))
+        if (!stk__hdf5_unfilter(&filters, &chunk, dst, spare, &out) && out != dst &&
+            (out < src || out + chunk.bytes > src + chunk.n))
             abort();
     }
     free(src);

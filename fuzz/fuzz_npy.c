@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_npy.c: any bytes as an npy file: its header, and its first values as texts and numbers. Seeds:
+/* fuzz_npy.c: any bytes as an npy file: its header, and its first value. Seeds:
  * tests/golden/arrays. */
 #include "codec/npy_header.h"
 

@@ -30,8 +30,9 @@ static void read_member(const uint8_t *data, size_t size, const struct stk__zip_
     if (!state)
         state = malloc(stk__inflate_state_bytes());
     uint8_t *out = malloc((size_t)m->bytes + 1);
-    struct stk__inflation job = { STK__INFLATE_RAW, data + offset, (size_t)m->stored_bytes, out,
-                                  (size_t)m->bytes, 0 };
+    struct stk__inflation job = { STK__INFLATE_RAW,        data + offset,
+                                  (size_t)m->stored_bytes, out,
+                                  (size_t)m->bytes,        0 };
     if (state && out && !stk__inflate(state, &job))
         check(job.written <= m->bytes);
     free(out);

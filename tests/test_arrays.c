@@ -7,7 +7,7 @@
 
 enum { ROOM = 1 << 16 };
 
-/* All values of the field "data", in order: as many bytes as are returned. Texts end with a zero. */
+/* All values of the field "data", in order; returns how many bytes. Texts end with a zero. */
 static size_t gather(const char *chain, const char *options, uint8_t *out, int64_t *n_rows)
 {
     struct stk_iterator *it = start_chain(chain, options);
@@ -77,8 +77,8 @@ static void check_golden(const char *chain, const struct golden *g)
         int64_t n_rows;
         size_t len = gather(chain, options[i], bytes, &n_rows);
         if (n_rows != atoi(g->shape) || stk__crc32(bytes, len) != g->crc)
-            fail_msg("%s: %lld rows with checksum %08x, not %s with %08x", chain,
-                     (long long)n_rows, stk__crc32(bytes, len), g->shape, g->crc);
+            fail_msg("%s: %lld rows with checksum %08x, not %s with %08x", chain, (long long)n_rows,
+                     stk__crc32(bytes, len), g->shape, g->crc);
     }
     check_type(chain, g);
 }
@@ -186,7 +186,8 @@ static void test_patches(void **state)
     static uint8_t got[ROOM];
     static const int cases[][6] = { { 4, 4, 4, 4, 4, 4 }, { 1, 12, 10, 1, 1, 1 },
                                     { 3, 5, 2, 2, 3, 4 }, { 9, 12, 10, 1, 1, 1 },
-                                    { 2, 7, 6, 7, 5, 1 }, { 1, 1, 1, 3, 4, 5 }, { 4, 5, 4, 1, 2, 3 } };
+                                    { 2, 7, 6, 7, 5, 1 }, { 1, 1, 1, 3, 4, 5 },
+                                    { 4, 5, 4, 1, 2, 3 } };
     static const char *const sources[] = { "gzip}, hold=0", "contiguous}, hold=0", "gzip}" };
     int64_t n;
     (void)state;
@@ -208,8 +209,8 @@ static void test_patches(void **state)
 
 static void test_patches_of_several_datasets(void **state)
 {
-    struct stk_dataset *data =
-        make_dataset("hdf5('tests/golden/arrays/volume.h5', {a: gzip, b: colour}, patch=[3, 4, 5])");
+    struct stk_dataset *data = make_dataset(
+        "hdf5('tests/golden/arrays/volume.h5', {a: gzip, b: colour}, patch=[3, 4, 5])");
     static const int64_t shape[] = { 3, 4, 5, 3 };
     struct stk_field_info info;
     (void)state;

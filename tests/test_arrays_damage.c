@@ -43,7 +43,7 @@ static void read_out(const char *chain)
 static void damage(const char *golden, const char *copy, const char *chain)
 {
     size_t n = load(golden);
-    for (size_t cut = 0; cut < n; cut += n > 4000 ? 7 : 1) {
+    for (size_t cut = 0; cut<n; cut += n> 4000 ? 7 : 1) {
         write_file(copy, data, cut);
         read_out(chain);
     }

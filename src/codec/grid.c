@@ -91,8 +91,8 @@ static size_t offset_of(int rank, const int64_t *shape, const int64_t *position)
     return offset;
 }
 
-void stk__grid_range(const struct stk__grid *grid, const struct stk__box *box,
-                     const int64_t *chunk, size_t *first, size_t *bytes)
+void stk__grid_range(const struct stk__grid *grid, const struct stk__box *box, const int64_t *chunk,
+                     size_t *first, size_t *bytes)
 {
     struct common c;
     int64_t last[STK__GRID_MAX_RANK];
@@ -138,8 +138,8 @@ static void fill_run(uint8_t *dst, const uint8_t *fill, size_t item_bytes, size_
         memcpy(dst + i * item_bytes, fill, item_bytes);
 }
 
-void stk__grid_paste(const struct stk__grid *grid, const struct stk__box *box,
-                     const int64_t *chunk, struct stk__grid_bytes src, uint8_t *dst)
+void stk__grid_paste(const struct stk__grid *grid, const struct stk__box *box, const int64_t *chunk,
+                     struct stk__grid_bytes src, uint8_t *dst)
 {
     struct common c;
     size_t run, item = grid->item_bytes;

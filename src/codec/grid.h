@@ -22,7 +22,7 @@ struct stk__box {
     int64_t start[STK__GRID_MAX_RANK], size[STK__GRID_MAX_RANK];
 };
 
-/* Chunks along a dimension, in all (-1: too many to count), and bytes of one chunk (0: too many). */
+/* Chunks along a dimension, in all (-1: too many), and bytes of one chunk (0: too many). */
 int64_t stk__grid_along(const struct stk__grid *grid, int axis);
 int64_t stk__grid_chunks(const struct stk__grid *grid);
 size_t stk__grid_chunk_bytes(const struct stk__grid *grid);
@@ -39,8 +39,8 @@ bool stk__grid_touched(const struct stk__grid *grid, const struct stk__box *box,
 uint64_t stk__grid_number(const struct stk__grid *grid, const int64_t *chunk);
 
 /* Bytes of a chunk that a box needs: first and how many, without holes. */
-void stk__grid_range(const struct stk__grid *grid, const struct stk__box *box,
-                     const int64_t *chunk, size_t *first, size_t *bytes);
+void stk__grid_range(const struct stk__grid *grid, const struct stk__box *box, const int64_t *chunk,
+                     size_t *first, size_t *bytes);
 
 /* The bytes of a chunk from its byte `first` on; NULL: every item is `fill`. */
 struct stk__grid_bytes {
@@ -50,5 +50,5 @@ struct stk__grid_bytes {
 };
 
 /* Copies what a box has in common with a chunk to its place in the box. */
-void stk__grid_paste(const struct stk__grid *grid, const struct stk__box *box,
-                     const int64_t *chunk, struct stk__grid_bytes src, uint8_t *dst);
+void stk__grid_paste(const struct stk__grid *grid, const struct stk__box *box, const int64_t *chunk,
+                     struct stk__grid_bytes src, uint8_t *dst);

@@ -105,9 +105,9 @@ static const char *undo(const struct stk__hdf5_filters *filters, int i, void *st
     case STK__HDF5_DEFLATE:
         return stk__inflate(state, job);
     case STK__HDF5_LZF:
-        return stk__lzf(job->src, job->n, job->dst, job->room, &job->written) ?
-                   NULL :
-                   "the lzf data is damaged";
+        return stk__lzf(job->src, job->n, job->dst, job->room, &job->written)
+                   ? NULL
+                   : "the lzf data is damaged";
     default:
         if (job->n > job->room)
             return "there is more shuffled data than the chunk holds";

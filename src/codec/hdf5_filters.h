@@ -19,7 +19,7 @@ struct stk__hdf5_filters {
     int n;
     struct {
         uint8_t kind;
-        uint32_t item_bytes; /* shuffle */
+        uint32_t item_bytes;       /* shuffle */
     } item[STK__HDF5_MAX_FILTERS]; /* as they were applied in writing */
 };
 

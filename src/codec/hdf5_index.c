@@ -31,8 +31,8 @@ struct block {
 struct header {
     const struct stk__hdf5_bytes *file;
     const struct stk__grid *grid;
-    int version;         /* 1 or 2 */
-    bool has_order;      /* version 2: messages carry a number */
+    int version;    /* 1 or 2 */
+    bool has_order; /* version 2: messages carry a number */
     struct block block[MOST_BLOCKS];
     int n_blocks;
     bool is_found;
@@ -42,7 +42,8 @@ struct header {
 static bool read_at(const struct stk__hdf5_bytes *file, uint64_t offset, size_t bytes, uint8_t *dst)
 {
     uint64_t at;
-    return !__builtin_add_overflow(offset, file->base, &at) && !file->read(file->ctx, at, bytes, dst);
+    return !__builtin_add_overflow(offset, file->base, &at) &&
+           !file->read(file->ctx, at, bytes, dst);
 }
 
 /* Version 3 of the message for chunks: dimensions and chunk sizes must be those we know. */
@@ -153,9 +154,8 @@ static bool add_chunk(struct tree *t, const uint8_t *key, uint64_t address)
     uint64_t offset;
     if (__builtin_add_overflow(address, t->file->base, &offset) || offset == STK__HDF5_ABSENT)
         return false;
-    t->table[stk__grid_number(grid, chunk)] = (struct stk__hdf5_chunk){
-        offset, (uint32_t)number(key, 4), (uint32_t)number(key + 4, 4)
-    };
+    t->table[stk__grid_number(grid, chunk)] =
+        (struct stk__hdf5_chunk){ offset, (uint32_t)number(key, 4), (uint32_t)number(key + 4, 4) };
     return true;
 }
 
@@ -171,8 +171,8 @@ static bool walk(struct tree *t, uint64_t address, int level)
         return false;
     size_t key_bytes = 8 + 8 * ((size_t)t->grid->rank + 1), entry_bytes = key_bytes + 8;
     uint8_t *entries = malloc((size_t)n * entry_bytes + 1);
-    bool is_good = entries && read_at(t->file, address + NODE_HEADER, (size_t)n * entry_bytes,
-                                      entries);
+    bool is_good =
+        entries && read_at(t->file, address + NODE_HEADER, (size_t)n * entry_bytes, entries);
     for (int i = 0; i < n && is_good; i++) {
         const uint8_t *key = entries + (size_t)i * entry_bytes;
         uint64_t child = number(key + key_bytes, 8);

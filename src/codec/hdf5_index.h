@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5_index.h: where the chunks of an HDF5 dataset are, read from the file by ourselves.
  *
- * libhdf5 1.10 walks its whole index for every chunk it is asked about; ten thousand chunks take it a
- * second. This reads the index that files have unless they were asked for a newer format: a version
+ * libhdf5 1.10 walks its whole index for every chunk it is asked about; ten thousand chunks take it
+ * a second. This reads the index that files have unless they were asked for a newer format: a version
  * 1 B-tree, found through the layout message of the dataset's object header.
  */
 #pragma once

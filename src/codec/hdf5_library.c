@@ -173,8 +173,7 @@ static void set_rows(struct stk__grid *grid)
         grid->chunk[a] = a && grid->dims[a] ? grid->dims[a] : 1;
 }
 
-static int read_layout(hid_t dataset, hid_t list, struct stk__hdf5_info *out,
-                       struct stk_error *err)
+static int read_layout(hid_t dataset, hid_t list, struct stk__hdf5_info *out, struct stk_error *err)
 {
     H5D_layout_t layout = H5Pget_layout(list);
     out->layout = STK__HDF5_OPAQUE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5_library.h: what is asked of libhdf5.
  *
- * The library has global state and admits one thread at a time, so every function here takes the one
- * lock of the process for as long as it runs. They describe what is in a file; the values are then
+ * The library has global state and admits one thread at a time, so every function here takes the
+ * one lock of the process for as long as it runs. They describe what is in a file; the values are then
  * read from the file by ourselves (hdf5_index.h, hdf5_filters.h) wherever that is possible.
  */
 #pragma once
@@ -27,7 +27,7 @@ struct stk__hdf5_info {
     bool is_empty;     /* it has no values, not even one */
     struct stk__grid grid;
     struct stk__hdf5_filters filters;
-    uint64_t offset; /* contiguous; of its first value */
+    uint64_t offset;       /* contiguous; of its first value */
     uint64_t header, base; /* of its description; what all offsets in the file count from */
 };
 

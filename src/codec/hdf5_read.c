@@ -110,8 +110,7 @@ int stk__hdf5_read_chunk(stk__hdf5_id dataset, const struct stk__grid *grid, con
     if (stored > raw->room)
         code = stk_fail(err, STK_DATA, "a chunk claims %" PRIu64 " bytes; it can have %zu",
                         (uint64_t)stored, raw->room);
-    else if (stored &&
-             H5Dread_chunk(dataset, H5P_DEFAULT, start, &raw->left_out, raw->data) < 0)
+    else if (stored && H5Dread_chunk(dataset, H5P_DEFAULT, start, &raw->left_out, raw->data) < 0)
         code = stk__hdf5_fail(err, "a chunk cannot be read");
     raw->bytes = (size_t)stored;
     stk__hdf5_leave(&visit);

@@ -6,10 +6,9 @@
 
 static int int_type(size_t bytes, bool is_signed)
 {
-    static const uint8_t types[][2] = { { STK_U8, STK_I8 },
-                                        { STK_U16, STK_I16 },
-                                        { STK_U32, STK_I32 },
-                                        { STK_U64, STK_I64 } };
+    static const uint8_t types[][2] = {
+        { STK_U8, STK_I8 }, { STK_U16, STK_I16 }, { STK_U32, STK_I32 }, { STK_U64, STK_I64 }
+    };
     for (int i = 0; i < 4; i++)
         if (bytes == (size_t)1 << i)
             return types[i][is_signed];
@@ -56,8 +55,8 @@ static bool is_ieee(hid_t type, size_t bytes)
     if (H5Tget_fields(type, &sign, &exponent, &exponent_bits, &fraction, &fraction_bits) < 0)
         return false;
     size_t bits = exponents[bytes], bias = ((size_t)1 << (bits - 1)) - 1;
-    return is_full(type) && sign == 8 * bytes - 1 && exponent_bits == bits &&
-           fraction == 0 && fraction_bits == 8 * bytes - 1 - bits && exponent == fraction_bits &&
+    return is_full(type) && sign == 8 * bytes - 1 && exponent_bits == bits && fraction == 0 &&
+           fraction_bits == 8 * bytes - 1 - bits && exponent == fraction_bits &&
            H5Tget_ebias(type) == bias && H5Tget_order(type) != H5T_ORDER_VAX;
 }
 
@@ -94,8 +93,8 @@ static bool is_bool(hid_t type)
 static int read_enum(hid_t type, struct stk__hdf5_info *out, struct stk_error *err)
 {
     hid_t super = H5Tget_super(type);
-    int code = super < 0 ? stk__hdf5_fail(err, "its type cannot be read") :
-                           read_int(super, out, err);
+    int code =
+        super < 0 ? stk__hdf5_fail(err, "its type cannot be read") : read_int(super, out, err);
     if (super >= 0)
         H5Tclose(super);
     if (!code && out->is_converted)
@@ -112,9 +111,9 @@ static int read_text(hid_t type, struct stk__hdf5_info *out, struct stk_error *e
     out->is_text_list = H5Tis_variable_str(type) > 0;
     if (bytes > INT32_MAX)
         return refuse(err, "texts above 2 GiB");
-    out->raw = (struct stk__raw){ .kind = padding == H5T_STR_NULLTERM ? STK__RAW_STOPPED :
-                                          padding == H5T_STR_SPACEPAD ? STK__RAW_SPACED :
-                                                                        STK__RAW_ZEROED,
+    out->raw = (struct stk__raw){ .kind = padding == H5T_STR_NULLTERM   ? STK__RAW_STOPPED
+                                          : padding == H5T_STR_SPACEPAD ? STK__RAW_SPACED
+                                                                        : STK__RAW_ZEROED,
                                   .item_bytes = (uint32_t)bytes };
     return STK_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5_visit.c: one thread at a time in libhdf5.
  *
- * The lock is the process's, because the library's state is: two datasets over different files would
- * meet in it. It is held for calls only, never while something else is waited for. */
+ * The lock is the process's, because the library's state is: two datasets over different files
+ * would meet in it. It is held for calls only, never while something else is waited for. */
 #include "codec/hdf5_visit.h"
 
 #include <pthread.h>

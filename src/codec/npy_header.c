@@ -141,10 +141,10 @@ static int number_type(char kind, uint64_t bytes)
 
 static int unknown_type(struct reader *r, const char *text, size_t len)
 {
-    const char *hint = len > 1 && text[1] == 'O' ?
-                           "; it holds Python objects, which only pickle can read" :
-                       len > 1 && text[1] == 'c' ? "; save real and imaginary part apart" :
-                                                   "";
+    const char *hint = len > 1 && text[1] == 'O'
+                           ? "; it holds Python objects, which only pickle can read"
+                       : len > 1 && text[1] == 'c' ? "; save real and imaginary part apart"
+                                                   : "";
     return stk_fail(r->err, STK_TYPE, "values of type '%.*s' cannot be read%s",
                     (int)(len < 40 ? len : 40), text, hint);
 }
@@ -213,8 +213,8 @@ static int measure(struct stk__npy *out, struct stk_error *err)
     bool is_too_large = false;
     out->n_values = 1;
     for (int i = 0; i < out->rank; i++)
-        is_too_large |= __builtin_mul_overflow(out->n_values, (uint64_t)out->shape[i],
-                                               &out->n_values);
+        is_too_large |=
+            __builtin_mul_overflow(out->n_values, (uint64_t)out->shape[i], &out->n_values);
     is_too_large |=
         __builtin_mul_overflow(out->n_values, (uint64_t)out->raw.item_bytes, &out->bytes);
     if (is_too_large || out->bytes > INT64_MAX || out->n_values > INT64_MAX)

@@ -6,10 +6,10 @@
 
 enum stk__raw_kind {
     STK__RAW_NUMBERS,
-    STK__RAW_ZEROED,   /* bytes, filled up with zeros */
-    STK__RAW_STOPPED,  /* bytes up to the first zero */
-    STK__RAW_SPACED,   /* bytes, filled up with spaces */
-    STK__RAW_UNICODE,  /* four bytes for each character, filled up with zeros; becomes UTF-8 */
+    STK__RAW_ZEROED,  /* bytes, filled up with zeros */
+    STK__RAW_STOPPED, /* bytes up to the first zero */
+    STK__RAW_SPACED,  /* bytes, filled up with spaces */
+    STK__RAW_UNICODE, /* four bytes for each character, filled up with zeros; becomes UTF-8 */
 };
 
 struct stk__raw {

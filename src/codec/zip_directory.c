@@ -27,8 +27,7 @@ static uint64_t u64(const uint8_t *p)
 static const uint8_t *find_end(const uint8_t *tail, size_t n)
 {
     for (size_t i = n; i-- > 0;)
-        if (n - i >= END_BYTES && u32(tail + i) == END &&
-            u16(tail + i + 20) == n - i - END_BYTES)
+        if (n - i >= END_BYTES && u32(tail + i) == END && u16(tail + i + 20) == n - i - END_BYTES)
             return tail + i;
     return NULL;
 }
@@ -67,8 +66,9 @@ int stk__zip_find(const uint8_t *tail, size_t n, uint64_t file_bytes,
                         ", outside of it",
                         out->offset);
     if (out->n_members > out->bytes / ENTRY_BYTES)
-        return stk_fail(err, STK_DATA, "the directory of the zip file is too short for %" PRIu64
-                        " members", out->n_members);
+        return stk_fail(err, STK_DATA,
+                        "the directory of the zip file is too short for %" PRIu64 " members",
+                        out->n_members);
     return STK_OK;
 }
 

@@ -35,8 +35,7 @@ struct work {
     size_t *spare_bytes;
 };
 
-static int fail_chunk(const struct work *w, const struct stk__hdf5_chunk *stored,
-                      const char *cause)
+static int fail_chunk(const struct work *w, const struct stk__hdf5_chunk *stored, const char *cause)
 {
     stk_rows_fail(w->rows, w->row, STK_DATA, "dataset '%s', chunk at byte %" PRIu64 ": %s",
                   w->array->name, stored->offset, cause);
@@ -111,8 +110,7 @@ static bool has_unpacked(const struct work *w, struct unpacked *u, uint64_t numb
 static int unpack_shared(const struct work *w, struct unpacked *u, const struct packed *packed)
 {
     struct stk__chunk_cache *cache = w->source->cache;
-    struct stk_buffer *chunk =
-        stk__chunk_cache_room(cache, stk__grid_chunk_bytes(&w->array->grid));
+    struct stk_buffer *chunk = stk__chunk_cache_room(cache, stk__grid_chunk_bytes(&w->array->grid));
     if (!chunk)
         return STK_MEMORY;
     int code = unpack(w, packed, chunk->data);
@@ -135,7 +133,8 @@ static int ask_for(const struct work *w, const int64_t *chunk, struct packed *ou
         return STK_MEMORY;
     if (stk__hdf5_read_chunk(w->array->dataset, &w->array->grid, chunk, &raw, &err))
         return fail_array(w, &err);
-    *out = (struct packed){ chunk, { 0, (uint32_t)raw.bytes, raw.left_out },
+    *out = (struct packed){ chunk,
+                            { 0, (uint32_t)raw.bytes, raw.left_out },
                             raw.bytes ? raw.data : NULL };
     return STK_OK;
 }
@@ -229,8 +228,8 @@ static int ask_text(const struct work *w, struct stk_span *out)
 {
     struct stk_error err = { .code = STK_MEMORY };
     struct kept kept = { w->rows, out };
-    bool is_bad = stk__hdf5_read_texts(w->array->dataset, w->box.start[0], 1, keep_text, &kept,
-                                       &err);
+    bool is_bad =
+        stk__hdf5_read_texts(w->array->dataset, w->box.start[0], 1, keep_text, &kept, &err);
     return is_bad ? fail_array(w, &err) : STK_OK;
 }
 

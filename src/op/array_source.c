@@ -172,8 +172,7 @@ static int check_array(const struct stk__array_source *source, const struct stk_
         return stk_fail(err, STK_TYPE, "elements would have %d dimensions; %d are possible",
                         grid->rank - first, STK_MAX_RANK);
     if (array->raw.kind != STK__RAW_NUMBERS && grid->rank > 1)
-        return stk_fail(err, STK_TYPE,
-                        "it has the shape %s, but texts can only be one per element",
+        return stk_fail(err, STK_TYPE, "it has the shape %s, but texts can only be one per element",
                         stk__array_shape_text(grid->rank, grid->dims, text, sizeof text));
     for (int a = 0; a < source->patch_rank; a++)
         if (source->patch[a] > grid->dims[a])

@@ -2,8 +2,8 @@
 /* array_source.h: a source whose fields are arrays in files: npy, npz, hdf5.
  *
  * A field is one array in every file; the files are read one after the other. An element is a box
- * of the array: one index of the first dimension, or a patch of the leading ones. However an array is
- * stored, it is a grid of chunks (see codec/grid.h), and an element is pasted together from those
+ * of the array: one index of the first dimension, or a patch of the leading ones. However an array
+ * is stored, it is a grid of chunks (see codec/grid.h), and an element is pasted together from those
  * it touches; an array that lies in one piece has chunks of one index of the first dimension.
  */
 #pragma once

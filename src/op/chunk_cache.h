@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunk_cache.h: the last chunks that were unpacked. Rows that follow each other lie in the same chunk,
- * but come in pieces to several threads; so a chunk is unpacked about once and not once a piece.
+/* chunk_cache.h: the last chunks that were unpacked. Rows that follow each other lie in the same
+ * chunk, but come in pieces to several threads; so it is unpacked about once, not once a piece.
  *
  * It only saves work: what is found in it is what unpacking would give. Thread-safe. */
 #pragma once

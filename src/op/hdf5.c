@@ -46,16 +46,15 @@ static int read_sizes(const struct stk_numbers *given, const char *what, int64_t
     return STK_OK;
 }
 
-static int read_patch(const struct hdf5 *p, struct stk__array_source *source,
-                      struct stk_error *err)
+static int read_patch(const struct hdf5 *p, struct stk__array_source *source, struct stk_error *err)
 {
     if (p->stride.n && p->stride.n != p->patch.n)
         return stk_fail(err, STK_VALUE, "patch has %d sizes, stride %d; they belong together",
                         p->patch.n, p->stride.n);
     source->patch_rank = p->patch.n;
     int code = read_sizes(&p->patch, "patch", source->patch, err);
-    return code ? code : read_sizes(p->stride.n ? &p->stride : &p->patch, "stride", source->stride,
-                                    err);
+    return code ? code
+                : read_sizes(p->stride.n ? &p->stride : &p->patch, "stride", source->stride, err);
 }
 
 /* ---- names ---- */

@@ -217,8 +217,9 @@ int stk__hdf5_array(const struct stk__array_source *source, const struct stk__hd
 {
     struct making m = { .source = source, .part = part, .out = out };
     out->name = strdup(part->name);
-    int code = out->name ? stk__hdf5_open_dataset(part->library_file, part->name, &out->dataset, err)
-                         : stk__out_of_memory(err);
+    int code = out->name
+                   ? stk__hdf5_open_dataset(part->library_file, part->name, &out->dataset, err)
+                   : stk__out_of_memory(err);
     if (!code)
         code = stk__hdf5_describe(out->dataset, &m.info, err);
     if (code)

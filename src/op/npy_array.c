@@ -49,11 +49,10 @@ static int check(const struct stk__npy *npy, uint64_t bytes, struct stk_error *e
                         "the array is stored in Fortran order; save "
                         "numpy.ascontiguousarray(array) instead");
     if (npy->bytes > bytes)
-        return stk_fail(err, STK_DATA,
-                        "the file was cut off: the array %s takes %" PRIu64 " bytes, %" PRIu64
-                        " are there",
-                        stk__array_shape_text(npy->rank, npy->shape, text, sizeof text),
-                        npy->bytes, bytes);
+        return stk_fail(
+            err, STK_DATA,
+            "the file was cut off: the array %s takes %" PRIu64 " bytes, %" PRIu64 " are there",
+            stk__array_shape_text(npy->rank, npy->shape, text, sizeof text), npy->bytes, bytes);
     return STK_OK;
 }
 

@@ -131,8 +131,8 @@ static int inflate_bytes(const uint8_t *packed, const struct stk__zip_member *m,
                          struct stk_error *err)
 {
     uint8_t *memory = malloc((size_t)m->bytes + 1);
-    struct stk__inflation job = { STK__INFLATE_RAW, packed, (size_t)m->stored_bytes,
-                                  memory, (size_t)m->bytes, 0 };
+    struct stk__inflation job = { STK__INFLATE_RAW, packed,           (size_t)m->stored_bytes,
+                                  memory,           (size_t)m->bytes, 0 };
     void *state = malloc(stk__inflate_state_bytes());
     const char *cause = NULL;
     if (memory && state)
@@ -215,8 +215,10 @@ static int name_all(struct archive *a, struct stk_error *err)
         if (!len)
             continue;
         if (n == STK_MAX_FIELDS || len > MOST_NAME)
-            code = stk_fail(err, STK_VALUE, "there are more than %d arrays, or names above %d "
-                            "bytes: name the wanted ones", STK_MAX_FIELDS, MOST_NAME);
+            code = stk_fail(err, STK_VALUE,
+                            "there are more than %d arrays, or names above %d "
+                            "bytes: name the wanted ones",
+                            STK_MAX_FIELDS, MOST_NAME);
         else if (!(name[n] = strndup(m.name, len)))
             code = stk__out_of_memory(err);
         else
