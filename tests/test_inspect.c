@@ -87,6 +87,34 @@ static void test_formats(void **state)
                                   "lines('/tmp/stoker-inspect-", NULL });
 }
 
+static void test_text_formats(void **state)
+{
+    static const char table[] = "id;name\n1;\"a; b\"\n2;c\n";
+    static const char objects[] = "{\"id\": 1, \"tags\": [1]}\n{\"id\": 2.5, \"more\": \"x\"}\n";
+    static const char broken[] = "{\"a\": 1}\n{\"a\": \n";
+    (void)state;
+    store(table, sizeof table - 1);
+    expect(path, STK_OK,
+           (const char *const[]){ "CSV", "rows         3", "', delimiter=';')", "\"a; b\" | \"c\"",
+                                  "int64[]", NULL });
+    store(objects, sizeof objects - 1);
+    expect(path, STK_OK,
+           (const char *const[]){ "JSON lines", "lines        2", "{id: float64, ",
+                                  "more: text('more', default_value='')", NULL });
+    store(broken, sizeof broken - 1);
+    expect(path, STK_OK, (const char *const[]){ "line 2, byte 6 of it", path, NULL });
+}
+
+static void test_arrays(void **state)
+{
+    (void)state;
+    expect("tests/golden/arrays/volume.h5", STK_OK,
+           (const char *const[]){ "HDF5", "elements     9", "uint8[12, 10, 3]", "hdf5('", NULL });
+    static const char magic[] = "\x93NUMPY\1\0";
+    store(magic, sizeof magic - 1);
+    expect(path, STK_OK, (const char *const[]){ "npy", "this is no npy file", NULL });
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -145,7 +173,8 @@ static void test_damage(void **state)
     damage("tests/golden/records/plain.tfrecord", 1);
     damage("tests/golden/records/gzip.tfrecord", 1);
     damage("tests/golden/records/zlib.tfrecord", 1);
-    damage("tests/golden/records/pictures.tar", 61);
+    damage("tests/golden/records/pictures.tar", 211);
+    damage("tests/golden/arrays/volume.h5", 797);
 }
 
 /* Of a large file only the beginning is looked at, and that is said. */
@@ -167,6 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_text_formats),
+        cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_damage_has_a_place),
         cmocka_unit_test(test_damage),

@@ -20,10 +20,9 @@ enum { TEXT, JSON };
 
 /* In this order: the surest signs first. */
 static const struct stk__inspector *const inspectors[] = {
-    &stk__inspect_image,
-    &stk__inspect_tar,
-    &stk__inspect_tfrecord,
-    &stk__inspect_text,
+    &stk__inspect_image, &stk__inspect_npy, &stk__inspect_npz,
+    &stk__inspect_hdf5,  &stk__inspect_tar, &stk__inspect_tfrecord,
+    &stk__inspect_jsonl, &stk__inspect_csv, &stk__inspect_text,
 };
 
 /* ---- what was found ---- */

@@ -30,8 +30,9 @@ struct stk__inspector {
     int (*describe)(struct stk__inspection *in, struct stk_error *err);
 };
 
-extern const struct stk__inspector stk__inspect_tfrecord, stk__inspect_tar, stk__inspect_image,
-    stk__inspect_text;
+extern const struct stk__inspector stk__inspect_csv, stk__inspect_hdf5, stk__inspect_image,
+    stk__inspect_jsonl, stk__inspect_npy, stk__inspect_npz, stk__inspect_tar, stk__inspect_text,
+    stk__inspect_tfrecord;
 
 /* A directory; it has no head. */
 int stk__inspect_directory(struct stk__inspection *in, struct stk_error *err);

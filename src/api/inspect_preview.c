@@ -106,7 +106,21 @@ static void add_value(struct stk__text *out, const struct stk_view *view)
 
 /* ---- running ---- */
 
+/* Makes a note of a fault; the copy in memory has the name of the file. */
+static void note_fault(struct stk__inspection *in, const char *what, const char *path,
+                       const struct stk_error *err)
+{
+    const char *at = strcmp(path, in->path) ? strstr(err->text, path) : NULL;
+    in->is_damaged = true;
+    if (at)
+        stk__inspect_note(in, "%s%.*s%s%s", what, (int)(at - err->text), err->text, in->path,
+                          at + strlen(path));
+    else
+        stk__inspect_note(in, "%s%s", what, err->text);
+}
+
 struct preview {
+    const char *path; /* of the file, or of the copy of its beginning */
     struct stk_dataset *dataset;
     struct stk_batch *element[STK__PREVIEWED];
     int n;
@@ -135,8 +149,7 @@ static int iterate(struct stk__inspection *in, struct preview *preview, struct s
     stk_options_free(options);
     if (code == STK_MEMORY || !code || code == STK_END)
         return code == STK_END ? STK_OK : code;
-    in->is_damaged = true;
-    stk__inspect_note(in, "reading the first elements: %s", err->text);
+    note_fault(in, "reading the first elements: ", preview->path, err);
     return STK_OK;
 }
 
@@ -173,13 +186,11 @@ static int build(struct stk__inspection *in, const char *path, struct stk_datase
     stk__text_add(&chain, "%s(", in->source);
     stk__quote(&chain, path);
     stk__text_add(&chain, "%s", in->rest.data ? in->rest.data : ")");
-    stk__text_add(&chain, ".take(%d)", STK__PREVIEWED);
     int code = chain.failed ? stk__out_of_memory(err) : stk_dataset_new(chain.data, NULL, out, err);
     stk__text_free(&chain);
     if (!code || code == STK_MEMORY)
         return code;
-    in->is_damaged = true;
-    stk__inspect_note(in, "%s", err->text);
+    note_fault(in, "", path, err);
     return STK_OK;
 }
 
@@ -199,11 +210,33 @@ static int make_sample(const struct stk__inspection *in)
     return fd;
 }
 
+/* The chain for the first elements only. Counts all where the source has seen the whole file. */
+static int shorten(struct stk__inspection *in, struct preview *preview, struct stk_error *err)
+{
+    struct stk_dataset *whole = preview->dataset, *part = NULL;
+    char calls[32];
+    int64_t count = stk_dataset_count(whole);
+    if (!in->sample_bytes && count >= 0 && in->head)
+        stk__inspect_count(in, "elements", (uint64_t)count);
+    snprintf(calls, sizeof calls, "take(%d)", STK__PREVIEWED);
+    int code = stk_dataset_then(whole, calls, NULL, &part, err);
+    if (!code) {
+        stk_dataset_unref(whole);
+        preview->dataset = part;
+    }
+    return code;
+}
+
 int stk__inspect_preview(struct stk__inspection *in, struct stk_error *err)
 {
     struct preview preview = { 0 };
     char path[64];
     int fd = -1;
+    if (in->compression > STK__COMPRESSION_NONE && !in->sample_bytes) {
+        stk__inspect_note(in, "it is compressed as a whole: stoker reads such files unpacked only");
+        in->source = NULL;
+        return STK_OK;
+    }
     if (in->head && in->sample_bytes) {
         fd = make_sample(in);
         if (fd < 0) {
@@ -213,8 +246,10 @@ int stk__inspect_preview(struct stk__inspection *in, struct stk_error *err)
         }
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     }
-    const char *given = in->pattern.len ? in->pattern.data : in->path;
-    int code = build(in, fd < 0 ? given : path, &preview.dataset, err);
+    preview.path = fd >= 0 ? path : in->pattern.len ? in->pattern.data : in->path;
+    int code = build(in, preview.path, &preview.dataset, err);
+    if (!code && preview.dataset)
+        code = shorten(in, &preview, err);
     if (!code && preview.dataset)
         code = iterate(in, &preview, err);
     for (int f = 0; !code && preview.dataset && f < stk_dataset_n_fields(preview.dataset); f++)

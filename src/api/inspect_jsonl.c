@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inspect_jsonl.c: files with a JSON object on every line: names, and types that all have. */
+#include "api/inspect.h"
+
+#include "base/error.h"
+#include "codec/json.h"
+#include "lang/quote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOKED_AT = 100, MOST_NAMES = 64, MOST_LETTERS = 64 };
+
+enum type { NONE, TEXT, BOOL, WHOLE, REAL, LIST, OTHER };
+
+struct member {
+    char name[MOST_LETTERS];
+    enum type type, item; /* item: of a list */
+    int n;                /* objects that have it */
+};
+
+struct walk {
+    struct member member[MOST_NAMES];
+    int n_members, n_objects;
+    struct stk__sizes sizes;
+};
+
+/* What holds both. */
+static enum type join(enum type a, enum type b)
+{
+    if (a == NONE || b == NONE || a == b)
+        return a == NONE ? b : a;
+    return (a == WHOLE && b == REAL) || (a == REAL && b == WHOLE) ? REAL : OTHER;
+}
+
+static enum type type_of(struct stk__json_piece value)
+{
+    switch (stk__json_kind(value)) {
+    case STK__JSON_NULL:
+        return NONE;
+    case STK__JSON_BOOL:
+        return BOOL;
+    case STK__JSON_STRING:
+        return TEXT;
+    case STK__JSON_ARRAY:
+        return LIST;
+    case STK__JSON_NUMBER: {
+        int64_t whole;
+        return stk__json_i64(value, value.data + value.bytes, &whole) ? WHOLE : REAL;
+    }
+    case STK__JSON_OBJECT:
+        break;
+    }
+    return OTHER;
+}
+
+static struct member *find_member(struct walk *walk, struct stk__json_piece key)
+{
+    if (!key.data || key.bytes >= MOST_LETTERS || memchr(key.data, 0, key.bytes))
+        return NULL;
+    for (int i = 0; i < walk->n_members; i++)
+        if (strlen(walk->member[i].name) == key.bytes &&
+            !memcmp(walk->member[i].name, key.data, key.bytes))
+            return &walk->member[i];
+    if (walk->n_members == MOST_NAMES)
+        return NULL;
+    struct member *fresh = &walk->member[walk->n_members++];
+    memcpy(fresh->name, key.data, key.bytes);
+    return fresh;
+}
+
+static void see(struct walk *walk, struct stk__json_piece key, struct stk__json_piece value)
+{
+    struct member *member = find_member(walk, stk__json_plain(key));
+    struct stk__json_piece item;
+    if (!member)
+        return;
+    member->n++;
+    member->type = join(member->type, type_of(value));
+    while (member->type == LIST && type_of(value) == LIST && stk__json_next(&value, &item))
+        member->item = join(member->item, type_of(item));
+}
+
+/* The end of the string or other value that begins at p, in a text that is right. */
+static const uint8_t *skip_value(const uint8_t *p)
+{
+    int depth = 0;
+    do {
+        if (*p == '"') {
+            for (p++; *p != '"'; p++)
+                p += *p == '\\';
+            p++;
+        } else if (*p == '{' || *p == '[') {
+            depth++, p++;
+        } else if (*p == '}' || *p == ']') {
+            depth--, p++;
+        } else {
+            p++;
+            while (!depth && !strchr(",}] \t\r\n", *p))
+                p++;
+        }
+    } while (depth > 0);
+    return p;
+}
+
+static const uint8_t *skip_space(const uint8_t *p)
+{
+    while (strchr(" \t\r\n,:", *p) && *p)
+        p++;
+    return p;
+}
+
+/* False if the line is no JSON object. */
+static bool see_line(struct walk *walk, const uint8_t *line, size_t bytes,
+                     struct stk__json_fault *f)
+{
+    const struct stk__json_tree tree = { .root.want = -1 };
+    struct stk__json_piece text = { line, bytes };
+    if (!stk__json_scan(&tree, text, NULL, f))
+        return false;
+    const uint8_t *p = skip_space(line);
+    *f = (struct stk__json_fault){ "it is no object", 0 };
+    if (*p != '{')
+        return false;
+    for (p = skip_space(p + 1); *p != '}'; p = skip_space(p)) {
+        const uint8_t *key = p, *key_end = skip_value(p), *value = skip_space(key_end);
+        p = skip_value(value);
+        see(walk, (struct stk__json_piece){ key, (size_t)(key_end - key) },
+            (struct stk__json_piece){ value, (size_t)(p - value) });
+    }
+    walk->n_objects++;
+    return true;
+}
+
+/* ---- the chain ---- */
+
+static const char *const words[] = { "text", "text", "bool", "int64", "float64", "list", NULL };
+static const char *const defaults[] = { "''", "''", "false", "0", "0.0", NULL };
+
+/* float32('score', default_value=0), list('ids', int64) or int64. */
+static void add_type(struct stk__inspection *in, const struct walk *walk, const struct member *m)
+{
+    struct stk__text path = { 0 };
+    bool is_name =
+        m->name[0] && strspn(m->name, "abcdefghijklmnopqrstuvwxyz"
+                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == strlen(m->name);
+    bool is_optional = m->n < walk->n_objects && m->type != LIST;
+    stk__text_add(&in->rest, "%s", words[m->type]);
+    if (is_name && !is_optional && m->type != LIST)
+        return;
+    if (is_name)
+        stk__text_add(&path, "%s", m->name);
+    else
+        stk__text_add(&path, "['%s']", m->name);
+    stk__text_add(&in->rest, "(");
+    stk__quote(&in->rest, path.data ? path.data : "");
+    if (m->type == LIST)
+        stk__text_add(&in->rest, ", %s", words[m->item]);
+    else if (is_optional)
+        stk__text_add(&in->rest, ", default_value=%s", defaults[m->type]);
+    stk__text_add(&in->rest, ")");
+    in->rest.failed |= path.failed;
+    stk__text_free(&path);
+}
+
+static bool is_taken(const struct member *m)
+{
+    bool is_list = m->type == LIST && m->item > TEXT && m->item < LIST;
+    return strpbrk(m->name, "'\\") == NULL && m->name[0] &&
+           (is_list || (m->type > NONE && m->type < LIST));
+}
+
+static void propose(struct stk__inspection *in, const struct walk *walk)
+{
+    const char *separator = "";
+    stk__text_add(&in->rest, ", {");
+    for (int i = 0; i < walk->n_members; i++) {
+        const struct member *m = &walk->member[i];
+        if (!is_taken(m)) {
+            stk__inspect_note(in, "'%s' is left out: it is an object, or not of one type", m->name);
+            continue;
+        }
+        stk__text_add(&in->rest, "%s", separator);
+        stk__quote_name(&in->rest, m->name);
+        stk__text_add(&in->rest, ": ");
+        add_type(in, walk, m);
+        separator = ", ";
+    }
+    stk__text_add(&in->rest, "})");
+    in->source = *separator ? "jsonl" : "lines";
+    if (!*separator) {
+        stk__text_free(&in->rest);
+        stk__text_add(&in->rest, ")");
+    }
+}
+
+static bool recognises(const struct stk__inspection *in)
+{
+    return stk__inspect_text.recognises(in) && *skip_space(in->head) == '{';
+}
+
+/* The line at *at, without its end; false if it is not all there. */
+static bool next_line(const struct stk__inspection *in, size_t *at, size_t *bytes)
+{
+    const uint8_t *end = *at < in->n_head ? memchr(in->head + *at, '\n', in->n_head - *at) : NULL;
+    if (*at >= in->n_head || (!end && !in->is_whole))
+        return false;
+    *bytes = end ? (size_t)(end - in->head) - *at : in->n_head - *at;
+    return true;
+}
+
+static int describe(struct stk__inspection *in, struct stk_error *err)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    size_t at = 0, bytes;
+    struct stk__json_fault fault = { 0 };
+    bool is_right = true;
+    if (!walk)
+        return stk__out_of_memory(err);
+    while (next_line(in, &at, &bytes)) {
+        bool is_empty = strspn((const char *)in->head + at, " \t\r") >= bytes;
+        if (walk->n_objects < LOOKED_AT && !is_empty && is_right) {
+            is_right = see_line(walk, in->head + at, bytes, &fault);
+            if (!is_right)
+                stk__inspect_note(in, "line %" PRIu64 ", byte %zu of it: %s", walk->sizes.n + 1,
+                                  fault.at, fault.what ? fault.what : "it is no JSON");
+        }
+        stk__sizes_add(&walk->sizes, bytes);
+        at += bytes + 1;
+        if (walk->sizes.n <= STK__PREVIEWED)
+            in->sample_bytes = at < in->n_head ? at : in->n_head;
+    }
+    in->is_damaged |= !is_right;
+    in->format = walk->n_objects ? "JSON lines" : "text";
+    stk__inspect_sizes(in, "lines", &walk->sizes, at < in->n_head ? at : in->n_head);
+    if (walk->sizes.n)
+        propose(in, walk);
+    free(walk);
+    return STK_OK;
+}
+
+const struct stk__inspector stk__inspect_jsonl = { recognises, describe };

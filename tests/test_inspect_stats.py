@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stoker stats and stoker inspect, as their users meet them."""
+
+import json
+
+import pytest
+from PIL import Image
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    root = tmp_path_factory.mktemp("images")
+    for i in range(12):
+        path = root / ("cat" if i % 3 else "dog") / f"{i:02}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.new("RGB", (8, 6), (i, 100, 200)).save(path)
+    return root
+
+
+def found(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_stats_of_images(stoker, images):
+    chain = f"image_folder('{images}').decode().batch(5)"
+    result = found(stoker("stats", chain, "--json"))
+    image, label = result["fields"]["image"], result["fields"]["label"]
+    assert result["elements"] == 12
+    assert [c["mean"] for c in image["channels"]] == [5.5, 100.0, 200.0]
+    assert [c["max"] for c in image["channels"]] == [11.0, 100.0, 200.0]
+    assert "normalize" not in image  # two channels have no deviation
+    assert [(c["name"], c["count"], c["weight"]) for c in label["classes"]] == [
+        ("cat", 8, 0.75),
+        ("dog", 4, 1.5),
+    ]
+    text = stoker("stats", chain).stdout
+    assert "cat" in text and "channel" in text and "█" in text
+
+
+def test_stats_prints_a_call_that_normalizes(stoker):
+    chain = "values({v: [[1.0, 10.0], [3.0, 30.0], [5.0, 50.0]]})"
+    call = found(stoker("stats", chain, "--json"))["fields"]["v"]["normalize"]["call"]
+    assert call == "normalize(mean=[3, 30], std=[1.63299, 16.3299])"
+    again = stoker("stats", f"{chain}.{call}", "--json")
+    for channel in found(again)["fields"]["v"]["channels"]:
+        assert abs(channel["mean"]) < 1e-5 and abs(channel["std"] - 1) < 1e-5
+
+
+def test_stats_does_not_depend_on_workers_or_cpu(stoker):
+    chain = "range(3000).map('y = sin(cast(x, float32)) * 1000').shuffle().batch(7)"
+    results = {stoker("stats", chain, "--json", "--workers", n).stdout for n in (0, 1, 2, 8)}
+    results.add(stoker("stats", chain, "--json", "--cpu", "scalar").stdout)
+    assert len(results) == 1 and '"elements": 3000' in results.pop()
+
+
+def test_stats_take_and_save(stoker, tmp_path):
+    done = stoker("stats", "range(100).batch(10)", "--take", 3, "--save", tmp_path / "s.json")
+    assert done.returncode == 0 and done.stdout.startswith("30 elements in 3 batches")
+    assert json.loads((tmp_path / "s.json").read_text())["elements"] == 30
+    done = stoker("stats", "range(100)", "--save", tmp_path / "no" / "s.json")
+    assert done.returncode == 1 and "s.json" in done.stderr
+
+
+def test_stats_of_bad_data(stoker, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"no image")
+    done = stoker("stats", f"files('{tmp_path}/*.jpg').decode()")
+    assert done.returncode == 1 and "a.jpg" in done.stderr
+    done = stoker("stats", f"files('{tmp_path}/*.jpg').decode()", "--on-error", "skip")
+    assert done.returncode == 0 and "1 bad element" in done.stdout and "0 elements" in done.stdout
+
+
+FILES = {
+    "a.csv": b"x,y\n1,2.5\n3,4\n",
+    "a.jsonl": b'{"x": 1, "name": "a"}\n{"x": 2, "name": "b"}\n',
+    "a.txt": b"one\ntwo words\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_inspect_proposes_a_chain_that_runs(stoker, tmp_path, name):
+    path = tmp_path / f"it's {name}"
+    path.write_bytes(FILES[name])
+    result = found(stoker("inspect", path, "--json"))
+    assert not result["is_damaged"] and result["is_whole"] and result["bytes"] == len(FILES[name])
+    done = stoker("run", result["chain"], "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2
+
+
+def test_inspect_what_pack_wrote(stoker, images, tmp_path):
+    chain = f"image_folder('{images}').decode()"
+    out = tmp_path / "x.tfrecord"
+    assert stoker("pack", chain, "--out", out, "--quiet").returncode == 0
+    result = found(stoker("inspect", out, "--json"))
+    assert result["format"] == "TFRecord" and result["records"] == 12
+    assert {field["name"] for field in result["fields"]} >= {"label"}
+    assert stoker("run", result["chain"], "--quiet").returncode == 0
+
+
+def test_inspect_several(stoker, images, tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+    done = stoker("inspect", "--json", images, tmp_path / "a.txt", tmp_path / "none")
+    assert done.returncode == 1 and "none" in done.stderr
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["images"], first["classes"]) == (12, 2) and first["chain"].startswith("image_folder")
+    assert second["format"] == "text"
+
+
+def test_inspect_needs_a_file(stoker):
+    done = stoker("inspect")
+    assert done.returncode == 2 and "FILE" in done.stderr
