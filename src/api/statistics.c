@@ -153,10 +153,10 @@ int stk_statistics_add(struct stk_statistics *s, const struct stk_batch *batch,
 
 /* ---- text out ---- */
 
-/* As many as leave the mean exact to a millionth of the deviation. */
+/* As many as leave the mean exact to some hundred-thousandths of the deviation. */
 static int digits_of_mean(double mean, double std)
 {
-    double digits = 7 + ceil(log10(fabs(mean) / std));
+    double digits = 5 + ceil(log10(fabs(mean) / std));
     return digits > 17 ? 17 : digits > 6 ? (int)digits : 6;
 }
 
