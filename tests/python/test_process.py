@@ -49,6 +49,8 @@ ENDLESS = {
     "a generator that works": "for e in stoker.from_generator(lambda: iter(int, 1), 'int8'): pass",
     "building": "stoker.range(4 * 10**8).split([0.5, 0.5], 0, by='x')",
     "a fifo": "next(stoker.files('fifo').read().iterate())",
+    "lines of a fifo": "next(stoker.lines('fifo').iterate())",
+    "JSON of a fifo": "next(stoker.jsonl('fifo', {'a': 'int64'}).iterate(workers=0))",
     "an element": "stoker.files('fifo').read()[0]",
     "no workers": "for b in stoker.range(1000).repeat().batch(2).iterate(workers=0): pass",
 }
