@@ -73,6 +73,7 @@ def test_stats_of_bad_data(stoker, tmp_path):
 FILES = {
     "a.csv": b"x,y\n1,2.5\n3,4\n",
     "a.jsonl": b'{"x": 1, "name": "a"}\n{"x": 2, "name": "b"}\n',
+    "odd.jsonl": b'{"x y": 1.5, "ids": [1], "t": "a"}\n{"x y": 2, "ids": []}\n',
     "a.txt": b"one\ntwo words\n",
 }
 

@@ -139,7 +139,7 @@ static bool see_line(struct walk *walk, const uint8_t *line, size_t bytes,
 static const char *const words[] = { "text", "text", "bool", "int64", "float64", "list", NULL };
 static const char *const defaults[] = { "''", "''", "false", "0", "0.0", NULL };
 
-/* float32('score', default_value=0), list('ids', int64) or int64. */
+/* value('score', float64, default_value=0.0), list('ids', int64) or int64. */
 static void add_type(struct stk__inspection *in, const struct walk *walk, const struct member *m)
 {
     struct stk__text path = { 0 };
@@ -147,18 +147,18 @@ static void add_type(struct stk__inspection *in, const struct walk *walk, const 
         m->name[0] && strspn(m->name, "abcdefghijklmnopqrstuvwxyz"
                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == strlen(m->name);
     bool is_optional = m->n < walk->n_objects && m->type != LIST;
-    stk__text_add(&in->rest, "%s", words[m->type]);
-    if (is_name && !is_optional && m->type != LIST)
+    if (is_name && !is_optional && m->type != LIST) {
+        stk__text_add(&in->rest, "%s", words[m->type]);
         return;
+    }
     if (is_name)
         stk__text_add(&path, "%s", m->name);
     else
         stk__text_add(&path, "['%s']", m->name);
-    stk__text_add(&in->rest, "(");
+    stk__text_add(&in->rest, "%s(", m->type == LIST ? "list" : "value");
     stk__quote(&in->rest, path.data ? path.data : "");
-    if (m->type == LIST)
-        stk__text_add(&in->rest, ", %s", words[m->item]);
-    else if (is_optional)
+    stk__text_add(&in->rest, ", %s", words[m->type == LIST ? m->item : m->type]);
+    if (is_optional)
         stk__text_add(&in->rest, ", default_value=%s", defaults[m->type]);
     stk__text_add(&in->rest, ")");
     in->rest.failed |= path.failed;
