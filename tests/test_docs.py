@@ -55,6 +55,8 @@ TEXTS = {
     "texts/2.txt": "another\n",
     "list.txt": "texts/1.txt\ntexts/2.txt\n",
     "data.bin": "abcdefghijklmnop",
+    "raw/1.bin": "abcd" * 196,
+    "points/1.bin": "abcd" * 6,
     "digits.idx": "0123456789abcdef" * 3,
     "a.jsonl": '{"label": 3, "user": {"name": "ann"}, "score": 0.5, "ids": [1, 2]}\n'
     '{"label": 1, "user": {"name": "bob"}, "ids": []}\n',
@@ -67,6 +69,10 @@ GOLDEN = {
     "train.npz": "arrays/stored.npz",
     "train.h5": "arrays/types.h5",
     "volume.h5": "arrays/volume.h5",
+    "shards/0.npy": "arrays/little_u1.npy",
+    "train-0.tfrecord": "records/examples.tfrecord",
+    "clips-0.tfrecord": "records/sequences.tfrecord",
+    "shard-0.tar": "records/pictures.tar",
 }
 PROGRAM = """\
 #include <stdio.h>
@@ -113,6 +119,7 @@ def place(tmp_path_factory):
     for name in ("examples.tfrecord", "sequences.tfrecord"):
         (here / name).write_bytes((TREE / "tests/golden/records" / name).read_bytes())
     for name, golden in GOLDEN.items():
+        (here / name).parent.mkdir(exist_ok=True)
         (here / name).write_bytes((TREE / "tests/golden" / golden).read_bytes())
     whole = (here / "bad/cat/2.jpg").read_bytes()
     (here / "bad/cat/2.jpg").write_bytes(whole[: len(whole) // 2])

@@ -854,7 +854,7 @@ def concatenate(*inputs: Dataset) -> Dataset:
 def csv(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     columns: Mapping[str, Any] | None = None,
-    header: Mapping[str, Any] | None = None,
+    header: Any = None,
     delimiter: str = ',',
     quote: str | None = '"',
     na: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
@@ -929,24 +929,20 @@ def array(
     path: str,
     dtype: DType,
     shape: float | Sequence[float],
-    default_value: Mapping[str, Any] | None = None,
+    default_value: Any = None,
 ) -> Call:
     """Lists within lists that always have the same lengths."""
-def bfloat16(default: float | None = None) -> Call:
-    """Numbers."""
-def bool(default: float | None = None) -> Call:
-    """Numbers."""
 def category(
     values: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
     default: int | None = None,
 ) -> Call:
     """Numbers of texts."""
-def columns(names: Mapping[str, Any], type: Mapping[str, Any]) -> Call:
+def columns(names: Any, type: Any) -> Call:
     """One field of several columns."""
 def fixed(
     shape: float | Sequence[float],
     dtype: DType,
-    default_value: Mapping[str, Any] | None = None,
+    default_value: Any = None,
     key: str | None = None,
 ) -> Call:
     """A feature with the same number of values in every record."""
@@ -957,25 +953,11 @@ def fixed_sequence(
     key: str | None = None,
 ) -> Call:
     """A feature with any number of entries of one shape."""
-def float16(default: float | None = None) -> Call:
-    """Numbers."""
-def float32(default: float | None = None) -> Call:
-    """Numbers."""
-def float64(default: float | None = None) -> Call:
-    """Numbers."""
-def int16(default: float | None = None) -> Call:
-    """Numbers."""
-def int32(default: float | None = None) -> Call:
-    """Numbers."""
-def int64(default: float | None = None) -> Call:
-    """Numbers."""
-def int8(default: float | None = None) -> Call:
-    """Numbers."""
 def list(
     path: str,
     dtype: DType,
     shape: float | Sequence[float] | None = None,
-    default_value: Mapping[str, Any] | None = None,
+    default_value: Any = None,
 ) -> Call:
     """A list of any length: a ragged field."""
 def ragged(
@@ -988,15 +970,7 @@ def text(default: str | None = None) -> Call:
     """Bytes."""
 def timestamp(unit: str = 's', default: int | None = None) -> Call:
     """Numbers of times."""
-def uint16(default: float | None = None) -> Call:
-    """Numbers."""
-def uint32(default: float | None = None) -> Call:
-    """Numbers."""
-def uint64(default: float | None = None) -> Call:
-    """Numbers."""
-def uint8(default: float | None = None) -> Call:
-    """Numbers."""
-def value(path: str, dtype: DType = 'text', default_value: Mapping[str, Any] | None = None) -> Call:
+def value(path: str, dtype: DType = 'text', default_value: Any = None) -> Call:
     """A string, a number, or true or false."""
 def varlen(dtype: DType, key: str | None = None) -> Call:
     """A feature with any number of values."""

@@ -3,10 +3,8 @@
 """The ops: methods of datasets, and functions that begin a chain."""
 
 __all__ = ['concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl', 'lines',
-        'npy', 'npz', 'range', 'tar', 'tfrecord', 'values', 'zip', 'array', 'bfloat16', 'bool',
-        'category', 'columns', 'fixed', 'fixed_sequence', 'float16', 'float32', 'float64', 'int16',
-        'int32', 'int64', 'int8', 'list', 'ragged', 'text', 'timestamp', 'uint16', 'uint32',
-        'uint64', 'uint8', 'value', 'varlen']
+        'npy', 'npz', 'range', 'tar', 'tfrecord', 'values', 'zip', 'array', 'category', 'columns',
+        'fixed', 'fixed_sequence', 'list', 'ragged', 'text', 'timestamp', 'value', 'varlen']
 ROOTS = frozenset(['concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl',
         'lines', 'npy', 'npz', 'range', 'tar', 'tfrecord', 'values', 'zip'])
 METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
@@ -227,31 +225,18 @@ ROWS = {
 CALLS = {
     'array': (('path', 'text', ..., False), ('dtype', 'choice', ..., False), ('shape', 'numbers',
         ..., False), ('default_value', 'value', None, False)),
-    'bfloat16': (('default', 'real', None, False),),
-    'bool': (('default', 'real', None, False),),
     'category': (('values', 'texts', None, False), ('default', 'int', None, False)),
     'columns': (('names', 'value', ..., False), ('type', 'value', ..., False)),
     'fixed': (('shape', 'numbers', ..., False), ('dtype', 'choice', ..., False), ('default_value',
         'value', None, False), ('key', 'text', None, False)),
     'fixed_sequence': (('shape', 'numbers', ..., False), ('dtype', 'choice', ..., False),
         ('allow_missing', 'bool', False, False), ('key', 'text', None, False)),
-    'float16': (('default', 'real', None, False),),
-    'float32': (('default', 'real', None, False),),
-    'float64': (('default', 'real', None, False),),
-    'int16': (('default', 'real', None, False),),
-    'int32': (('default', 'real', None, False),),
-    'int64': (('default', 'real', None, False),),
-    'int8': (('default', 'real', None, False),),
     'list': (('path', 'text', ..., False), ('dtype', 'choice', ..., False), ('shape', 'numbers',
         None, False), ('default_value', 'value', None, False)),
     'ragged': (('dtype', 'choice', ..., False), ('value_key', 'text', None, False),
         ('uniform_row_length', 'int', None, False)),
     'text': (('default', 'text', None, False),),
     'timestamp': (('unit', 'text', 's', False), ('default', 'int', None, False)),
-    'uint16': (('default', 'real', None, False),),
-    'uint32': (('default', 'real', None, False),),
-    'uint64': (('default', 'real', None, False),),
-    'uint8': (('default', 'real', None, False),),
     'value': (('path', 'text', ..., False), ('dtype', 'choice', 'text', False), ('default_value',
         'value', None, False)),
     'varlen': (('dtype', 'choice', ..., False), ('key', 'text', None, False)),
@@ -685,7 +670,7 @@ class Ops:
 
             files('raw/*.bin').decode_raw(uint8, shape=[28, 28, 1])
             values({sound: ['\\x00\\x01\\x02\\x03', '']}).decode_raw(int16)
-            files('raw/*.bin').decode_raw(float32, little_endian=false, shape=[-1, 3])
+            files('points/*.bin').decode_raw(float32, little_endian=false, shape=[-1, 3])
 
         Every byte but 0 is true for bool. Lists are not copied where their bytes lie at an address
         that is a multiple of the dtype's size, in the order of this machine.
@@ -2142,8 +2127,8 @@ def hdf5(file, fields=None, patch=None, stride=None, hold=4194304):
     be read without those before it, so the whole can be shuffled.
 
         hdf5('train.h5').shuffle().batch(32)
-        hdf5('train.h5', {image: 'images/rgb', label: y})
-        hdf5('volume.h5', {voxels: ct}, patch=[32, 64, 64], stride=[16, 32, 32])
+        hdf5('train.h5', {x: little_f4, label: colours})
+        hdf5('volume.h5', {voxels: gzip}, patch=[4, 6, 5], stride=[2, 3, 5])
 
     Numbers of all usual sizes and both byte orders are read, booleans and other enumerations, and
     one text per row, of fixed size or not. Records (compound), references and lists of different
@@ -2294,8 +2279,8 @@ def npz(file, fields=None):
     A field for each array of a file that numpy.savez wrote, or for those that are named; all have
     the same first dimension, which counts the elements. Several files are read one after the other.
 
-        npz('data.npz').shuffle().batch(32)
-        npz('data.npz', {image: x_train, label: y_train})
+        npz('train.npz').shuffle().batch(32)
+        npz('train.npz', {features: x, label: y})
 
     Arrays that are stored as they are (numpy.savez) are read row by row where they lie, as by npy.
     Those that are compressed (numpy.savez_compressed) are inflated and checked once when the
@@ -2454,24 +2439,6 @@ def array(path, dtype, shape, default_value=None):
     return _text.Call('array', CALLS['array'], (path, dtype, shape, default_value))
 
 
-def bfloat16(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('bfloat16', CALLS['bfloat16'], (default,))
-
-
-def bool(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('bool', CALLS['bool'], (default,))
-
-
 def category(values=None, default=None):
     """Numbers of texts.
 
@@ -2530,69 +2497,6 @@ def fixed_sequence(shape, dtype, allow_missing=False, key=None):
     return _text.Call('fixed_sequence', CALLS['fixed_sequence'], (shape, dtype, allow_missing, key))
 
 
-def float16(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('float16', CALLS['float16'], (default,))
-
-
-def float32(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('float32', CALLS['float32'], (default,))
-
-
-def float64(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('float64', CALLS['float64'], (default,))
-
-
-def int16(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('int16', CALLS['int16'], (default,))
-
-
-def int32(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('int32', CALLS['int32'], (default,))
-
-
-def int64(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('int64', CALLS['int64'], (default,))
-
-
-def int8(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('int8', CALLS['int8'], (default,))
-
-
 def list(path, dtype, shape=None, default_value=None):
     """A list of any length: a ragged field.
 
@@ -2645,42 +2549,6 @@ def timestamp(unit='s', default=None):
     """
     from . import _text
     return _text.Call('timestamp', CALLS['timestamp'], (unit, default))
-
-
-def uint16(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('uint16', CALLS['uint16'], (default,))
-
-
-def uint32(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('uint32', CALLS['uint32'], (default,))
-
-
-def uint64(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('uint64', CALLS['uint64'], (default,))
-
-
-def uint8(default=None):
-    """Numbers.
-
-    default: in place of a missing value (number, none)
-    """
-    from . import _text
-    return _text.Call('uint8', CALLS['uint8'], (default,))
 
 
 def value(path, dtype='text', default_value=None):

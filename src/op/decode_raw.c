@@ -205,7 +205,7 @@ static const char doc[] =
     "\n"
     "    files('raw/*.bin').decode_raw(uint8, shape=[28, 28, 1])\n"
     "    values({sound: ['\\x00\\x01\\x02\\x03', '']}).decode_raw(int16)\n"
-    "    files('raw/*.bin').decode_raw(float32, little_endian=false, shape=[-1, 3])\n"
+    "    files('points/*.bin').decode_raw(float32, little_endian=false, shape=[-1, 3])\n"
     "\n"
     "Every byte but 0 is true for bool. Lists are not copied where their bytes lie at an address "
     "that is a multiple of the dtype's size, in the order of this machine.";
