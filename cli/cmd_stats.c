@@ -5,31 +5,30 @@
 #include "interrupt.h"
 #include "operand.h"
 #include "report.h"
-#include "summary.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Takes batches until the end, an error or --take; the status that ended it. */
-static int collect(struct cli_summary *summary, struct cli_tally *tally,
-                   struct stk_statistics *statistics, struct stk_error *err)
+struct watch {
+    struct cli_interrupt interrupt;
+    int64_t total; /* batches to expect, or negative */
+    bool has_progress;
+};
+
+/* The line on the terminal; true once a signal has come. */
+static bool show(void *context, uint64_t elements, uint64_t batches)
 {
-    int64_t take = summary->args->take;
-    int status = STK_OK;
-    while (take < 0 || tally->batches < (uint64_t)take) {
-        struct stk_batch *batch = NULL;
-        status = stk_iterator_next(summary->it, &batch, err);
-        if (status)
-            break;
-        cli_tally_batch(tally, batch);
-        status = stk_statistics_add(statistics, batch, err);
-        stk_batch_unref(batch);
-        if (status)
-            break;
-        cli_progress(summary);
+    struct watch *watch = context;
+    if (watch->has_progress) {
+        fprintf(stderr, "\r%" PRIu64 " elements, batch %" PRIu64, elements, batches);
+        if (watch->total >= 0)
+            fprintf(stderr, " of %" PRId64, watch->total);
+        fputs("\033[K", stderr);
+        fflush(stderr);
     }
-    return status == STK_END ? STK_OK : status;
+    return atomic_load(&watch->interrupt.signal) != 0;
 }
 
 static int save(const char *path, const char *text)
@@ -46,65 +45,48 @@ static int save(const char *path, const char *text)
     return is_written ? CLI_OK : CLI_FAILED;
 }
 
-static int print(const struct cli_args *args, struct stk_statistics *statistics)
+static int print(const struct cli_args *args, const struct stk_statistics *found)
 {
-    struct stk_error err = { 0 };
-    char *text = NULL, *json = NULL;
-    int code = CLI_OK;
-    if (stk_statistics_print(statistics, args->json, &text, &err))
-        return cli_report(&err, NULL, true);
-    printf("%s%s", text, args->json ? "\n" : "");
-    stk_text_free(text);
-    if (!args->save)
-        return CLI_OK;
-    if (stk_statistics_print(statistics, true, &json, &err))
-        return cli_report(&err, NULL, true);
-    code = save(args->save, json);
-    stk_text_free(json);
-    return code;
+    if (found->errors && !args->json)
+        printf("%" PRIu64 " bad elements were left out or replaced\n", found->errors);
+    printf("%s%s", args->json ? found->json : found->text, args->json ? "\n" : "");
+    return args->save ? save(args->save, found->json) : CLI_OK;
 }
 
-static int run_dataset(struct cli_args *args, const struct cli_chain *chain,
-                       struct stk_statistics *statistics)
+static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
 {
     struct stk_error err = { 0 };
-    struct cli_interrupt interrupt;
-    struct cli_tally tally;
-    struct cli_summary summary = { .args = args, .tally = &tally };
-    summary.total = stk_dataset_count(chain->dataset);
-    summary.total = args->take >= 0 && args->take < summary.total ? args->take : summary.total;
-    summary.has_progress = isatty(STDERR_FILENO);
-    cli_interrupt_block(&interrupt);
-    cli_tally_begin(&tally, args->start);
-    if (stk_iterator_new(chain->dataset, args->options, &summary.it, &err))
-        return cli_report(&err, chain, false);
-    cli_interrupt_watch(&interrupt, summary.it);
-    int status = collect(&summary, &tally, statistics, &err);
-    int signal = cli_interrupt_stop(&interrupt);
-    cli_progress_clear(&summary);
-    struct stk_stats run;
-    stk_iterator_stats(summary.it, &run);
-    stk_iterator_free(summary.it);
-    if (signal)
+    struct stk_statistics found = { 0 };
+    int64_t count = stk_dataset_count(chain->dataset);
+    struct watch watch = { .total = args->take > 0 && args->take < count ? args->take : count,
+                           .has_progress = isatty(STDERR_FILENO) };
+    const struct stk_statistics_options wanted = { .batches = args->take > 0 ? args->take : 0,
+                                                   .progress = show,
+                                                   .context = &watch };
+    cli_interrupt_block(&watch.interrupt);
+    cli_interrupt_watch(&watch.interrupt, NULL);
+    int rc = stk_dataset_statistics(chain->dataset, args->options, &wanted, &found, &err);
+    int signal = cli_interrupt_stop(&watch.interrupt);
+    if (watch.has_progress)
+        fputs("\r\033[K", stderr);
+    if (rc == STK_CANCELLED && signal)
         return 128 + signal;
-    if (status)
-        return cli_report(&err, chain, true);
-    if (run.errors && !args->json)
-        printf("%llu bad elements were left out or replaced\n", (unsigned long long)run.errors);
-    return print(args, statistics);
+    int code = rc ? cli_report(&err, chain, true) : print(args, &found);
+    stk_text_free(found.text);
+    stk_text_free(found.json);
+    return code;
 }
 
 static int run(struct cli_args *args)
 {
     struct cli_chain chain;
-    struct stk_error err = { 0 };
-    struct stk_statistics *statistics = NULL;
+    if (args->take == 0) {
+        cli_complain("--take wants at least one batch");
+        return CLI_USAGE;
+    }
     int code = cli_chain_open(&chain, args);
-    if (code == CLI_OK && stk_statistics_new(chain.dataset, &statistics, &err))
-        code = cli_report(&err, &chain, false);
     if (code == CLI_OK)
-        code = run_dataset(args, &chain, statistics);
-    stk_statistics_free(statistics);
+        code = run_dataset(args, &chain);
     cli_chain_close(&chain);
     return code;
 }

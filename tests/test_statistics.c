@@ -143,24 +143,18 @@ static void test_count_bytes(void **state)
 
 /* ---- datasets ---- */
 
-static char *statistics_of(const char *chain, const char *options, bool json)
+static char *statistics_of(const char *chain, const char *text, bool json)
 {
     struct stk_dataset *data = make_dataset(chain);
-    struct stk_iterator *it = start(data, options);
-    struct stk_statistics *statistics;
-    struct stk_batch *batch;
+    struct stk_options *options = make_options(text);
+    struct stk_statistics found;
     struct stk_error err;
-    char *text = NULL;
-    assert_int_equal(stk_statistics_new(data, &statistics, &err), STK_OK);
-    while (!stk_iterator_next(it, &batch, &err)) {
-        assert_int_equal(stk_statistics_add(statistics, batch, &err), STK_OK);
-        stk_batch_unref(batch);
-    }
-    assert_int_equal(stk_statistics_print(statistics, json, &text, &err), STK_OK);
-    stk_statistics_free(statistics);
-    stk_iterator_free(it);
+    if (stk_dataset_statistics(data, options, NULL, &found, &err))
+        fail_msg("%s\n%s", chain, err.text);
+    stk_text_free(json ? found.text : found.json);
+    stk_options_free(options);
     stk_dataset_unref(data);
-    return text;
+    return json ? found.json : found.text;
 }
 
 static void expect(const char *text, const char *part)
@@ -207,24 +201,40 @@ static void test_nothing_at_all(void **state)
     stk_text_free(text);
 }
 
-static void test_batch_of_another_dataset(void **state)
+static bool stop(void *context, uint64_t elements, uint64_t batches)
 {
-    struct stk_dataset *one = make_dataset("range(4)");
-    struct stk_dataset *two = make_dataset("values({a: [1, 2], b: [3, 4]})");
-    struct stk_iterator *it = start(two, "");
-    struct stk_statistics *statistics;
-    struct stk_batch *batch;
+    *(uint64_t *)context = elements;
+    return batches > 0;
+}
+
+static void test_limits_and_stopping(void **state)
+{
+    struct stk_dataset *data = make_dataset("range(100000000).batch(10)");
+    struct stk_statistics_options wanted = { .batches = 3 };
+    struct stk_statistics found;
+    struct stk_error err;
+    uint64_t elements = 0;
+    (void)state;
+    assert_int_equal(stk_dataset_statistics(data, NULL, &wanted, &found, &err), STK_OK);
+    assert_true(found.elements == 30 && found.batches == 3 && found.errors == 0);
+    expect(found.text, "30 elements in 3 batches");
+    stk_text_free(found.text);
+    stk_text_free(found.json);
+    wanted = (struct stk_statistics_options){ .progress = stop, .context = &elements };
+    assert_int_equal(stk_dataset_statistics(data, NULL, &wanted, &found, &err), STK_CANCELLED);
+    assert_true(found.elements == elements && elements > 0 && !found.text && !found.json);
+    stk_dataset_unref(data);
+}
+
+static void test_errors_arrive(void **state)
+{
+    struct stk_dataset *data = make_dataset("values({a: ['/nonexistent/x']}).read(field='a')");
+    struct stk_statistics found;
     struct stk_error err;
     (void)state;
-    assert_int_equal(stk_statistics_new(one, &statistics, &err), STK_OK);
-    assert_int_equal(stk_iterator_next(it, &batch, &err), STK_OK);
-    assert_int_equal(stk_statistics_add(statistics, batch, &err), STK_TYPE);
-    expect(err.text, "2 fields");
-    stk_batch_unref(batch);
-    stk_statistics_free(statistics);
-    stk_iterator_free(it);
-    stk_dataset_unref(one);
-    stk_dataset_unref(two);
+    assert_int_equal(stk_dataset_statistics(data, NULL, NULL, &found, &err), STK_IO);
+    assert_null(found.text);
+    stk_dataset_unref(data);
 }
 
 int main(void)
@@ -238,7 +248,8 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_workers_do_not_show),
         cmocka_unit_test(test_nothing_at_all),
-        cmocka_unit_test(test_batch_of_another_dataset),
+        cmocka_unit_test(test_limits_and_stopping),
+        cmocka_unit_test(test_errors_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

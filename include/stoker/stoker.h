@@ -116,7 +116,6 @@ struct stk_iterator;
 struct stk_batch;
 struct stk_options;
 struct stk_objects;
-struct stk_statistics;
 
 /* ---- version and machine ---- */
 
@@ -375,21 +374,27 @@ STK_API int stk_inspect(const char *path, bool json, char **out, struct stk_erro
 
 /* ---- statistics ---- */
 
-/* What there is in the fields of a dataset: range, mean and deviation (of each channel), missing
- * values, histograms, classes with weights, the most frequent texts, lengths of texts and lists.
- * Batches are added in the order of an iterator; the result does not depend on the number of
- * workers. One thread at a time. Returns new; keeps the dataset alive. */
-STK_API int stk_statistics_new(struct stk_dataset *dataset, struct stk_statistics **out,
-                               struct stk_error *err);
-STK_API void stk_statistics_free(struct stk_statistics *statistics);
+struct stk_statistics_options {
+    int64_t batches; /* looks at so many only; 0: at all */
+    /* Called by the caller's thread some times a second; true: stop, with STK_CANCELLED. May be
+     * NULL. */
+    bool (*progress)(void *context, uint64_t elements, uint64_t batches);
+    void *context;
+};
 
-/* Adds a batch that the dataset's iterator delivered. Borrows it. */
-STK_API int stk_statistics_add(struct stk_statistics *statistics, const struct stk_batch *batch,
-                               struct stk_error *err);
+struct stk_statistics {
+    uint64_t elements, batches;
+    uint64_t errors;   /* bad elements that were left out or replaced */
+    char *text, *json; /* tables for people, and the same as JSON. New: stk_text_free both */
+};
 
-/* What was found so far: tables for people, or JSON (docs/stats.md). Returns new. */
-STK_API int stk_statistics_print(struct stk_statistics *statistics, bool json, char **out,
-                                 struct stk_error *err);
+/* Goes over a dataset and says what there is in its fields: range, mean and deviation of each
+ * channel, missing values, histograms, classes with weights, the most frequent texts, lengths of
+ * texts and lists; docs/stats.md explains them. The result does not depend on the number of
+ * workers. `wanted` may be NULL. */
+STK_API int stk_dataset_statistics(struct stk_dataset *dataset, const struct stk_options *options,
+                                   const struct stk_statistics_options *wanted,
+                                   struct stk_statistics *out, struct stk_error *err);
 
 #ifdef __cplusplus
 }

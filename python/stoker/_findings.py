@@ -84,9 +84,9 @@ def inspect(path):
 def stats(ds, batches, options):
     import json
 
-    if batches is not None and (not hasattr(batches, "__index__") or batches.__index__() < 0):
+    if batches is not None and (not hasattr(batches, "__index__") or batches.__index__() < 1):
         raise ValueError(f"batches is a number of batches or None, not {batches!r}")
     settings = {"epoch": "0", **ds._settings, **_dataset.texts(options)}
     settings.setdefault("epochs", "1")
-    data, text = ds._chain.statistics(settings, -1 if batches is None else batches.__index__())
+    data, text = ds._chain.statistics(settings, 0 if batches is None else batches.__index__())
     return Statistics(json.loads(data), text)

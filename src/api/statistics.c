@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* statistics.c: the public functions on statistics: batches in, text out. */
+/* statistics.c: stk_dataset_statistics: batches in, text out. */
+#define _GNU_SOURCE
 #include "api/statistics.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "graph/graph.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+enum { PATIENCE_MS = 50 };
+
+static const uint64_t progress_interval_ns = 50000000;
 
 /* ---- what is kept of a field ---- */
 
@@ -53,7 +59,7 @@ static int begin_field(struct stk__field_stats *stats, const struct stk_field *f
     return STK_OK;
 }
 
-static int begin(struct stk_statistics *s)
+static int begin(struct stk__statistics *s)
 {
     const struct stk__node *root = s->dataset->root;
     int n_lead = is_batched(root), rc = STK_OK;
@@ -66,26 +72,8 @@ static int begin(struct stk_statistics *s)
     return rc;
 }
 
-int stk_statistics_new(struct stk_dataset *dataset, struct stk_statistics **out,
-                       struct stk_error *err)
+static void clear(struct stk__statistics *s)
 {
-    struct stk_statistics *s = calloc(1, sizeof *s);
-    *out = NULL;
-    if (!s)
-        return stk__out_of_memory(err);
-    s->dataset = stk_dataset_ref(dataset);
-    if (begin(s)) {
-        stk_statistics_free(s);
-        return stk__out_of_memory(err);
-    }
-    *out = s;
-    return STK_OK;
-}
-
-void stk_statistics_free(struct stk_statistics *s)
-{
-    if (!s)
-        return;
     for (int f = 0; f < s->n_fields; f++) {
         free(s->field[f].channel);
         free(s->field[f].bytes);
@@ -93,8 +81,6 @@ void stk_statistics_free(struct stk_statistics *s)
     }
     free(s->field);
     free(s->block);
-    stk_dataset_unref(s->dataset);
-    free(s);
 }
 
 /* ---- batches in ---- */
@@ -128,13 +114,10 @@ static void add_lists(struct stk__field_stats *stats, const struct stk_view *vie
         add_length(stats, view->splits[i + 1] - view->splits[i]);
 }
 
-int stk_statistics_add(struct stk_statistics *s, const struct stk_batch *batch,
-                       struct stk_error *err)
+static int add_batch(struct stk__statistics *s, const struct stk_batch *batch,
+                     struct stk_error *err)
 {
     int rc = STK_OK;
-    if (stk_batch_n_fields(batch) != s->n_fields)
-        return stk_fail(err, STK_TYPE, "the batch has %d fields, the dataset has %d",
-                        stk_batch_n_fields(batch), s->n_fields);
     for (int f = 0; f < s->n_fields && !rc; f++) {
         struct stk_view view;
         struct stk__field_stats *stats = &s->field[f];
@@ -149,6 +132,39 @@ int stk_statistics_add(struct stk_statistics *s, const struct stk_batch *batch,
     s->n_elements += (uint64_t)stk_batch_n_rows(batch);
     s->n_batches++;
     return rc ? stk__out_of_memory(err) : STK_OK;
+}
+
+/* Calls the caller back when it is time. */
+static int tell(const struct stk__statistics *s, const struct stk_statistics_options *wanted,
+                uint64_t *next, struct stk_error *err)
+{
+    uint64_t now = stk__clock_ns();
+    if (!wanted->progress || now < *next)
+        return STK_OK;
+    *next = now + progress_interval_ns;
+    if (!wanted->progress(wanted->context, s->n_elements, s->n_batches))
+        return STK_OK;
+    return stk_fail(err, STK_CANCELLED, "stopped after %llu batches",
+                    (unsigned long long)s->n_batches);
+}
+
+static int add_all(struct stk__statistics *s, struct stk_iterator *it,
+                   const struct stk_statistics_options *wanted, struct stk_error *err)
+{
+    uint64_t next = 0;
+    int rc = STK_OK;
+    while ((!rc || rc == STK_AGAIN) &&
+           (!wanted->batches || s->n_batches < (uint64_t)wanted->batches)) {
+        struct stk_batch *batch = NULL;
+        rc = stk_iterator_poll(it, PATIENCE_MS, &batch, err);
+        if (!rc) {
+            rc = add_batch(s, batch, err);
+            stk_batch_unref(batch);
+        }
+        int told = !rc || rc == STK_AGAIN ? tell(s, wanted, &next, err) : STK_OK;
+        rc = told ? told : rc;
+    }
+    return rc == STK_END || rc == STK_AGAIN ? STK_OK : rc;
 }
 
 /* ---- text out ---- */
@@ -172,8 +188,8 @@ static void add_numbers(struct stk__text *out, const struct stk__field_stats *st
     }
 }
 
-void stk__statistics_normalize(const struct stk_statistics *s, const struct stk__field_stats *stats,
-                               struct stk__text *out)
+void stk__statistics_normalize(const struct stk__statistics *s,
+                               const struct stk__field_stats *stats, struct stk__text *out)
 {
     int n_fitting = 0;
     for (int c = 0; c < stats->n_channels; c++)
@@ -191,13 +207,48 @@ void stk__statistics_normalize(const struct stk_statistics *s, const struct stk_
     stk__text_add(out, ")");
 }
 
-int stk_statistics_print(struct stk_statistics *s, bool json, char **out, struct stk_error *err)
+static int print(struct stk__statistics *s, struct stk_statistics *out, struct stk_error *err)
 {
-    struct stk__text text = { 0 };
+    struct stk__text text = { 0 }, json = { 0 };
     for (int f = 0; f < s->n_fields; f++)
         stk__field_conclude(&s->field[f]);
-    int rc = json ? stk__statistics_json(s, &text) : stk__statistics_text(s, &text);
-    *out = rc ? NULL : stk__text_take(&text);
+    int rc = stk__statistics_text(s, &text);
+    if (!rc)
+        rc = stk__statistics_json(s, &json);
+    out->text = rc ? NULL : stk__text_take(&text);
+    out->json = rc ? NULL : stk__text_take(&json);
     stk__text_free(&text);
-    return *out ? STK_OK : stk__out_of_memory(err);
+    stk__text_free(&json);
+    if (out->text && out->json)
+        return STK_OK;
+    stk_text_free(out->text);
+    stk_text_free(out->json);
+    out->text = out->json = NULL;
+    return stk__out_of_memory(err);
+}
+
+int stk_dataset_statistics(struct stk_dataset *dataset, const struct stk_options *options,
+                           const struct stk_statistics_options *wanted, struct stk_statistics *out,
+                           struct stk_error *err)
+{
+    static const struct stk_statistics_options all;
+    struct stk__statistics s = { .dataset = dataset };
+    struct stk_iterator *it = NULL;
+    struct stk_stats run = { 0 };
+    *out = (struct stk_statistics){ 0 };
+    int rc = begin(&s) ? stk__out_of_memory(err) : STK_OK;
+    if (!rc)
+        rc = stk_iterator_new(dataset, options, &it, err);
+    if (!rc)
+        rc = add_all(&s, it, wanted ? wanted : &all, err);
+    if (it)
+        stk_iterator_stats(it, &run);
+    stk_iterator_free(it);
+    out->elements = s.n_elements;
+    out->batches = s.n_batches;
+    out->errors = run.errors;
+    if (!rc)
+        rc = print(&s, out, err);
+    clear(&s);
+    return rc;
 }

@@ -42,7 +42,7 @@ struct stk__field_stats {
     uint64_t n_long; /* texts too long to be counted */
 };
 
-struct stk_statistics {
+struct stk__statistics {
     struct stk_dataset *dataset;
     int n_fields;
     struct stk__field_stats *field;
@@ -83,9 +83,9 @@ bool stk__field_normalizes(const struct stk__field_stats *stats);
 double stk__field_divisor(const struct stk__field_stats *stats);
 
 /* The call of normalize that these numbers make; nothing where there is none. */
-void stk__statistics_normalize(const struct stk_statistics *statistics,
+void stk__statistics_normalize(const struct stk__statistics *statistics,
                                const struct stk__field_stats *stats, struct stk__text *out);
 
 /* STK_OK or STK_MEMORY. */
-int stk__statistics_text(const struct stk_statistics *statistics, struct stk__text *out);
-int stk__statistics_json(const struct stk_statistics *statistics, struct stk__text *out);
+int stk__statistics_text(const struct stk__statistics *statistics, struct stk__text *out);
+int stk__statistics_json(const struct stk__statistics *statistics, struct stk__text *out);

@@ -56,7 +56,7 @@ static void add_list(struct stk__text *out, const struct stk__field_stats *stats
     }
 }
 
-static void add_normalize(struct stk__text *out, const struct stk_statistics *s,
+static void add_normalize(struct stk__text *out, const struct stk__statistics *s,
                           const struct stk__field_stats *stats)
 {
     struct stk__text call = { 0 };
@@ -74,7 +74,7 @@ static void add_normalize(struct stk__text *out, const struct stk_statistics *s,
     stk__text_free(&call);
 }
 
-static void add_classes(struct stk__text *out, const struct stk_statistics *s,
+static void add_classes(struct stk__text *out, const struct stk__statistics *s,
                         const struct stk__field_stats *stats, struct stk__class *class)
 {
     size_t n = stk__field_classes(stats, class);
@@ -98,7 +98,7 @@ static void add_classes(struct stk__text *out, const struct stk_statistics *s,
     stk__text_add(out, n ? "]" : "");
 }
 
-static void add_numbers(struct stk__text *out, const struct stk_statistics *s,
+static void add_numbers(struct stk__text *out, const struct stk__statistics *s,
                         const struct stk__field_stats *stats, struct stk__class *class)
 {
     stk__text_add(out, ",\n   \"channels\": [");
@@ -131,7 +131,7 @@ static int add_vocabulary(struct stk__text *out, const struct stk__field_stats *
     return STK_OK;
 }
 
-static int add_field(struct stk__text *out, const struct stk_statistics *s,
+static int add_field(struct stk__text *out, const struct stk__statistics *s,
                      const struct stk__field_stats *stats, struct stk__class *class)
 {
     int rc = STK_OK;
@@ -153,7 +153,7 @@ static int add_field(struct stk__text *out, const struct stk_statistics *s,
     return rc;
 }
 
-int stk__statistics_json(const struct stk_statistics *s, struct stk__text *out)
+int stk__statistics_json(const struct stk__statistics *s, struct stk__text *out)
 {
     struct stk__class *class = malloc(STK__MOST_CLASSES * sizeof *class);
     char *chain = stk_dataset_text(s->dataset, false);

@@ -95,7 +95,7 @@ static void add_channels(struct stk__text *out, const struct stk__field_stats *s
         stk__text_add(out, "  … and %d more\n", stats->n_channels - SHOWN_CHANNELS);
 }
 
-static void add_classes(struct stk__text *out, const struct stk_statistics *s,
+static void add_classes(struct stk__text *out, const struct stk__statistics *s,
                         const struct stk__field_stats *stats, const struct stk__class *class,
                         size_t n)
 {
@@ -116,7 +116,7 @@ static void add_classes(struct stk__text *out, const struct stk_statistics *s,
     }
 }
 
-static void add_numbers(struct stk__text *out, const struct stk_statistics *s,
+static void add_numbers(struct stk__text *out, const struct stk__statistics *s,
                         const struct stk__field_stats *stats, struct stk__class *class)
 {
     size_t n_classes = stk__field_classes(stats, class);
@@ -172,7 +172,7 @@ static int add_texts(struct stk__text *out, const struct stk__field_stats *stats
     return STK_OK;
 }
 
-static int add_field(struct stk__text *out, const struct stk_statistics *s,
+static int add_field(struct stk__text *out, const struct stk__statistics *s,
                      const struct stk__field_stats *stats, struct stk__class *class)
 {
     uint64_t n = 0;
@@ -195,7 +195,7 @@ static int add_field(struct stk__text *out, const struct stk_statistics *s,
     return STK_OK;
 }
 
-int stk__statistics_text(const struct stk_statistics *s, struct stk__text *out)
+int stk__statistics_text(const struct stk__statistics *s, struct stk__text *out)
 {
     struct stk__class *class = malloc(STK__MOST_CLASSES * sizeof *class);
     int rc = class ? STK_OK : STK_MEMORY;

@@ -112,7 +112,7 @@ def test_workers_and_batches(tmp_path):
     assert json.loads((tmp_path / "s.json").read_text()) == few.json
     assert "channel" in repr(few) and "<pre>" in few._repr_html_()
     with pytest.raises(ValueError, match="batches"):
-        data.stats(-1)
+        data.stats(0)
 
 
 def test_errors_arrive():
