@@ -99,8 +99,9 @@ static void test_text_formats(void **state)
                                   "int64[]", NULL });
     store(objects, sizeof objects - 1);
     expect(path, STK_OK,
-           (const char *const[]){ "JSON lines", "lines        2", "{id: float64, ",
-                                  "more: text('more', default_value='')", NULL });
+           (const char *const[]){ "JSON lines", "tags: list('tags', int64, default_value=[])",
+                                  "lines        2", "{id: float64, ",
+                                  "more: value('more', text, default_value='')", NULL });
     store(broken, sizeof broken - 1);
     expect(path, STK_OK, (const char *const[]){ "line 2, byte 6 of it", path, NULL });
 }

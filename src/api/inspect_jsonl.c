@@ -137,7 +137,7 @@ static bool see_line(struct walk *walk, const uint8_t *line, size_t bytes,
 /* ---- the chain ---- */
 
 static const char *const words[] = { "text", "text", "bool", "int64", "float64", "list", NULL };
-static const char *const defaults[] = { "''", "''", "false", "0", "0.0", NULL };
+static const char *const defaults[] = { "''", "''", "false", "0", "0.0", "[]", NULL };
 
 /* value('score', float64, default_value=0.0), list('ids', int64) or int64. */
 static void add_type(struct stk__inspection *in, const struct walk *walk, const struct member *m)
@@ -146,7 +146,7 @@ static void add_type(struct stk__inspection *in, const struct walk *walk, const 
     bool is_name =
         m->name[0] && strspn(m->name, "abcdefghijklmnopqrstuvwxyz"
                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == strlen(m->name);
-    bool is_optional = m->n < walk->n_objects && m->type != LIST;
+    bool is_optional = m->n < walk->n_objects;
     if (is_name && !is_optional && m->type != LIST) {
         stk__text_add(&in->rest, "%s", words[m->type]);
         return;
