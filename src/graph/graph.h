@@ -70,3 +70,6 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
 
 /* True if bytes of files are read for its rows: by `read`, or by a located source. */
 bool stk__subtree_reads(const struct stk__node *node);
+
+/* True if its rows come in another order in every pass. */
+bool stk__subtree_shuffles(const struct stk__node *node);

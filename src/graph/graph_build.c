@@ -94,18 +94,18 @@ static void set_class(struct stk__node *node, enum stk_class class, const char *
     node->why = why;
 }
 
-static bool is_shuffled(const struct stk__node *node)
+bool stk__subtree_shuffles(const struct stk__node *node)
 {
     bool found = node->op->flags & STK_OP_SHUFFLES;
     for (int i = 0; i < node->n_inputs && !found; i++)
-        found = is_shuffled(node->input[i]);
+        found = stk__subtree_shuffles(node->input[i]);
     return found;
 }
 
 static int classify_order(struct builder *b, struct stk__node *node)
 {
     const struct stk_op *op = node->op;
-    if (op->flags & STK_OP_STABLE && is_shuffled(node->input[0])) {
+    if (op->flags & STK_OP_STABLE && stk__subtree_shuffles(node->input[0])) {
         stk_fail(b->err, STK_TYPE,
                  "must come before shuffle: the order changes in every epoch, and rows of one part "
                  "would turn "

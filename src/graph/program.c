@@ -12,7 +12,7 @@ struct compiler {
     struct stk__program *program;
     struct stk_arena *arena;
     struct stk_error *err;
-    int max_threads;
+    bool is_shuffled;
 };
 
 bool stk__subtree_is_random(const struct stk__node *node)
@@ -46,10 +46,11 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
     return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;
 }
 
-/* How large rows are: of a few of them. */
+/* How large rows are: of some in the middle. What neighbours share is read once, unless they are
+ * not read together. */
 static bool add_located(struct compiler *c, const struct stk__pnode *p)
 {
-    enum { SAMPLES = 16 };
+    enum { SAMPLES = 256 };
     const struct stk_source_table *source = &p->node->op->source;
     uint64_t count = (uint64_t)source->count(p->node->state), index[SAMPLES], bytes = 0;
     int n = count < SAMPLES ? (int)count : SAMPLES, n_places = n * p->n_places;
@@ -57,10 +58,14 @@ static bool add_located(struct compiler *c, const struct stk__pnode *p)
     if (!place)
         return false;
     for (int i = 0; i < n; i++)
-        index[i] = count / (uint64_t)n * (uint64_t)i;
+        index[i] = (count - (uint64_t)n) / 2 + (uint64_t)i;
     source->locate(p->node->state, n, index, place);
-    for (int i = 0; i < n_places; i++)
-        bytes += place[i].bytes;
+    for (int i = 0; i < n_places; i++) {
+        const struct stk_place *before = &place[i - p->n_places];
+        bool is_shared = i >= p->n_places && !c->is_shuffled && place[i].file == before->file &&
+                         place[i].offset == before->offset;
+        bytes += is_shared ? 0 : place[i].bytes;
+    }
     c->program->located_bytes += n ? bytes / (uint64_t)n + 1 : 1;
     return true;
 }
@@ -168,7 +173,10 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
     int dest[STK_MAX_FIELDS];
     for (int f = 0; f < STK_MAX_FIELDS; f++)
         dest[f] = f;
-    struct compiler c = { .program = program, .arena = arena, .err = err };
+    struct compiler c = { .program = program,
+                          .arena = arena,
+                          .err = err,
+                          .is_shuffled = stk__subtree_shuffles(root) };
     if (!(program->root = compile(&c, root, dest)))
         return err && err->code ? err->code : STK_MEMORY;
     *out = program;
