@@ -2,6 +2,9 @@
 /* run_source.h: for fuzzers: any bytes as the file of a source, read to the end with bad rows left
  * out, through the public functions. */
 #pragma once
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
