@@ -282,7 +282,9 @@ static int put_row(struct work *w, uint64_t index, struct unpacked *unpacked)
         size_t slot = (size_t)source->first_slot[f];
         w->field = f;
         w->array = stk__array_at(source, file, f);
-        w->fetched = w->rows->fetched + row * (size_t)source->n_places + slot;
+        w->fetched = NULL; /* where all of it is held */
+        if (source->n_places)
+            w->fetched = w->rows->fetched + row * (size_t)source->n_places + slot;
         w->unpacked = unpacked + slot;
         w->asked = unpacked + source->n_places + f;
         stk__array_box(source, w->array, index, &w->box);
