@@ -64,7 +64,7 @@ def test_names_differ():
 def test_every_job_can_be_made(tmp_path):
     setup = jobs.Setup(
         build=tmp_path, command=tmp_path / "stoker", cache=tmp_path, place=tmp_path,
-        reads=tmp_path / "it's", photos=tmp_path, photo_files=["y.jpg"] * 3,
+        reads=tmp_path / "it's", photos=tmp_path, photo_files=["y.jpg"] * 3, own={},
         images=tmp_path / "a*b", files=["x.jpg"] * 7, quick=False, workers=2, stretch_s=1,
         n_stretches=2,
     )  # fmt: skip

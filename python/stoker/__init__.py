@@ -25,7 +25,6 @@ from ._errors import (
     StorageError,
     TypeMismatchError,
 )
-from ._findings import Inspection, Statistics
 from ._ops import *
 from ._ops import __all__ as _roots
 from ._text import Call
@@ -173,6 +172,10 @@ def cpu_limit(level):
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'stoker' has no attribute {name!r}", name=name)
+    if name in ("Inspection", "Statistics"):  # only who asks for them imports what they need
+        from . import _findings
+
+        return getattr(_findings, name)
     from . import _names
 
     raise AttributeError(_names.missing_function(name, __all__), name=name)
