@@ -50,6 +50,11 @@ void stk__baseline_free(struct stk__baseline *b)
 
 /* ---- chunks ---- */
 
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 /* MCUs of one row, and of one chunk. */
 struct stretch {
     int mcu_row, first, n;
@@ -59,11 +64,10 @@ struct stretch {
 static void steer(struct stk__baseline *b)
 {
     int n_luma = stk__jpeg_luma_blocks(&b->header), n = stk__jpeg_mcu_blocks(&b->header);
-    for (int i = 0; i < STK__JPEG_MAX_BLOCKS; i++) {
-        int here = i % n < n_luma ? 0 : i % n - n_luma + 1;
-        int next = (i + 1) % n < n_luma ? 0 : (i + 1) % n - n_luma + 1;
-        b->chunk.steer[i].ac = b->tables.ac_of[here];
-        b->chunk.steer[i].next_dc = b->tables.dc_of[next];
+    for (int i = 0, here = 0, next; i < STK__JPEG_MAX_BLOCKS; i++, here = next) {
+        next = here + 1 < n ? here + 1 : 0;
+        b->chunk.steer[i].ac = b->tables.ac_of[here < n_luma ? 0 : here - n_luma + 1];
+        b->chunk.steer[i].next_dc = b->tables.dc_of[next < n_luma ? 0 : next - n_luma + 1];
     }
 }
 
@@ -76,7 +80,7 @@ static void drop_blocks(struct stk__baseline *b, int n_mcus)
         for (int c = 0; c < b->header.n_components; c++)
             for (int i = 0; i < (c ? 1 : n_luma); i++, block += 64) {
                 b->prediction[c] += block[0];
-                block[0] = block[1] = 0;
+                block[0] = 0;
             }
 }
 
@@ -193,68 +197,74 @@ static bool is_sane(const struct stk__baseline *b)
     return true;
 }
 
+/* Decodes n MCUs that no output needs. */
+static bool skip(struct stk__baseline *b, int n)
+{
+    int n_blocks = n * stk__jpeg_mcu_blocks(&b->header);
+    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, true))
+        return false;
+    drop_blocks(b, n);
+    return is_sane(b);
+}
+
 static bool decode_stretch(struct stk__baseline *b, const struct stretch *stretch)
 {
-    bool is_skipped = stretch->mcu_row < b->rows.row0 || stretch->first < b->rows.mcu0 ||
-                      stretch->first >= b->rows.mcu1;
     int n_blocks = stretch->n * stk__jpeg_mcu_blocks(&b->header);
-    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, is_skipped))
-        return false;
-    if (is_skipped) {
-        drop_blocks(b, stretch->n);
-        return is_sane(b);
-    }
-    if (!transform_chunk(b, stretch))
+    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, false) ||
+        !transform_chunk(b, stretch))
         return false;
     stk__jpeg_rows_write(&b->rows, stretch->mcu_row, stretch->first, stretch->first + stretch->n);
     return is_sane(b);
 }
 
-/* MCUs that one stretch may have: cut where the scan restarts, and where what is needed of a row
- * begins and ends. */
-static int longest_stretch(const struct stk__baseline *b, int mcu_row, int first, int n_mcus)
+/* Begins anew where the scan does. */
+static bool pass_restart(struct stk__baseline *b)
 {
-    const struct stk__jpeg_rows *rows = &b->rows;
-    int end = n_mcus;
-    if (mcu_row >= rows->row0 && first < rows->mcu1)
-        end = first < rows->mcu0 ? rows->mcu0 : rows->mcu1;
-    return end - first < b->scan.mcus_left ? end - first : b->scan.mcus_left;
+    bool is_restart;
+    if (!stk__jpeg_scan_restart(&b->scan, &b->header, &is_restart))
+        return false;
+    if (is_restart)
+        memset(b->prediction, 0, sizeof b->prediction);
+    return true;
 }
 
-/* Chunks of about the same size. */
-static bool decode_mcu_row(struct stk__baseline *b, int mcu_row)
+/* Takes n MCUs, in runs of about the same size that the scan does not restart in: skips them, or
+ * decodes those of a row from `first` on. */
+static bool take_mcus(struct stk__baseline *b, int n, const struct stretch *row)
 {
-    int n_mcus = stk__jpeg_mcus_across(&b->header), n_blocks = stk__jpeg_mcu_blocks(&b->header);
-    bool is_last = mcu_row + 1 == b->rows.row1 && mcu_row + 1 < stk__jpeg_mcus_down(&b->header);
-    if (is_last)
-        n_mcus = b->rows.mcu1;
-    int n_chunks = (n_mcus * n_blocks + CHUNK - 1) / CHUNK;
-    int most = (n_mcus + n_chunks - 1) / n_chunks;
-    for (int first = 0; first < n_mcus;) {
-        bool is_restart;
-        if (!stk__jpeg_scan_restart(&b->scan, &b->header, &is_restart))
+    int n_blocks = stk__jpeg_mcu_blocks(&b->header);
+    int n_runs = (n * n_blocks + CHUNK - 1) / CHUNK, most = n_runs ? (n + n_runs - 1) / n_runs : 0;
+    for (int done = 0, now; done < n; done += now) {
+        if (!pass_restart(b))
             return false;
-        if (is_restart)
-            memset(b->prediction, 0, sizeof b->prediction);
-        int n = longest_stretch(b, mcu_row, first, n_mcus);
-        struct stretch stretch = { mcu_row, first, n < most ? n : most };
-        if (!decode_stretch(b, &stretch))
+        now = min(min(n - done, most), b->scan.mcus_left);
+        struct stretch stretch = { row ? row->mcu_row : 0, row ? row->first + done : 0, now };
+        if (!(row ? decode_stretch(b, &stretch) : skip(b, now)))
             return false;
-        b->scan.mcus_left -= stretch.n;
-        first += stretch.n;
+        b->scan.mcus_left -= now;
     }
     return true;
 }
 
+/* What lies between the parts of rows that are needed is skipped in one go. Behind the last part
+ * nothing is read, unless the picture ends in that row. */
 static bool decode_rows(struct stk__baseline *b)
 {
+    const struct stk__jpeg_rows *rows = &b->rows;
+    int n_mcus = stk__jpeg_mcus_across(&b->header), n_needed = rows->mcu1 - rows->mcu0;
+    bool is_to_end = rows->row1 == stk__jpeg_mcus_down(&b->header);
     memset(b->prediction, 0, sizeof b->prediction);
     steer(b);
-    stk__jpeg_scan_open(&b->scan, &b->header, b->rows.kernels);
-    for (int row = 0; row < b->rows.row1; row++)
-        if (!decode_mcu_row(b, row))
+    stk__jpeg_scan_open(&b->scan, &b->header, rows->kernels);
+    int n_before = rows->row0 * n_mcus + rows->mcu0;
+    for (int row = rows->row0; row < rows->row1; row++, n_before = n_mcus - n_needed) {
+        const struct stretch needed = { row, rows->mcu0, n_needed };
+        if (!take_mcus(b, n_before, NULL) || !take_mcus(b, n_needed, &needed))
             return false;
-    return b->rows.row1 < stk__jpeg_mcus_down(&b->header) || stk__jpeg_scan_is_clean(&b->scan);
+    }
+    if (!is_to_end)
+        return true;
+    return take_mcus(b, n_mcus - rows->mcu1, NULL) && stk__jpeg_scan_is_clean(&b->scan);
 }
 
 /* ---- pictures ---- */

@@ -74,7 +74,7 @@ struct stk__jpeg_singles {
     /* Codes of up to n bits come first: as many numbers of n bits begin with one. */
     unsigned n_short[STK__JPEG_INDEX_BITS + 1];
     uint8_t n_ended[STK__JPEG_INDEX_SIZE]; /* bits up to an end of block right after it; NO_CODE */
-    uint8_t step[STK__JPEG_INDEX_SIZE];
+    uint8_t step[STK__JPEG_INDEX_SIZE], advance[STK__JPEG_INDEX_SIZE];
     struct stk__jpeg_entry entry[STK__JPEG_INDEX_SIZE];
 };
 

@@ -11,7 +11,11 @@
 
 #include <string.h>
 
-enum { INDEX_BITS = STK__JPEG_INDEX_BITS, INDEX_SIZE = STK__JPEG_INDEX_SIZE, NO_CODE = 255 };
+enum {
+    INDEX_BITS = STK__JPEG_INDEX_BITS,
+    INDEX_SIZE = STK__JPEG_INDEX_SIZE,
+    NO_CODE = 255,
+};
 
 /* A symbol with its code. */
 struct symbol {
@@ -20,8 +24,6 @@ struct symbol {
     unsigned advance; /* of k */
     bool is_end;      /* of the block */
 };
-
-static const struct stk__jpeg_entry by_hand = { .last = STK__JPEG_BY_HAND };
 
 /* Codes of one length are consecutive, and go on at twice the value with the next length. The code
  * of ones alone is not allowed. */
@@ -63,7 +65,6 @@ static struct stk__jpeg_entry single_entry(const struct symbol *symbol)
     unsigned n_bits = symbol->n_code + symbol->n_extra;
     return (struct stk__jpeg_entry){ .shift = (uint8_t)(64 - n_bits),
                                      .first = (uint8_t)symbol->advance,
-                                     .last = (uint8_t)symbol->advance,
                                      .mask = (uint16_t)((1u << symbol->n_extra) - 1) };
 }
 
@@ -73,10 +74,25 @@ static void fill_entries(struct stk__jpeg_entry *entries, struct stk__jpeg_entry
         entries[i] = entry;
 }
 
-static uint8_t single_step(const struct symbol *symbol)
+/* n is a power of two, mostly a small one. */
+static void fill_bytes(uint8_t *at, unsigned value, unsigned n)
+{
+    uint64_t word = value * 0x0101010101010101;
+    if (n >= 8)
+        for (unsigned i = 0; i < n; i += 8)
+            memcpy(at + i, &word, 8);
+    else if (n == 4)
+        memcpy(at, &word, 4);
+    else if (n == 2)
+        memcpy(at, &word, 2);
+    else
+        *at = (uint8_t)value;
+}
+
+static unsigned single_step(const struct symbol *symbol)
 {
     unsigned n_bits = symbol->n_code + symbol->n_extra;
-    return (uint8_t)(symbol->is_end ? n_bits | STK__JPEG_ENDS_BLOCK : n_bits);
+    return symbol->is_end ? n_bits | STK__JPEG_ENDS_BLOCK : n_bits;
 }
 
 /* ---- singles ---- */
@@ -85,7 +101,8 @@ static void fill_single(struct stk__jpeg_singles *singles, const struct symbol *
 {
     unsigned first = symbol->code << (INDEX_BITS - symbol->n_code);
     unsigned n = 1u << (INDEX_BITS - symbol->n_code);
-    memset(singles->step + first, single_step(symbol), n);
+    fill_bytes(singles->step + first, single_step(symbol), n);
+    fill_bytes(singles->advance + first, symbol->advance, n);
     fill_entries(singles->entry + first, single_entry(symbol), n);
 }
 
@@ -100,7 +117,7 @@ static void mark_ended(struct stk__jpeg_singles *singles, const struct symbol *s
     for (unsigned extra = 0; extra < 1u << symbol->n_extra; extra++) {
         unsigned first = ((symbol->code << symbol->n_extra | extra) << n_left) +
                          (end->code << (n_left - end->n_code));
-        memset(singles->n_ended + first, (int)(n_bits + end->n_code), n);
+        fill_bytes(singles->n_ended + first, n_bits + end->n_code, n);
     }
 }
 
@@ -146,22 +163,22 @@ static void fill_pairs(struct stk__jpeg_table *table, const struct stk__jpeg_sin
 {
     unsigned n_bits = INDEX_BITS - n_left, n_pairs = singles->n_short[n_left];
     struct stk__jpeg_entry *entry = table->entry + first;
-    uint8_t *step = table->step + first;
+    uint8_t *step = table->step + first, *advance = table->advance + first;
+    fill_bytes(step, n_bits, 1u << n_left);
+    fill_bytes(advance, symbol->advance, 1u << n_left);
     for (unsigned rest = 0; rest < n_pairs; rest++, entry++) {
         const struct stk__jpeg_entry *last = &singles->entry[rest << n_bits];
         unsigned n_ended = singles->n_ended[rest << n_bits];
         unsigned n_last =
             n_ended <= n_left ? n_ended | STK__JPEG_ENDS_BLOCK : singles->step[rest << n_bits];
         step[rest] = (uint8_t)(n_bits + n_last);
+        advance[rest] = (uint8_t)(symbol->advance + singles->advance[rest << n_bits]);
         entry->shift = (uint8_t)(last->shift - n_bits);
         entry->first = (uint8_t)symbol->advance;
-        entry->last = (uint8_t)(symbol->advance + last->last);
         entry->mask = last->mask;
         entry->value = (int16_t)value;
     }
-    unsigned n_alone = (1u << n_left) - n_pairs;
-    memset(step + n_pairs, (int)n_bits, n_alone);
-    fill_entries(entry, single_entry(symbol), n_alone);
+    fill_entries(entry, single_entry(symbol), (1u << n_left) - n_pairs);
 }
 
 static void fill_symbol(struct stk__jpeg_table *table, const struct stk__jpeg_singles *singles,
@@ -177,7 +194,8 @@ static void fill_symbol(struct stk__jpeg_table *table, const struct stk__jpeg_si
                        stk__jpeg_extend(extra, symbol->n_extra));
         return;
     }
-    memset(table->step + first, single_step(symbol), n);
+    fill_bytes(table->step + first, single_step(symbol), n);
+    fill_bytes(table->advance + first, symbol->advance, n);
     fill_entries(table->entry + first, single_entry(symbol), n);
 }
 
@@ -190,7 +208,8 @@ static void make_table(struct stk__jpeg_table *table, const struct stk__jpeg_sin
         filled = (list[i].code + 1) << (INDEX_BITS - list[i].n_code);
     }
     memset(table->step + filled, 0, INDEX_SIZE - filled);
-    fill_entries(table->entry + filled, by_hand, INDEX_SIZE - filled);
+    memset(table->advance + filled, STK__JPEG_BY_HAND, INDEX_SIZE - filled);
+    fill_entries(table->entry + filled, (struct stk__jpeg_entry){ 0 }, INDEX_SIZE - filled);
 }
 
 /* ---- using them again ---- */

@@ -9,7 +9,8 @@
  *     10110 01  | 00            … | end of block
  *
  * What the next lookup waits for, the number of bits to drop and whether the block ends, is a byte
- * in a table of its own, which stays in the first cache level whatever else is going on there.
+ * in a table of its own, which stays in the first cache level whatever else is going on there; so is
+ * how far k goes, since skipping needs no more than these two.
  *
  * Coefficients are counted along the zigzag: k is the last one decoded, -1 before DC. DC values are
  * differences to the previous block of the component.
@@ -23,7 +24,7 @@ enum {
     STK__JPEG_INDEX_BITS = 10,
     STK__JPEG_INDEX_SIZE = 1 << STK__JPEG_INDEX_BITS,
     STK__JPEG_ENDS_BLOCK = 0x80, /* in step */
-    STK__JPEG_BY_HAND = 127,     /* in last: no entry; take one symbol by its code */
+    STK__JPEG_BY_HAND = 127,     /* in advance: no entry; take one symbol by its code */
     STK__JPEG_MAX_AC_BITS = 10,  /* extra bits a decoder of 8-bit samples needs; more is refused */
     STK__JPEG_MAX_DC_BITS = 11,
     /* What one block can take of a scan: every coefficient with the longest code. */
@@ -37,10 +38,9 @@ enum {
 struct stk__jpeg_entry {
     uint8_t shift; /* of the last one: its extra bits are window >> shift & mask */
     uint8_t first; /* added to k: the first coefficient */
-    uint8_t last;  /* added to k: the last one */
-    uint8_t unused;
     uint16_t mask;
-    int16_t value; /* of the first */
+    int16_t value;   /* of the first */
+    uint16_t unused; /* eight bytes, for loops that address by them */
 };
 
 /* A Huffman code, to take one symbol at a time: a code of n bits is below end[n] when it stands on
@@ -52,7 +52,8 @@ struct stk__jpeg_code {
 };
 
 struct stk__jpeg_table {
-    uint8_t step[STK__JPEG_INDEX_SIZE]; /* bits to drop; STK__JPEG_ENDS_BLOCK */
+    uint8_t step[STK__JPEG_INDEX_SIZE];    /* bits to drop; STK__JPEG_ENDS_BLOCK */
+    uint8_t advance[STK__JPEG_INDEX_SIZE]; /* added to k: the last coefficient */
     struct stk__jpeg_entry entry[STK__JPEG_INDEX_SIZE];
     const struct stk__jpeg_code *code;
 };
@@ -99,7 +100,7 @@ struct stk__jpeg_kernels {
      * a coefficient beyond the block; then what is decoded means nothing. */
     bool (*decode)(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
                    struct stk__jpeg_chunk *chunk, int n);
-    /* The same, storing only the DC differences; the coefficient after DC may then be anything. */
+    /* The same, storing only the DC differences. */
     bool (*skip)(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
                  struct stk__jpeg_chunk *chunk, int n);
     /* Multiplies by quant (rows of 8), transforms, and clears the blocks. False if a value of a

@@ -46,12 +46,11 @@ static inline int stk__jpeg_take(struct stk__jpeg_bits *bits, unsigned n)
 
 enum { STK__JPEG_DAMAGED = 65, STK__JPEG_BLOCK_DONE = 64 };
 
-/* Takes one symbol after coefficient k of a block. Returns the coefficient it stored, or one of the
- * above. */
-static inline int stk__jpeg_symbol(struct stk__jpeg_bits *bits, const struct stk__jpeg_code *code,
-                                   int k, int16_t *block)
+/* Takes one symbol after coefficient k of a block, all of whose bits are in the window. Returns the
+ * coefficient it stored, or one of the above. */
+static inline int stk__jpeg_one(struct stk__jpeg_bits *bits, const struct stk__jpeg_code *code,
+                                int k, int16_t *block)
 {
-    stk__jpeg_refill(bits);
     uint32_t top = (uint32_t)(bits->window >> 48);
     int n = top < code->end[STK__JPEG_INDEX_BITS] ? 1 : STK__JPEG_INDEX_BITS + 1;
     while (top >= code->end[n])
@@ -73,4 +72,11 @@ static inline int stk__jpeg_symbol(struct stk__jpeg_bits *bits, const struct stk
     if (n_extra)
         block[stk__jpeg_zigzag[k + 1]] = (int16_t)stk__jpeg_take(bits, n_extra);
     return k == 63 ? STK__JPEG_BLOCK_DONE : k;
+}
+
+static inline int stk__jpeg_symbol(struct stk__jpeg_bits *bits, const struct stk__jpeg_code *code,
+                                   int k, int16_t *block)
+{
+    stk__jpeg_refill(bits);
+    return stk__jpeg_one(bits, code, k, block);
 }

@@ -47,7 +47,7 @@ static inline enum outcome look_up(struct stk__jpeg_bits *bits, const struct stk
     size_t index = window >> (64 - STK__JPEG_INDEX_BITS);
     const struct stk__jpeg_entry *entry = &table->entry[index];
     unsigned step = table->step[index];
-    int last = *k + entry->last;
+    int advance = table->advance[index], last = *k + advance;
     if (last >= 63)
         return BY_HAND;
     stk__jpeg_drop(bits, step & 63);
@@ -55,7 +55,7 @@ static inline enum outcome look_up(struct stk__jpeg_bits *bits, const struct stk
         block[stk__jpeg_zigzag[*k + 1 + entry->first]] = entry->value;
         block[stk__jpeg_zigzag[last + 1]] = (int16_t)last_value(window, entry);
     } else if (*k < 0) {
-        bool is_pair = entry->first != entry->last;
+        bool is_pair = entry->first != advance;
         block[0] = is_pair ? entry->value : (int16_t)last_value(window, entry);
     }
     *k = last;

@@ -35,9 +35,11 @@ struct stk__jpeg_loop {
 };
 
 void stk__jpeg_loop_x86(struct stk__jpeg_loop *loop);
+void stk__jpeg_skip_loop_x86(struct stk__jpeg_loop *loop);
 
 #define SAME(type, member, value)                                                                  \
     _Static_assert(offsetof(struct type, member) == (value), #member " as in the assembly")
+SAME(stk__jpeg_table, advance, TABLE_ADVANCE);
 SAME(stk__jpeg_table, entry, TABLE_ENTRY);
 SAME(stk__jpeg_table, code, TABLE_CODE);
 SAME(stk__jpeg_code, end, CODE_END);
@@ -45,7 +47,6 @@ SAME(stk__jpeg_code, offset, CODE_OFFSET);
 SAME(stk__jpeg_code, symbol, CODE_SYMBOL);
 SAME(stk__jpeg_entry, shift, ENTRY_SHIFT);
 SAME(stk__jpeg_entry, first, ENTRY_FIRST);
-SAME(stk__jpeg_entry, last, ENTRY_LAST);
 SAME(stk__jpeg_entry, mask, ENTRY_MASK);
 SAME(stk__jpeg_entry, value, ENTRY_VALUE);
 SAME(stk__jpeg_chunk, steer[0].ac, STEER_AC);
@@ -64,15 +65,17 @@ _Static_assert(INDEX_BITS == STK__JPEG_INDEX_BITS && MAX_AC_BITS == STK__JPEG_MA
 
 /* Follows the last block of a chunk. */
 static const struct stk__jpeg_table stop = {
-    .entry = { [0 ... STK__JPEG_INDEX_SIZE - 1] = { .last = STK__JPEG_BY_HAND } },
+    .advance = { [0 ... STK__JPEG_INDEX_SIZE - 1] = STK__JPEG_BY_HAND },
 };
 
 /* Values of extra bits, at their mask plus themselves; written once, when the table of kernels is
  * filled. */
 static int16_t extend[2 << STK__JPEG_MAX_DC_BITS];
 
-/* In the place of the zigzag table: everything but DC goes to one place. */
-_Alignas(256) static const uint8_t to_one_place[256] = { [0 ... 1] = 0, [2 ... 255] = 1 };
+/* In the place of the zigzag table: what belongs to DC, and all the rest. */
+enum { WINDOW_OF_DC = 0, OTHER_WINDOW = 4 };
+_Alignas(256) static const uint8_t window_places[256] = { WINDOW_OF_DC,
+                                                          [1 ... 255] = OTHER_WINDOW };
 
 /* Takes the symbol the loop was left for. False: damaged. */
 static bool take_symbol(struct stk__jpeg_loop *loop, const struct stk__jpeg_table *dc,
@@ -81,8 +84,10 @@ static bool take_symbol(struct stk__jpeg_loop *loop, const struct stk__jpeg_tabl
     int k = (int)(loop->k - loop->k_start) - 1;
     const struct stk__jpeg_table *table = k < 0 ? dc : steer->ac;
     int16_t unwanted[64];
-    bool is_wanted = k < 0 || loop->k_start == stk__jpeg_zigzag;
-    k = stk__jpeg_symbol(&loop->bits, table->code, k, is_wanted ? loop->block : unwanted);
+    bool is_skipped = loop->k_start == window_places;
+    if (is_skipped && k < 0)
+        memcpy(loop->block + WINDOW_OF_DC, &loop->bits.window, sizeof loop->bits.window);
+    k = stk__jpeg_symbol(&loop->bits, table->code, k, is_skipped ? unwanted : loop->block);
     if (k == STK__JPEG_DAMAGED)
         return false;
     bool is_done = k == STK__JPEG_BLOCK_DONE;
@@ -92,10 +97,12 @@ static bool take_symbol(struct stk__jpeg_loop *loop, const struct stk__jpeg_tabl
     return true;
 }
 
-/* `zigzag`: where coefficients go. */
-static bool run_loop(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
-                     struct stk__jpeg_chunk *chunk, int n, const uint8_t *zigzag)
+static inline __attribute__((always_inline)) bool run_loop(struct stk__jpeg_bits *bits,
+                                                           const struct stk__jpeg_table *dc,
+                                                           struct stk__jpeg_chunk *chunk, int n,
+                                                           bool skips)
 {
+    const uint8_t *zigzag = skips ? window_places : stk__jpeg_zigzag;
     struct stk__jpeg_loop loop = { .bits = *bits,
                                    .table = dc,
                                    .k = zigzag,
@@ -107,7 +114,7 @@ static bool run_loop(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *
     chunk->steer[n - 1].next_dc = &stop;
     stk__jpeg_refill(&loop.bits);
     while (is_good) {
-        stk__jpeg_loop_x86(&loop);
+        (skips ? stk__jpeg_skip_loop_x86 : stk__jpeg_loop_x86)(&loop);
         ptrdiff_t i = (loop.block - chunk->block[0]) / 64;
         if (i == n)
             break;
@@ -124,13 +131,38 @@ static bool run_loop(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *
 static bool decode_avx2(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
                         struct stk__jpeg_chunk *chunk, int n)
 {
-    return run_loop(bits, dc, chunk, n, stk__jpeg_zigzag);
+    return run_loop(bits, dc, chunk, n, false);
+}
+
+/* The DC difference at the top of a window. */
+static int16_t dc_of(uint64_t window, const struct stk__jpeg_table *dc)
+{
+    size_t index = window >> (64 - STK__JPEG_INDEX_BITS);
+    const struct stk__jpeg_entry *entry = &dc->entry[index];
+    unsigned advance = dc->advance[index];
+    if (advance == entry->first)
+        return extend[entry->mask + (window >> entry->shift & entry->mask)];
+    if (advance < STK__JPEG_BY_HAND)
+        return entry->value;
+    int16_t block[64] = { 0 };
+    struct stk__jpeg_bits bits = { .window = window, .n_bits = 63 };
+    stk__jpeg_one(&bits, dc->code, -1, block);
+    return block[0];
 }
 
 static bool skip_avx2(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
                       struct stk__jpeg_chunk *chunk, int n)
 {
-    return run_loop(bits, dc, chunk, n, to_one_place);
+    if (!run_loop(bits, dc, chunk, n, true))
+        return false;
+    for (int i = 0; i < n; i++) {
+        uint64_t window;
+        memcpy(&window, chunk->block[i] + WINDOW_OF_DC, sizeof window);
+        memset(chunk->block[i], 0, 2 * sizeof window);
+        chunk->block[i][0] = dc_of(window, dc);
+        dc = chunk->steer[i].next_dc;
+    }
+    return true;
 }
 
 void stk__jpeg_fill_scan_avx2(struct stk__jpeg_kernels *kernels)

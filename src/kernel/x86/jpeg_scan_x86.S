@@ -2,13 +2,16 @@
 /* jpeg_scan_x86.S: the loop of jpeg.h over the bits of a scan, for x86-64 with BMI2.
  *
  *     void stk__jpeg_loop_x86(struct stk__jpeg_loop *loop)      System V calling convention
+ *     void stk__jpeg_skip_loop_x86(struct stk__jpeg_loop *loop)
  *
  * The loop goes from lookup to lookup without caring where blocks end: an end of block selects the
  * next table, block and k by conditional moves. What is rare leaves it: AC symbols that have to be
  * taken by their codes come back, others, and damage, are for the caller. So is, by the same means,
  * the end of the chunk, whose last block is followed by a table without entries. What limits it is
  * the way from the window over `step` to the next window and table, about seven cycles; everything
- * else has to fit in beside that.
+ * else has to fit in beside that. Skipping stores the window of the DC symbol as the first eight bytes
+ * of each block, and others behind them; it has no use for entries, which fall out of the first
+ * cache level between short runs.
  *
  * A refill leaves 64 bits, of which 56 or more are counted. A lookup drops 21 at most, a symbol by
  * its code 26: one of each leaves enough for the index of a third, whose own bits a refill brings.
@@ -31,14 +34,15 @@
 
 	.text
 
-/* Takes the window of the lookup from WINDOW to BITS. KX: k of this lookup; KY, KYb: of the next.
- */
-	.macro LOOK_UP KX KY KYb refill n
+/* The step of the next index to eax, its advance to KY, its bits from WINDOW to BITS. `is_full`:
+ * with a refill. */
+	.macro TAKE_STEP KY is_full
 	shrx	SHIFT, WINDOW, %rcx
 	movzbl	(TABLE, %rcx), %eax
 	lea	TABLE_ENTRY(TABLE, %rcx, 8), ENTRY
+	movzbl	TABLE_ADVANCE(TABLE, %rcx), %r\KY\()d
 	mov	STEER_AC(BLOCK), TABLE
-	.if \refill
+	.if \is_full
 	and	$63, N_BITS_d
 	mov	(NEXT), %rdx
 	bswap	%rdx
@@ -54,13 +58,24 @@
 	.endif
 	shlx	%rax, BITS, WINDOW
 	sub	%rax, N_BITS
-	movzbl	ENTRY_LAST(ENTRY), %edx
+	.endm
+
+/* A lookup. KX: the number of the register of its k; KY: of the next one's. */
+	.macro LOOK_UP KX KY is_full skips
+	TAKE_STEP \KY \is_full
+	.if \skips
+	movzbl	(%r\KX), %ecx
+	.else
 	movzbl	ENTRY_FIRST(ENTRY), %ecx
-	movzbl	(\KX, %rcx), %ecx
-	lea	(\KX, %rdx), \KY
-	cmpb	$64, \KYb
-	jae	.Lrare\n
-.Lback\n:
+	movzbl	(%r\KX, %rcx), %ecx
+	.endif
+	add	%r\KX, %r\KY
+	cmpb	$64, %r\KY\()b
+	jae	.Lrare\skips\is_full
+.Lback\skips\is_full:
+	.if \skips
+	mov	BITS, (BLOCK, %rcx, 2)
+	.else
 	movzwl	ENTRY_VALUE(ENTRY), %edx
 	movw	%dx, (BLOCK, %rcx, 2)
 	movzbl	ENTRY_SHIFT(ENTRY), %ecx
@@ -68,26 +83,27 @@
 	movzwl	ENTRY_MASK(ENTRY), %ecx
 	and	%ecx, BITS_d
 	add	%rcx, BITS
-	movzbl	(\KY), %edx
+	movzbl	(%r\KY), %edx
 	movzwl	(EXTEND, BITS, 2), %ecx
 	movw	%cx, (BLOCK, %rdx, 2)
+	.endif
 	and	$0x80, %eax
 	cmovnz	STEER_NEXT_DC(BLOCK), TABLE
-	cmovnz	K_START, \KY
+	cmovnz	K_START, %r\KY
 	add	%rax, BLOCK
 	.endm
 
 /* The last coefficient of a block without an end of block behind it ends the block, too. */
-	.macro RARE KX KYb n
-.Lrare\n:
-	cmpb	$64, \KYb
+	.macro RARE KX KY is_full skips
+.Lrare\skips\is_full:
+	cmpb	$64, %r\KY\()b
 	jne	1f
 	test	$0x80, %al
 	jnz	1f
 	or	$0x80, %eax
-	jmp	.Lback\n
-1:	mov	\KX, K
-	jmp	.Lone
+	jmp	.Lback\skips\is_full
+1:	mov	%r\KX, K
+	jmp	.Lone\skips
 	.endm
 
 /* More bits for the window; scratch: rcx, rdx. */
@@ -103,11 +119,12 @@
 	or	$56, N_BITS_d
 	.endm
 
-	.globl	stk__jpeg_loop_x86
-	.hidden	stk__jpeg_loop_x86
-	.type	stk__jpeg_loop_x86, @function
+	.macro	LOOP name skips
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
 	.p2align 6
-stk__jpeg_loop_x86:
+\name:
 	.cfi_startproc
 	push	%rbx
 	.cfi_adjust_cfa_offset 8
@@ -139,21 +156,21 @@ stk__jpeg_loop_x86:
 	mov	LOOP_NEXT(%rdi), NEXT
 	mov	$(64 - INDEX_BITS), %ebp
 	.p2align 6
-.Lloop:
-	LOOK_UP	%r10 %r15 %r15b 0 0
-	LOOK_UP	%r15 %r10 %r10b 1 1
-	jmp	.Lloop
-	RARE	%r10 %r15b 0
-	RARE	%r15 %r10b 1
+.Lloop\skips:
+	LOOK_UP	10 15 0 \skips
+	LOOK_UP	15 10 1 \skips
+	jmp	.Lloop\skips
+	RARE	10 15 0 \skips
+	RARE	15 10 1 \skips
 
 /* As if the lookup had not been made; then one AC symbol, as stk__jpeg_symbol takes it. */
-.Lone:
+.Lone\skips:
 	add	%rax, N_BITS
 	and	$63, N_BITS_d
 	mov	BITS, WINDOW
 	REFILL
 	cmp	K_START, K
-	je	.Lleave
+	je	.Lleave\skips
 	mov	STEER_AC(BLOCK), TABLE
 	mov	TABLE_CODE(TABLE), ENTRY
 	mov	WINDOW, %rdx
@@ -162,12 +179,12 @@ stk__jpeg_loop_x86:
 	mov	$INDEX_BITS, %ecx
 	cmp	CODE_END + 4 * INDEX_BITS(ENTRY), %edx
 	cmovae	%ecx, %eax
-.Llonger:
+.Llonger\skips:
 	inc	%eax
 	cmp	CODE_END(ENTRY, %rax, 4), %edx
-	jae	.Llonger
+	jae	.Llonger\skips
 	cmp	$16, %eax
-	ja	.Lleave
+	ja	.Lleave\skips
 	mov	$16, %ecx
 	sub	%eax, %ecx
 	shrx	%ecx, %edx, %edx
@@ -178,11 +195,11 @@ stk__jpeg_loop_x86:
 	shr	$4, %edx
 	lea	1(K, %rdx), %r15
 	test	%ecx, %ecx
-	jz	.Lzeros
+	jz	.Lzeros\skips
 	cmp	$MAX_AC_BITS, %ecx
-	ja	.Lleave
+	ja	.Lleave\skips
 	cmpb	$64, %r15b
-	ja	.Lleave
+	ja	.Lleave\skips
 	shlx	%rax, WINDOW, BITS
 	sub	%rax, N_BITS
 	sub	%rcx, N_BITS
@@ -197,29 +214,29 @@ stk__jpeg_loop_x86:
 	movzwl	(EXTEND, BITS, 2), %ecx
 	movzbl	(%r15), %eax
 	movw	%cx, (BLOCK, %rax, 2)
-.Lstored:
+.Lstored\skips:
 	mov	%r15, K
 	cmpb	$64, %r15b
-	jne	.Lloop
-.Lended:
+	jne	.Lloop\skips
+.Lended\skips:
 	mov	STEER_NEXT_DC(BLOCK), TABLE
 	mov	K_START, K
 	add	$128, BLOCK
-	jmp	.Lloop
+	jmp	.Lloop\skips
 
 /* The end of the block, or 16 zeros. */
-.Lzeros:
+.Lzeros\skips:
 	cmp	$15, %edx
 	jne	1f
 	cmpb	$64, %r15b
-	ja	.Lleave
+	ja	.Lleave\skips
 1:	shlx	%rax, WINDOW, WINDOW
 	sub	%rax, N_BITS
 	cmp	$15, %edx
-	je	.Lstored
-	jmp	.Lended
+	je	.Lstored\skips
+	jmp	.Lended\skips
 
-.Lleave:
+.Lleave\skips:
 	mov	NEXT, %rcx
 	pop	%rdi
 	.cfi_adjust_cfa_offset -8
@@ -248,5 +265,9 @@ stk__jpeg_loop_x86:
 	.cfi_restore %rbx
 	ret
 	.cfi_endproc
-	.size	stk__jpeg_loop_x86, . - stk__jpeg_loop_x86
+	.size	\name, . - \name
+	.endm
+
+	LOOP	stk__jpeg_loop_x86 0
+	LOOP	stk__jpeg_skip_loop_x86 1
 	.section .note.GNU-stack, "", @progbits

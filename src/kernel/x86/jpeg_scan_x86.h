@@ -5,16 +5,16 @@
 
 #define INDEX_BITS 10
 #define MAX_AC_BITS 10
-#define TABLE_ENTRY 1024
-#define TABLE_CODE 9216
+#define TABLE_ADVANCE 1024
+#define TABLE_ENTRY 2048
+#define TABLE_CODE 10240
 #define CODE_END 0
 #define CODE_OFFSET 72
 #define CODE_SYMBOL 144
 #define ENTRY_SHIFT 0
 #define ENTRY_FIRST 1
-#define ENTRY_LAST 2
-#define ENTRY_MASK 4
-#define ENTRY_VALUE 6
+#define ENTRY_MASK 2
+#define ENTRY_VALUE 4
 #define STEER_AC 33792 /* of a block, from the block on */
 #define STEER_NEXT_DC 33800
 #define LOOP_WINDOW 0
