@@ -53,4 +53,5 @@ struct stk__elementwise_kernels {
 
 void stk__elementwise_fill_scalar(struct stk__elementwise_kernels *kernels);
 void stk__elementwise_fill_avx2(struct stk__elementwise_kernels *kernels);
+void stk__half_fill_avx2(struct stk__elementwise_kernels *kernels); /* float16 alone */
 void stk__elementwise_fill_avx512(struct stk__elementwise_kernels *kernels);

@@ -6,4 +6,5 @@ void stk__elementwise_fill_avx512(struct stk__elementwise_kernels *kernels)
 {
     stk__elementwise_fill_scalar(kernels);
     fill_all(kernels);
+    stk__half_fill_avx2(kernels);
 }

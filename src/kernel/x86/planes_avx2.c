@@ -25,16 +25,22 @@ static int split_floats(float *const dst[3], const float *src, int n)
     return i;
 }
 
-/* Which bytes of the v-th of three vectors go to a vector of channel c. */
-static __m128i order_of(int c, int v, int value_bytes)
-{
-    uint8_t order[16];
-    for (int j = 0; j < 16; j++) {
-        int from = (j / value_bytes * 3 + c) * value_bytes + j % value_bytes;
-        order[j] = (uint8_t)(from / 16 == v ? from % 16 : 0x80);
+/* Which bytes of the v-th of three vectors of values of w bytes go to a vector of channel c. */
+#define FROM(c, w, j) (((j) / (w)*3 + (c)) * (w) + (j) % (w))
+#define AT(c, v, w, j) (FROM(c, w, j) / 16 == (v) ? FROM(c, w, j) % 16 : 0x80)
+#define FOUR(c, v, w, j) AT(c, v, w, j), AT(c, v, w, j + 1), AT(c, v, w, j + 2), AT(c, v, w, j + 3)
+#define ORDER(c, v, w)                                                                             \
+    {                                                                                              \
+        FOUR(c, v, w, 0), FOUR(c, v, w, 4), FOUR(c, v, w, 8), FOUR(c, v, w, 12)                    \
     }
-    return _mm_loadu_si128((const __m128i *)order);
-}
+#define ORDERS(c, w)                                                                               \
+    {                                                                                              \
+        ORDER(c, 0, w), ORDER(c, 1, w), ORDER(c, 2, w)                                             \
+    }
+_Alignas(16) static const uint8_t orders[2][3][3][16] = {
+    { ORDERS(0, 1), ORDERS(1, 1), ORDERS(2, 1) },
+    { ORDERS(0, 2), ORDERS(1, 2), ORDERS(2, 2) },
+};
 
 static inline __m128i gather_channel(const __m128i from[3], const __m128i order[3])
 {
@@ -48,7 +54,7 @@ static int split_small(uint8_t *dst, size_t plane_bytes, const uint8_t *src, int
     int step = 16 / value_bytes, i = 0;
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 3; v++)
-            order[c][v] = order_of(c, v, value_bytes);
+            order[c][v] = _mm_load_si128((const __m128i *)orders[value_bytes - 1][c][v]);
     for (; i + step <= n; i += step, src += 48, dst += 16) {
         const __m128i from[3] = { _mm_loadu_si128((const __m128i *)src),
                                   _mm_loadu_si128((const __m128i *)(src + 16)),
