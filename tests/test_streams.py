@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines out of compressed files, standard input and named pipes, as the command reads them."""
+"""Rows out of compressed files, standard input and named pipes, as the command reads them."""
 
 import gzip
+import io
 import json
 import os
 import pathlib
 import random
 import signal
+import struct
 import subprocess
+import tarfile
 import threading
 import time
 import zlib
 
 import pytest
+from record_files import masked
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 COMMAND = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolve()
@@ -108,6 +112,31 @@ def test_a_bomb_without_lines(stoker, tmp_path):
     assert done.returncode == 1 and "line 1 (at byte 0) is longer than 16 MiB" in done.stderr
 
 
+def test_rows_of_a_stream_that_are_too_long(stoker, tmp_path):
+    """16 MiB are a row, and one byte more is not, as in a file that is not compressed."""
+    path, most = tmp_path / "long.csv.gz", 16 << 20
+    path.write_bytes(gzip.compress(b"text\naa\n" + bytes(most) + b"\n", 1))
+    done = stoker("run", f"csv('{path}', {{text: text}}).batch(2)", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2, done.stderr
+    path.write_bytes(gzip.compress(b"text\naa\n" + bytes(most + 3) + b"\n", 1))
+    done = stoker("run", f"csv('{path}', {{text: text}}).batch(2)")
+    assert done.returncode == 1
+    assert f"'{path}', row 1 (at byte 8) is longer than 16 MiB" in done.stderr
+
+
+@pytest.mark.parametrize("filling", [b"\n", b"\r\n", b"# nothing\r\n"])
+def test_much_between_rows_of_a_stream(stoker, tmp_path, filling):
+    """Empty lines and comments are no part of a row, however many there are; lines are counted."""
+    path, n = tmp_path / "empty.csv.gz", (70 << 20) // len(filling)
+    path.write_bytes(gzip.compress(b"a\n1\n" + filling * n + b"2\nx\n", 1))
+    chain = f"csv('{path}', {{a: int64}}, comment='#')"
+    done = stoker("run", chain + ".take(2)", "--dump", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["fields"]["a"] for line in done.stdout.splitlines()] == [1, 2]
+    done = stoker("run", chain)
+    assert done.returncode == 1 and f"line {n + 4}: " in done.stderr, done.stderr
+
+
 # ---- data that comes while we wait ----
 
 
@@ -130,9 +159,66 @@ def test_standard_input(stoker):
     assert [json.loads(line)["fields"]["text"] for line in done.stdout.splitlines()] == lines
 
 
-def test_standard_input_once(stoker):
-    done = stoker("run", "lines('-').repeat(2)", input="a\nb\n")
-    assert done.returncode == 2 and "standard input can be read only once" in done.stderr
+def tfrecord_of(*texts):
+    """Records with their frames."""
+    frames = b""
+    for text in texts:
+        length = struct.pack("<Q", len(text))
+        frames += length + struct.pack("<I", masked(length)) + text + struct.pack("<I", masked(text))
+    return frames
+
+
+def tar_of(*texts):
+    """Samples 0, 1, … with a member .txt each."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for i, text in enumerate(texts):
+            info = tarfile.TarInfo(f"{i}.txt")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    return file.getvalue()
+
+
+# What each source of rows is called with to read `text`, and the bytes that hold three of them.
+SOURCES = {
+    "lines": ("lines('-'{})", b"aa\nbb\ncc\n"),
+    "fixed_length": ("fixed_length('-', 2{}).rename({{record: text}})", b"aabbcc"),
+    "tfrecord": ("tfrecord('-'{}).rename({{record: text}})", tfrecord_of(b"aa", b"bb", b"cc")),
+    "tar": ("tar('-', {{text: 'txt'}}{})", tar_of(b"aa", b"bb", b"cc")),
+    "csv": ("csv('-', {{text: text}}, header=['text']{})", b"aa\nbb\ncc\n"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_standard_input_of_every_source(stoker, source):
+    chain, data = SOURCES[source]
+    for compression in ("none", "auto", "gzip"):
+        packed = gzip.compress(data) if compression == "gzip" else data
+        call = chain.format(f", compression={compression}")
+        if source != "fixed_length" or compression != "auto":
+            done = stoker("run", call, "--dump", "--quiet", input=packed, encoding=None)
+            assert done.returncode == 0, done.stderr
+            got = [json.loads(line)["fields"]["text"] for line in done.stdout.splitlines()]
+            assert got == ["aa", "bb", "cc"], (source, compression)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_standard_input_once(stoker, source):
+    """A second pass would find nothing, and say nothing."""
+    chain, data = SOURCES[source]
+    for words in ([chain.format("") + ".repeat(2)"], [chain.format("") + ".batch(2)", "--epochs", "2"]):
+        done = stoker("run", *words, input=data, encoding=None)
+        assert done.returncode == 2, words
+        assert b"standard input can be read only once" in done.stderr
+
+
+@pytest.mark.parametrize("source", ["tfrecord", "tar", "csv"])
+def test_bad_rows_of_standard_input(stoker, source):
+    chain, data = SOURCES[source]
+    wrong = {"tfrecord": data[:-1], "tar": data[:1024] + b"?" + data[1025:], "csv": data + b"d,d\n"}[source]
+    done = stoker("run", chain.format(""), input=wrong, encoding=None)
+    assert done.returncode == 1 and b"standard input, " in done.stderr, done.stderr
+    assert b"'-'" not in done.stderr.replace(chain.format("").encode(), b"")
 
 
 def test_closed_standard_input():

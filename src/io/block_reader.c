@@ -17,39 +17,28 @@ enum { LEAST_READ = 16 << 10 };
 
 /* ---- the list ---- */
 
-static int add_file(struct stk__paths *paths, const char *path, struct stk_error *err)
+static int check_files(const struct stk__paths *paths, struct stk_error *err)
 {
-    struct stat st;
-    if (!stk__is_standard_input(path) && (stat(path, &st) || access(path, R_OK)))
-        return stk_fail(err, STK_IO, "cannot read '%s': %s", path, strerror(errno));
-    return stk__paths_add(paths, path, strlen(path)) ? stk__out_of_memory(err) : STK_OK;
+    for (size_t i = 0; i < paths->n; i++) {
+        const char *path = stk__paths_at(paths, i);
+        struct stat st;
+        if (!stk__is_standard_input(path) && (stat(path, &st) || access(path, R_OK)))
+            return stk_fail(err, STK_IO, "cannot read '%s': %s", path, strerror(errno));
+    }
+    return STK_OK;
 }
 
-/* The files of one argument, behind those of the arguments before it. */
-static int add_files(struct stk__paths *paths, const char *pattern, struct stk_error *err)
-{
-    struct stk__paths found = { 0 };
-    if (stk__is_standard_input(pattern))
-        return add_file(paths, pattern, err);
-    int code = stk__glob(pattern, &found, err);
-    if (!code && stk__paths_sort(&found))
-        code = stk__out_of_memory(err);
-    for (size_t i = 0; i < found.n && !code; i++)
-        code = add_file(paths, stk__paths_at(&found, i), err);
-    stk__paths_free(&found);
-    return code;
-}
-
-int stk__block_files_open(const struct stk_texts *patterns, enum stk__compression compression,
-                          struct stk__block_files **out, struct stk_error *err)
+int stk__block_files_open(const struct stk_texts *patterns,
+                          const struct stk__block_options *options, struct stk__block_files **out,
+                          struct stk_error *err)
 {
     struct stk__block_files *files = calloc(1, sizeof *files);
     if (!files)
         return stk__out_of_memory(err);
-    int code = STK_OK;
-    files->compression = compression;
-    for (int i = 0; i < patterns->n && !code; i++)
-        code = add_files(&files->paths, patterns->item[i], err);
+    files->options = *options;
+    int code = stk__glob_all(patterns, &files->paths, err);
+    if (!code)
+        code = check_files(&files->paths, err);
     if (!code && !(files->first = malloc(files->paths.n * sizeof *files->first)))
         code = stk__out_of_memory(err);
     if (code) {
@@ -71,8 +60,48 @@ void stk__block_files_free(struct stk__block_files *files)
     free(files);
 }
 
-void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, const char *noun,
-                               int origin, char *text, size_t size)
+static int open_stream(const struct stk__block_files *files, size_t i,
+                       struct stk__byte_stream **out, struct stk_error *err)
+{
+    const struct stk__byte_stream_options options = { .path = stk__paths_at(&files->paths, i),
+                                                      .compression = files->options.compression,
+                                                      .is_plain = files->options.is_plain };
+    return stk__byte_stream_open(&options, out, err);
+}
+
+/* What is wrong behind the first bytes is for the run to find. */
+static int sniff(const struct stk__block_files *files, size_t i, bool *is_stream,
+                 struct stk_error *err)
+{
+    struct stk__byte_stream *stream;
+    uint8_t byte;
+    size_t got;
+    int code = open_stream(files, i, &stream, err);
+    if (code)
+        return code;
+    code = stk__byte_stream_read(stream, &byte, 1, &got, err);
+    enum stk__compression found = stk__byte_stream_compression(stream);
+    stk__byte_stream_close(stream);
+    *is_stream = found > STK__COMPRESSION_NONE;
+    return found == STK__COMPRESSION_AUTO ? code : STK_OK;
+}
+
+int stk__block_files_are_stream(const struct stk__block_files *files, bool *is_stream,
+                                struct stk_error *err)
+{
+    enum stk__compression compression = files->options.compression;
+    int code = STK_OK;
+    *is_stream = compression > STK__COMPRESSION_NONE;
+    for (size_t i = 0; i < files->paths.n && !*is_stream && !code; i++) {
+        *is_stream = !stk__is_on_storage(stk__paths_at(&files->paths, i));
+        if (!*is_stream && compression == STK__COMPRESSION_AUTO)
+            code = sniff(files, i, is_stream, err);
+    }
+    return code;
+}
+
+void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, char *text,
+                               size_t size)
 {
     long long number = (long long)row;
     for (size_t i = files->paths.n; i-- > 0;) {
@@ -81,7 +110,7 @@ void stk__block_files_describe(const struct stk__block_files *files, uint64_t ro
             continue;
         const char *path = stk__paths_at(&files->paths, i);
         snprintf(text, size, "%s, %s %lld", stk__is_standard_input(path) ? "standard input" : path,
-                 noun, number - first + origin);
+                 files->options.noun, number - first + files->options.origin);
         return;
     }
 }
@@ -113,14 +142,14 @@ int stk__block_reader_open(struct stk__block_reader *reader, struct stk_error *e
     struct stk__block_files *files = reader->files;
     if (reader->file == files->paths.n)
         return STK_END;
-    struct stk__byte_stream_options options = { .path = stk__block_reader_path(reader),
-                                                .compression = files->compression };
-    if (stk__is_standard_input(options.path) && atomic_exchange(&files->is_input_taken, true))
+    if (stk__is_standard_input(stk__block_reader_path(reader)) &&
+        atomic_exchange(&files->is_input_taken, true))
         return stk_fail(err, STK_STATE, "standard input can be read only once");
-    int code = stk__byte_stream_open(&options, &reader->stream, err);
+    int code = open_stream(files, reader->file, &reader->stream, err);
     if (code)
         return code;
     reader->file_row = 0;
+    reader->is_ended = false;
     atomic_store_explicit(&files->first[reader->file], reader->ordinal, memory_order_relaxed);
     return STK_OK;
 }
@@ -133,11 +162,22 @@ void stk__block_reader_close(struct stk__block_reader *reader)
     reader->file++;
 }
 
+static int refuse_row(const struct stk__block_reader *reader, struct stk_error *err)
+{
+    char name[400];
+    const struct stk__block_options *options = &reader->files->options;
+    return stk_fail(err, STK_DATA, "%s, %s %lld (at byte %llu) is longer than %zu MiB",
+                    stk__byte_stream_name(stk__block_reader_path(reader), name, sizeof name),
+                    options->noun, (long long)reader->file_row + options->origin,
+                    (unsigned long long)stk__block_reader_offset(reader),
+                    options->most_bytes >> 20);
+}
+
 /* A block with room to read into: a new one with the unfinished row in front, twice the row's size
  * if need be. */
 static int make_room(struct stk__block_reader *reader, struct stk_error *err)
 {
-    size_t kept = reader->filled - reader->row;
+    size_t kept = stk__block_reader_left(reader);
     if (reader->block && reader->block->capacity - reader->filled >= LEAST_READ)
         return STK_OK;
     size_t bytes = 2 * kept > STK__BLOCK_BYTES ? 2 * kept : STK__BLOCK_BYTES;
@@ -153,19 +193,23 @@ static int make_room(struct stk__block_reader *reader, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__block_reader_fill(struct stk__block_reader *reader, bool *is_end, struct stk_error *err)
+/* Of a row only one byte too many is ever read, so no row that is found is too long. */
+int stk__block_reader_fill(struct stk__block_reader *reader, struct stk_error *err)
 {
-    size_t got = 0;
+    size_t got = 0, kept = stk__block_reader_left(reader);
+    size_t most = reader->files->options.most_bytes;
+    if (kept > most)
+        return refuse_row(reader, err);
     int code = make_room(reader, err);
     if (code)
         return code;
-    struct stk_buffer *block = reader->block;
-    code = stk__byte_stream_read(reader->stream, block->data + reader->filled,
-                                 block->capacity - reader->filled, &got, err);
-    *is_end = code == STK_END;
+    size_t room = reader->block->capacity - reader->filled;
+    code = stk__byte_stream_read(reader->stream, reader->block->data + reader->filled,
+                                 room < most - kept + 1 ? room : most - kept + 1, &got, err);
+    reader->is_ended = code == STK_END;
     reader->filled += got;
     reader->total += got;
-    return *is_end ? STK_OK : code;
+    return reader->is_ended ? STK_OK : code;
 }
 
 bool stk__block_reader_may_wait(const struct stk__block_reader *reader)
@@ -175,7 +219,7 @@ bool stk__block_reader_may_wait(const struct stk__block_reader *reader)
 
 uint64_t stk__block_reader_offset(const struct stk__block_reader *reader)
 {
-    return stk__byte_stream_offset(reader->stream) - (reader->filled - reader->row);
+    return stk__byte_stream_offset(reader->stream) - stk__block_reader_left(reader);
 }
 
 const char *stk__block_reader_path(const struct stk__block_reader *reader)

@@ -38,6 +38,12 @@ bool stk__is_standard_input(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+bool stk__is_on_storage(const char *path)
+{
+    struct stat st;
+    return !stk__is_standard_input(path) && (stat(path, &st) || S_ISREG(st.st_mode));
+}
+
 const char *stk__byte_stream_name(const char *path, char *text, size_t size)
 {
     if (stk__is_standard_input(path))

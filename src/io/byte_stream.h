@@ -48,5 +48,8 @@ bool stk__byte_stream_may_wait(const struct stk__byte_stream *stream);
 /* True if the path is that of standard input. */
 bool stk__is_standard_input(const char *path);
 
+/* True if the path is that of a regular file, which can be read more than once; or of nothing. */
+bool stk__is_on_storage(const char *path);
+
 /* The path in quotes, or "standard input". */
 const char *stk__byte_stream_name(const char *path, char *text, size_t size);

@@ -262,3 +262,29 @@ int stk__glob(const char *pattern, struct stk__paths *out, struct stk_error *err
     stk__paths_free(&readings);
     return !code && out->n == before ? fail_unmatched(pattern, err) : code;
 }
+
+static int add_sorted(const char *pattern, struct stk__paths *out, struct stk_error *err)
+{
+    struct stk__paths found = { 0 };
+    int code = stk__glob(pattern, &found, err);
+    if (!code && stk__paths_sort(&found))
+        code = stk__out_of_memory(err);
+    for (size_t i = 0; i < found.n && !code; i++) {
+        const char *path = stk__paths_at(&found, i);
+        code = stk__paths_add(out, path, strlen(path)) ? stk__out_of_memory(err) : STK_OK;
+    }
+    stk__paths_free(&found);
+    return code;
+}
+
+int stk__glob_all(const struct stk_texts *patterns, struct stk__paths *out, struct stk_error *err)
+{
+    int code = STK_OK;
+    for (int i = 0; i < patterns->n && !code; i++) {
+        if (strcmp(patterns->item[i], "-"))
+            code = add_sorted(patterns->item[i], out, err);
+        else if (stk__paths_add(out, "-", 1)) /* whatever there is of that name */
+            code = stk__out_of_memory(err);
+    }
+    return code;
+}

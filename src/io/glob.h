@@ -23,6 +23,9 @@ bool stk__glob_is_plain(const char *pattern);
  * nothing matches, or when a directory on the way cannot be read. */
 int stk__glob(const char *pattern, struct stk__paths *out, struct stk_error *err);
 
+/* Appends the files of arguments, each a name, a pattern or "-", in order; a pattern's are sorted. */
+int stk__glob_all(const struct stk_texts *patterns, struct stk__paths *out, struct stk_error *err);
+
 /* One part of a pattern (no '/', braces already gone) against one name. */
 bool stk__glob_match(const char *pattern, const char *name);
 

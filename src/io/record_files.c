@@ -3,7 +3,6 @@
 #include "io/record_files.h"
 
 #include "base/error.h"
-#include "io/glob.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,25 +131,6 @@ void stk__record_files_free(struct stk__record_files *records)
     free(records->index);
     free(records->first);
     free(records);
-}
-
-int stk__record_paths(const struct stk_texts *patterns, struct stk__paths *out,
-                      struct stk_error *err)
-{
-    int code = STK_OK;
-    for (int i = 0; i < patterns->n && !code; i++) {
-        struct stk__paths found = { 0 };
-        code = stk__glob(patterns->item[i], &found, err);
-        if (!code && stk__paths_sort(&found))
-            code = stk__out_of_memory(err);
-        for (size_t k = 0; k < found.n && !code; k++) {
-            const char *path = stk__paths_at(&found, k);
-            if (stk__paths_add(out, path, strlen(path)))
-                code = stk__out_of_memory(err);
-        }
-        stk__paths_free(&found);
-    }
-    return code;
 }
 
 uint64_t stk__record_files_count(const struct stk__record_files *records)

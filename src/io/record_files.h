@@ -35,10 +35,6 @@ int stk__record_files_open(const struct stk__paths *paths, const struct stk__rec
                            struct stk__record_files **out, struct stk_error *err);
 void stk__record_files_free(struct stk__record_files *records); /* NULL is fine */
 
-/* The paths of arguments, each a name or a pattern, in order; a pattern's are sorted. */
-int stk__record_paths(const struct stk_texts *patterns, struct stk__paths *out,
-                      struct stk_error *err);
-
 uint64_t stk__record_files_count(const struct stk__record_files *records);
 
 /* Which file a record is in, and which of that file's it is. */

@@ -3,7 +3,7 @@
 #include "op/array_source.h"
 
 #include "base/error.h"
-#include "io/record_files.h"
+#include "io/glob.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int stk__array_source_new(const struct stk_texts *patterns, struct stk__array_so
         stk__array_source_free(source);
         return stk__out_of_memory(err);
     }
-    int code = stk__record_paths(patterns, &paths, err);
+    int code = stk__glob_all(patterns, &paths, err);
     for (size_t i = 0; i < paths.n && !code; i++)
         code = stk__data_files_add(source->files, stk__paths_at(&paths, i), err);
     stk__paths_free(&paths);

@@ -3,12 +3,10 @@
 #include "base/error.h"
 #include "lang/lang.h"
 #include "op/csv_stream.h"
-#include "op/record_pipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct csv {
     struct stk_texts file;
@@ -118,28 +116,13 @@ static void close_csv(void *state)
         return;
     stk__line_counts_free(table->lines);
     stk__record_files_free(table->groups);
-    stk__paths_free(&table->paths);
+    stk__block_files_free(table->list);
     free(table->first_row);
-    free(table->first);
     free(table->group_rows);
     free(table);
 }
 
 enum { GUESS_BYTES = 1 << 20 };
-
-static bool is_pipe(const char *path)
-{
-    struct stat st;
-    return stk__is_standard_input(path) || (!stat(path, &st) && !S_ISREG(st.st_mode));
-}
-
-static int open_stream(struct stk__csv_table *table, struct stk_error *err)
-{
-    table->first = malloc((table->paths.n + 1) * sizeof *table->first);
-    for (size_t i = 0; table->first && i < table->paths.n; i++)
-        atomic_init(&table->first[i], -1);
-    return table->first ? STK_OK : stk__out_of_memory(err);
-}
 
 /* The beginning of the first file. A pipe has none that could be read twice: its columns must be
  * known. */
@@ -148,17 +131,27 @@ static int read_head(const struct csv *p, struct stk__csv_table *table,
                      struct stk_error *err)
 {
     size_t least = p->columns ? 0 : GUESS_BYTES;
-    const char *path = stk__paths_at(&table->paths, 0);
-    if (!table->is_stream)
+    if (table->groups)
         return stk__csv_head_read(&table->format, table->groups->files, 0, least, head, err);
-    if (!is_pipe(path))
-        return stk__csv_stream_head(table, path, least, head, err);
+    if (stk__is_on_storage(stk__paths_at(&table->list->paths, 0)))
+        return stk__csv_stream_head(table, least, head, err);
     *head = (struct stk__csv_head){ .is_all = true };
     if (names && p->columns)
         return STK_OK;
     return stk_fail(err, STK_VALUE,
                     "a pipe is read only once, when the run begins: say columns={…} and "
                     "header=['a', 'b'], and skip_rows=1 if its first line has names");
+}
+
+static int keep_header(struct stk__csv_table *table, const struct stk__csv_head *head,
+                       struct stk_arena *arena, struct stk_error *err)
+{
+    if (!head->has_names)
+        return stk__csv_check_header(table, 0, head, err);
+    const char *header = (const char *)head->bytes + head->header.start;
+    table->header.len = head->header.stop - head->header.start;
+    table->header.text = stk__arena_text_n(arena, header, table->header.len);
+    return table->header.text ? STK_OK : stk__out_of_memory(err);
 }
 
 static int read_columns(const struct csv *p, struct stk__csv_table *table,
@@ -169,17 +162,11 @@ static int read_columns(const struct csv *p, struct stk__csv_table *table,
     int code = read_head(p, table, names, &head, err);
     if (code)
         return code;
-    code = stk__csv_name_columns(table, names, &head, arena, err);
-    if (code)
-        stk__error_prefix(err, "'%s': ", stk__paths_at(&table->paths, 0));
+    code = keep_header(table, &head, arena, err);
+    if (!code)
+        code = stk__csv_name_columns(table, names, &head, arena, err);
     if (!code)
         code = stk__csv_spec_read(table, p->columns, &head, arena, err);
-    if (!code && head.has_names) {
-        const char *header = (const char *)head.bytes + head.header.start;
-        table->header.len = head.header.stop - head.header.start;
-        table->header.text = stk__arena_text_n(arena, header, table->header.len);
-        code = table->header.text ? STK_OK : stk__out_of_memory(err);
-    }
     stk__csv_head_free(&head);
     return code;
 }
@@ -198,18 +185,23 @@ static int read_params(const struct csv *p, struct stk__csv_table *table,
 static int open_table(const struct csv *p, struct stk__csv_table *table, struct stk_arena *arena,
                       struct stk_error *err)
 {
+    const struct stk__block_options options = { .noun = "row",
+                                                .compression =
+                                                    (enum stk__compression)p->compression,
+                                                .most_bytes = STK__CSV_MAX_ROW + 2 };
     const struct stk_value *names;
+    bool is_stream = false;
     int code = read_params(p, table, &names, arena, err);
     if (!code)
-        code = stk__record_paths(&p->file, &table->paths, err);
-    table->compression = (enum stk__compression)p->compression;
+        code = stk__block_files_open(&p->file, &options, &table->list, err);
     if (!code)
-        code = stk__needs_pipe(&table->paths, table->compression, NULL, &table->is_stream, err);
-    if (!code)
-        code =
-            table->is_stream ? open_stream(table, err) : stk__csv_files_open(table, p->index, err);
+        code = stk__block_files_are_stream(table->list, &is_stream, err);
+    if (!code && !is_stream)
+        code = stk__csv_files_open(table, p->index, err);
     if (!code)
         code = read_columns(p, table, names, arena, err);
+    if (!code && !is_stream)
+        code = stk__csv_files_count(table, err);
     return code ? code : stk__csv_learn(table, arena, err);
 }
 
@@ -243,13 +235,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 static int64_t count(const void *state)
 {
     const struct stk__csv_table *table = state;
-    return table->is_stream ? STK_UNKNOWN_COUNT
-                            : (int64_t)table->first_row[table->groups->files->n];
+    return table->groups ? (int64_t)table->first_row[table->groups->files->n] : STK_UNKNOWN_COUNT;
 }
 
 static bool is_stream(const void *state)
 {
-    return ((const struct stk__csv_table *)state)->is_stream;
+    return !((const struct stk__csv_table *)state)->groups;
 }
 
 static int n_places(const void *state)
@@ -266,8 +257,8 @@ static struct stk__data_files *files(const void *state)
 static void describe(const void *state, uint64_t index, char *text, size_t size)
 {
     const struct stk__csv_table *table = state;
-    if (table->is_stream) {
-        stk__csv_stream_describe(table, index, text, size);
+    if (!table->groups) {
+        stk__block_files_describe(table->list, index, text, size);
         return;
     }
     size_t file = 0, n = table->groups->files->n;
@@ -333,10 +324,7 @@ const struct stk_op stk__op_csv = {
                 .locate = stk__csv_locate,
                 .files = files,
                 .rows = stk__csv_rows,
-                .begin = stk__csv_stream_begin,
-                .rewind = stk__csv_stream_rewind,
-                .next = stk__csv_stream_next,
-                .end = stk__csv_stream_end,
+                STK__CSV_STREAM,
                 .describe = describe,
                 .class_name = class_name },
 };

@@ -10,7 +10,6 @@
 enum {
     HEAD_BYTES = 64 << 10,
     WINDOW = 1 << 20,
-    TAIL = 64,
     GROUP_ROWS = 8,
     LARGE_ROW = 1024, /* a group of its own; told by the first row of a file */
 };
@@ -81,9 +80,9 @@ int stk__csv_head_read(const struct stk__csv_format *format, struct stk__data_fi
     size_t n = least > HEAD_BYTES ? least : HEAD_BYTES;
     for (;; n *= 2) {
         *out = (struct stk__csv_head){ .n = n < all ? n : (size_t)all, .is_all = n >= all };
-        if (!(out->bytes = malloc(out->n + TAIL)))
+        if (!(out->bytes = malloc(out->n + STK__CSV_TAIL)))
             return stk__out_of_memory(err);
-        memset(out->bytes + out->n, 0, TAIL);
+        memset(out->bytes + out->n, 0, STK__CSV_TAIL);
         const struct stk_place place = { 0, out->n, (uint32_t)file };
         int code = stk__data_file_read(files, place, out->bytes, err);
         if (code)
@@ -120,7 +119,7 @@ static int move_window(struct window *w, size_t kept)
     w->filled -= kept;
     memmove(w->data, w->data + kept, w->filled);
     if (w->filled > w->cap / 2) {
-        uint8_t *data = realloc(w->data, 2 * w->cap + TAIL);
+        uint8_t *data = realloc(w->data, 2 * w->cap + STK__CSV_TAIL);
         if (!data)
             return stk__out_of_memory(w->err);
         w->data = data;
@@ -134,7 +133,7 @@ static int move_window(struct window *w, size_t kept)
         stk__error_prefix(w->err, "'%s': ", w->files->item[w->file].path);
     w->filled += n;
     w->is_last = n == left;
-    memset(w->data + w->filled, 0, TAIL);
+    memset(w->data + w->filled, 0, STK__CSV_TAIL);
     return code;
 }
 
@@ -195,7 +194,7 @@ static int scan_file(const void *context, struct stk__data_files *files, size_t 
         return code;
     w.offset = head.begin;
     stk__csv_head_free(&head);
-    if (!(w.data = malloc(w.cap + TAIL)))
+    if (!(w.data = malloc(w.cap + STK__CSV_TAIL)))
         return stk__out_of_memory(err);
     code = scan_window(&w, format, head.group_rows, out);
     free(w.data);
@@ -213,10 +212,10 @@ static int count_last(struct stk__csv_table *table, size_t file, uint64_t n_grou
     struct stk__csv_row row;
     *n = 0;
     stk__record_index_at(table->groups->index[file], n_groups - 1, &place);
-    struct stk__csv_head part = { .bytes = malloc(place.bytes + TAIL), .n = place.bytes };
+    struct stk__csv_head part = { .bytes = malloc(place.bytes + STK__CSV_TAIL), .n = place.bytes };
     if (!part.bytes)
         return stk__out_of_memory(err);
-    memset(part.bytes + part.n, 0, TAIL);
+    memset(part.bytes + part.n, 0, STK__CSV_TAIL);
     int code = stk__data_file_read(files, place, part.bytes, err);
     if (code)
         stk__error_prefix(err, "'%s': ", files->item[file].path);
@@ -235,39 +234,47 @@ static int count_rows(struct stk__csv_table *table, size_t file, struct stk_erro
     return code;
 }
 
-/* Compares the header with that of the first file. */
-static int check_header(const struct stk__csv_table *table, size_t file,
-                        const struct stk__csv_head *first, const struct stk__csv_head *head,
-                        struct stk_error *err)
+int stk__csv_check_header(const struct stk__csv_table *table, size_t file,
+                          const struct stk__csv_head *head, struct stk_error *err)
 {
-    const char *path = table->groups->files->item[file].path;
+    const struct stk__paths *paths = &table->list->paths;
     size_t len = head->header.stop - head->header.start;
+    char text[400];
     if (!table->format.has_header)
         return STK_OK;
+    const char *name = stk__byte_stream_name(stk__paths_at(paths, file), text, sizeof text);
     if (!head->has_names)
-        return stk_fail(err, STK_DATA, "'%s' has no header (header=false says so)", path);
-    if (len == first->header.stop - first->header.start &&
-        !memcmp(head->bytes + head->header.start, first->bytes + first->header.start, len))
+        return stk_fail(err, STK_DATA, "%s has no header (header=false says so)", name);
+    if (len == table->header.len &&
+        !memcmp(head->bytes + head->header.start, table->header.text, len))
         return STK_OK;
-    return stk_fail(err, STK_DATA, "the header of '%s' is not that of '%s'", path,
-                    table->groups->files->item[0].path);
+    return stk_fail(err, STK_DATA, "the header of %s is not that of '%s'", name,
+                    stk__paths_at(paths, 0));
 }
 
-static int check_file(struct stk__csv_table *table, size_t file, struct stk__csv_head *first,
-                      struct stk_error *err)
+static int check_file(struct stk__csv_table *table, size_t file, struct stk_error *err)
 {
     struct stk__csv_head head;
     int code = stk__csv_head_read(&table->format, table->groups->files, file, 0, &head, err);
     if (code)
         return code;
     table->group_rows[file] = head.group_rows;
-    if (file == 0)
-        *first = head;
-    code = check_header(table, file, first, &head, err);
-    if (!code)
-        code = count_rows(table, file, err);
-    if (file > 0)
-        stk__csv_head_free(&head);
+    code = stk__csv_check_header(table, file, &head, err);
+    stk__csv_head_free(&head);
+    return code ? code : count_rows(table, file, err);
+}
+
+int stk__csv_files_count(struct stk__csv_table *table, struct stk_error *err)
+{
+    size_t n = table->groups->files->n;
+    int code = STK_OK;
+    table->lines = stk__line_counts_new(table->groups->files);
+    table->first_row = calloc(n + 1, sizeof *table->first_row);
+    table->group_rows = calloc(n, sizeof *table->group_rows);
+    if (!table->lines || !table->first_row || !table->group_rows)
+        return stk__out_of_memory(err);
+    for (size_t i = 0; i < n && !code; i++)
+        code = check_file(table, i, err);
     return code;
 }
 
@@ -288,18 +295,5 @@ int stk__csv_files_open(struct stk__csv_table *table, const char *index_home, st
                                            .format = "csv",
                                            .parameters = hash_of(&table->format),
                                            .home = index_home };
-    struct stk__csv_head first = { 0 };
-    int code = stk__record_files_open(&table->paths, &scan, &table->groups, err);
-    if (code)
-        return code;
-    size_t n = table->groups->files->n;
-    table->lines = stk__line_counts_new(table->groups->files);
-    table->first_row = calloc(n + 1, sizeof *table->first_row);
-    table->group_rows = calloc(n, sizeof *table->group_rows);
-    if (!table->lines || !table->first_row || !table->group_rows)
-        code = stk__out_of_memory(err);
-    for (size_t i = 0; i < n && !code; i++)
-        code = check_file(table, i, &first, err);
-    stk__csv_head_free(&first);
-    return code;
+    return stk__record_files_open(&table->list->paths, &scan, &table->groups, err);
 }

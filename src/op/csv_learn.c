@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 20, TAIL = 64, MAX_CATEGORIES = 1 << 20 };
+enum { PIECE = 1 << 20, MAX_CATEGORIES = 1 << 20 };
 
 /* The texts of one column so far. Items are in `arena`, which all sets share. */
 struct set {
@@ -108,10 +108,10 @@ static int read_piece(struct learner *l, struct stk_place place)
     if (place.bytes > l->piece_bytes) {
         free(l->piece);
         l->piece_bytes = place.bytes;
-        if (!(l->piece = malloc(place.bytes + TAIL)))
+        if (!(l->piece = malloc(place.bytes + STK__CSV_TAIL)))
             return stk__out_of_memory(l->err);
     }
-    memset(l->piece + place.bytes, 0, TAIL);
+    memset(l->piece + place.bytes, 0, STK__CSV_TAIL);
     int code = stk__data_file_read(files, place, l->piece, l->err);
     if (code)
         stk__error_prefix(l->err, "'%s': ", files->item[place.file].path);
@@ -167,7 +167,7 @@ int stk__csv_learn(struct stk__csv_table *table, struct stk_arena *arena, struct
         l.n_sets += is_learned(&table->target[t].type);
     if (l.n_sets == 0)
         return STK_OK;
-    if (table->is_stream)
+    if (!table->groups)
         return stk_fail(err, STK_VALUE,
                         "a category of a stream wants its texts listed, as in "
                         "category(['a', 'b'])");

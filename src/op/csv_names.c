@@ -122,7 +122,12 @@ int stk__csv_name_columns(struct stk__csv_table *table, const struct stk_value *
                           const struct stk__csv_head *head, struct stk_arena *arena,
                           struct stk_error *err)
 {
-    return given ? name_by_list(table, given, arena, err) : name_by_row(table, head, arena, err);
+    if (given)
+        return name_by_list(table, given, arena, err);
+    int code = name_by_row(table, head, arena, err);
+    if (code)
+        stk__error_prefix(err, "'%s': ", stk__paths_at(&table->list->paths, 0));
+    return code;
 }
 
 /* ---- types ---- */

@@ -8,10 +8,12 @@
 #pragma once
 #include "base/arena.h"
 #include "codec/csv.h"
-#include "io/byte_stream.h"
+#include "io/block_reader.h"
 #include "io/line_count.h"
 #include "io/record_files.h"
 #include "lang/lang.h"
+
+enum { STK__CSV_TAIL = 64 }; /* readable bytes behind data */
 
 /* How files are to be read. */
 struct stk__csv_format {
@@ -22,7 +24,7 @@ struct stk__csv_format {
 
 /* The beginning of a file. */
 struct stk__csv_head {
-    uint8_t *bytes; /* from malloc, 64 readable bytes behind; or NULL */
+    uint8_t *bytes; /* from malloc, STK__CSV_TAIL zeros behind; or NULL */
     size_t n;
     bool is_all;                /* there is no more */
     struct stk__csv_row header; /* has_header: where it is */
@@ -40,17 +42,13 @@ struct stk__csv_table {
     struct stk__csv_target *target; /* by column */
     int *wanted;
     struct stk_field field[STK_MAX_FIELDS];
-    /* files that are read at random */
+    struct stk__block_files *list;
+    struct stk__csv_text header; /* of the first file */
+    /* files that are read at random; NULL: they are streams */
     struct stk__record_files *groups;
     struct stk__line_counts *lines;
     uint64_t *first_row; /* [files + 1] */
     int *group_rows;     /* [files] */
-    /* files that are streams */
-    bool is_stream;
-    enum stk__compression compression;
-    struct stk__csv_text header; /* of the first */
-    atomic_llong *first;         /* row of each file once a run has come so far, else -1; a memo */
-    struct stk__paths paths;
 };
 
 /* ---- csv_files.c: finding rows ---- */
@@ -63,9 +61,16 @@ int stk__csv_head_read(const struct stk__csv_format *format, struct stk__data_fi
                        size_t file, size_t least, struct stk__csv_head *out, struct stk_error *err);
 void stk__csv_head_free(struct stk__csv_head *head);
 
-/* Opens table->paths, finds all rows, and checks that all have the header of the first. */
+/* Finds where groups of rows begin in all files. */
 int stk__csv_files_open(struct stk__csv_table *table, const char *index_home,
                         struct stk_error *err);
+
+/* Once the table has its header: counts rows, and checks that all files have that header. */
+int stk__csv_files_count(struct stk__csv_table *table, struct stk_error *err);
+
+/* Compares a file's header, if there is to be one, with the table's. */
+int stk__csv_check_header(const struct stk__csv_table *table, size_t file,
+                          const struct stk__csv_head *head, struct stk_error *err);
 
 /* ---- csv_names.c ---- */
 

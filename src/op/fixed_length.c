@@ -8,14 +8,11 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
-#include "io/block_reader.h"
 #include "io/data_file.h"
-#include "op/record_pipe.h"
+#include "op/stream_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 enum { MOST_BYTES = 1 << 30 };
 
@@ -57,23 +54,6 @@ static void close_source(void *state)
     stk__data_files_free(source->files);
     free(source->first);
     free(source);
-}
-
-static bool is_on_storage(const char *path)
-{
-    struct stat st;
-    return !stk__is_standard_input(path) && (stat(path, &st) || S_ISREG(st.st_mode));
-}
-
-static int find_class(const struct source *source, bool *is_stream, struct stk_error *err)
-{
-    const struct stk__paths *paths = &source->list->paths;
-    for (size_t i = 0; i < paths->n; i++) {
-        *is_stream = !is_on_storage(stk__paths_at(paths, i));
-        if (*is_stream)
-            return STK_OK;
-    }
-    return stk__needs_pipe(paths, source->list->compression, NULL, is_stream, err);
 }
 
 /* Says what a file of this size has that is no whole record. */
@@ -124,16 +104,19 @@ static int open_source(const void *given, struct stk_arena *arena, void **state,
                        struct stk_error *err)
 {
     const struct fixed_length *p = given;
+    const struct stk__block_options options = { .noun = "record",
+                                                .compression =
+                                                    (enum stk__compression)p->compression,
+                                                .most_bytes = 2 * (size_t)MOST_BYTES };
     struct source *source = calloc(1, sizeof *source);
     bool is_stream = false;
     (void)arena;
     if (!source)
         return stk__out_of_memory(err);
     source->params = p;
-    int code =
-        stk__block_files_open(&p->file, (enum stk__compression)p->compression, &source->list, err);
+    int code = stk__block_files_open(&p->file, &options, &source->list, err);
     if (!code)
-        code = find_class(source, &is_stream, err);
+        code = stk__block_files_are_stream(source->list, &is_stream, err);
     if (!code && !is_stream)
         code = open_files(source, err);
     if (code)
@@ -222,7 +205,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 {
     const struct source *source = state;
     if (!source->files) {
-        stk__block_files_describe(source->list, index, "record", 0, text, size);
+        stk__block_files_describe(source->list, index, text, size);
         return;
     }
     size_t file = file_of(source, index);
@@ -234,46 +217,18 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 /* ---- as a stream ---- */
 
 struct run {
+    struct stk__stream_run stream;
     const struct source *source;
-    struct stk__block_reader blocks;
     uint64_t header_left; /* of the open file, not passed over yet */
 };
-
-static int begin(const void *given, const void *state, void **run, struct stk_error *err)
-{
-    struct run *r = calloc(1, sizeof *r);
-    (void)given;
-    if (!r)
-        return stk__out_of_memory(err);
-    r->source = state;
-    int code = stk__block_reader_begin(&r->blocks, r->source->list, err);
-    if (code)
-        free(r);
-    else
-        *run = r;
-    return code;
-}
-
-static void end(void *run)
-{
-    stk__block_reader_end(&((struct run *)run)->blocks);
-    free(run);
-}
-
-static int rewind_records(void *run, struct stk_error *err)
-{
-    (void)err;
-    stk__block_reader_rewind(&((struct run *)run)->blocks);
-    return STK_OK;
-}
 
 /* Appends the records that are whole in the block, a footer behind them. */
 static void add_records(struct run *r, struct stk_chunk *out)
 {
     const struct fixed_length *p = r->source->params;
-    struct stk__block_reader *blocks = &r->blocks;
+    struct stk__block_reader *blocks = &r->stream.blocks;
     size_t record = (size_t)p->record_bytes, footer = (size_t)p->footer;
-    for (; out->n < out->cap && blocks->filled - blocks->row >= record + footer; out->n++) {
+    for (; out->n < out->cap && stk__block_reader_left(blocks) >= record + footer; out->n++) {
         out->column[0].span[out->n] = stk__block_reader_cut(blocks, record, record);
         stk__buffer_ref(blocks->block);
     }
@@ -282,26 +237,24 @@ static void add_records(struct run *r, struct stk_chunk *out)
 static int finish_file(struct run *r, struct stk_error *err)
 {
     const struct fixed_length *p = r->source->params;
-    struct stk__block_reader *blocks = &r->blocks;
-    if (r->header_left || blocks->filled - blocks->row != (size_t)p->footer)
+    struct stk__block_reader *blocks = &r->stream.blocks;
+    if (r->header_left || stk__block_reader_left(blocks) != (size_t)p->footer)
         return refuse_size(p, stk__block_reader_path(blocks),
                            stk__byte_stream_offset(blocks->stream), err);
     stk__block_reader_close(blocks);
     return STK_OK;
 }
 
-/* Does one thing: opens the next file, passes over a header, appends records, or reads and ends a
- * file. */
-static int advance(struct run *r, struct stk_chunk *out, struct stk_error *err)
+static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
 {
+    struct run *r = run;
     const struct fixed_length *p = r->source->params;
-    struct stk__block_reader *blocks = &r->blocks;
-    bool is_end = false;
+    struct stk__block_reader *blocks = &r->stream.blocks;
     if (!blocks->stream) {
         r->header_left = (uint64_t)p->header;
         return stk__block_reader_open(blocks, err);
     }
-    size_t left = blocks->filled - blocks->row;
+    size_t left = stk__block_reader_left(blocks);
     if (left && r->header_left) {
         size_t passed = left < r->header_left ? left : (size_t)r->header_left;
         blocks->row += passed;
@@ -312,24 +265,18 @@ static int advance(struct run *r, struct stk_chunk *out, struct stk_error *err)
         add_records(r, out);
         return STK_OK;
     }
-    int code = stk__block_reader_fill(blocks, &is_end, err);
-    return !code && is_end ? finish_file(r, err) : code;
+    int code = stk__block_reader_fill(blocks, err);
+    return !code && blocks->is_ended ? finish_file(r, err) : code;
 }
 
-/* Stops after about one block and before it has to wait. What goes wrong behind records that were
- * appended goes wrong again in the next call, which reports it. */
-static int next(void *run, struct stk_chunk *out, struct stk_error *err)
+static int begin(const void *given, const void *state, void **run, struct stk_error *err)
 {
-    struct run *r = run;
-    int before = out->n, code = STK_OK;
-    uint64_t start = r->blocks.total;
-    while (!code && out->n < out->cap) {
-        if (out->n > before &&
-            (r->blocks.total - start >= STK__BLOCK_BYTES || stk__block_reader_may_wait(&r->blocks)))
-            break;
-        code = advance(r, out, err);
-    }
-    return out->n > before || code == STK_AGAIN ? STK_OK : code;
+    const struct source *source = state;
+    (void)given;
+    int code = stk__stream_begin(source->list, advance, sizeof(struct run), run, err);
+    if (!code)
+        ((struct run *)*run)->source = source;
+    return code;
 }
 
 const struct stk_op stk__op_fixed_length = {
@@ -358,8 +305,6 @@ const struct stk_op stk__op_fixed_length = {
                 .files = files,
                 .rows = rows,
                 .begin = begin,
-                .rewind = rewind_records,
-                .next = next,
-                .end = end,
+                STK__STREAM_RUN,
                 .describe = describe },
 };

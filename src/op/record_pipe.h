@@ -3,10 +3,9 @@
  * and pipes; a format says where they end and what they hold. */
 #pragma once
 #include "base/chunk.h"
-#include "io/byte_stream.h"
-#include "io/paths.h"
+#include "op/stream_run.h"
 
-#include <stdatomic.h>
+enum { STK__MOST_RECORD_BYTES = 1 << 30 }; /* whose end could not be looked for in a stream */
 
 /* What the bytes at hand are. */
 enum stk__cut {
@@ -28,28 +27,6 @@ struct stk__cutter {
     bool (*is_plain)(const uint8_t *head, size_t n); /* as in stk__byte_stream_options */
 };
 
-struct stk__record_pipe {
-    const struct stk__cutter *cutter;
-    const void *context;
-    const struct stk__paths *paths; /* borrowed */
-    enum stk__compression compression;
-    atomic_llong *first; /* of each file, once its first record is read, else -1; for messages */
-};
-
-/* Fills in `first`; free it when done. */
-int stk__record_pipe_open(struct stk__record_pipe *pipe, struct stk_error *err);
-
-/* A run; these are the entries of a source. */
-int stk__record_pipe_begin(const struct stk__record_pipe *pipe, void **run, struct stk_error *err);
-int stk__record_pipe_rewind(void *run, struct stk_error *err);
-int stk__record_pipe_next(void *run, struct stk_chunk *out, struct stk_error *err);
-void stk__record_pipe_end(void *run);
-
-void stk__record_pipe_describe(const struct stk__record_pipe *pipe, uint64_t index, char *text,
-                               size_t size);
-
-/* Sets *is_stream if one of the files is compressed, or none on storage, so that it can only be read
- * from front to back. */
-int stk__needs_pipe(const struct stk__paths *paths, enum stk__compression compression,
-                    bool (*is_plain)(const uint8_t *head, size_t n), bool *is_stream,
-                    struct stk_error *err);
+/* Begins a run (op/stream_run.h). Borrows all; `context` is what the cutter is given. */
+int stk__record_pipe_begin(struct stk__block_files *files, const struct stk__cutter *cutter,
+                           const void *context, void **run, struct stk_error *err);

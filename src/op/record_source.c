@@ -2,33 +2,27 @@
 /* record_source.c: records at random or through a pipe. */
 #include "op/record_source.h"
 
-#include <stdlib.h>
-
 int stk__record_source_open(struct stk__record_source *source, const struct stk_texts *patterns,
                             const struct stk__record_format *format, struct stk_error *err)
 {
+    const struct stk__block_options options = { .noun = format->cutter->noun,
+                                                .compression = format->compression,
+                                                .most_bytes = STK__MOST_RECORD_BYTES,
+                                                .is_plain = format->cutter->is_plain };
     bool is_stream;
-    source->noun = format->cutter->noun;
-    int code = stk__record_paths(patterns, &source->paths, err);
+    source->cutter = format->cutter;
+    int code = stk__block_files_open(patterns, &options, &source->list, err);
     if (!code)
-        code = stk__needs_pipe(&source->paths, format->compression, format->cutter->is_plain,
-                               &is_stream, err);
-    if (code)
+        code = stk__block_files_are_stream(source->list, &is_stream, err);
+    if (code || is_stream)
         return code;
-    if (!is_stream)
-        return stk__record_files_open(&source->paths, format->scan, &source->records, err);
-    source->pipe = (struct stk__record_pipe){ .cutter = format->cutter,
-                                              .context = source,
-                                              .paths = &source->paths,
-                                              .compression = format->compression };
-    return stk__record_pipe_open(&source->pipe, err);
+    return stk__record_files_open(&source->list->paths, format->scan, &source->records, err);
 }
 
 void stk__record_source_close(struct stk__record_source *source)
 {
     stk__record_files_free(source->records);
-    stk__paths_free(&source->paths);
-    free(source->pipe.first);
+    stk__block_files_free(source->list);
 }
 
 int64_t stk__record_source_count(const void *state)
@@ -62,15 +56,16 @@ struct stk__data_files *stk__record_source_files(const void *state)
 int stk__record_source_begin(const void *params, const void *state, void **run,
                              struct stk_error *err)
 {
+    const struct stk__record_source *source = state;
     (void)params;
-    return stk__record_pipe_begin(&((const struct stk__record_source *)state)->pipe, run, err);
+    return stk__record_pipe_begin(source->list, source->cutter, source, run, err);
 }
 
 void stk__record_source_describe(const void *state, uint64_t index, char *text, size_t size)
 {
     const struct stk__record_source *source = state;
     if (source->records)
-        stk__record_files_describe(source->records, index, source->noun, text, size);
+        stk__record_files_describe(source->records, index, source->cutter->noun, text, size);
     else
-        stk__record_pipe_describe(&source->pipe, index, text, size);
+        stk__block_files_describe(source->list, index, text, size);
 }

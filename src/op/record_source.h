@@ -7,10 +7,9 @@
 #include "op/record_pipe.h"
 
 struct stk__record_source {
-    struct stk__paths paths;
+    struct stk__block_files *list;
     struct stk__record_files *records; /* NULL: a pipe */
-    struct stk__record_pipe pipe;
-    const char *noun;
+    const struct stk__cutter *cutter;
 };
 
 /* How to find records, and how to cut them. */
@@ -41,6 +40,5 @@ void stk__record_source_describe(const void *state, uint64_t index, char *text, 
     .count = stk__record_source_count, .is_stream = stk__record_source_is_stream,                  \
     .n_places = stk__record_source_n_places, .locate = stk__record_source_locate,                  \
     .files = stk__record_source_files, .begin = stk__record_source_begin,                          \
-    .rewind = stk__record_pipe_rewind, .next = stk__record_pipe_next, .end = stk__record_pipe_end, \
-    .describe = stk__record_source_describe
+    .describe = stk__record_source_describe, STK__STREAM_RUN
 /* clang-format on */

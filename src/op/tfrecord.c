@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfrecord.c: the records of TFRecord files. */
-#include "base/error.h"
 #include "codec/tfrecord.h"
+#include "base/error.h"
 #include "op/record_source.h"
 #include "op/tfrecord_scan.h"
 
@@ -31,8 +31,6 @@ struct record_source {
 
 /* ---- as a stream ---- */
 
-enum { MOST_BYTES = 1 << 30 }; /* of a record whose end cannot be looked for */
-
 static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, bool is_ended,
                          size_t *bytes)
 {
@@ -41,7 +39,8 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
     if (have < STK__TFRECORD_HEADER)
         return STK__CUT_MORE;
     *bytes = 1;
-    if (!stk__tfrecord_length(data, &length) || length > MOST_BYTES)
+    if (!stk__tfrecord_length(data, &length) ||
+        length > STK__MOST_RECORD_BYTES - STK__TFRECORD_FRAME)
         return STK__CUT_LOST;
     *bytes = (size_t)length + STK__TFRECORD_FRAME;
     return have < *bytes ? STK__CUT_MORE : STK__CUT_RECORD;

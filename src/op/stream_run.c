@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream_run.c: begin, rewind, next and end, the same for all streams of rows. */
+#include "op/stream_run.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+int stk__stream_begin(struct stk__block_files *files, stk__advance_fn advance, size_t bytes,
+                      void **run, struct stk_error *err)
+{
+    struct stk__stream_run *r = calloc(1, bytes);
+    if (!r)
+        return stk__out_of_memory(err);
+    r->advance = advance;
+    int code = stk__block_reader_begin(&r->blocks, files, err);
+    if (code)
+        free(r);
+    else
+        *run = r;
+    return code;
+}
+
+void stk__stream_end(void *run)
+{
+    stk__block_reader_end(&((struct stk__stream_run *)run)->blocks);
+    free(run);
+}
+
+int stk__stream_rewind(void *run, struct stk_error *err)
+{
+    (void)err;
+    stk__block_reader_rewind(&((struct stk__stream_run *)run)->blocks);
+    return STK_OK;
+}
+
+/* Stops after about one block, so that long rows do not pile up in a chunk, and before it has to
+ * wait for more. What goes wrong behind rows that were appended goes wrong again in the next call,
+ * which reports it. */
+int stk__stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
+{
+    struct stk__stream_run *r = run;
+    int before = out->n, code = STK_OK;
+    uint64_t start = r->blocks.total;
+    while (!code && out->n < out->cap) {
+        bool has_rows = out->n > before;
+        if (has_rows &&
+            (r->blocks.total - start >= STK__BLOCK_BYTES || stk__block_reader_may_wait(&r->blocks)))
+            break;
+        code = r->advance(run, out, err);
+    }
+    return out->n > before || code == STK_AGAIN ? STK_OK : code;
+}
