@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* array_source.c: making a source of arrays, and where its elements lie. */
+#define _GNU_SOURCE
 #include "op/array_source.h"
 
 #include "base/error.h"
@@ -12,27 +13,18 @@
 
 /* ---- making and freeing ---- */
 
-int stk__array_source_new(const struct stk_texts *patterns, struct stk__array_source **out,
-                          struct stk_error *err)
+static int add_files(struct stk__array_source *source, const struct stk_texts *patterns,
+                     struct stk_error *err)
 {
     struct stk__paths paths = { 0 };
-    struct stk__array_source *source = calloc(1, sizeof *source);
-    if (source) {
-        source->files = stk__data_files_new();
-        source->cache = stk__chunk_cache_new();
-    }
-    if (!source || !source->files || !source->cache) {
-        stk__array_source_free(source);
+    source->files = stk__data_files_new();
+    source->cache = stk__chunk_cache_new();
+    if (!source->files || !source->cache)
         return stk__out_of_memory(err);
-    }
     int code = stk__glob_all(patterns, &paths, err);
     for (size_t i = 0; i < paths.n && !code; i++)
         code = stk__data_files_add(source->files, stk__paths_at(&paths, i), err);
     stk__paths_free(&paths);
-    if (code)
-        stk__array_source_free(source);
-    else
-        *out = source;
     return code;
 }
 
@@ -63,14 +55,20 @@ void stk__array_source_free(void *state)
     free(source);
 }
 
-int stk__array_source_room(struct stk__array_source *source, int n_fields, struct stk_error *err)
+int stk__array_source_name(struct stk__array_source *source, const char *const *name, int n,
+                           struct stk_error *err)
 {
-    size_t n_files = source->files->n;
-    source->array = calloc(n_files * (size_t)n_fields, sizeof *source->array);
-    source->first = calloc(n_files + 1, sizeof *source->first);
+    if (n > STK_MAX_FIELDS)
+        return stk_fail(err, STK_VALUE, "there would be %d fields; %d are possible", n,
+                        STK_MAX_FIELDS);
+    source->array = calloc(source->files->n * (size_t)n, sizeof *source->array);
+    source->first = calloc(source->files->n + 1, sizeof *source->first);
     if (!source->array || !source->first)
         return stk__out_of_memory(err);
-    source->n_fields = n_fields;
+    source->n_fields = n;
+    for (int f = 0; f < n; f++)
+        if (!(source->name[f] = strdup(name[f])))
+            return stk__out_of_memory(err);
     return STK_OK;
 }
 
@@ -273,12 +271,24 @@ static int count_slots(struct stk__array_source *source, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__array_source_finish(struct stk__array_source *source, struct stk_error *err)
+int stk__array_source_open(const struct stk_texts *patterns, stk__read_arrays_fn read,
+                           void *context, void **state, struct stk_error *err)
 {
-    int code = STK_OK;
-    for (size_t i = 0; i < source->files->n && !code; i++)
+    struct stk__array_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return stk__out_of_memory(err);
+    int code = add_files(source, patterns, err);
+    for (size_t i = 0; !code && i < source->files->n; i++)
+        code = read(context, source, i, err);
+    for (size_t i = 0; !code && i < source->files->n; i++)
         code = check_file(source, i, err);
-    return code ? code : count_slots(source, err);
+    if (!code)
+        code = count_slots(source, err);
+    if (code)
+        stk__array_source_free(source);
+    else
+        *state = source;
+    return code;
 }
 
 struct stk__hdf5_chunk stk__array_stored(const struct stk__array *array, const int64_t *chunk)

@@ -51,24 +51,25 @@ struct stk__array_source {
     int64_t patch[STK_MAX_RANK], stride[STK_MAX_RANK];
 };
 
-/* Returns new, with the files that the arguments stand for, in order, each pattern's sorted. */
-int stk__array_source_new(const struct stk_texts *patterns, struct stk__array_source **out,
-                          struct stk_error *err);
+/* Fills in the arrays of one file; for the first one after stk__array_source_name. */
+typedef int (*stk__read_arrays_fn)(void *context, struct stk__array_source *source, size_t file,
+                                   struct stk_error *err);
+
+/* Makes a source, an op's state, with the files that the arguments stand for, and checks that the
+ * fields of each have as many elements, and the files the same types and shapes. */
+int stk__array_source_open(const struct stk_texts *patterns, stk__read_arrays_fn read,
+                           void *context, void **state, struct stk_error *err);
 void stk__array_source_free(void *source);
 
-/* Makes room for the arrays, once the number of fields is known. Takes nothing; the caller sets
- * source->name and the arrays. */
-int stk__array_source_room(struct stk__array_source *source, int n_fields, struct stk_error *err);
+/* The names of the fields, copied, and room for their arrays. */
+int stk__array_source_name(struct stk__array_source *source, const char *const *name, int n,
+                           struct stk_error *err);
 
 static inline struct stk__array *stk__array_at(const struct stk__array_source *source, size_t file,
                                                int field)
 {
     return &source->array[file * (size_t)source->n_fields + (size_t)field];
 }
-
-/* Once all arrays are there: checks that the fields of each file have as many elements, and the
- * files the same types and shapes; counts. */
-int stk__array_source_finish(struct stk__array_source *source, struct stk_error *err);
 
 /* Reads bytes of a file while the source is made. The message has the file's name. */
 int stk__array_source_read(const struct stk__array_source *source, size_t file, uint64_t offset,
@@ -103,3 +104,10 @@ void stk__array_source_locate(const void *state, int n, const uint64_t *index,
 struct stk__data_files *stk__array_source_files(const void *state);
 int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index);
 void stk__array_source_describe(const void *state, uint64_t index, char *text, size_t size);
+
+/* clang-format off */
+#define STK__ARRAY_SOURCE                                                                          \
+    .count = stk__array_source_count, .n_places = stk__array_source_n_places,                      \
+    .locate = stk__array_source_locate, .files = stk__array_source_files,                          \
+    .rows = stk__array_source_rows, .describe = stk__array_source_describe
+/* clang-format on */

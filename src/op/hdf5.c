@@ -6,7 +6,6 @@
 #include "io/paths.h"
 #include "op/hdf5_array.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_DATASETS = 100000 };
@@ -111,19 +110,6 @@ static int has_rows(stk__hdf5_id file, const char *name, bool *has, struct stk_e
     return code;
 }
 
-static int set_names(struct stk__array_source *source, const char *const *name, int n,
-                     struct stk_error *err)
-{
-    if (n > STK_MAX_FIELDS)
-        return stk_fail(err, STK_VALUE, "there would be %d fields; %d are possible", n,
-                        STK_MAX_FIELDS);
-    int code = stk__array_source_room(source, n, err);
-    for (int f = 0; f < n && !code; f++)
-        if (!(source->name[f] = strdup(name[f])))
-            code = stk__out_of_memory(err);
-    return code;
-}
-
 static int name_all(struct stk__array_source *source, stk__hdf5_id file, struct stk_error *err)
 {
     struct stk__paths names = { 0 };
@@ -138,7 +124,7 @@ static int name_all(struct stk__array_source *source, stk__hdf5_id file, struct 
     if (!code && !n)
         code = stk_fail(err, STK_DATA, "there is no dataset with rows in the file");
     if (!code)
-        code = set_names(source, wanted, n, err);
+        code = stk__array_source_name(source, wanted, n, err);
     stk__paths_free(&names);
     return code;
 }
@@ -151,7 +137,7 @@ static int read_datasets(struct stk__array_source *source, const struct hdf5 *p,
     const struct stk_pairs *fields = &p->fields;
     int code = STK_OK;
     if (part->file == 0)
-        code = fields->n ? set_names(source, fields->name, fields->n, err)
+        code = fields->n ? stk__array_source_name(source, fields->name, fields->n, err)
                          : name_all(source, part->library_file, err);
     for (int f = 0; !code && f < source->n_fields; f++) {
         struct stk__array *array = stk__array_at(source, part->file, f);
@@ -165,12 +151,16 @@ static int read_datasets(struct stk__array_source *source, const struct hdf5 *p,
     return code;
 }
 
-static int read_file(struct stk__array_source *source, const struct hdf5 *p, size_t file,
+static int read_file(void *context, struct stk__array_source *source, size_t file,
                      struct stk_error *err)
 {
+    const struct hdf5 *p = context;
     const char *path = source->files->item[file].path;
     struct stk__hdf5_part part = { .file = file, .hold_bytes = (uint64_t)p->hold };
-    int code = stk__hdf5_open(path, &part.library_file, err);
+    int code = read_patch(p, source, err);
+    if (code)
+        return code;
+    code = stk__hdf5_open(path, &part.library_file, err);
     if (!code)
         code = read_datasets(source, p, &part, err);
     stk__hdf5_close(part.library_file);
@@ -182,22 +172,9 @@ static int read_file(struct stk__array_source *source, const struct hdf5 *p, siz
 static int open_hdf5(const void *given, struct stk_arena *arena, void **state,
                      struct stk_error *err)
 {
-    const struct hdf5 *p = given;
-    struct stk__array_source *source;
+    struct hdf5 p = *(const struct hdf5 *)given;
     (void)arena;
-    int code = stk__array_source_new(&p->file, &source, err);
-    if (code)
-        return code;
-    code = read_patch(p, source, err);
-    for (size_t i = 0; i < source->files->n && !code; i++)
-        code = read_file(source, p, i, err);
-    if (!code)
-        code = stk__array_source_finish(source, err);
-    if (code)
-        stk__array_source_free(source);
-    else
-        *state = source;
-    return code;
+    return stk__array_source_open(&p.file, read_file, &p, state, err);
 }
 
 const struct stk_op stk__op_hdf5 = {
@@ -232,10 +209,5 @@ const struct stk_op stk__op_hdf5 = {
     .open = open_hdf5,
     .close = stk__array_source_free,
     .infer = stk__array_source_infer,
-    .source = { .count = stk__array_source_count,
-                .n_places = stk__array_source_n_places,
-                .locate = stk__array_source_locate,
-                .files = stk__array_source_files,
-                .rows = stk__array_source_rows,
-                .describe = stk__array_source_describe },
+    .source = { STK__ARRAY_SOURCE },
 };

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* npy.c: the rows of NumPy's array files. */
-#define _GNU_SOURCE
-#include "base/error.h"
 #include "op/npy_array.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct npy {
     struct stk_texts file;
@@ -18,32 +13,20 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
-static int read_arrays(struct stk__array_source *source, const char *field, struct stk_error *err)
+static int read_file(void *context, struct stk__array_source *source, size_t file,
+                     struct stk_error *err)
 {
-    int code = stk__array_source_room(source, 1, err);
-    if (!code && !(source->name[0] = strdup(field)))
-        code = stk__out_of_memory(err);
-    for (size_t i = 0; i < source->files->n && !code; i++) {
-        const struct stk__npy_part part = { .file = i, .bytes = source->files->item[i].bytes };
-        code = stk__npy_array(source, &part, stk__array_at(source, i, 0), err);
-    }
-    return code ? code : stk__array_source_finish(source, err);
+    const struct npy *p = context;
+    const struct stk__npy_part part = { .file = file, .bytes = source->files->item[file].bytes };
+    int code = file ? STK_OK : stk__array_source_name(source, &p->field, 1, err);
+    return code ? code : stk__npy_array(source, &part, stk__array_at(source, file, 0), err);
 }
 
 static int open_npy(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
 {
-    const struct npy *p = given;
-    struct stk__array_source *source;
+    struct npy p = *(const struct npy *)given;
     (void)arena;
-    int code = stk__array_source_new(&p->file, &source, err);
-    if (code)
-        return code;
-    code = read_arrays(source, p->field, err);
-    if (code)
-        stk__array_source_free(source);
-    else
-        *state = source;
-    return code;
+    return stk__array_source_open(&p.file, read_file, &p, state, err);
 }
 
 const struct stk_op stk__op_npy = {
@@ -67,10 +50,5 @@ const struct stk_op stk__op_npy = {
     .open = open_npy,
     .close = stk__array_source_free,
     .infer = stk__array_source_infer,
-    .source = { .count = stk__array_source_count,
-                .n_places = stk__array_source_n_places,
-                .locate = stk__array_source_locate,
-                .files = stk__array_source_files,
-                .rows = stk__array_source_rows,
-                .describe = stk__array_source_describe },
+    .source = { STK__ARRAY_SOURCE },
 };

@@ -227,34 +227,18 @@ static int name_all(struct archive *a, struct stk_error *err)
     if (!code && !n)
         code = stk_fail(err, STK_DATA, "there is no array in the file");
     if (!code)
-        code = stk__array_source_room(a->source, n, err);
-    for (int f = 0; f < n; f++) {
-        if (code)
-            free(name[f]);
-        else
-            a->source->name[f] = name[f];
-    }
+        code = stk__array_source_name(a->source, (const char *const *)name, n, err);
+    for (int f = 0; f < n; f++)
+        free(name[f]);
     return code;
 }
 
-static int name_fields(struct archive *a, const struct stk_pairs *fields, struct stk_error *err)
-{
-    if (!fields->n)
-        return name_all(a, err);
-    if (fields->n > STK_MAX_FIELDS)
-        return stk_fail(err, STK_VALUE, "at most %d fields are possible", STK_MAX_FIELDS);
-    int code = stk__array_source_room(a->source, fields->n, err);
-    for (int f = 0; f < fields->n && !code; f++)
-        if (!(a->source->name[f] = strdup(fields->name[f])))
-            code = stk__out_of_memory(err);
-    return code;
-}
-
-static int read_file(struct archive *a, const struct stk_pairs *fields, struct stk_error *err)
+static int read_archive(struct archive *a, const struct stk_pairs *fields, struct stk_error *err)
 {
     int code = read_directory(a, err);
     if (!code && a->file == 0)
-        code = name_fields(a, fields, err);
+        code = fields->n ? stk__array_source_name(a->source, fields->name, fields->n, err)
+                         : name_all(a, err);
     for (int f = 0; !code && f < a->source->n_fields; f++)
         code = read_array(a, fields->n ? fields->value[f] : a->source->name[f],
                           stk__array_at(a->source, a->file, f), err);
@@ -265,27 +249,28 @@ static int read_file(struct archive *a, const struct stk_pairs *fields, struct s
     return code;
 }
 
+/* What is read of one file after the other. */
+struct reading {
+    const struct npz *params;
+    uint64_t inflated_bytes;
+};
+
+static int read_file(void *context, struct stk__array_source *source, size_t file,
+                     struct stk_error *err)
+{
+    struct reading *reading = context;
+    struct archive a = { .source = source,
+                         .file = file,
+                         .file_bytes = source->files->item[file].bytes,
+                         .inflated_bytes = &reading->inflated_bytes };
+    return read_archive(&a, &reading->params->fields, err);
+}
+
 static int open_npz(const void *given, struct stk_arena *arena, void **state, struct stk_error *err)
 {
-    const struct npz *p = given;
-    struct stk__array_source *source;
-    uint64_t inflated_bytes = 0;
+    struct reading reading = { .params = given };
     (void)arena;
-    int code = stk__array_source_new(&p->file, &source, err);
-    if (code)
-        return code;
-    for (size_t i = 0; i < source->files->n && !code; i++) {
-        struct archive a = { .source = source, .file = i, .inflated_bytes = &inflated_bytes };
-        a.file_bytes = source->files->item[i].bytes;
-        code = read_file(&a, &p->fields, err);
-    }
-    if (!code)
-        code = stk__array_source_finish(source, err);
-    if (code)
-        stk__array_source_free(source);
-    else
-        *state = source;
-    return code;
+    return stk__array_source_open(&reading.params->file, read_file, &reading, state, err);
 }
 
 const struct stk_op stk__op_npz = {
@@ -306,10 +291,5 @@ const struct stk_op stk__op_npz = {
     .open = open_npz,
     .close = stk__array_source_free,
     .infer = stk__array_source_infer,
-    .source = { .count = stk__array_source_count,
-                .n_places = stk__array_source_n_places,
-                .locate = stk__array_source_locate,
-                .files = stk__array_source_files,
-                .rows = stk__array_source_rows,
-                .describe = stk__array_source_describe },
+    .source = { STK__ARRAY_SOURCE },
 };
