@@ -24,6 +24,11 @@ static double megabytes(uint64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
+static const char *files_word(int64_t n)
+{
+    return n == 1 ? "file" : "files";
+}
+
 static void print_eta(const struct stk_pack_progress *p, double rate)
 {
     double left = p->total >= 0 && rate > 0 ? ((double)p->total - (double)p->elements) / rate : -1;
@@ -43,9 +48,9 @@ static bool show(void *context, const struct stk_pack_progress *p)
         fprintf(stderr, "\r%" PRIu64, p->elements);
         if (p->total >= 0)
             fprintf(stderr, " of %" PRId64, p->total);
-        fprintf(stderr,
-                " elements  %.0f/s  %" PRId64 " of %" PRId64 " files  %.1f MB  %" PRIu64 " errors",
-                rate, p->shards_done, p->shards, megabytes(p->bytes), p->errors);
+        fprintf(
+            stderr, " elements  %.0f/s  %" PRId64 " of %" PRId64 " %s  %.1f MB  %" PRIu64 " errors",
+            rate, p->shards_done, p->shards, files_word(p->shards), megabytes(p->bytes), p->errors);
         print_eta(p, rate);
         fputs("\033[K", stderr);
         fflush(stderr);
@@ -57,11 +62,12 @@ static void print_summary(const struct stk_pack_result *result, double seconds)
 {
     double rate = seconds > 0 ? (double)result->elements / seconds : 0;
     const char *bold = cli_style(stdout, CLI_BOLD), *plain = cli_style(stdout, CLI_PLAIN);
-    printf("%selements%s     %" PRIu64 " in %" PRId64 " files, %.1f MB\n", bold, plain,
-           result->elements, result->written + result->kept, megabytes(result->bytes));
+    int64_t n_files = result->written + result->kept;
+    printf("%selements%s     %" PRIu64 " in %" PRId64 " %s, %.1f MB\n", bold, plain,
+           result->elements, n_files, files_word(n_files), megabytes(result->bytes));
     if (result->kept)
-        printf("%skept%s         %" PRId64 " files that were complete\n", bold, plain,
-               result->kept);
+        printf("%skept%s         %" PRId64 " %s that %s complete\n", bold, plain, result->kept,
+               files_word(result->kept), result->kept == 1 ? "was" : "were");
     else
         printf("%srate%s         %.1f elements/s in %.3f s\n", bold, plain, rate, seconds);
     printf("%serrors%s       %" PRIu64 "\n", bold, plain, result->errors);
@@ -159,7 +165,8 @@ const struct cli_command cli_pack = {
     .summary = "Store what a chain delivers as TFRecord files or tar shards.",
     .text = "Each element becomes a tf.train.Example, or a group of files as WebDataset has them.\n"
             "A file gets its name when it is complete; a manifest beside them says what they\n"
-            "hold. A pack that was stopped goes on when the command is given again:\n\n"
+            "hold. A directory that is missing is made, if the one above it is there. A pack that\n"
+            "was stopped goes on when the command is given again:\n\n"
             "    stoker pack \"image_folder('train').decode().resize(64, 64, dtype=uint8)\" \\\n"
             "        --shards 8 --out 'train-{shard:05d}-of-{shards:05d}.tfrecord'",
     .options = options,

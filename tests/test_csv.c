@@ -423,15 +423,22 @@ static void bad_rows(void **state)
 
 static void wrong_calls(void **state)
 {
+    char wide[300 * 6] = "c1";
     (void)state;
+    for (int i = 2; i <= 300; i++)
+        snprintf(wide + strlen(wide), sizeof wide - strlen(wide), ",c%d", i);
     put("a.csv", "id,name,x\n1,b,2\n");
     put("b.csv", "id,name,y\n1,b,2\n");
     put("none.csv", "");
+    put("wide.csv", wide);
     expect_failure("csv('missing.csv')", "missing.csv");
     expect_failure("csv(['a.csv', 'b.csv'])", "the header of 'b.csv' is not that of 'a.csv'");
     expect_failure("csv('none.csv')", "no header");
     expect_failure("csv('none.csv', header=false)", "no row that tells");
-    expect_failure("csv('a.csv', {nam: text})", "did you mean 'name'?");
+    expect_failure("csv('a.csv', {nam: text})",
+                   "there is no column 'nam'; there are 'id', 'name', 'x'; did you mean 'name'?");
+    expect_failure("csv('wide.csv', {c1000: text})", "'c1', 'c2', ");
+    expect_failure("csv('wide.csv', {c1000: text})", ", … (300 in all)");
     expect_failure("csv('a.csv', {id: int63})", "a column is of a type");
     expect_failure("csv('a.csv', {id: int8(default=300)})", "default 300 is no int8");
     expect_failure("csv('a.csv', {id: timestamp('h')})", "s, ms, us or ns");

@@ -95,7 +95,7 @@ static void test_text_formats(void **state)
     (void)state;
     store(table, sizeof table - 1);
     expect(path, STK_OK,
-           (const char *const[]){ "CSV", "rows         3", "', delimiter=';')", "\"a; b\" | \"c\"",
+           (const char *const[]){ "CSV", "rows         2", "', delimiter=';')", "\"a; b\" | \"c\"",
                                   "int64[]", NULL });
     store(objects, sizeof objects - 1);
     expect(path, STK_OK,

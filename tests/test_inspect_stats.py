@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stoker stats and stoker inspect, as their users meet them."""
 
+import gzip
 import json
 
 import pytest
@@ -86,6 +87,31 @@ def test_inspect_proposes_a_chain_that_runs(stoker, tmp_path, name):
     assert not result["is_damaged"] and result["is_whole"] and result["bytes"] == len(FILES[name])
     done = stoker("run", result["chain"], "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2
+
+
+ROWS = {
+    "plain": (b"a,b\n1,2\n3,4\n", 2),
+    "no end": (b"a,b\n1,2\n3,4", 2),
+    "crlf": (b"a,b\r\n1,2\r\n\r\n3,4\r\n", 2),
+    "cr": (b"a;b\r1;2\r3;4\r5;6", 3),
+    "mark": (b"\xef\xbb\xbf\na\tb\n\n1\t2\n", 1),
+    "quotes": (b'a,b\n"1,\n1",2\n"x""\n",4\n5,6\n', 3),
+    "a quote within": (b"a|b\n1'2\"|3\n4|5\n6|7\n", 3),
+    "names in quotes": (b'"a\n,b",c\n1,2\n3,4\n', 2),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_inspect_counts_the_rows_of_its_chain(stoker, tmp_path, case, packed):
+    data, rows = ROWS[case]
+    path = tmp_path / "a.csv"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    result = found(stoker("inspect", path, "--json"))
+    assert result["format"] == "CSV" and result["rows"] == rows
+    done = stoker("run", result["chain"], "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["elements"] == rows, done.stderr
+    assert packed or f" × {rows}\n" in stoker("plan", result["chain"]).stdout
 
 
 def test_inspect_what_pack_wrote(stoker, images, tmp_path):

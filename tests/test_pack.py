@@ -84,6 +84,16 @@ def test_elements_in_ranges(stoker, tmp_path):
                                           "x.manifest.json"]
 
 
+def test_the_summary(stoker, tmp_path):
+    for shards, words in ((1, "10 in 1 file, "), (2, "10 in 2 files, ")):
+        out = tmp_path / "made" / f"{shards}-{{shard}}.tfrecord"
+        done = stoker("pack", "range(10)", "--out", out, "--shards", shards)
+        assert done.returncode == 0 and words in done.stdout, done.stderr
+        (tmp_path / "made" / f"{shards}.manifest.json").unlink()
+    done = stoker("pack", "range(10)", "--out", tmp_path / "no" / "no" / "x-{shard}.tfrecord")
+    assert done.returncode == 1 and not (tmp_path / "no").exists()
+
+
 def test_elements_in_turn_where_nobody_knows_the_count(stoker, tmp_path):
     pack(stoker, "range(10).filter('x % 3 != 1')", tmp_path / NAME, "--shards", 2)
     shards = [examples(tmp_path / f"x-00{s}-of-002.tfrecord") for s in range(2)]

@@ -357,9 +357,10 @@ struct stk_pack_result {
 
 /* Stores every element of a dataset in record files that other programs read, and beside them a
  * manifest: one JSON file with the chain, the fields, and count and checksum of each file. A file
- * gets its name when it is complete, the manifest comes last. A call that was ended in any way can
- * be made again: it keeps the files that are complete. Their bytes depend on the dataset and these
- * options, never on threads. Borrows everything. */
+ * gets its name when it is complete, the manifest comes last. A directory that is missing is made,
+ * if the one above it is there. A call that was ended in any way can be made again: it keeps the
+ * files that are complete. Their bytes depend on the dataset and these options, never on threads.
+ * Borrows everything. */
 STK_API int stk_pack(struct stk_dataset *dataset, const struct stk_options *options,
                      const struct stk_pack_options *pack, struct stk_pack_result *out,
                      struct stk_error *err);

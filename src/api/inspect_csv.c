@@ -1,60 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect_csv.c: delimited text, told by the same number of delimiters in every row. */
+/* inspect_csv.c: delimited text, told by the same number of cells in every row; rows are those that
+ * csv finds. */
 #include "api/inspect.h"
+#include "codec/csv.h"
 #include "lang/quote.h"
 
 #include <string.h>
 
-enum { LOOKED_AT = 20, SAMPLE = 1 << 20, MOST_ROW = 1 << 16 };
+enum { LOOKED_AT = 20, SAMPLE = 1 << 20 };
 
 static const char delimiters[] = ",\t;|";
 
-struct row {
-    size_t end, next; /* the row's last byte, and where the next one begins */
-    int n[sizeof delimiters - 1];
-    bool is_ended;
-};
-
-/* The row at `at`; quotes hide what they enclose. */
-static struct row read_row(const struct stk__inspection *in, size_t at)
+static void begin_rows(const struct stk__inspection *in, char delimiter, bool with_cells,
+                       uint32_t *mark, struct stk__csv_scan *scan)
 {
-    struct row row = { .end = in->n_head, .next = in->n_head };
-    bool is_quoted = false;
-    for (size_t i = at; i < in->n_head && !row.is_ended; i++) {
-        const char *found = in->head[i] ? strchr(delimiters, in->head[i]) : NULL;
-        is_quoted ^= in->head[i] == '"';
-        if (is_quoted)
-            continue;
-        if (found)
-            row.n[found - delimiters]++;
-        if (in->head[i] == '\n') {
-            row.is_ended = true;
-            row.end = i;
-            row.next = i + 1;
-        }
-    }
-    return row;
+    const struct stk__csv_dialect dialect = { .delimiter = (uint8_t)delimiter, .quote = '"' };
+    size_t bom = in->n_head >= 3 && !memcmp(in->head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    stk__csv_scan_begin(scan, &dialect, with_cells, mark, STK__CSV_LEAST_ROOM);
+    stk__csv_scan_data(scan, in->head + bom, in->n_head - bom);
 }
 
-/* The delimiter that every one of the first rows has as often as the first row, or 0. */
+/* True if the first rows, at least two, all have as many cells with this delimiter. */
+static bool fits(const struct stk__inspection *in, char delimiter)
+{
+    uint32_t mark[STK__CSV_LEAST_ROOM];
+    const struct stk__csv_split split = { .n_columns = 1 };
+    struct stk__csv_scan scan;
+    struct stk__csv_result row;
+    int n_rows = 0, n_cells = 0;
+    begin_rows(in, delimiter, true, mark, &scan);
+    for (; n_rows < LOOKED_AT; n_rows++) {
+        if (stk__csv_split_rows(&scan, &split, 1, NULL, &row) <= 0 || row.status == STK__CSV_OPEN ||
+            (scan.at == scan.bytes && !in->is_whole))
+            break;
+        n_cells = n_rows ? n_cells : row.n_found;
+        if (row.n_found < 2 || row.n_found != n_cells)
+            return false;
+    }
+    return n_rows > 1;
+}
+
 static char find_delimiter(const struct stk__inspection *in)
 {
-    bool fits[sizeof delimiters - 1] = { true, true, true, true };
-    struct row first = read_row(in, 0);
-    int n_rows = 0;
-    for (size_t at = 0; at < in->n_head && n_rows < LOOKED_AT; n_rows++) {
-        struct row row = read_row(in, at);
-        if (!row.is_ended && (!in->is_whole || row.end - at > MOST_ROW))
-            break;
-        bool is_empty = row.end == at;
-        for (size_t d = 0; d < sizeof fits && !is_empty; d++)
-            fits[d] = fits[d] && row.n[d] && row.n[d] == first.n[d];
-        at = row.next;
-    }
-    for (size_t d = 0; d < sizeof fits && n_rows > 1; d++)
-        if (fits[d])
-            return delimiters[d];
-    return 0;
+    const char *d = delimiters;
+    while (*d && !fits(in, *d))
+        d++;
+    return *d;
 }
 
 static bool recognises(const struct stk__inspection *in)
@@ -62,26 +53,38 @@ static bool recognises(const struct stk__inspection *in)
     return stk__inspect_text.recognises(in) && find_delimiter(in);
 }
 
+/* Sizes of the rows behind the header; where the last that is whole ends is returned. */
+static size_t measure_rows(struct stk__inspection *in, char delimiter, struct stk__sizes *sizes)
+{
+    uint32_t mark[STK__CSV_LEAST_ROOM];
+    struct stk__csv_scan scan;
+    struct stk__csv_row row;
+    size_t at = 0;
+    begin_rows(in, delimiter, false, mark, &scan);
+    size_t bom = in->n_head - scan.bytes;
+    for (bool is_header = true; stk__csv_next_row(&scan, &row); is_header = false) {
+        if (!row.is_ended && !in->is_whole)
+            break;
+        if (!is_header)
+            stk__sizes_add(sizes, row.stop - row.start);
+        at = bom + scan.at;
+        if (at <= SAMPLE || !in->sample_bytes)
+            in->sample_bytes = at;
+    }
+    return at;
+}
+
 static int describe(struct stk__inspection *in, struct stk_error *err)
 {
     struct stk__sizes sizes = { 0 };
     char delimiter[2] = { find_delimiter(in), 0 };
-    size_t at = 0;
     (void)err;
-    while (at < in->n_head) {
-        struct row row = read_row(in, at);
-        if (!row.is_ended && !in->is_whole)
-            break;
-        if (row.end > at)
-            stk__sizes_add(&sizes, row.end - at);
-        at = row.next;
-        if (at <= SAMPLE || !in->sample_bytes)
-            in->sample_bytes = at;
-    }
+    size_t at = measure_rows(in, *delimiter, &sizes);
     in->format = "CSV";
     in->source = "csv";
     stk__inspect_sizes(in, "rows", &sizes, at);
-    stk__inspect_note(in, "the first row is taken for names; header=false if it has values");
+    stk__inspect_note(
+        in, "the first row is taken for names and not counted; header=false if it has values");
     if (*delimiter != ',') {
         stk__text_add(&in->rest, ", delimiter=");
         stk__quote(&in->rest, delimiter);

@@ -7,6 +7,7 @@
  * string that holds either, which is what other languages have at hand.
  */
 #include "base/error.h"
+#include "base/text.h"
 #include "lang/lang.h"
 #include "op/csv_table.h"
 #include "op/dtype_value.h"
@@ -267,6 +268,29 @@ static int read_type(const struct reader *r, const struct stk_value *value,
 
 /* ---- fields ---- */
 
+enum { MOST_LISTED = 200 }; /* bytes of names in a message */
+
+/* Says which columns there are, and which of them may be meant. */
+static void fail_column(const struct reader *r, const char *name, const struct stk_value *value)
+{
+    const struct stk__csv_table *table = r->table;
+    struct stk__text list = { 0 };
+    const char **names = stk_arena_alloc(r->arena, ((size_t)table->n_columns + 1) * sizeof *names);
+    int n = 0;
+    for (int i = 0; names && i < table->n_columns; i++)
+        names[i] = table->name[i].text;
+    for (; n < table->n_columns && list.len + table->name[n].len < MOST_LISTED; n++)
+        stk__text_add(&list, "%s'%s'", n ? ", " : "", table->name[n].text);
+    if (n < table->n_columns)
+        stk__text_add(&list, "%s… (%d in all)", n ? ", " : "", table->n_columns);
+    const char *near = names ? stk__nearest(name, names) : NULL;
+    stk__fail_at(r->err, STK_NAME, value->at, value->len,
+                 "there is no column '%s'; there are %s%s%s%s", name,
+                 list.data ? list.data : "none", near ? "; did you mean '" : "", near ? near : "",
+                 near ? "'?" : "");
+    stk__text_free(&list);
+}
+
 static int find_column(const struct reader *r, const char *name, const struct stk_value *value)
 {
     const struct stk__csv_table *table = r->table;
@@ -274,14 +298,7 @@ static int find_column(const struct reader *r, const char *name, const struct st
     for (int i = 0; i < table->n_columns; i++)
         if (table->name[i].len == len && !memcmp(table->name[i].text, name, len))
             return i;
-    const char **names = stk_arena_alloc(r->arena, ((size_t)table->n_columns + 1) * sizeof *names);
-    for (int i = 0; names && i < table->n_columns; i++)
-        names[i] = table->name[i].text;
-    const char *near = names ? stk__nearest(name, names) : NULL;
-    stk__fail_at(r->err, STK_NAME, value->at, value->len,
-                 "there is no column '%s' among the %d (the first is '%s')%s%s%s", name,
-                 table->n_columns, table->n_columns ? table->name[0].text : "",
-                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    fail_column(r, name, value);
     return -1;
 }
 
