@@ -41,7 +41,9 @@ void stk__inspect_say(struct stk__inspection *in, const char *name, const char *
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     stk__text_add(&in->facts[TEXT], "  %-12s %s\n", name, text);
-    stk__text_add(&in->facts[JSON], ", \"%s\": ", name);
+    stk__text_add(&in->facts[JSON], ", ");
+    stk__text_add_json(&in->facts[JSON], name, strlen(name));
+    stk__text_add(&in->facts[JSON], ": ");
     stk__text_add_json(&in->facts[JSON], text, strlen(text));
 }
 

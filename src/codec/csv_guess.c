@@ -18,6 +18,14 @@ static bool reads_as(const struct stk__csv_type type, const struct stk__csv_cell
     return stk__csv_value(&type, &nothing, cell, &room) == STK__CSV_OK;
 }
 
+/* As it will be when the cell is converted: spaces around it do not count. */
+static bool is_missing(const struct stk__csv_missing *missing, const struct stk__csv_cell *cell)
+{
+    const struct stk__csv_type type = { .kind = STK__CSV_NUMBER, .dtype = STK_I64 };
+    uint64_t room;
+    return stk__csv_value(&type, missing, cell, &room) == STK__CSV_MISSING;
+}
+
 /* 0 and 1 are truth values in a column that is said to have them, and numbers in any other. */
 static bool is_truth_word(const struct stk__csv_cell *cell)
 {
@@ -31,7 +39,7 @@ void stk__csv_guess_see(struct stk__csv_guess *guess, const struct stk__csv_miss
     const struct stk__csv_type whole = { .kind = STK__CSV_NUMBER, .dtype = STK_I64 };
     const struct stk__csv_type real = { .kind = STK__CSV_NUMBER, .dtype = STK_F64 };
     const struct stk__csv_type time = { .kind = STK__CSV_TIMESTAMP, .dtype = STK_I64 };
-    if (stk__csv_is_missing(missing, cell->at, cell->len)) {
+    if (is_missing(missing, cell)) {
         guess->has_missing = true;
         return;
     }

@@ -21,10 +21,7 @@ enum {
 
 static bool is_zero(const uint8_t *block)
 {
-    for (int i = 0; i < STK__TAR_BLOCK; i++)
-        if (block[i])
-            return false;
-    return true;
+    return !block[0] && !memcmp(block, block + 1, STK__TAR_BLOCK - 1);
 }
 
 /* Octal digits with spaces and NULs around them, or GNU's base 256. */
@@ -54,17 +51,20 @@ static bool read_number(const uint8_t *at, int bytes, uint64_t *out)
 
 bool stk__tar_is_header(const uint8_t *block)
 {
-    uint64_t said, unsigned_sum = 0;
-    int64_t signed_sum = 0; /* as some old programs computed it */
+    uint64_t said;
+    int64_t unsigned_sum = CHECKSUM_BYTES * ' '; /* its own bytes count as spaces */
+    int64_t signed_sum = unsigned_sum;           /* as some old programs computed it */
     if (!read_number(block + CHECKSUM, CHECKSUM_BYTES, &said))
         return false;
     for (int i = 0; i < STK__TAR_BLOCK; i++) {
-        bool is_checksum = i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES;
-        uint8_t byte = is_checksum ? ' ' : block[i];
-        unsigned_sum += byte;
-        signed_sum += (int8_t)byte;
+        unsigned_sum += block[i];
+        signed_sum += (int8_t)block[i];
     }
-    return said == unsigned_sum || (int64_t)said == signed_sum;
+    for (int i = CHECKSUM; i < CHECKSUM + CHECKSUM_BYTES; i++) {
+        unsigned_sum -= block[i];
+        signed_sum -= (int8_t)block[i];
+    }
+    return (int64_t)said == unsigned_sum || (int64_t)said == signed_sum;
 }
 
 static size_t text_bytes(const uint8_t *text, size_t most)

@@ -121,6 +121,20 @@ static bool read_index(int fd, const struct header *header, struct stk__record_i
            read_all(fd, index->step, header->n * sizeof *index->step);
 }
 
+/* Records follow one another, in the file. A checksum may be right for numbers that are not. */
+static bool is_ascending(const struct stk__record_index *index)
+{
+    uint64_t last = 0;
+    for (uint64_t i = 0; i < index->n; i++) {
+        uint64_t base = index->wide ? 0 : index->base[i / STK__INDEX_BLOCK];
+        uint64_t offset = base + (index->wide ? index->wide[i] : index->step[i]);
+        if (offset < last || offset < base)
+            return false;
+        last = offset;
+    }
+    return last <= index->end;
+}
+
 struct stk__record_index *stk__sidecar_load(const struct stk__sidecar *sidecar)
 {
     char name[STK__PATH_BYTES];
@@ -134,7 +148,8 @@ struct stk__record_index *stk__sidecar_load(const struct stk__sidecar *sidecar)
     struct stk__record_index *index = NULL;
     if (!fstat(fd, &st) && read_all(fd, &header, sizeof header) &&
         is_for(&header, sidecar, (uint64_t)st.st_size) && (index = stk__record_index_new()) &&
-        (!read_index(fd, &header, index) || checksum(&header, index) != header.crc)) {
+        (!read_index(fd, &header, index) || checksum(&header, index) != header.crc ||
+         !is_ascending(index))) {
         stk__record_index_free(index);
         index = NULL;
     }

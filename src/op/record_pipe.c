@@ -12,6 +12,7 @@ struct run {
     const struct stk__cutter *cutter;
     const void *context;
     uint64_t lost; /* bytes before the next record that are none */
+    bool is_over;  /* the file has no more records */
 };
 
 static void add_bad(struct run *r, struct stk_chunk *out, uint64_t offset, int code,
@@ -66,13 +67,15 @@ static void finish_file(struct run *r, struct stk_chunk *out)
 /* Takes one record, or passes over what is none. */
 static void take(struct run *r, enum stk__cut what, size_t bytes, struct stk_chunk *out)
 {
-    if (what == STK__CUT_RECORD && !r->lost) {
-        add_record(r, bytes, out);
-    } else if (what == STK__CUT_RECORD) {
+    struct stk__block_reader *blocks = &r->stream.blocks;
+    if (what != STK__CUT_LOST && r->lost) {
         add_lost(r, out);
+    } else if (what == STK__CUT_RECORD) {
+        add_record(r, bytes, out);
     } else {
+        r->is_over = what == STK__CUT_END;
         r->lost += what == STK__CUT_LOST ? bytes : 0;
-        r->stream.blocks.row += bytes;
+        blocks->row += r->is_over ? stk__block_reader_left(blocks) : bytes;
     }
 }
 
@@ -82,11 +85,14 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     struct stk__block_reader *blocks = &r->stream.blocks;
     if (!blocks->stream) {
         r->lost = 0;
+        r->is_over = false;
         return stk__block_reader_open(blocks, err);
     }
     size_t have = stk__block_reader_left(blocks), bytes = 0;
     enum stk__cut what = STK__CUT_MORE;
-    if (have)
+    if (have && r->is_over)
+        what = STK__CUT_END;
+    else if (have)
         what = r->cutter->cut(r->context, stk__block_reader_data(blocks), have, blocks->is_ended,
                               &bytes);
     if (what == STK__CUT_MORE && !blocks->is_ended)

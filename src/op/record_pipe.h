@@ -13,6 +13,7 @@ enum stk__cut {
     STK__CUT_RECORD, /* `bytes` of them are one */
     STK__CUT_LOST,   /* `bytes` of them are damaged */
     STK__CUT_NONE,   /* `bytes` of them belong to no record */
+    STK__CUT_END,    /* neither they nor what follows them does */
 };
 
 /* How a format is cut. */

@@ -237,7 +237,7 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
         if (is_cut && first.key)
             return STK__CUT_RECORD;
         if (code == STK_END)
-            return *bytes = have, STK__CUT_NONE; /* nothing is read behind the end */
+            return STK__CUT_END;
         if (code == STK_DATA)
             return *bytes = have < STK__TAR_BLOCK ? have : STK__TAR_BLOCK, STK__CUT_LOST;
         if (code == STK_AGAIN || m->data + m->size > have - at)

@@ -92,10 +92,11 @@ static int scan(struct scanner *s, struct stk__record_index *out)
 int stk__tfrecord_scan(const void *context, struct stk__data_files *files, size_t file,
                        struct stk__record_index *out, struct stk_error *err)
 {
+    uint64_t bytes = files->item[file].bytes;
     struct scanner s = { .files = files,
                          .file = file,
-                         .bytes = files->item[file].bytes,
-                         .window = malloc(WINDOW),
+                         .bytes = bytes,
+                         .window = malloc(bytes < WINDOW ? bytes + 1 : WINDOW),
                          .err = err };
     (void)context;
     if (!s.window)
