@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_OUT = 1 << 20 };
+enum { MOST_OUT = 1 << 16, AT_ONCE = 1 << 12 };
 
 static void check(bool is_so)
 {
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kind = (enum stk__compression)(STK__COMPRESSION_GZIP + data[0] % 3);
     size_t step = 1 + data[1];
     stk__compression_sniff(data + 2, size - 2, &seen, &err);
-    struct result a = unpack(kind, data + 2, size - 2, 1 << 14, 1 << 14);
+    struct result a = unpack(kind, data + 2, size - 2, AT_ONCE, AT_ONCE);
     struct result b = unpack(kind, data + 2, size - 2, step, 3 * step);
     /* where it is damaged or cut, more or less may have come out before */
     if (a.bytes < MOST_OUT && b.bytes < MOST_OUT)

@@ -2,7 +2,7 @@
 /* fuzz_hdf5_filters.c: any bytes as a stored HDF5 chunk, through any filters of ours. libhdf5's own
  * parser is not fuzzed here.
  *
- * Input: number of filters, a byte for each, which are left out, two bytes of chunk size, data. */
+ * Input: number of filters, a byte for each, which are left out, 12 bits of chunk size, data. */
 #include "codec/hdf5_filters.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     filters.n = (int)n;
     const uint8_t *rest = data + 1 + n;
     struct stk__hdf5_stored chunk = { .left_out = rest[0],
-                                      .bytes = (size_t)(rest[1] | rest[2] << 8) };
+                                      .bytes = (size_t)(rest[1] | (rest[2] & 15) << 8) };
     chunk.n = size - n - 4;
     uint8_t *src = malloc(chunk.n + 1), *dst = malloc(chunk.bytes + 1);
     size_t spare_bytes = stk__hdf5_spare_bytes(&filters, chunk.bytes);
