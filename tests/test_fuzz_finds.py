@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fuzzers found wrong, reduced to small files; through the command."""
+"""What fuzzers and random chains found wrong, reduced to small files; through the command."""
 
 import gzip
 import io
@@ -10,8 +10,8 @@ import tarfile
 from record_files import crc32c, masked
 
 
-def run(stoker, chain):
-    done = stoker("run", chain, "--dump", "--quiet")
+def run(stoker, chain, on_error="fail"):
+    done = stoker("run", chain, "--dump", "--quiet", "--on-error", on_error)
     assert done.returncode == 0, done.stderr
     return [json.loads(line)["fields"] for line in done.stdout.splitlines()]
 
@@ -35,6 +35,17 @@ def test_nothing_is_read_behind_the_end_of_an_archive(stoker, tmp_path):
         for name in ["a.tar", "a.tar.gz"]:
             rows = run(stoker, f"tar('{tmp_path / name}', {{t: 'txt'}})")
             assert rows == [{"t": "first"}], (gap, name)
+
+
+def test_members_of_no_sample_are_passed_over_whole(stoker, tmp_path):
+    """Also in front of damage: there are no samples in them, whatever they hold."""
+    data = archive(a_txt=b"a", x_txt=b"x", inner=archive(b_txt=b"b"), c_txt=b"c", d_txt=b"d")
+    data = data.replace(b"x.txt", b"X.txt").replace(b"c.txt", b"C.txt")  # so checksums are wrong
+    (tmp_path / "a.tar").write_bytes(data)
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(data))
+    for name in ["a.tar", "a.tar.gz"]:
+        rows = run(stoker, f"tar('{tmp_path / name}', {{t: 'txt'}})", "skip")
+        assert rows == [{"t": "a"}, {"t": "d"}], name
 
 
 def test_endings_of_members_are_any_text(stoker, tmp_path):

@@ -238,6 +238,8 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
             return STK__CUT_RECORD;
         if (code == STK_END)
             return STK__CUT_END;
+        if (code == STK_DATA && at)
+            return STK__CUT_NONE; /* members of no sample, which are good */
         if (code == STK_DATA)
             return *bytes = have < STK__TAR_BLOCK ? have : STK__TAR_BLOCK, STK__CUT_LOST;
         if (code == STK_AGAIN || m->data + m->size > have - at)
@@ -331,8 +333,11 @@ static int infer_fields(struct sample_source *source, struct stk_error *err)
     uint8_t *data = malloc(place.bytes + 1);
     if (!data)
         return stk__out_of_memory(err);
-    int code = stk__data_file_read(source->source.records->files, place, data, err);
-    if (!code)
+    struct stk__data_files *files = source->source.records->files;
+    int code = stk__data_file_read(files, place, data, err);
+    if (code)
+        stk__error_prefix(err, "'%s': ", files->item[place.file].path);
+    else
         code = add_fields_of(source, data, place.bytes, err);
     free(data);
     return code;

@@ -62,10 +62,10 @@ static int look(struct scanner *s, uint64_t offset, uint64_t n)
     const struct stk_place place = { offset, n, (uint32_t)s->file };
     s->from = s->to = 0;
     int code = stk__data_file_read(s->files, place, s->window, s->err);
-    if (!code) {
-        s->from = offset;
-        s->to = offset + n;
-    }
+    if (code)
+        stk__error_prefix(s->err, "'%s': ", s->files->item[s->file].path);
+    s->from = offset;
+    s->to = code ? offset : offset + n;
     return code;
 }
 

@@ -31,8 +31,10 @@ static const uint8_t *look(struct scanner *s, uint64_t offset, uint64_t n, uint6
     const struct stk_place place = { offset, wanted < left ? wanted : left, (uint32_t)s->file };
     s->from = s->to = 0;
     s->code = stk__data_file_read(s->files, place, s->window, s->err);
-    if (s->code)
+    if (s->code) {
+        stk__error_prefix(s->err, "'%s': ", s->files->item[s->file].path);
         return NULL;
+    }
     s->from = offset;
     s->to = offset + place.bytes;
     return s->window;
