@@ -150,6 +150,7 @@ DECLARE_WRAP(void *, mmap, void *at, size_t bytes, int protection, int flags, in
 DECLARE_WRAP(int, munmap, void *at, size_t bytes);
 DECLARE_WRAP(void, free, void *block);
 DECLARE_WRAP(ssize_t, read, int fd, void *data, size_t bytes);
+DECLARE_WRAP(ssize_t, pread, int fd, void *data, size_t bytes, off_t at);
 DECLARE_WRAP(int, fstat, int fd, struct stat *info);
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -238,10 +239,25 @@ int __wrap_fstat(int fd, struct stat *info)
     return -1;
 }
 
+/* How many of the bytes that are asked for a read may give. */
+static size_t shortened(size_t bytes)
+{
+    size_t few = 1 + (size_t)atomic_load(&n_calls) % 7;
+    return fails(FAULT_SHORT, 0) && bytes > few ? few : bytes;
+}
+
+ssize_t __wrap_pread(int fd, void *data, size_t bytes, off_t at)
+{
+    if (!fails(FAULT_ACCESS, EIO))
+        return __real_pread(fd, data, shortened(bytes), at);
+    note_path(fd);
+    return -1;
+}
+
 ssize_t __wrap_read(int fd, void *data, size_t bytes)
 {
     if (!fails(FAULT_ACCESS, EIO))
-        return __real_read(fd, data, bytes);
+        return __real_read(fd, data, shortened(bytes));
     note_path(fd);
     return -1;
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum fault_kind { FAULT_NONE, FAULT_ALLOCATION, FAULT_ACCESS };
+/* SHORT: nothing fails, but from the n-th read on each gives a few bytes only. */
+enum fault_kind { FAULT_NONE, FAULT_ALLOCATION, FAULT_ACCESS, FAULT_SHORT };
 
 /* From now on the n-th call (from 1) of the kind fails, and if `for_ever` every one behind it. */
 void fault_arm(enum fault_kind kind, long n, bool for_ever);

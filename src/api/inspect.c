@@ -118,7 +118,7 @@ static int read_all(struct stk__inspection *in, struct stk__byte_stream *stream,
     in->compression = stk__byte_stream_compression(stream);
     if (!code || code == STK_END)
         return STK_OK;
-    if (!in->n_head)
+    if (!in->n_head || code != STK_DATA)
         return code;
     in->is_damaged = true;
     stk__inspect_note(in, "damaged: %s", err->text);

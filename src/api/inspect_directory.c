@@ -74,6 +74,7 @@ static size_t count_classes(struct stk__inspection *in, const struct stk__paths 
         stk__inspect_say(in, "of each", "%s%s", counted.data ? counted.data : "",
                          n_classes > SHOWN_CLASSES ? ", …" : "");
     }
+    in->facts[0].failed |= counted.failed;
     stk__text_free(&counted);
     return n_images;
 }

@@ -162,6 +162,7 @@ static void add_field(struct stk__inspection *in, const struct preview *preview,
     stk__text_add(json, "%s{\"name\": ", f ? ", " : "");
     stk__text_add_json(json, field->name, strlen(field->name));
     stk__text_add(json, ", \"type\": \"%s\", \"first\": [", type.data ? type.data : "");
+    json->failed |= type.failed;
     stk__text_free(&type);
     for (int i = 0; i < preview->n; i++) {
         struct stk__text value = { 0 };

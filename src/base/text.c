@@ -151,6 +151,8 @@ char *stk__text_take(struct stk__text *text)
 {
     if (!text->failed && !text->data)
         stk__text_add_n(text, "", 0);
+    if (text->failed) /* perhaps for a part that came from another text */
+        stk__text_free(text);
     char *data = text->data;
     *text = (struct stk__text){ 0 };
     return data;
