@@ -7,9 +7,10 @@ shuffle needs that), whether rows are already batches, and a bound on the number
 
 import gzip
 import random
+import struct
 from dataclasses import dataclass, field
 
-from . import example
+from . import damage, example
 from .language import Word, show
 
 SIZES = [0, 1, 2, 7, 7, 33, 33, 33, 100, 100, 100, 257, 257]
@@ -60,7 +61,9 @@ class Maker:
         self.random = random.Random(seed)
         self.folder = folder
         self.n_names = 0
+        self.seed = seed
         self.bad_one_in = self.random.choice([0, 0, 0, 3, 10, 40])
+        self.damager = damage.Damager(self.random, self.bad_one_in)
 
     def make(self):
         pick = self.random
@@ -100,7 +103,10 @@ class Maker:
 
     def source(self):
         kind = self.random.choice(
-            ["range"] * 6 + ["values"] * 3 + ["files", "lines", "zip", "concatenate", "examples"]
+            ["range"] * 6
+            + ["values"] * 3
+            + ["files", "lines", "zip", "concatenate", "examples"]
+            + ["tfrecord", "tar", "csv", "jsonl", "fixed_length", "npy", "hdf5"]
         )
         return getattr(self, kind)()
 
@@ -177,6 +183,138 @@ class Maker:
         return Draft(
             f"lines('{self.folder / f'{n}.lines{packed}'}')", {"text": "bytes"}, n, is_indexed=False
         )
+
+    # files in other formats, new ones; some are damaged where the chain may have bad rows
+
+    def write(self, ending, make, may_pack=True):
+        """One to three files, each of at most 33 elements: make(n) are the bytes of one. Returns
+        their names, a bound on the elements of all, and whether they are packed."""
+        pick = self.random
+        is_packed = may_pack and pick.random() < 0.3
+        names, total = [], 0
+        for _ in range(pick.choice([1, 1, 2, 3])):
+            n = pick.choice([1, 2, 7, 33])
+            path = self.folder / f"{self.seed}-{self.name()}.{ending}{'.gz' * is_packed}"
+            data = make(n)
+            path.write_bytes(gzip.compress(data) if is_packed else data)
+            names.append(str(path))
+            total += n
+        return show(names if len(names) > 1 else names[0]), total, is_packed
+
+    def tfrecord(self):
+        """Records that are texts, or Examples with one number."""
+        pick = self.random
+        is_text = pick.random() < 0.5
+
+        def content():
+            if is_text:
+                return b"r" * pick.randint(0, 40)
+            return example.write({"label": (3, [pick.randint(0, 127)])})
+
+        def make(n):
+            return damage.tfrecord(self.damager, [content() for _ in range(n)])
+
+        names, n, is_packed = self.write("tfrecord", make)
+        if is_text:
+            return Draft(f"tfrecord({names})", {"record": "bytes"}, n, not is_packed)
+        text = f"tfrecord({names}).parse_example({{label: int64}})"
+        return Draft(text, {"label": "int"}, n, not is_packed)
+
+    def tar(self):
+        """What is damaged may be more elements than there were samples: three of one at most."""
+        pick = self.random
+
+        def sample():
+            number = "one" if self.damager.hits() else str(pick.randint(-99, 99))
+            return {"txt": b"t" * pick.randint(0, 600), "cls": number.encode(), "no": b"no"}
+
+        names, n, is_packed = self.write(
+            "tar", lambda n: damage.tar(self.damager, [sample() for _ in range(n)])
+        )
+        text = f"tar({names}, {{t: 'txt', n: 'cls'{pick.choice(['', ', k: __key__'])}}})"
+        fields = {"t": "bytes", "n": "int", "k": "bytes"}
+        fields = {name: kind for name, kind in fields.items() if name != "k" or "__key__" in text}
+        return Draft(text, fields, 4 * n, not is_packed)
+
+    def csv(self):
+        pick = self.random
+
+        def row():
+            text = pick.choice(["", "plain", 'a "quoted" one', "two\nlines", "a, b"])
+            real = pick.choice([None, pick.randint(-400, 400) / 7, 1e-5, 12345678.9])
+            return pick.randint(-999, 999), text, real
+
+        names, n, is_packed = self.write(
+            "csv", lambda n: damage.csv(self.damager, [row() for _ in range(n)])
+        )
+        columns = {"i": ("int", "int64"), "s": ("bytes", "text"), "r": ("real", "float32")}
+        wanted = pick.sample(list(columns), pick.randint(1, 3))
+        table = ", ".join(f"{name}: {columns[name][1]}" for name in wanted)
+        fields = {name: columns[name][0] for name in wanted}
+        return Draft(f"csv({names}, {{{table}}})", fields, n, not is_packed)
+
+    def jsonl(self):
+        pick = self.random
+
+        def item():
+            made = {"i": pick.randint(-999, 999), "l": [pick.randint(0, 9)] * pick.randint(0, 3)}
+            if pick.random() < 0.7:
+                made["s"] = pick.choice(["", "plain", "é", 'a "quoted" one'])
+            return dict(pick.sample(list(made.items()), len(made)))
+
+        names, n, _ = self.write(
+            "jsonl", lambda n: damage.jsonl(self.damager, [item() for _ in range(n)])
+        )
+        text = f"jsonl({names}, {{i: int64, s: value('s', text, 'none'), l: list('l', int64)}})"
+        return Draft(text, {"i": "int", "s": "bytes", "l": "ragged"}, n, is_indexed=False)
+
+    def fixed_length(self):
+        pick = self.random
+        size, header, footer = pick.choice([1, 4, 9]), pick.choice([0, 3]), pick.choice([0, 2])
+
+        def make(n):
+            letters = bytes(pick.choice(b"abcdef") for _ in range(n * size))
+            return b"H" * header + letters + b"F" * footer
+
+        names, n, is_packed = self.write("bin", make)
+        packed = ", compression=gzip" * is_packed
+        text = f"fixed_length({names}, {size}, header={header}, footer={footer}{packed})"
+        return Draft(text, {"record": "bytes"}, n, not is_packed)
+
+    def npy(self):
+        pick = self.random
+        kind, descr, shape, code = pick.choice(
+            [
+                ("int", "<i8", [], "<q"),
+                ("vector", ">i8", [3], ">q"),
+                ("real", ">f4", [], ">f"),
+                ("narrow", "<i2", [2, 2], "<h"),
+                ("bytes", "|S5", [], "5s"),
+            ]
+        )
+
+        def make(n):
+            items = n
+            for size in shape:
+                items *= size
+            values = [pick.randint(0, 99) for _ in range(items)]
+            made = [struct.pack(code, b"%d" % v if code == "5s" else v) for v in values]
+            return damage.npy(descr, [n, *shape], b"".join(made))
+
+        names, n, _ = self.write("npy", make, may_pack=False)
+        return Draft(f"npy({names}, field=a)", {"a": kind}, n)
+
+    def hdf5(self):
+        pick = self.random
+        width, chunk = pick.choice([1, 4]), pick.choice([1, 3, 8])
+
+        def make(n):
+            rows = [[pick.randint(-9, 99) for _ in range(width)] for _ in range(n)]
+            return damage.hdf5(self.damager, rows, chunk)
+
+        names, n, _ = self.write("h5", make, may_pack=False)
+        hold = pick.choice(["", ", hold=0"])
+        return Draft(f"hdf5({names}{hold})", {"x": "vector"}, n)
 
     def zip(self):
         """Inputs get fields of their own names; one of them may be bad where the other is not."""
