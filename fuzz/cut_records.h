@@ -51,8 +51,14 @@ static inline struct stk__record_index *scan_memory(stk__scan_fn scan, const uin
     return NULL;
 }
 
-/* A source that is no file on storage, so that it has a cutter. Stays for ever. */
-static inline const struct stk__record_pipe *open_pipe(const char *call)
+/* How a source cuts records, and what it is told of itself then. */
+struct cutting {
+    const struct stk__cutter *cutter;
+    const void *context;
+};
+
+/* Of a source that is no file on storage, so that it cuts. Stays for ever. */
+static inline struct cutting open_cutting(const char *call)
 {
     static struct stk_arena arena;
     const struct stk_value *value;
@@ -64,12 +70,12 @@ static inline const struct stk__record_pipe *open_pipe(const char *call)
     must(params && !stk__bind(&value->call[0], &op->decl, &arena, params, NULL));
     must(!op->open(params, &arena, &state, NULL));
     must(stk__record_source_is_stream(state));
-    return &((struct stk__record_source *)state)->pipe;
+    return (struct cutting){ ((struct stk__record_source *)state)->pipe.cutter, state };
 }
 
 /* Cuts what comes in steps of so many bytes, and calls `take` for every record. True if all of it
  * was records, or bytes of none. The bytes at hand end where their memory does. */
-static inline bool cut_all(const struct stk__record_pipe *pipe, struct stk_span data, size_t step,
+static inline bool cut_all(const struct cutting *how, struct stk_span data, size_t step,
                            void (*take)(void *ctx, size_t at, size_t bytes), void *ctx)
 {
     bool is_clean = true;
@@ -81,8 +87,8 @@ static inline bool cut_all(const struct stk__record_pipe *pipe, struct stk_span 
         size_t used = 0, bytes = 0;
         enum stk__cut kind = STK__CUT_RECORD;
         while (used < end - at && kind != STK__CUT_MORE && kind != STK__CUT_END) {
-            kind = pipe->cutter->cut(pipe->context, have + used, end - at - used, end == data.bytes,
-                                     &bytes);
+            kind = how->cutter->cut(how->context, have + used, end - at - used, end == data.bytes,
+                                    &bytes);
             must(kind == STK__CUT_MORE || kind == STK__CUT_END ||
                  (bytes && bytes <= end - at - used));
             is_clean &= kind != STK__CUT_LOST;

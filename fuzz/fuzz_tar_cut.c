@@ -74,7 +74,7 @@ static void make_archive(struct archive *a, const uint8_t *data, size_t size)
 
 /* What the samples hold, those that are good. */
 struct samples {
-    const struct stk__record_pipe *pipe;
+    const struct cutting *how;
     const struct archive *archive;
     uint64_t hash[MOST_SAMPLES];
     int n;
@@ -95,7 +95,7 @@ static void take(void *ctx, size_t at, size_t bytes)
     must(buffer && s->n < MOST_SAMPLES);
     memcpy(buffer->data, s->archive->bytes + at, bytes);
     struct stk_span record = { buffer->data, bytes, buffer };
-    int code = s->pipe->cutter->write(s->pipe->context, record, s->row, &err);
+    int code = s->how->cutter->write(s->how->context, record, s->row, &err);
     must(!code || (code == STK_DATA && *err.text));
     for (int f = 0; f < 2 && !code; f++) {
         struct stk_span *span = &s->row->column[f].span[0];
@@ -134,21 +134,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct stk_type type = {
         2, { { .name = "k", .kind = STK_BYTES }, { .name = "a", .kind = STK_BYTES } }
     };
-    static const struct stk__record_pipe *pipe;
+    static struct cutting how;
     static struct stk_chunk *row;
     static struct archive archive;
     if (!size)
         return 0;
-    if (!pipe) {
-        pipe = open_pipe("tar('/dev/null', {k: '__key__', a: 'a;jpg'})");
+    if (!how.cutter) {
+        how = open_cutting("tar('/dev/null', {k: '__key__', a: 'a;jpg'})");
         row = stk__chunk_new(&type, 1, 0);
         must(row != NULL);
     }
     make_archive(&archive, data + 1, size - 1);
-    struct samples at_once = { pipe, &archive, { 0 }, 0, row }, in_steps = at_once, found = at_once;
+    struct samples at_once = { &how, &archive, { 0 }, 0, row }, in_steps = at_once, found = at_once;
     struct stk_span bytes = { archive.bytes, archive.n, NULL };
-    bool is_clean = cut_all(pipe, bytes, archive.n + 1, take, &at_once);
-    must(cut_all(pipe, bytes, 300 + data[0] * 61u, take, &in_steps) == is_clean);
+    bool is_clean = cut_all(&how, bytes, archive.n + 1, take, &at_once);
+    must(cut_all(&how, bytes, 300 + data[0] * 61u, take, &in_steps) == is_clean);
     must(is_same(&at_once, &in_steps));
     scan_all(&found);
     must(!is_clean || is_same(&at_once, &found));

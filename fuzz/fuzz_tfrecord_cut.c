@@ -132,16 +132,16 @@ static void take(void *ctx, size_t at, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct stk__record_pipe *pipe;
+    static struct cutting how;
     static struct file file;
     struct expected expected = { &file, 0 };
     if (!size)
         return 0;
-    if (!pipe)
-        pipe = open_pipe("tfrecord('/dev/null')");
+    if (!how.cutter)
+        how = open_cutting("tfrecord('/dev/null')");
     make_file(&file, data + 1, size - 1);
     check_scan(&file);
-    cut_all(pipe, (struct stk_span){ file.bytes, file.n, NULL },
+    cut_all(&how, (struct stk_span){ file.bytes, file.n, NULL },
             (data[0] ? 64u : 1u) + data[0] * 7u, take, &expected);
     must(!next_record(&expected));
     return 0;
