@@ -22,12 +22,12 @@ python: setup $(VENV)/.done ## build the Python package (build/wheels) and insta
 test: setup $(VENV)/.done ## everything that must hold: builds, sanitizers, model, checks
 	@BUILD=$(BUILD) tools/test.sh
 
-bench: build $(PEERS)/.done ## compare with the peers, installed into build/venv-peers; DATA=dir, ARGS=--help
+bench: build $(PEERS)/.peers ## compare with the peers, installed into build/venv-peers; DATA=dir, ARGS=--help
 	@cmake --build $(BUILD) --target c_loop wait_loop jpeg_loop codec_loop >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
 	@tools/python.sh $(BUILD) $(PEERS)
 	@$(PEERS)/bin/python bench/run.py --build $(BUILD) $(ARGS)
 
-parity: build $(PEERS)/.done ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
+parity: build $(PEERS)/.peers ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
 	@tools/python.sh $(BUILD) $(PEERS)
 	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -rs -p no:cacheprovider tests/parity tests/test_docs.py
 
@@ -71,9 +71,11 @@ configure: setup
 $(VENV)/.done: tools/requirements.txt | setup
 	@tools/setup.sh venv $(VENV) $<
 
-$(PEERS)/.done: tools/requirements-peers.txt tools/requirements.txt | setup
-	@tools/setup.sh venv $(PEERS) tools/requirements.txt
-	@rm $@
+$(PEERS)/.done: tools/requirements.txt | setup
+	@tools/setup.sh venv $(PEERS) $<
+
+# Again whenever a peer is added or pinned otherwise; what is there already stays.
+$(PEERS)/.peers: $(PEERS)/.done tools/requirements-peers.txt tools/packages-peers.txt bench/install.py $(wildcard bench/peers/*.py)
 	@tools/setup.sh packages tools/packages-peers.txt || true # the peers that need them say so
 	@$(PEERS)/bin/python bench/install.py
 	@touch $@

@@ -17,7 +17,6 @@ import catalog
 TOP = Path(__file__).resolve().parent.parent
 PINS = TOP / "tools" / "requirements-peers.txt"
 LIMIT_S = 3600
-PARITY = ["webdataset"]  # no peers of the benchmark; what `make parity` compares with beside them
 
 
 def pins():
@@ -32,6 +31,14 @@ def pins():
             elif line:
                 found[line.partition("==")[0].lower()] = line
     return found
+
+
+def others(peers):
+    """Pinned packages that no peer names: golden files and `make parity` need them."""
+    lines = [line.partition("#")[0].strip() for line in PINS.read_text("utf-8").splitlines()]
+    named = {name for peer in peers for name in peer.PACKAGES}
+    pinned = [line for line in lines if line and not line.startswith("-r ")]
+    return [line for line in pinned if line.partition("==")[0].lower() not in named]
 
 
 def pip(words, environment):
@@ -88,9 +95,11 @@ def main():
             if why:
                 failed[peer.stem] = why
                 print(f"  could not be installed: {why}", flush=True)
-        why = pip(["-c", constraints.name, *(pinned[name] for name in PARITY)], {})
-        if why:
-            print(f"{', '.join(PARITY)} could not be installed: {why}", flush=True)
+        for pin in others(wanted):
+            print(pin, flush=True)
+            why = pip(["-c", constraints.name, pin], {})
+            if why:
+                print(f"  could not be installed: {why}", flush=True)
     (Path(sys.prefix) / "not-installed.json").write_text(
         json.dumps(failed, indent=1), encoding="utf-8"
     )
