@@ -21,6 +21,7 @@ A work (works/NAME.py) says what is to be done:
     OPTIONS      run options of stoker; ENVIRONMENT: variables, filled in as CHAIN is
     NOTE         a paragraph for docs/benchmarks.md
     measure(setup) → reading, for a work that is measured in its own way (then there is no CHAIN)
+  A work without CHAIN and measure is done by those peers, stoker too, that have a function for it.
 
 A peer (peers/NAME.py) says how somebody does them:
     docstring    how it is set up, in one line

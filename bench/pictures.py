@@ -3,6 +3,7 @@
 about as photographs do."""
 
 SIZE, SEED = 224, 20260101
+N_CLASSES = 10
 
 
 def draw(count):
@@ -33,3 +34,18 @@ def make_hdf5(setup, count, compression):
                 image[i] = picture
         half.rename(path)
     return path
+
+
+def make_jpegs(folder, count, quality=95):
+    """The same as JPEG files, CLASS/NUMBER.jpg, made once."""
+    from PIL import Image
+
+    if folder.is_dir():
+        return folder
+    half = folder.with_name(folder.name + ".part")
+    for number, picture in enumerate(draw(count)):
+        path = half / f"{number % N_CLASSES}" / f"{number:06}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(path, quality=quality)
+    half.rename(folder)
+    return folder

@@ -12,13 +12,32 @@ def make_small(setup, count):
     import stoker
 
     folder = setup.cache / f"examples-{count}"
-    rng = np.random.default_rng(7)
-    data = stoker.from_arrays(
-        {"label": np.arange(count) % 10, "x": rng.random((count, N_FLOATS), np.float32)}
-    )
-    folder.mkdir(exist_ok=True)
-    data.pack(str(folder / "small.tfrecord"), force=True)
+    if not (folder / "small.tfrecord").exists():
+        rng = np.random.default_rng(7)
+        data = stoker.from_arrays(
+            {"label": np.arange(count) % 10, "x": rng.random((count, N_FLOATS), np.float32)}
+        )
+        folder.mkdir(exist_ok=True)
+        data.pack(str(folder / "small.tfrecord"), force=True)
     return folder / "small.tfrecord"
+
+
+def make_large(setup, count, record_bytes):
+    """Examples of `record_bytes` random bytes each."""
+    import numpy as np
+    import stoker
+
+    path = setup.cache / f"large-{count}x{record_bytes}.tfrecord"
+    if path.exists():
+        return path
+    plain = path.with_suffix(".plain")
+    rng, n_parts = np.random.default_rng(7), 16
+    with plain.open("wb") as file:
+        for _ in range(n_parts):
+            file.write(rng.bytes(count // n_parts * record_bytes))
+    stoker.fixed_length(str(plain), record_bytes).pack(str(path), force=True)
+    plain.unlink()
+    return path
 
 
 def make_pictures(setup, count, shards=4):

@@ -64,7 +64,9 @@ Images or numbers per second from Python; in brackets, how many times as fast st
 
 def rate_text(reading):
     rate = reading["per_s"]
-    return f"{rate / 1e6:,.1f} M/s" if rate >= 1e6 else f"{rate:,.0f}/s"
+    if rate >= 1e6:
+        return f"{rate / 1e6:,.1f} M/s"
+    return f"{rate:,.{0 if rate >= 10 else 2}f}/s"
 
 
 def ratio_text(value):

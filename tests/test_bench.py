@@ -34,7 +34,8 @@ BUILD = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolv
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.stem)
 def test_a_work_says_what_it_is(work):
     assert work.text and work.UNIT
-    assert bool(work.CHAIN) != bool(work.measure), "it has a chain, or measures itself"
+    ways = [work.CHAIN, work.measure, hasattr(PEERS[0].module, work.stem)]
+    assert sum(map(bool, ways)) == 1, "it has a chain, measures itself, or stoker has a function"
     if work.CHAIN:
         assert work.FIELD and work.BATCH and (work.COUNT or work.DATA in ("images", "photos"))
         assert "$" not in report.chain_text(work)
@@ -172,6 +173,18 @@ def test_markdown_is_as_expected():
     text = report.markdown(MADE_UP, [CARRY], MADE_UP_PEERS)
     assert SECTION in text
     assert "- **slow**: How slow is set up." in text and "of 3 rounds" in text
+
+
+@pytest.mark.parametrize(("rate", "text"), [
+    (0.25, "0.25/s"), (12.4, "12/s"), (12345.0, "12,345/s"), (2.5e6, "2.5 M/s"),
+])  # fmt: skip
+def test_rates_have_as_many_digits_as_they_need(rate, text):
+    assert report.rate_text({"per_s": rate}) == text
+
+
+def test_what_no_peer_names_is_installed_too():
+    assert any(pin.startswith("zstandard==") for pin in install.others(PEERS))
+    assert not any(pin.startswith("webdataset==") for pin in install.others(PEERS))
 
 
 def test_bars_decide():

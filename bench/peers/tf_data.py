@@ -11,6 +11,8 @@ NOTES = {
     "seed": FAST_DCT,
     "center_crop": FAST_DCT,
     "rrc": FAST_DCT,
+    "tfrecord_open": "reads all records and counts them",
+    "pack": "syncs nothing",
     "shuffle": "has no global shuffle in its stable interface: a buffer that holds every number",
 }
 
@@ -115,6 +117,44 @@ def tfrecord_example(tf, job):
     records = tf.data.TFRecordDataset([job.own])
     rows = records.map(make, num_parallel_calls=tf.data.AUTOTUNE)
     return _epoch(tf, job, rows.shuffle(job.held))
+
+
+def tfrecord_open(tf, job):
+    def epoch():
+        batches = tf.data.TFRecordDataset([job.own]).batch(job.at_once).prefetch(tf.data.AUTOTUNE)
+        yield [sum(len(batch) for batch in batches)]
+
+    return epoch
+
+
+def beyond_memory(tf, job):
+    return _epoch(tf, job, tf.data.TFRecordDataset([job.own]).shuffle(job.held))
+
+
+def pack(tf, job):
+    """The files are read in parallel, and written as they come."""
+    paths = sorted(tf.io.gfile.glob(f"{job.own}/*/*.jpg"))
+    labels = [int(path.split("/")[-2]) for path in paths]
+    files = tf.data.Dataset.from_tensor_slices((paths, labels))
+    data = files.map(
+        lambda path, label: (tf.io.read_file(path), label), num_parallel_calls=tf.data.AUTOTUNE
+    ).prefetch(tf.data.AUTOTUNE)
+    out = f"{job.cache}/packed-by-tensorflow-{os.getpid()}.tfrecord"
+
+    def example(image, label):
+        feature = {"bytes": tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))}
+        feature["label"] = tf.train.Feature(int64_list=tf.train.Int64List(value=[label]))
+        return tf.train.Example(features=tf.train.Features(feature=feature))
+
+    def epoch():
+        with tf.io.TFRecordWriter(out + ".part") as writer:
+            for image, label in data.as_numpy_iterator():
+                writer.write(example(image, label).SerializeToString())
+        os.rename(out + ".part", out)
+        yield range(len(paths))
+        os.unlink(out)
+
+    return epoch
 
 
 def csv(tf, job):
