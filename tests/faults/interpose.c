@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpose.c: for LD_PRELOAD; counts allocations, fails the n-th allocation or read, slows reads.
+/* interpose.c: for LD_PRELOAD; counts allocations, fails the n-th allocation or read, slows files.
  *
  *     STOKER_FAIL_ALLOC=n    the n-th allocation returns NULL
  *     STOKER_FAIL_READ=n     the n-th open or read of a file below STOKER_FAIL_PREFIX gives EIO
- *     STOKER_DELAY_READ_US=n every read of such a file takes n microseconds longer
+ *     STOKER_DELAY_READ_US=n every read of such a file takes n microseconds longer; it cannot be
+ *                            mapped, because a map has no reads that could be slowed
+ *     STOKER_DELAY_OPEN_US=n opening such a file takes n microseconds longer
  *     STOKER_COUNT_FILE=f    at exit, the counts as JSON: in all, by stoker's own, by library
  *
  * Counting starts when this library is initialised, so the loader's own work is left alone. A program
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,12 +54,13 @@ static int n_libraries;                         /* guarded by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_ulong n_allocs, n_own_allocs, n_reads;
 static atomic_bool counting;
-static unsigned long fail_alloc, fail_read, delay_us;
+static unsigned long fail_alloc, fail_read, delay_us, delay_open_us;
 static char prefix[PATH_MAX];
 static ssize_t (*real_read)(int, void *, size_t);
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static int (*real_openat)(int, const char *, int, ...);
 static int (*real_close)(int);
+static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
 
 /* Done by start(), or earlier when another library's constructor opens or reads something. */
 static void resolve(void)
@@ -65,6 +69,7 @@ static void resolve(void)
     real_pread = (ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread");
     real_openat = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
     real_close = (int (*)(int))dlsym(RTLD_NEXT, "close");
+    real_mmap = (void *(*)(void *, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap");
 }
 
 static bool starts_with(const char *text, const char *start)
@@ -201,31 +206,51 @@ static bool read_fails(int fd)
     return true;
 }
 
-static void delay_read(int fd)
+static void delay(int fd, unsigned long us)
 {
-    if (!delay_us || !is_data_file(fd))
+    if (!us || !is_data_file(fd))
         return;
-    struct timespec left = { (time_t)(delay_us / 1000000), (long)(delay_us % 1000000) * 1000 };
+    struct timespec left = { (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
     while (nanosleep(&left, &left) && errno == EINTR)
         continue;
 }
 
 EXPORT ssize_t read(int fd, void *data, size_t bytes)
 {
-    delay_read(fd);
+    delay(fd, delay_us);
     return read_fails(fd) ? -1 : real_read(fd, data, bytes);
 }
 
 EXPORT ssize_t pread(int fd, void *data, size_t bytes, off_t at)
 {
-    delay_read(fd);
+    delay(fd, delay_us);
     return read_fails(fd) ? -1 : real_pread(fd, data, bytes, at);
 }
 
 EXPORT ssize_t pread64(int fd, void *data, size_t bytes, off_t at)
 {
-    delay_read(fd);
+    delay(fd, delay_us);
     return read_fails(fd) ? -1 : real_pread(fd, data, bytes, at);
+}
+
+static void *map_unless_slow(void *at, size_t bytes, int protection, int flags, int fd, off_t from)
+{
+    if (!real_mmap)
+        resolve();
+    if (!delay_us || !is_data_file(fd))
+        return real_mmap(at, bytes, protection, flags, fd, from);
+    errno = ENODEV;
+    return MAP_FAILED;
+}
+
+EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t from)
+{
+    return map_unless_slow(at, bytes, protection, flags, fd, from);
+}
+
+EXPORT void *mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t from)
+{
+    return map_unless_slow(at, bytes, protection, flags, fd, from);
 }
 
 EXPORT int close(int fd)
@@ -243,6 +268,7 @@ static int open_or_fail(int dir, const char *path, int flags, va_list more)
         resolve();
     int fd = real_openat(dir, path, flags, mode);
     set_known(fd, prefix[0] && starts_with(path, prefix) ? DATA : NOT_ASKED);
+    delay(fd, delay_open_us);
     if (!read_fails(fd))
         return fd;
     close(fd);
@@ -288,7 +314,8 @@ __attribute__((constructor)) static void start(void)
     fail_alloc = number_from("STOKER_FAIL_ALLOC");
     fail_read = number_from("STOKER_FAIL_READ");
     delay_us = number_from("STOKER_DELAY_READ_US");
-    if (delay_us)
+    delay_open_us = number_from("STOKER_DELAY_OPEN_US");
+    if (delay_us || delay_open_us)
         prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* threads inherit it; the usual 50 us add to a delay */
     atomic_store(&counting, true);
 }
