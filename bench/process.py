@@ -97,6 +97,7 @@ def last_event(child, fd, limit_s, memory):
                     memory.sample()
                 if child.process.poll() is None:
                     continue
+                ready = selector.select(0)  # what it said at the very end
             got = os.read(fd, 65536) if ready else b""
             if not got:
                 return None
@@ -109,11 +110,11 @@ def last_event(child, fd, limit_s, memory):
     return None
 
 
-def run_peer(job_path, environment, limit_s):
-    """Runs one.py on a job; returns its last event, with the memory that was seen."""
+def run_peer(job_path, environment, limit_s, script="one.py"):
+    """Runs a script on a job; returns its last event, with the memory that was seen."""
     here, there = os.pipe()
     start = time.monotonic()
-    words = [sys.executable, os.path.join(HERE, "one.py"), repr(start), str(there), str(job_path)]
+    words = [sys.executable, os.path.join(HERE, script), repr(start), str(there), str(job_path)]
     child = Child(words, environment, stdout=subprocess.DEVNULL, pass_fds=(there,))
     os.close(there)
     try:

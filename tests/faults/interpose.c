@@ -6,6 +6,7 @@
  *     STOKER_DELAY_READ_US=n every read of such a file takes n microseconds longer; it cannot be
  *                            mapped, because a map has no reads that could be slowed
  *     STOKER_DELAY_OPEN_US=n opening such a file takes n microseconds longer
+ *                            (with a delay allocations are not counted: that takes time, too)
  *     STOKER_COUNT_FILE=f    at exit, the counts as JSON: in all, by stoker's own, by library
  *
  * Counting starts when this library is initialised, so the loader's own work is left alone. A program
@@ -53,7 +54,7 @@ static struct library libraries[MAX_LIBRARIES]; /* guarded by lock */
 static int n_libraries;                         /* guarded by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_ulong n_allocs, n_own_allocs, n_reads;
-static atomic_bool counting;
+static atomic_bool counting, counting_allocs;
 static unsigned long fail_alloc, fail_read, delay_us, delay_open_us;
 static char prefix[PATH_MAX];
 static ssize_t (*real_read)(int, void *, size_t);
@@ -114,7 +115,7 @@ static void count_for_caller(const void *caller)
 /* True when this allocation is the one to fail. */
 static bool allocation_fails(const void *caller)
 {
-    if (!atomic_load(&counting))
+    if (!atomic_load_explicit(&counting_allocs, memory_order_relaxed))
         return false;
     unsigned long ordinal = atomic_fetch_add(&n_allocs, 1) + 1;
     count_for_caller(caller);
@@ -317,6 +318,7 @@ __attribute__((constructor)) static void start(void)
     delay_open_us = number_from("STOKER_DELAY_OPEN_US");
     if (delay_us || delay_open_us)
         prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* threads inherit it; the usual 50 us add to a delay */
+    atomic_store(&counting_allocs, !delay_us && !delay_open_us);
     atomic_store(&counting, true);
 }
 
@@ -335,6 +337,7 @@ static void write_counts(const char *path)
 
 __attribute__((destructor)) static void finish(void)
 {
+    atomic_store(&counting_allocs, false);
     atomic_store(&counting, false);
     const char *path = getenv("STOKER_COUNT_FILE");
     if (path)
