@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo python test bench parity mutants install docs sheets format tidy clean distclean help setup configure
+.PHONY: build demo python test bench bench-formats parity mutants install docs sheets format tidy clean distclean help setup configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -26,6 +26,10 @@ bench: build $(PEERS)/.peers ## compare with the peers, installed into build/ven
 	@cmake --build $(BUILD) --target c_loop wait_loop jpeg_loop codec_loop >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
 	@tools/python.sh $(BUILD) $(PEERS)
 	@$(PEERS)/bin/python bench/run.py --build $(BUILD) $(ARGS)
+
+bench-formats: build $(PEERS)/.peers ## measure what formats cost: docs/formats.md; DATA=dir, ARGS=--help
+	@tools/python.sh $(BUILD) $(PEERS)
+	@$(PEERS)/bin/python bench/measure_formats.py --build $(BUILD) $(ARGS)
 
 parity: build $(PEERS)/.peers ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
 	@tools/python.sh $(BUILD) $(PEERS)
@@ -59,7 +63,7 @@ distclean: ## remove the whole build directory
 	@rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:
 	@tools/setup.sh packages

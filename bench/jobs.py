@@ -38,10 +38,19 @@ class Setup(SimpleNamespace):
         return work.EPOCHS if peer.IS_STOKER and not (self.quick or is_check) else 1
 
 
+def escaped(path):
+    """A path as a pattern that matches it alone."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", str(path))
+
+
+def in_string(text):
+    """A text as it stands in a chain's string."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
 def quoted(path):
     """A path as the beginning of a pattern in a chain's string."""
-    escaped = re.sub(r"([*?\[\]{}\\])", r"\\\1", str(path))
-    return escaped.replace("\\", "\\\\").replace("'", "\\'")
+    return in_string(escaped(path))
 
 
 def filled(template, values):

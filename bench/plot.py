@@ -146,26 +146,16 @@ def panels(results, works, peers):
     return [row for row in made if row]
 
 
-def draw(results, works, peers):
-    rows = panels(results, works, peers)
+def page(title, subtitle, rows):
+    """A picture of rows of panels below a title."""
     height = HEAD + sum(max(panel.height for panel in row) + BELOW for row in rows) + 10
-    machine = results["machine"]
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'height="{height}" font-family="Inter, Helvetica, Arial, sans-serif" font-size="12.5" '
         f'fill="{INK}">',
         f'<rect width="{WIDTH}" height="{height}" rx="6" fill="#ffffff"/>',
-        text(
-            MARGIN, 36, "stoker against its peers, from Python, on two cores", size=19, weight="600"
-        ),
-        text(
-            MARGIN,
-            58,
-            f"{machine['cpu']}, files in the page cache; FFCV reads its own re-encoded file, "
-            "the C loop "
-            "is no loader",
-            fill=FAINT,
-        ),
+        text(MARGIN, 36, title, size=19, weight="600"),
+        text(MARGIN, 58, subtitle, fill=FAINT),
     ]
     y = HEAD
     for row in rows:
@@ -174,3 +164,12 @@ def draw(results, works, peers):
             out += panel.draw(MARGIN + number * (width + GAP), y, width)
         y += max(panel.height for panel in row) + BELOW
     return "\n".join(out + ["</svg>"]) + "\n"
+
+
+def draw(results, works, peers):
+    return page(
+        "stoker against its peers, from Python, on two cores",
+        f"{results['machine']['cpu']}, files in the page cache; FFCV reads its own re-encoded "
+        "file, the C loop is no loader",
+        panels(results, works, peers),
+    )
