@@ -317,7 +317,7 @@ __attribute__((constructor)) static void start(void)
     delay_us = number_from("STOKER_DELAY_READ_US");
     delay_open_us = number_from("STOKER_DELAY_OPEN_US");
     if (delay_us || delay_open_us)
-        prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* threads inherit it; the usual 50 us add to a delay */
+        prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* inherited; the usual 50 us add to a delay */
     atomic_store(&counting_allocs, !delay_us && !delay_open_us);
     atomic_store(&counting, true);
 }
