@@ -171,8 +171,8 @@ def chunks_do_not_matter(r):
     return (
         verdict_of_equals([order, shuffled]),
         f"With {PER_CHUNK} pictures per chunk instead of one, gzip HDF5 is "
-        f"{times(order)} as fast in order and {times(shuffled)} shuffled, because each picture "
-        "unpacks its whole chunk.",
+        f"{times(order)} as fast in order and {times(shuffled)} shuffled. In order the pictures of "
+        "a chunk share its unpacking; shuffled, each of them unpacks all of it.",
     )
 
 
@@ -289,11 +289,12 @@ def advise_network(r):
 
 def advise_pixels(r):
     best = fastest(r.results, "pixels", "ready")
+    is_worth_it = best[1] / r.rate("files", "ready") >= CLEARLY
+    choice = "Pixels, if there is room for" if is_worth_it else "Leave them as JPEG. Pixels take"
     return (
         "Pictures of one size that are read many times",
-        f"Pixels, if there is room for {r.size_ratio('pixel_npz', 'files'):.1f} times the space: "
-        f"the fastest here is {rated(best)}, ready for a network, where JPEG files are at "
-        f"{r.rate_text('files', 'ready')}.",
+        f"{choice} {r.size_ratio('pixel_npz', 'files'):.1f} times the space. Ready for a network, "
+        f"the fastest is {rated(best)}; JPEG files are at {r.rate_text('files', 'ready')}.",
     )
 
 
@@ -303,8 +304,7 @@ def advise_numbers(r):
         "Rows of numbers",
         f"In order the fastest is {rated(order)}, shuffled {rated(shuffled)}; CSV does "
         f"{r.rate_text('csv', 'order')} and {r.rate_text('csv', 'shuffled')}, TFRecord "
-        f"{r.rate_text('row_tfrecord', 'order')} and {r.rate_text('row_tfrecord', 'shuffled')}. "
-        "Keep CSV for data that people look at, and arrays for data that is read all day.",
+        f"{r.rate_text('row_tfrecord', 'order')} and {r.rate_text('row_tfrecord', 'shuffled')}.",
     )
 
 

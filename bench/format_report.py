@@ -21,7 +21,13 @@ COLUMNS = ["", "size", "files", "open first", "again", "in order", "shuffled", "
            "slow, shuffled"]  # fmt: skip
 RATES = ("order", "shuffled", "ready", "cold", "cold_shuffled")
 SLOW_RATES = ("slow", "slow_shuffled")
-PANELS = {"shuffled": "from the page cache", "cold": "cold, in order", "slow": "slow, in order"}
+PANELS = {
+    "order": "from the page cache, in order",
+    "shuffled": "from the page cache, shuffled",
+    "cold": "cold, in order",
+    "slow": "slow, in order",
+}
+NOTES = {"pictures": "JPEGs", "pixels": "raw pictures", "numbers": "rows"}
 PACKAGES = ("tensorflow-cpu", "h5py")
 PICTURE = "![rates by format](formats.svg)"
 
@@ -113,7 +119,8 @@ def machine_lines(results):
         f"{found['system']}, Python {found['python']}",
         f"stoker {found['stoker']}" + (f", {others}" if others else ""),
         f"{results['pictures']:,} pictures {kind}, {results['rows']:,} rows of numbers; "
-        f"best of {results['rounds']} rounds; {found['date']}",
+        f"{'one round' if results['rounds'] == 1 else 'best of %d rounds' % results['rounds']}; "
+        f"{found['date']}",
         f"two busy processes do {found['two']:.2f} times the work of one here (raw baseline)",
     ]
 
@@ -144,7 +151,7 @@ def how_lines(results):
         "- *cold*: the first pass after the pages of the files were dropped from the page cache "
         "(`posix_fadvise`, which needs no rights; names and inodes stay known, and below a "
         "virtual machine its host may have the data). At most "
-        f"{100 * stayed_most(results):.0f} % of the pages that were looked at had stayed.",
+        f"{100 * stayed_most(results):.0f} % of the pages of a row had stayed.",
         f"- *slow*: the first pass with {delay} added to every `open` and every `read` of the "
         "files, as on storage behind a network, with the files in the page cache and maps "
         "refused. There is no limit to how many bytes a read brings. *slow, open* has the index "
@@ -197,12 +204,13 @@ def panel(results, kind, name):
         value = results["readings"].get(row.key, {}).get(name, {}).get("per_s")
         words = plot.short_number(value) if value else "not measured"
         rows.append((row.name, value, words, plot.BLUE if row.is_stoker else plot.GREY))
-    return plot.Panel(PANELS[name], rows, f"{kind}, per second", is_log=True)
+    return plot.Panel(PANELS[name], rows, f"{NOTES[kind]} per second", is_log=True)
 
 
 def picture(results):
     kinds = [kind for kind in TITLES if any(row.kind == kind for row in ROWS)]
-    rows = [[panel(results, kind, name)] for kind in kinds for name in PANELS]
+    pairs = [list(PANELS)[:2], list(PANELS)[2:]]
+    rows = [[panel(results, kind, name) for name in pair] for kind in kinds for pair in pairs]
     title = "The same data in different formats, read by stoker (grey: by tf.data)"
     delay = f"slow: {results['delay_us'] / 1e3:g} ms for every open and read"
     return plot.page(title, f"{results['machine']['cpu']}, two cores; logarithmic; {delay}", rows)
