@@ -74,6 +74,7 @@ struct stk__ticket {
     struct stk__fetched *fetched[STK__MAX_READS];
     struct stk_buffer *wanted; /* paths and places that are asked for */
     size_t fetch_charge;
+    int n_requests; /* that count as open until it is fetched */
 };
 
 struct stk__ring {
@@ -144,6 +145,7 @@ struct stk__request {
     struct stk__data_files *files;
     const struct stk_place *place; /* [n] */
     int n;
+    int step; /* places from one to the next, and results; those between belong to others */
 };
 
 struct stk__exec {
@@ -182,7 +184,8 @@ struct stk__exec {
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
     /* the most at a time doubles whenever somebody waits for a read */
-    int n_requests_open, max_requests;
+    atomic_int n_requests_open; /* changed with either lock held */
+    int max_requests;
     struct stk__pace {
         /* averages of the time between and in calls of next */
         uint64_t left_at, outside_ns, inside_ns;

@@ -20,6 +20,7 @@
 
 enum { GROUP = 4 }; /* places that one request of a thread has, unless they are neighbours */
 
+/* At most as many; neighbours share one. */
 int stk__count_requests(const struct stk__stage *s, int n)
 {
     const struct stk__program *program = s->plan->program;
@@ -67,14 +68,15 @@ static int push_paths(struct stk__exec *x, struct stk__request r, const struct s
     return n;
 }
 
-static bool follows(const struct stk_place *place)
+static bool follows(const struct stk_place *place, int step)
 {
-    const struct stk_place *before = place - 1;
+    const struct stk_place *before = place - step;
     bool is_behind = place->offset == before->offset + before->bytes;
     return place->file == before->file && (is_behind || place->offset == before->offset);
 }
 
-/* One request for all where reads are quick; else a few that threads can share. */
+/* The places of all rows that have the same number: one request where reads are quick, else a few
+ * that threads can share. */
 static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
 {
     const uint64_t most_bytes = 1 << 20;
@@ -83,15 +85,16 @@ static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
         uint64_t bytes = r.place[0].bytes;
         bool is_run = true;
         for (r.n = 1; r.n < n_all; r.n++) {
-            is_run = is_run && follows(&r.place[r.n]);
-            bytes += r.place[r.n].bytes;
+            const struct stk_place *place = &r.place[r.n * r.step];
+            is_run = is_run && follows(place, r.step);
+            bytes += place->bytes;
             if (x->io_width && ((r.n >= GROUP && !is_run) || bytes > most_bytes))
                 break;
         }
         push(x, r);
         n_all -= r.n;
-        r.place += r.n;
-        r.result += r.n;
+        r.place += r.n * r.step;
+        r.result += r.n * r.step;
         n++;
     }
     return n;
@@ -117,8 +120,10 @@ static size_t fetched_bytes(const struct stk__program *program, const struct stk
     size_t bytes = 0;
     for (int k = 0; k < program->n_reads; k++) {
         const struct stk_buffer *last = NULL;
-        for (int i = 0; i < t->n_in * program->read[k]->n_places; i++) {
-            const struct stk_buffer *buffer = t->fetched[k][i].buffer;
+        int step = program->read[k]->n_places;
+        for (int i = 0; i < t->n_in * step; i++) {
+            const struct stk_buffer *buffer =
+                t->fetched[k][i % t->n_in * step + i / t->n_in].buffer;
             bytes += buffer && buffer != last ? buffer->capacity : 0;
             last = buffer;
         }
@@ -131,7 +136,7 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
     size_t bytes = fetched_bytes(s->plan->program, t);
     pthread_mutex_lock(&x->lock);
     t->state = STK__FETCHED;
-    x->n_requests_open -= stk__count_requests(s, t->n_in);
+    atomic_fetch_sub(&x->n_requests_open, t->n_requests);
     x->stats.bytes_read += bytes;
     size_t per_row = t->n_in ? bytes / (size_t)t->n_in : 0;
     s->typical_fetch = (7 * s->typical_fetch + per_row) / 8;
@@ -255,9 +260,13 @@ static int ask(struct stk__exec *x, const struct stk__work *w, const struct stk_
         struct stk__request r = { .stage = w->stage, .ticket = t, .result = t->fetched[k] };
         if (wanted[k].place) {
             memcpy(at, wanted[k].place, bytes);
-            r.place = (const struct stk_place *)(const void *)at;
             r.files = read->node->op->source.files(read->node->state);
-            n += push_places(x, r, t->n_in * read->n_places);
+            r.step = read->n_places;
+            for (int i = 0; i < r.step; i++) {
+                r.place = (const struct stk_place *)(const void *)at + i;
+                r.result = t->fetched[k] + i;
+                n += push_places(x, r, t->n_in);
+            }
         } else {
             n += push_paths(x, r, wanted[k].path, (char *)at);
         }
@@ -276,6 +285,10 @@ static void answer(struct stk__exec *x, const struct stk__work *w, const struct 
         pthread_mutex_lock(&x->io_lock);
         n = ask(x, w, wanted);
         atomic_store(&t->n_unfetched, n); /* before the lock is released and threads see them */
+        if (n) {
+            atomic_fetch_add(&x->n_requests_open, n - t->n_requests);
+            t->n_requests = n;
+        }
         wake_io(x, n);
         while (x->request_len && (x->io_width == 0 || x->n_io_threads == 0))
             serve(x);
@@ -316,7 +329,8 @@ int stk__fetch_row(struct stk__exec *x, struct stk__eval *e, struct stk__fetched
                                             .files =
                                                 read->node->op->source.files(read->node->state),
                                             .place = wanted.place,
-                                            .n = read->n_places };
+                                            .n = read->n_places,
+                                            .step = 1 };
             stk__read_places(x->pool, &r, true);
         } else if (wanted.path[0].data) {
             char *name = stk__arena_text_n(e->scratch, (const char *)wanted.path[0].data,

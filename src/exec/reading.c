@@ -87,17 +87,27 @@ void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetche
 
 /* ---- places of files ---- */
 
+static const struct stk_place *place_at(const struct stk__request *r, int i)
+{
+    return &r->place[i * r->step];
+}
+
+static struct stk__fetched *result_at(const struct stk__request *r, int i)
+{
+    return &r->result[i * r->step];
+}
+
 /* Places of one file, each behind the one before it or the same, that are read in one go. */
 struct run {
-    int n;
+    int first, n;
     struct stk_place all;
 };
 
-static struct run next_run(const struct stk_place *place, int n)
+static struct run next_run(const struct stk__request *r, int first)
 {
-    struct run run = { 1, place[0] };
-    for (; run.n < n && place[run.n].file == run.all.file; run.n++) {
-        const struct stk_place *p = &place[run.n], *before = p - 1;
+    struct run run = { first, 1, *place_at(r, first) };
+    for (int i = first + 1; i < r->n && place_at(r, i)->file == run.all.file; i++, run.n++) {
+        const struct stk_place *p = place_at(r, i), *before = place_at(r, i - 1);
         bool is_same = p->offset == before->offset && p->bytes == before->bytes;
         if (!is_same && p->offset != run.all.offset + run.all.bytes)
             break;
@@ -106,46 +116,48 @@ static struct run next_run(const struct stk_place *place, int n)
     return run;
 }
 
-static void fail_places(struct stk__fetched *result, int n, int code, const char *text)
+static void fail_places(const struct stk__request *r, int first, int n, int code, const char *text)
 {
-    for (int i = 0; i < n; i++)
-        result[i] = (struct stk__fetched){ .code = code, .text = text ? strdup(text) : NULL };
+    for (int i = first; i < first + n; i++)
+        *result_at(r, i) =
+            (struct stk__fetched){ .code = code, .text = text ? strdup(text) : NULL };
 }
 
-static size_t total_bytes(const struct stk_place *place, int n)
+static size_t total_bytes(const struct stk__request *r)
 {
     size_t bytes = 0;
-    for (struct run run; n; place += run.n, n -= run.n) {
-        run = next_run(place, n);
+    for (int i = 0; i < r->n;) {
+        struct run run = next_run(r, i);
         bytes += run.all.file == STK__NOWHERE ? 0 : run.all.bytes;
+        i += run.n;
     }
     return bytes;
 }
 
 /* Each result is a view of the buffer, and holds it. */
-static void set_views(struct stk_buffer *buffer, const struct stk_place *place,
-                      const struct run *run, uint8_t *data, struct stk__fetched *result)
+static void set_views(const struct stk__request *r, const struct run *run,
+                      struct stk_buffer *buffer, uint8_t *data)
 {
     atomic_fetch_add_explicit(&buffer->refs, run->n, memory_order_relaxed);
-    for (int i = 0; i < run->n; i++)
-        result[i] = (struct stk__fetched){ .buffer = buffer,
-                                           .data = data + (place[i].offset - run->all.offset),
-                                           .bytes = (size_t)place[i].bytes };
+    for (int i = run->first; i < run->first + run->n; i++)
+        *result_at(r, i) =
+            (struct stk__fetched){ .buffer = buffer,
+                                   .data = data + (place_at(r, i)->offset - run->all.offset),
+                                   .bytes = (size_t)place_at(r, i)->bytes };
 }
 
 /* One by one: what could not be read together may be good in part. */
-static void read_apart(struct stk__pool *pool, struct stk__data_files *files,
-                       const struct stk_place *place, int n, struct stk__fetched *result)
+static void read_apart(struct stk__pool *pool, const struct stk__request *r, const struct run *all)
 {
-    for (int i = 0; i < n; i++) {
-        const struct run run = { 1, place[i] };
+    for (int i = all->first; i < all->first + all->n; i++) {
+        const struct run run = { i, 1, *place_at(r, i) };
         struct stk_error err = { 0 };
-        struct stk_buffer *buffer = stk__buffer_new(pool, place[i].bytes);
-        int code = buffer ? stk__data_file_read(files, place[i], buffer->data, &err) : STK_MEMORY;
+        struct stk_buffer *buffer = stk__buffer_new(pool, run.all.bytes);
+        int code = buffer ? stk__data_file_read(r->files, run.all, buffer->data, &err) : STK_MEMORY;
         if (code)
-            fail_places(&result[i], 1, code, buffer ? err.text : NULL);
+            fail_places(r, i, 1, code, buffer ? err.text : NULL);
         else
-            set_views(buffer, &place[i], &run, buffer->data, &result[i]);
+            set_views(r, &run, buffer, buffer->data);
         stk__buffer_unref(buffer);
     }
 }
@@ -158,60 +170,58 @@ struct reading {
     bool is_quick;
 };
 
-static void read_run(const struct reading *r, const struct stk_place *place, const struct run *run,
-                     uint8_t *at, struct stk__fetched *result)
+static void read_run(const struct reading *reading, const struct run *run, uint8_t *at)
 {
+    const struct stk__request *r = reading->request;
     struct stk_error err = { 0 };
-    int code = stk__data_file_read(r->request->files, run->all, at, &err);
+    int code = stk__data_file_read(r->files, run->all, at, &err);
     if (code && run->n > 1)
-        read_apart(r->pool, r->request->files, place, run->n, result);
+        read_apart(reading->pool, r, run);
     else if (code)
-        fail_places(result, run->n, code, err.text);
+        fail_places(r, run->first, 1, code, err.text);
     else
-        set_views(r->buffer, place, run, at, result);
+        set_views(r, run, reading->buffer, at);
 }
 
 enum { MOST_RUNS = 64 };
 
 /* Reads up to MOST_RUNS runs; returns how many places they had. */
-static int read_some(const struct reading *r, int first, uint8_t **at)
+static int read_some(const struct reading *reading, int first, uint8_t **at)
 {
-    const struct stk_place *place = r->request->place;
+    const struct stk__request *r = reading->request;
     struct run run[MOST_RUNS];
     struct stk_place all[MOST_RUNS];
-    int n_runs = 0, n = first;
-    for (; n_runs < MOST_RUNS && n < r->request->n && place[n].file != STK__NOWHERE; n_runs++) {
-        run[n_runs] = next_run(place + n, r->request->n - n);
+    int n_runs = 0, i = first;
+    for (; n_runs < MOST_RUNS && i < r->n && place_at(r, i)->file != STK__NOWHERE; n_runs++) {
+        run[n_runs] = next_run(r, i);
         all[n_runs] = run[n_runs].all;
-        n += run[n_runs].n;
+        i += run[n_runs].n;
     }
-    int n_copied = r->is_quick ? stk__data_files_copy(r->request->files, all, n_runs, *at) : 0;
-    n = first;
-    for (int i = 0; i < n_runs; n += run[i++].n) {
-        if (i < n_copied)
-            set_views(r->buffer, place + n, &run[i], *at, r->request->result + n);
+    int n_copied = reading->is_quick ? stk__data_files_copy(r->files, all, n_runs, *at) : 0;
+    for (int k = 0; k < n_runs; *at += run[k++].all.bytes) {
+        if (k < n_copied)
+            set_views(r, &run[k], reading->buffer, *at);
         else
-            read_run(r, place + n, &run[i], *at, r->request->result + n);
-        *at += run[i].all.bytes;
+            read_run(reading, &run[k], *at);
     }
-    return n - first;
+    return i - first;
 }
 
 void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick)
 {
-    size_t bytes = total_bytes(request->place, request->n);
-    struct reading r = { pool, request, stk__buffer_new(pool, bytes), is_quick };
-    if (!r.buffer) {
-        fail_places(request->result, request->n, STK_MEMORY, NULL);
+    size_t bytes = total_bytes(request);
+    struct reading reading = { pool, request, stk__buffer_new(pool, bytes), is_quick };
+    if (!reading.buffer) {
+        fail_places(request, 0, request->n, STK_MEMORY, NULL);
         return;
     }
-    uint8_t *at = r.buffer->data;
-    for (int n = 0; n < request->n;) {
-        if (request->place[n].file == STK__NOWHERE)
-            fail_places(&request->result[n++], 1, STK_OK, NULL);
+    uint8_t *at = reading.buffer->data;
+    for (int i = 0; i < request->n;) {
+        if (place_at(request, i)->file == STK__NOWHERE)
+            fail_places(request, i++, 1, STK_OK, NULL);
         else
-            n += read_some(&r, n, &at);
+            i += read_some(&reading, i, &at);
     }
-    clear_tail(r.buffer, bytes);
-    stk__buffer_unref(r.buffer);
+    clear_tail(reading.buffer, bytes);
+    stk__buffer_unref(reading.buffer);
 }

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, MOST_KEPT = 64 };
 static const unsigned long long most_touched = 256ull << 20;
 
 struct stk__data_files *stk__data_files_new(void)
@@ -33,6 +33,8 @@ void stk__data_files_free(struct stk__data_files *files)
         uint8_t *map = atomic_load(&files->item[i].map);
         if (map)
             munmap(map, files->item[i].bytes);
+        if (atomic_load(&files->item[i].kept))
+            close(atomic_load(&files->item[i].kept) - 1);
         free(files->item[i].path);
     }
     pthread_mutex_destroy(&files->lock);
@@ -98,16 +100,33 @@ static int read_fully(int fd, uint8_t *dst, uint64_t bytes, uint64_t offset)
     return 0;
 }
 
-static int read_part(const struct stk__data_file *file, struct stk_place place, uint8_t *dst,
+/* Keeps a descriptor of the file, unless there is one or there are enough. */
+static bool keep(struct stk__data_files *files, struct stk__data_file *file, int fd)
+{
+    pthread_mutex_lock(&files->lock);
+    bool is_kept = files->n_kept < MOST_KEPT && !atomic_load(&file->kept);
+    if (is_kept) {
+        files->n_kept++;
+        atomic_store(&file->kept, fd + 1);
+    }
+    pthread_mutex_unlock(&files->lock);
+    return is_kept;
+}
+
+/* Opening takes as long as reading where storage is far away. */
+static int read_part(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
                      struct stk_error *err)
 {
+    struct stk__data_file *file = &files->item[place.file];
     char reason[160];
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    int kept = atomic_load(&file->kept);
+    int fd = kept ? kept - 1 : open(file->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return stk_fail(err, STK_IO, "cannot open the file: %s",
                         strerror_r(errno, reason, sizeof reason));
     int failed = read_fully(fd, dst, place.bytes, place.offset);
-    close(fd);
+    if (!kept && !keep(files, file, fd))
+        close(fd);
     if (failed > 0)
         return stk_fail(err, STK_IO, "cannot read the file at byte %llu: %s",
                         (unsigned long long)place.offset,
@@ -195,5 +214,5 @@ int stk__data_file_read(struct stk__data_files *files, struct stk_place place, u
                         struct stk_error *err)
 {
     const struct stk__data_file *file = &files->item[place.file];
-    return is_inside(file, place) ? read_part(file, place, dst, err) : fail_short(file, err);
+    return is_inside(file, place) ? read_part(files, place, dst, err) : fail_short(file, err);
 }

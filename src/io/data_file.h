@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data_file.h: files of which parts are read at random.
  *
- * No descriptor is kept, so there may be more files than a process may open. What is likely to be
- * in the page cache is copied from a map, made at first use; the rest is opened and read. Maps do
- * not count as ours: every so often all are given back to the system.
+ * Descriptors are kept of some files alone, so there may be more files than a process may open. What
+ * is likely to be in the page cache is copied from a map, made at first use; the rest is read. Maps
+ * do not count as ours: every so often all are given back to the system.
  */
 #pragma once
 #include <pthread.h>
@@ -16,12 +16,14 @@ struct stk__data_file {
     int64_t mtime_ns;
     _Atomic(uint8_t *) map; /* pairs with itself: release when made; NULL: none yet */
     atomic_bool is_unmappable;
+    atomic_int kept; /* its descriptor + 1; pairs with itself: set once. 0: none */
 };
 
 struct stk__data_files {
     struct stk__data_file *item;
     size_t n, cap;
-    pthread_mutex_t lock;        /* held while a map is made */
+    pthread_mutex_t lock;        /* held while a map is made or a descriptor kept */
+    int n_kept;                  /* descriptors */
     atomic_ullong touched_bytes; /* of maps since they were last given back */
 };
 
