@@ -53,6 +53,21 @@ static int grow(struct stk__data_files *files)
     return STK_OK;
 }
 
+size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likely)
+{
+    size_t low = 0, high = n;
+    if (item >= first[likely] && item < first[likely + 1])
+        return likely;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (first[middle] <= item)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err)
 {
     struct stat st;

@@ -34,6 +34,10 @@ void stk__data_files_free(struct stk__data_files *files);
 /* Adds a regular file that can be read. Not while others read. */
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err);
 
+/* Which of n files an item is in, where first[i] counts those before file i, and first[n] all. `likely`
+ * is looked at before the others. */
+size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likely);
+
 /* Reads a part. Thread-safe. The message is the cause alone, as of a row that is bad. */
 int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
                         struct stk_error *err);

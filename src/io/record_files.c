@@ -138,45 +138,27 @@ uint64_t stk__record_files_count(const struct stk__record_files *records)
     return records->first[records->files->n];
 }
 
-size_t stk__record_files_find(const struct stk__record_files *records, uint64_t record,
-                              uint64_t *in_file)
-{
-    size_t low = 0, high = records->files->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (records->first[middle] <= record)
-            low = middle;
-        else
-            high = middle;
-    }
-    *in_file = record - records->first[low];
-    return low;
-}
-
 void stk__record_files_locate(const struct stk__record_files *records, int n,
                               const uint64_t *record, struct stk_place *out)
 {
     size_t file = 0;
     for (int i = 0; i < n; i++) {
-        uint64_t in_file = record[i] - records->first[file];
-        bool is_same = record[i] >= records->first[file] && record[i] < records->first[file + 1];
-        if (!is_same)
-            file = stk__record_files_find(records, record[i], &in_file);
+        file = stk__file_of(records->first, records->files->n, record[i], file);
         out[i].file = (uint32_t)file;
-        stk__record_index_at(records->index[file], in_file, &out[i]);
+        stk__record_index_at(records->index[file], record[i] - records->first[file], &out[i]);
     }
 }
 
 void stk__record_files_describe(const struct stk__record_files *records, uint64_t record,
                                 const char *noun, char *text, size_t size)
 {
-    uint64_t in_file;
     struct stk_place place;
     if (record >= stk__record_files_count(records)) {
         snprintf(text, size, "?");
         return;
     }
-    size_t file = stk__record_files_find(records, record, &in_file);
+    size_t file = stk__file_of(records->first, records->files->n, record, 0);
+    uint64_t in_file = record - records->first[file];
     stk__record_index_at(records->index[file], in_file, &place);
     snprintf(text, size, "%s, %s %llu at byte %llu", records->files->item[file].path, noun,
              (unsigned long long)in_file, (unsigned long long)place.offset);

@@ -37,10 +37,6 @@ void stk__record_files_free(struct stk__record_files *records); /* NULL is fine 
 
 uint64_t stk__record_files_count(const struct stk__record_files *records);
 
-/* Which file a record is in, and which of that file's it is. */
-size_t stk__record_files_find(const struct stk__record_files *records, uint64_t record,
-                              uint64_t *in_file);
-
 void stk__record_files_locate(const struct stk__record_files *records, int n,
                               const uint64_t *record, struct stk_place *out);
 

@@ -347,16 +347,9 @@ static void locate_field(const struct stk__array_source *source, size_t file, in
 
 size_t stk__array_file(const struct stk__array_source *source, uint64_t *index)
 {
-    size_t low = 0, high = source->files->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (source->first[middle] <= *index)
-            low = middle;
-        else
-            high = middle;
-    }
-    *index -= source->first[low];
-    return low;
+    size_t file = stk__file_of(source->first, source->files->n, *index, 0);
+    *index -= source->first[file];
+    return file;
 }
 
 void stk__array_source_locate(const void *state, int n, const uint64_t *index,

@@ -261,9 +261,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
         stk__block_files_describe(table->list, index, text, size);
         return;
     }
-    size_t file = 0, n = table->groups->files->n;
-    while (file + 1 < n && table->first_row[file + 1] <= index)
-        file++;
+    size_t file = stk__file_of(table->first_row, table->groups->files->n, index, 0);
     snprintf(text, size, "%s, row %llu", table->groups->files->item[file].path,
              (unsigned long long)(index - table->first_row[file]));
 }

@@ -78,18 +78,13 @@ static int add_row(struct learner *l, const struct stk__csv_cell *cell)
     return STK_OK;
 }
 
-static void *take(void *arena, size_t bytes)
-{
-    return stk__arena_take(arena, bytes);
-}
-
 /* All rows of a piece; bad ones are left out, and found again when they are read. */
 static int add_piece(struct learner *l, size_t bytes)
 {
     struct stk__csv_work work;
     int n, code = STK_OK;
     stk__arena_reset(&l->scratch);
-    if (!stk__csv_work_begin(&work, l->table, take, &l->scratch))
+    if (!stk__csv_work_begin(&work, l->table, stk__csv_take, &l->scratch))
         return stk__out_of_memory(l->err);
     stk__csv_scan_data(&work.scan, l->piece, bytes);
     while (!code && (n = stk__csv_split_rows(&work.scan, &work.split, work.block, work.cell,

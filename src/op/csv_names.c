@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static void *take(void *arena, size_t bytes)
-{
-    return stk__arena_take(arena, bytes);
-}
-
 static int *count_up(struct stk_arena *arena, int n)
 {
     int *number = stk_arena_alloc(arena, ((size_t)n + 1) * sizeof *number);
@@ -25,7 +20,7 @@ static bool begin_rows(const struct stk__csv_table *table, const struct stk__csv
     struct stk__csv_table all = *table;
     all.n_wanted = table->n_columns;
     all.wanted = count_up(arena, all.n_columns);
-    if (!all.wanted || !stk__csv_work_begin(work, &all, take, arena))
+    if (!all.wanted || !stk__csv_work_begin(work, &all, stk__csv_take, arena))
         return false;
     stk__csv_scan_data(&work->scan, head->bytes + from, head->n - from);
     return true;

@@ -9,6 +9,11 @@
 enum { BLOCK_CELLS = 2048, MARKS = 2048, SHOWN = 40 };
 static const char no_text[64]; /* and what may be read behind it */
 
+void *stk__csv_take(void *arena, size_t bytes)
+{
+    return stk__arena_take(arena, bytes);
+}
+
 bool stk__csv_work_begin(struct stk__csv_work *work, const struct stk__csv_table *table,
                          void *(*alloc)(void *ctx, size_t bytes), void *ctx)
 {
@@ -136,17 +141,7 @@ void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_
 static uint64_t find_group(const struct stk__csv_table *table, uint64_t row, size_t *file,
                            uint64_t *group)
 {
-    size_t low = 0, high = table->groups->files->n;
-    if (row < table->first_row[*file] || row >= table->first_row[*file + 1]) {
-        while (high - low > 1) {
-            size_t middle = low + (high - low) / 2;
-            if (table->first_row[middle] <= row)
-                low = middle;
-            else
-                high = middle;
-        }
-        *file = low;
-    }
+    *file = stk__file_of(table->first_row, table->groups->files->n, row, *file);
     uint64_t in_file = row - table->first_row[*file];
     *group = in_file / (uint64_t)table->group_rows[*file];
     return in_file % (uint64_t)table->group_rows[*file];

@@ -25,11 +25,6 @@ struct run {
     bool is_begun; /* the file's header was passed */
 };
 
-static void *take(void *arena, size_t bytes)
-{
-    return stk__arena_take(arena, bytes);
-}
-
 /* Copies of one run of rows take less than the rows themselves. */
 static void *copy_room(void *run, size_t bytes)
 {
@@ -227,7 +222,7 @@ int stk__csv_stream_begin(const void *given, const void *state, void **run, stru
     struct run *r = *run;
     r->table = table;
     stk__arena_init(&r->arena, 1 << 14);
-    if (!stk__csv_work_begin(&r->work, table, take, &r->arena)) {
+    if (!stk__csv_work_begin(&r->work, table, stk__csv_take, &r->arena)) {
         stk__csv_stream_end(r);
         *run = NULL;
         return stk__out_of_memory(err);

@@ -86,10 +86,27 @@ struct stk__csv_guess *stk__csv_guess_columns(const struct stk__csv_table *table
                                               const struct stk__csv_head *head,
                                               struct stk_arena *arena);
 
-/* ---- csv_spec.c: what is wanted of them ---- */
+/* ---- csv_types.c ---- */
 
-/* What can be called in the map. */
+/* What can be called in the map of columns. */
 extern const struct stk__namespace stk__csv_types;
+
+/* The call that a value stands for; false if it stands for none. A string that cannot be parsed
+ * leaves its message in err. */
+bool stk__csv_call_of(const struct stk_value *value, struct stk_arena *arena,
+                      struct stk__call *call, struct stk_error *err);
+
+int stk__csv_type_read(const struct stk_value *value, struct stk_arena *arena,
+                       struct stk__csv_type *type, struct stk_error *err);
+
+/* columns(names, type) */
+struct stk__csv_columns {
+    const struct stk_value *names, *type;
+};
+int stk__csv_columns_bind(const struct stk__call *call, struct stk_arena *arena,
+                          struct stk__csv_columns *out, struct stk_error *err);
+
+/* ---- csv_spec.c: what is wanted of them ---- */
 
 /* Fields and targets from the map, or (NULL) every column by guessing. */
 int stk__csv_spec_read(struct stk__csv_table *table, const struct stk_value *map,
@@ -116,9 +133,12 @@ struct stk__csv_work {
     stk__csv_digits_fn read_digits;
 };
 
-/* False without memory. `alloc` as in stk__csv_split, for this and for cells. */
+/* False without memory. `alloc` as in stk__csv_split, for this and for cells; stk__csv_take if `ctx` is
+ * an arena. */
 bool stk__csv_work_begin(struct stk__csv_work *work, const struct stk__csv_table *table,
                          void *(*alloc)(void *ctx, size_t bytes), void *ctx);
+
+void *stk__csv_take(void *arena, size_t bytes);
 
 /* Splits up to n rows of the scan behind those of the block, as far as there is room; returns how many
  * there were, -1 without memory. */

@@ -2,8 +2,8 @@
 /* feature_specs.c: what is wanted of records, as it is written in a chain. */
 #include "base/error.h"
 #include "op/features.h"
+#include "op/field_map.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A choice's number is its kind's less one. */
@@ -281,25 +281,6 @@ static int read_default(const struct wish *wish, struct stk_arena *arena,
 
 /* ---- fields ---- */
 
-static int set_shape(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
-{
-    enum { MOST_VALUES = 1 << 28 };
-    struct stk_field *field = &spec->field;
-    int first = wish->is_list;
-    spec->n_values = 1;
-    field->shape[0] = -1;
-    field->rank = (uint8_t)(first + wish->shape.n);
-    for (int d = 0; d < wish->shape.n; d++) {
-        double dim = wish->shape.item[d];
-        if (!(dim >= 1 && dim <= MOST_VALUES) || dim != floor(dim))
-            return refuse(wish, err, "the dimensions of a shape are whole numbers from 1");
-        field->shape[first + d] = (int64_t)dim;
-        if ((spec->n_values *= (size_t)dim) > MOST_VALUES)
-            return refuse(wish, err, "the shape has more than 2^28 values");
-    }
-    return STK_OK;
-}
-
 static int set_field(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
 {
     static const uint8_t dtypes[] = { STK_U8, STK_F32, STK_I64 };
@@ -313,7 +294,9 @@ static int set_field(const struct wish *wish, struct stk__feature_spec *spec, st
                       "a field holds one string of bytes per element: the shape of bytes is []");
     spec->field.kind = is_bytes ? STK_BYTES : wish->is_list ? STK_RAGGED : STK_FIXED;
     spec->field.dtype = dtypes[wish->dtype];
-    return set_shape(wish, spec, err);
+    if (wish->is_list)
+        spec->field.shape[spec->field.rank++] = -1;
+    return stk__field_map_shape(wish->value, &wish->shape, &spec->field, &spec->n_values, err);
 }
 
 static int check_place(const struct wish *wish, enum stk__feature_place place,
@@ -333,9 +316,6 @@ static int add_spec(const struct stk_value *name, const struct wish *wish, struc
 {
     struct stk__feature_spec *spec = &specs->spec[specs->n];
     const char *key = wish->key ? wish->key : name->text;
-    if (!name->text_len || strlen(name->text) != name->text_len)
-        return stk__fail_at(err, STK_VALUE, name->at, name->len,
-                            "a field needs a name without NUL bytes");
     *spec = (struct stk__feature_spec){ .field.name = name->text,
                                         .key_text = key,
                                         .kind = (uint8_t)(wish->dtype + 1),
@@ -354,15 +334,10 @@ int stk__feature_specs_read(const struct stk_value *map, enum stk__feature_place
                             struct stk_error *err)
 {
     struct wish wish;
-    int code = STK_OK;
+    int code = stk__field_map_check(
+        map, "wants a map from fields to features, as in {label: int64, x: fixed([10], float32)}",
+        err);
     *specs = (struct stk__feature_specs){ 0 };
-    if (map->kind != STK__MAP || !map->n_items)
-        return stk__fail_at(err, STK_VALUE, map->at, map->len,
-                            "wants a map from fields to features, as in {label: int64, x: "
-                            "fixed([10], float32)}");
-    if (map->n_items > STK_MAX_FIELDS)
-        return stk__fail_at(err, STK_VALUE, map->at, map->len,
-                            "has %d fields; at most %d are possible", map->n_items, STK_MAX_FIELDS);
     for (int i = 0; i < map->n_items && !code; i++) {
         code = bind_spec(map->item[i], arena, &wish, err);
         if (!code)

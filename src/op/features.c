@@ -3,6 +3,7 @@
 #include "op/features.h"
 
 #include "base/error.h"
+#include "op/field_map.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,27 +20,13 @@ int stk__features_pick(const struct stk_infer *inf, const char *name, struct stk
     return stk_infer_pick(inf, name, is_record, "a field with serialized records", err);
 }
 
-static int add_field(struct stk_infer *inf, const struct stk_field *field, int from,
-                     struct stk_error *err)
-{
-    struct stk_type *out = inf->out;
-    if (stk_type_find(out, field->name) >= 0)
-        return stk_fail(err, STK_NAME, "there would be two fields '%s'; name one of them otherwise",
-                        field->name);
-    if (out->n_fields == STK_MAX_FIELDS)
-        return stk_fail(err, STK_VALUE, "there would be more than %d fields", STK_MAX_FIELDS);
-    inf->from[out->n_fields] = from;
-    out->field[out->n_fields++] = *field;
-    return STK_OK;
-}
-
 static int add_specs(struct stk_infer *inf, struct stk__feature_specs *specs, struct stk_error *err)
 {
     enum { TYPICAL_LIST = 512 };
     int code = STK_OK;
     specs->first = inf->out->n_fields;
     for (int i = 0; i < specs->n && !code; i++) {
-        code = add_field(inf, &specs->spec[i].field, -1, err);
+        code = stk__field_add(inf, &specs->spec[i].field, -1, err);
         inf->scratch_bytes += specs->spec[i].is_list ? TYPICAL_LIST : 0;
     }
     return code;
@@ -53,7 +40,7 @@ int stk__features_infer(struct stk_infer *inf, int field, struct stk__feature_sp
     inf->out->n_fields = 0;
     for (int f = 0; f < in->n_fields && !code; f++) {
         if (f != field) {
-            code = add_field(inf, &in->field[f], f, err);
+            code = stk__field_add(inf, &in->field[f], f, err);
             continue;
         }
         code = add_specs(inf, first, err);

@@ -126,15 +126,6 @@ static int open_source(const void *given, struct stk_arena *arena, void **state,
     return code;
 }
 
-static int infer(struct stk_infer *inf, struct stk_error *err)
-{
-    (void)err;
-    inf->out->n_fields = 1;
-    inf->out->field[0] = (struct stk_field){ .name = "record", .kind = STK_BYTES, .dtype = STK_U8 };
-    inf->from[0] = -1;
-    return STK_OK;
-}
-
 /* ---- at random ---- */
 
 static int64_t count(const void *state)
@@ -154,19 +145,6 @@ static int n_places(const void *state)
     return 1;
 }
 
-static size_t file_of(const struct source *source, uint64_t record)
-{
-    size_t low = 0, high = source->files->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (source->first[middle] <= record)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static struct stk_place place_of(const struct source *source, uint64_t record, size_t file)
 {
     const struct fixed_length *p = source->params;
@@ -181,8 +159,7 @@ static void locate(const void *state, int n, const uint64_t *index, struct stk_p
     const struct source *source = state;
     size_t file = 0;
     for (int i = 0; i < n; i++) {
-        if (index[i] < source->first[file] || index[i] >= source->first[file + 1])
-            file = file_of(source, index[i]);
+        file = stk__file_of(source->first, source->files->n, index[i], file);
         out[i] = place_of(source, index[i], file);
     }
 }
@@ -208,7 +185,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
         stk__block_files_describe(source->list, index, text, size);
         return;
     }
-    size_t file = file_of(source, index);
+    size_t file = stk__file_of(source->first, source->files->n, index, 0);
     snprintf(text, size, "%s, record %llu at byte %llu", source->files->item[file].path,
              (unsigned long long)(index - source->first[file]),
              (unsigned long long)place_of(source, index, file).offset);
@@ -297,7 +274,7 @@ const struct stk_op stk__op_fixed_length = {
     .flags = STK_OP_ROOT,
     .open = open_source,
     .close = close_source,
-    .infer = infer,
+    .infer = stk__record_infer,
     .source = { .count = count,
                 .is_stream = is_stream,
                 .n_places = n_places,

@@ -2,6 +2,8 @@
 /* json_fields.c: values of JSON texts as rows of fields. */
 #include "op/json_fields.h"
 
+#include "op/field_map.h"
+
 #include <string.h>
 
 /* ---- types ---- */
@@ -9,20 +11,6 @@
 static bool is_json(const struct stk_field *field)
 {
     return field->kind == STK_BYTES && !(field->flags & (STK_FIELD_PACKED | STK_FIELD_PATH));
-}
-
-static int add_field(struct stk_infer *inf, const struct stk_field *field, int from,
-                     struct stk_error *err)
-{
-    struct stk_type *out = inf->out;
-    if (stk_type_find(out, field->name) >= 0)
-        return stk_fail(err, STK_NAME, "there would be two fields '%s'; name one of them otherwise",
-                        field->name);
-    if (out->n_fields == STK_MAX_FIELDS)
-        return stk_fail(err, STK_VALUE, "there would be more than %d fields", STK_MAX_FIELDS);
-    inf->from[out->n_fields] = from;
-    out->field[out->n_fields++] = *field;
-    return STK_OK;
 }
 
 int stk__json_fields_infer(struct stk_infer *inf, const char *name, struct stk__json_fields *fields,
@@ -37,12 +25,12 @@ int stk__json_fields_infer(struct stk_infer *inf, const char *name, struct stk__
     inf->out->n_fields = 0;
     for (int f = 0; f < in->n_fields && !code; f++) {
         if (f != fields->input) {
-            code = add_field(inf, &in->field[f], f, err);
+            code = stk__field_add(inf, &in->field[f], f, err);
             continue;
         }
         fields->first = inf->out->n_fields;
         for (int i = 0; i < fields->n && !code; i++) {
-            code = add_field(inf, &fields->field[i].field, -1, err);
+            code = stk__field_add(inf, &fields->field[i].field, -1, err);
             inf->scratch_bytes += fields->field[i].field.kind == STK_RAGGED ? TYPICAL_LIST : 0;
         }
     }

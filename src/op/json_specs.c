@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_specs.c: which values of a JSON text are wanted, as it is written in a chain. */
 #include "base/error.h"
+#include "op/field_map.h"
 #include "op/json_fields.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { TYPE_TEXT, TYPE_BOOL, TYPE_INT64, TYPE_FLOAT32, TYPE_FLOAT64, N_TYPES };
@@ -235,30 +235,10 @@ static int read_default(const struct wish *wish, struct stk_arena *arena,
 
 /* ---- all fields ---- */
 
-static int set_shape(const struct wish *wish, struct stk_field *field, struct stk_error *err)
-{
-    enum { MOST_VALUES = 1 << 28 };
-    size_t n = 1;
-    if (wish->is_list)
-        field->shape[field->rank++] = -1;
-    for (int d = 0; d < wish->shape.n; d++) {
-        double dim = wish->shape.item[d];
-        if (!(dim >= 1 && dim <= MOST_VALUES) || dim != floor(dim))
-            return refuse(wish, "the dimensions of a shape are whole numbers from 1", err);
-        field->shape[field->rank++] = (int64_t)dim;
-        if ((n *= (size_t)dim) > MOST_VALUES)
-            return refuse(wish, "the shape has more than 2^28 values", err);
-    }
-    return STK_OK;
-}
-
 static int add_field(const struct stk_value *name, const struct wish *wish, struct stk_arena *arena,
                      struct stk__json_fields *out, struct stk_error *err)
 {
     struct stk__json_field *field = &out->field[out->n];
-    if (!name->text_len || strlen(name->text) != name->text_len)
-        return stk__fail_at(err, STK_VALUE, name->at, name->len,
-                            "a field needs a name without NUL bytes");
     bool is_text = wish->type == TYPE_TEXT;
     *field = (struct stk__json_field){ .path = wish->path ? wish->path : name->text };
     field->field = (struct stk_field){ .name = name->text,
@@ -267,7 +247,10 @@ static int add_field(const struct stk_value *name, const struct wish *wish, stru
                                                                : STK_FIXED,
                                        .dtype = type_dtypes[wish->type],
                                        .flags = is_text ? STK_FIELD_TEXT : 0 };
-    int code = set_shape(wish, &field->field, err);
+    size_t n_values;
+    if (wish->is_list)
+        field->field.shape[field->field.rank++] = -1;
+    int code = stk__field_map_shape(wish->value, &wish->shape, &field->field, &n_values, err);
     if (code)
         return code;
     field->want = stk__json_tree_add(&out->tree, field->path, arena, err);
@@ -284,15 +267,9 @@ int stk__json_fields_read(const struct stk_value *map, struct stk_arena *arena,
                           struct stk__json_fields *out, struct stk_error *err)
 {
     struct wish wish;
-    int code = STK_OK;
+    int code = stk__field_map_check(
+        map, "wants a map of fields, as in {label: int64, words: list('ids', int64)}", err);
     *out = (struct stk__json_fields){ .tree.root.want = -1 };
-    if (map->kind != STK__MAP || !map->n_items)
-        return stk__fail_at(err, STK_VALUE, map->at, map->len,
-                            "wants a map of fields, as in {label: int64, words: list('ids', "
-                            "int64)}");
-    if (map->n_items > STK_MAX_FIELDS)
-        return stk__fail_at(err, STK_VALUE, map->at, map->len,
-                            "has %d fields; at most %d are possible", map->n_items, STK_MAX_FIELDS);
     for (int i = 0; i < map->n_items && !code; i++) {
         code = bind_wish(map->item[i], arena, &wish, err);
         if (!code)

@@ -51,3 +51,12 @@ int stk__stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
     }
     return out->n > before || code == STK_AGAIN ? STK_OK : code;
 }
+
+int stk__record_infer(struct stk_infer *inf, struct stk_error *err)
+{
+    (void)err;
+    inf->out->n_fields = 1;
+    inf->out->field[0] = (struct stk_field){ .name = "record", .kind = STK_BYTES, .dtype = STK_U8 };
+    inf->from[0] = -1;
+    return STK_OK;
+}

@@ -20,6 +20,9 @@ int stk__stream_rewind(void *run, struct stk_error *err);
 int stk__stream_next(void *run, struct stk_chunk *out, struct stk_error *err);
 void stk__stream_end(void *run);
 
+/* One field of bytes, `record`: what sources of records infer. */
+int stk__record_infer(struct stk_infer *inf, struct stk_error *err);
+
 /* clang-format off */
 #define STK__STREAM_RUN                                                                            \
     .rewind = stk__stream_rewind, .next = stk__stream_next, .end = stk__stream_end

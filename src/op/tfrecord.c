@@ -100,15 +100,6 @@ static int open_tfrecord(const void *given, struct stk_arena *arena, void **stat
     return code;
 }
 
-static int infer(struct stk_infer *inf, struct stk_error *err)
-{
-    (void)err;
-    inf->out->n_fields = 1;
-    inf->out->field[0] = (struct stk_field){ .name = "record", .kind = STK_BYTES, .dtype = STK_U8 };
-    inf->from[0] = -1;
-    return STK_OK;
-}
-
 static int rows(struct stk_rows *r, const uint64_t *index)
 {
     const struct tfrecord *p = r->params;
@@ -148,6 +139,6 @@ const struct stk_op stk__op_tfrecord = {
     .flags = STK_OP_ROOT | STK_OP_BLOCKS,
     .open = open_tfrecord,
     .close = close_tfrecord,
-    .infer = infer,
+    .infer = stk__record_infer,
     .source = { STK__RECORD_SOURCE, .rows = rows },
 };
