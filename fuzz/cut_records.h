@@ -70,7 +70,7 @@ static inline struct cutting open_cutting(const char *call)
     must(params && !stk__bind(&value->call[0], &op->decl, &arena, params, NULL));
     must(!op->open(params, &arena, &state, NULL));
     must(stk__record_source_is_stream(state));
-    return (struct cutting){ ((struct stk__record_source *)state)->pipe.cutter, state };
+    return (struct cutting){ ((struct stk__record_source *)state)->cutter, state };
 }
 
 /* Cuts what comes in steps of so many bytes, and calls `take` for every record. True if all of it
