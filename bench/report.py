@@ -24,8 +24,8 @@ HOW = """\
 
 - Everything runs on the same two cores, each measurement in a process of its own, files in the page
   cache.
-- A round does every measurement once, stoker and peers in turn, so that what slows the machine for
-  a while slows all of them. The best reading of each counts: of {rounds} rounds here.
+- Work after work, a round measures stoker and its peers in turn, so that what slows the machine for a
+  while slows all of them. The best reading of each counts: of {rounds} rounds here.
 - A reading starts a process, runs one epoch to warm up, then times two stretches of whole epochs,
   each of a second or more, and takes the faster one. An epoch of images is at least {epoch} images;
   epochs that take stoker milliseconds are run many in one go.
@@ -52,8 +52,9 @@ Generated images stand in for photographs: heaps of shapes with 1/f texture, blu
 with the sizes, qualities and chroma sampling that ImageNet's files have (`bench/data.py`). Decoding
 300 of them takes 2 % longer per megapixel than decoding 300 originals of ImageNet, and 2 % less in
 the mean over images (libjpeg-turbo)."""
+README_RECORDS = ("tfrecord-raw", "tfrecord-read", "tfrecord-example", "hdf5", "csv")
 README_TEXT = """\
-Images or numbers per second from Python; in brackets, how many times as fast stoker is. First batch
+Images, numbers or records per second from Python; in brackets, how many times as fast stoker is. First batch
 (from the start of the process) and memory are those of *seed*. FFCV reads its own re-encoded file.
 {cpu}, two cores, files in the page cache. What is not the same, how it is measured, and more:
 [docs/benchmarks.md](docs/benchmarks.md)."""
@@ -378,18 +379,17 @@ def readme_section(results, works, peers):
     numbers = [
         work.name for work in works if work.COUNT and not work.DATA and work.name != "iterate"
     ]
+    records = [name for name in README_RECORDS if name in results["works"]]
     texts = {work.name: work.text for work in works}
-    small = [
-        name for name in shown if any(name in results["works"].get(work, {}) for work in numbers)
-    ]
     lines = readme_table(
         results,
         shown,
         images,
         [("first batch", lambda r: first_text(r).partition(" (")[0]), ("memory", memory_text)],
     )
-    lines += ["", *readme_table(results, small, numbers), ""]
-    lines += [f"- **{name}**: {texts[name]}" for name in images + numbers]
+    for some in (numbers, records):
+        lines += ["", *readme_table(results, shown, some)] if some else []
+    lines += ["", *(f"- **{name}**: {texts[name]}" for name in images + numbers + records)]
     lines += [
         "",
         README_TEXT.format(cpu=results["machine"]["cpu"]),

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares stoker with its peers, side by side; writes docs/benchmarks.* and README's table.
 
-Everything runs on the same two cores, each measurement in a process of its own. A round does every
-measurement once, stoker and peers in turn, so that what slows the machine for a while slows all of
-them; the best reading of each counts. What there is to measure is in works/ and peers/, a file for
-each (catalog.py says what is in one).
+Everything runs on the same two cores, each measurement in a process of its own. Work after work, a
+round measures stoker and its peers in turn, so that what slows the machine for a while slows all of
+them; the best reading of each counts. What was measured is kept work by work: a run may be broken
+off, and --only measures some works again and leaves the others as they were. What there is to
+measure is in works/ and peers/, a file for each (catalog.py says what is in one).
 
 examples:
     run.py                                  everything, three rounds; writes the documents
     run.py --quick                          everything once, briefly, to see that it works
     run.py --list                           works, and who does them
-    run.py --only seed,map --rounds 5       some works; writes nothing
+    run.py --only seed,map --rounds 5       some works again; the documents keep the others
     run.py --only seed --peers tf.data,opencv
     run.py --only map --peers stoker        stoker alone
     DATA=photos run.py                      a directory of JPEG files instead of generated ones
@@ -49,13 +50,9 @@ def say(text):
 # ---- measuring ----
 
 
-def plan(works, peers):
-    """[(work, peer)] in the order of a round; the peer is None where a work measures itself."""
-    made = []
-    for work in works:
-        able = [peer for peer in peers if peer.function(work)]
-        made += [(work, None)] if work.measure else [(work, peer) for peer in able]
-    return made
+def doers(work, peers):
+    """Who does a work, in the order of a round; None where it measures itself."""
+    return [None] if work.measure else [peer for peer in peers if peer.function(work)]
 
 
 def name_of(peer):
@@ -74,17 +71,11 @@ def run_job(setup, work, peer, mode):
     return process.run_peer(path, environment, setup.limit_s)
 
 
-def check_all(setup, todo, not_installed):
-    """{work: {peer: {"failed": why} or {"differs": …}}}: who can do what; nothing is measured."""
-    found = {work.name: {} for work, _ in todo}
-    for number, (work, peer) in enumerate(todo, 1):
-        say(f"checking {number} of {len(todo)}: {work.name}, {name_of(peer)}")
-        if peer and peer.stem in not_installed:
-            why = f"could not be installed: {not_installed[peer.stem]}"
-            found[work.name][peer.name] = {"failed": why}
-        elif peer and not peer.IS_PROGRAM:
-            found[work.name][peer.name] = run_job(setup, work, peer, "check")
-    return found
+def check(setup, work, peer, not_installed):
+    """{"failed": why} or {"differs": …} or nothing; nothing is measured."""
+    if peer and peer.stem in not_installed:
+        return {"failed": f"could not be installed: {not_installed[peer.stem]}"}
+    return run_job(setup, work, peer, "check") if peer and not peer.IS_PROGRAM else {}
 
 
 def measure(setup, work, peer, checked):
@@ -96,15 +87,18 @@ def measure(setup, work, peer, checked):
     return {key: value for key, value in both.items() if value is not None}
 
 
-def measure_all(setup, todo, checked):
-    """The best readings of all rounds, {work: {peer: reading}}."""
-    best = {work.name: {} for work, _ in todo}
+def measure_work(setup, work, peers, title):
+    """The best readings of all rounds, {peer: reading}."""
+    not_installed, checked, best = read_failures(), {}, {}
+    for peer in peers:
+        say(f"{title}, checking {name_of(peer)}")
+        checked[name_of(peer)] = check(setup, work, peer, not_installed)
     for number in range(1, setup.rounds + 1):
-        for at, (work, peer) in enumerate(todo, 1):
+        for peer in peers:
             name = name_of(peer)
-            say(f"round {number} of {setup.rounds}, {at} of {len(todo)}: {work.name}, {name}")
-            reading = measure(setup, work, peer, checked[work.name].get(name, {}))
-            best[work.name][name] = process.better(best[work.name].get(name), reading)
+            say(f"{title}, round {number} of {setup.rounds}: {name}")
+            reading = measure(setup, work, peer, checked[name])
+            best[name] = process.better(best.get(name), reading)
     say("")
     return best
 
@@ -249,25 +243,43 @@ def print_list(works, peers):
         print(f"{work.name:12} {work.text}\n{'':12} {' · '.join(names) or 'measured by itself'}")
 
 
-def run(setup, works, peers):
+def former(path, results):
+    """What was measured before, on the same processor and images; {} where there is nothing."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    is_same = found["machine"]["cpu"] == results["machine"]["cpu"] and (
+        found["images"] == results["images"] or not results["images"]["n"]
+    )
+    return found if is_same else {}
+
+
+def run(setup, works, peers, keep):
+    """Measures work after work; `keep` is told after each, so that a run may be broken off."""
     start = time.monotonic()
-    results, todo = describe(setup, peers), plan(works, peers)
-    checked = check_all(setup, todo, read_failures())
-    results["works"] = measure_all(setup, todo, checked)
-    after = machine.two_processes(0.05 if setup.quick else 0.5)
-    results["machine"]["two"] = min(results["machine"]["two"], after)
-    results["minutes"] = (time.monotonic() - start) / 60
+    results = {**describe(setup, peers), "works": {}}
+    for at, work in enumerate(works, 1):
+        title = f"{at} of {len(works)}: {work.name}"
+        results["works"][work.name] = measure_work(setup, work, doers(work, peers), title)
+        after = machine.two_processes(0.05 if setup.quick else 0.5)
+        results["machine"]["two"] = min(results["machine"]["two"], after)
+        results["minutes"] = (time.monotonic() - start) / 60
+        keep(results)
     return results
 
 
-def keep(options, setup, results, works, peers):
-    """Writes what a whole run found."""
-    path = setup.cache / "results.json"
-    path.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    print(f"\nwritten: {path}")
-    if not options.no_write:
-        report.write_all(TOP, results, works, peers)
-        print("written: docs/benchmarks.md, docs/benchmarks.svg, the table in README.md")
+def add_results(path, results):
+    """Puts what was measured among what was measured before."""
+    before = former(path, results)
+    images = results["images"] if results["images"]["n"] else before.get("images")
+    merged = {
+        **results,
+        "images": images or results["images"],
+        "works": {**before.get("works", {}), **results["works"]},
+    }
+    path.write_text(json.dumps(merged, indent=1), encoding="utf-8")
+    return merged
 
 
 def main(words=None):
@@ -282,10 +294,13 @@ def main(words=None):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as place:
         setup = prepare(options, works, Path(place))
-        results = run(setup, works, peers)
+        is_kept = not (options.quick or options.peers)
+        path = setup.cache / "results.json"
+        results = run(setup, works, peers, lambda r: add_results(path, r) if is_kept else None)
     print(report.terminal(results, works, peers))
-    if not (options.quick or options.only or options.peers):
-        keep(options, setup, results, works, peers)
+    if is_kept and not options.no_write:
+        report.write_all(TOP, add_results(path, results), catalog.works(), peers)
+        print(f"\nwritten: {path}, docs/benchmarks.md, docs/benchmarks.svg, the table in README.md")
     return 1 if options.strict and not report.all_hold(results, works) else 0
 
 
