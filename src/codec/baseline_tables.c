@@ -77,7 +77,7 @@ static void fill_entries(struct stk__jpeg_entry *entries, struct stk__jpeg_entry
 /* n is a power of two, mostly a small one. */
 static void fill_bytes(uint8_t *at, unsigned value, unsigned n)
 {
-    uint64_t word = value * 0x0101010101010101;
+    uint64_t word = value * UINT64_C(0x0101010101010101);
     if (n >= 8)
         for (unsigned i = 0; i < n; i += 8)
             memcpy(at + i, &word, 8);

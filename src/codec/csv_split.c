@@ -243,14 +243,16 @@ int stk__csv_split_rows(struct stk__csv_scan *scan, const struct stk__csv_split 
                         struct stk__csv_cell *cell, struct stk__csv_result *result)
 {
     int row = 0;
-    for (; row < n && find_row(scan); row++, cell += split->n_wanted, result++) {
+    for (; row < n && find_row(scan); row++, result++) {
         *result = (struct stk__csv_result){ .start = scan->at, .n_found = split->n_columns };
         while (scan->n_marks - scan->next < split->n_columns && find_marks(scan))
             ;
         bool has_marks = scan->n_marks - scan->next >= split->n_columns;
-        if (has_marks && cut_row(scan, split, cell))
+        /* NULL where no cell is wanted */
+        struct stk__csv_cell *at = cell ? cell + (size_t)row * (size_t)split->n_wanted : NULL;
+        if (has_marks && cut_row(scan, split, at))
             continue;
-        if (!walk_row(scan, split, cell, result))
+        if (!walk_row(scan, split, at, result))
             return -1;
     }
     return row;
