@@ -4,8 +4,10 @@
 #include "report.h"
 #include "tally.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N_COMMANDS = 9 };
 
@@ -74,9 +76,21 @@ static int run_command(int argc, char **argv, double start)
     return code;
 }
 
+/* Where standard input is closed, the next file that is opened would be taken for it. In its place
+ * comes one that cannot be read. */
+static void hold_input(void)
+{
+    if (fcntl(STDIN_FILENO, F_GETFD) >= 0)
+        return;
+    int fd = open("/dev/null", O_WRONLY);
+    if (fd > STDIN_FILENO)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     double start = cli_now();
+    hold_input();
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
         print_overview();
