@@ -229,7 +229,7 @@ def test_closed_standard_input():
         timeout=PATIENCE,
         check=False,
     )
-    assert done.returncode == 1 and "cannot open standard input" in done.stderr
+    assert done.returncode == 1 and "cannot read standard input" in done.stderr
 
 
 @pytest.mark.parametrize("workers", [0, 2])
