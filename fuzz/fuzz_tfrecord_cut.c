@@ -8,7 +8,11 @@
 #include "cut_records.h"
 #include "op/tfrecord_scan.h"
 
-enum { MOST_PIECES = 16, MOST_BYTES = 1024, MOST_IN_STREAM = 1 << 30 };
+enum {
+    MOST_PIECES = 16,
+    MOST_BYTES = 1024,
+    MOST_IN_STREAM = STK__MOST_RECORD_BYTES - STK__TFRECORD_FRAME
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
