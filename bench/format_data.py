@@ -30,7 +30,7 @@ def make_once(folder, fill):
 
 
 def save_jpegs(place, images, count):
-    """CLASS/NUMBER.jpg: the images at a smaller size, then mirrored if there are too few."""
+    """CLASS/NUMBER.jpg: the images at a smaller size, turned and mirrored while there are too few."""
     import stoker
 
     files = data.image_files(images)
@@ -39,8 +39,12 @@ def save_jpegs(place, images, count):
     paths = [escaped(path) for path in files[:count]]
     small = stoker.files(paths).decode(channels=3).resize_side(SIDE, dtype="uint8")
     number = 0
-    for turned in (small, small.flip()):
-        for batch in turned.encode_jpeg(quality=QUALITY).batch(1):
+    mirrored = small.flip()
+    views = [small, mirrored, *(ds.rot90(k) for k in (1, 2, 3) for ds in (small, mirrored))]
+    if len(files) * len(views) < count:
+        raise ValueError(f"{count} pictures need {count // len(views) + 1} JPEG files below {images}")
+    for view in views:
+        for batch in view.encode_jpeg(quality=QUALITY).batch(1) if number < count else ():
             if number < count:
                 path = place / f"{number * N_CLASSES // count}" / f"{number:06}.jpg"
                 path.parent.mkdir(parents=True, exist_ok=True)

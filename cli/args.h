@@ -16,9 +16,9 @@ struct cli_args {
     int n_words;
     struct stk_options *options;
     const char *cpu, *epochs, *png, *save;
-    const char *to, *out, *compression;
-    int64_t take, n, shards, variants; /* take: -1 without limit */
-    bool json, digest, dump, quiet, errors, help, keep_original, force;
+    const char *to, *out, *compression, *checkpoint;
+    int64_t take, n, shards, variants, every; /* take: -1 without limit */
+    bool json, digest, dump, quiet, errors, help, keep_original, force, resume;
 };
 
 enum cli_option_kind {

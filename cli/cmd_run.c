@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c: `stoker run`: reads everything, counts it, and says how fast it went. */
 #define _GNU_SOURCE
+#include "checkpoint.h"
 #include "commands.h"
 #include "digest.h"
 #include "dump.h"
@@ -55,7 +56,14 @@ static int deliver(struct cli_summary *summary, struct cli_tally *tally, struct 
         cli_progress(summary);
         if (args->dump && cli_output_is_broken())
             break;
+        int saved = cli_checkpoint_after(args, summary->it, tally->batches, err);
+        if (saved)
+            return saved;
     }
+    bool is_failed = status != STK_OK && status != STK_END && status != STK_CANCELLED;
+    struct stk_error unseen;
+    int saved = cli_checkpoint_save(args, summary->it, is_failed ? &unseen : err);
+    status = saved && !is_failed ? saved : status;
     cli_tally_end(tally, status == STK_END);
     return status;
 }
@@ -104,7 +112,7 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
     cli_digest_begin(&digest);
     cli_interrupt_block(&interrupt);
     cli_tally_begin(&tally, args->start);
-    if (stk_iterator_new(chain->dataset, args->options, &summary.it, &err))
+    if (cli_checkpoint_start(args, chain->dataset, &summary.it, &err))
         return cli_report(&err, chain, false);
     cli_interrupt_watch(&interrupt, summary.it);
     int status = deliver(&summary, &tally, &digest, &err);
@@ -119,6 +127,10 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
 static int run(struct cli_args *args)
 {
     struct cli_chain chain;
+    if (!args->checkpoint && (args->resume || args->every)) {
+        cli_complain("--%s needs --checkpoint FILE", args->resume ? "resume" : "every");
+        return CLI_USAGE;
+    }
     int code = cli_chain_open(&chain, args);
     if (code == CLI_OK)
         code = run_dataset(args, &chain);
@@ -136,6 +148,12 @@ static const struct cli_option options[] = {
       offsetof(struct cli_args, dump) },
     { "errors", NULL, "list the last skipped errors at the end", CLI_FLAG,
       offsetof(struct cli_args, errors) },
+    { "checkpoint", "FILE", "save the place of the run there: every N batches and at its end",
+      CLI_TEXT, offsetof(struct cli_args, checkpoint) },
+    { "every", "N", "batches from one checkpoint to the next (default 100)", CLI_COUNT,
+      offsetof(struct cli_args, every) },
+    { "resume", NULL, "go on where FILE says; from the beginning if there is none yet", CLI_FLAG,
+      offsetof(struct cli_args, resume) },
     { "quiet", NULL, "no progress line and no summary", CLI_FLAG,
       offsetof(struct cli_args, quiet) },
     { 0 },
@@ -149,7 +167,11 @@ const struct cli_command cli_run = {
         "CHAIN is the text of a chain, the name of a recipe file that ends in .stk, or - for "
         "standard\n"
         "input:\n\n"
-        "    stoker run \"files('train/*/*.jpg').decode().resize(224, 224).batch(32)\" --epochs 2",
+        "    stoker run \"files('train/*/*.jpg').decode().resize(224, 224).batch(32)\" --epochs "
+        "2\n\n"
+        "With --checkpoint the same command, run again with --resume, delivers exactly what was "
+        "left:\n\n"
+        "    stoker run train.stk --epochs 90 --checkpoint train.state --every 500 --resume",
     .options = options,
     .takes_run_options = true,
     .run = run,

@@ -18,12 +18,15 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def stoker():
-    """Calls the command: stoker('run', chain, '--json') → CompletedProcess with text output."""
+    """Calls the command: stoker('run', chain, '--json') → CompletedProcess with text output; with
+    start=True it is only started."""
     path = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolve()
     if not path.exists():
         pytest.fail(f"there is no {path}: build it with make, or set STOKER")
 
-    def call(*words, **options):
+    def call(*words, start=False, **options):
+        if start:
+            return subprocess.Popen([path, *map(str, words)], **options)
         options = {"timeout": HANG_SECONDS, "capture_output": True, "encoding": "utf-8", **options}
         return subprocess.run([path, *map(str, words)], **options)
 

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_KEPT = 6 };
+enum { MAX_KEPT = 6, MAX_RESUMED = 2 };
 
 static uint64_t current_seed;
 static const struct chain *current_chain;
@@ -37,6 +37,10 @@ struct run {
     bool may_be_cancelled; /* by another thread */
     int stop_at;           /* cancelled by the consumer before this event; -1: never */
     struct stk_batch *kept[MAX_KEPT];
+    int first;   /* event it begins with */
+    int mark_at; /* event whose bookmark is kept */
+    bool has_mark;
+    struct stk__bookmark mark;
 };
 
 static void say_where(void)
@@ -254,7 +258,7 @@ static int consume(struct run *r)
 {
     struct stk_batch *batch;
     struct stk_error err = { 0 };
-    for (int i = 0;; i++) {
+    for (int i = r->first;; i++) {
         current_event = i;
         if (i == r->stop_at) {
             if (one_in(2))
@@ -267,6 +271,9 @@ static int consume(struct run *r)
         if (i == r->want->n_events)
             fail("more than there should be");
         if (code == STK_OK) {
+            if (i == r->mark_at)
+                r->mark = batch->bookmark;
+            r->has_mark |= i == r->mark_at;
             keep_batch(r, batch, i);
             continue;
         }
@@ -275,19 +282,32 @@ static int consume(struct run *r)
     }
 }
 
-static void check_run(const struct chain *chain, struct stk_dataset *graph,
-                      const struct expected *want, int workers)
+/* What the last judge counts is kept in a bookmark, the messages are not. */
+static void check_resumed_errors(const struct stk__exec *x, const struct expected *want)
 {
-    struct run r = { .want = want, .stop_at = -1 };
+    if (x->judge.n_errors != want->last.n_errors)
+        fail("another number of errors");
+}
+
+/* A whole run, or what is left of one behind a bookmark; leaves a bookmark of its own for the
+ * next one to begin with. */
+static void check_run(const struct chain *chain, struct stk_dataset *graph, struct run *last,
+                      int workers)
+{
+    const struct expected *want = last->want;
+    const struct stk__bookmark *from = last->has_mark ? &last->mark : NULL;
+    struct run r = { .want = want, .stop_at = -1, .first = from ? last->mark_at + 1 : 0 };
     struct stk_error err = { 0 };
     struct stk_batch *batch;
     pthread_t canceller;
+    int left = want->n_events - r.first;
     r.plan = make_plan(chain, graph, workers);
-    if (stk__exec_new(r.plan, &r.exec, &err))
+    if (stk__exec_new(r.plan, from, &r.exec, &err))
         fail(err.text);
     current = r.exec;
+    r.mark_at = r.first + (int)random_below((uint64_t)left);
     if (want->is_open || one_in(8))
-        r.stop_at = (int)random_below((uint64_t)want->n_events + 1);
+        r.stop_at = r.first + (int)random_below((uint64_t)left + 1);
     r.may_be_cancelled = r.stop_at < 0 && one_in(8);
     if (r.may_be_cancelled && pthread_create(&canceller, NULL, cancel_later, r.exec))
         fail("no thread");
@@ -297,7 +317,9 @@ static void check_run(const struct chain *chain, struct stk_dataset *graph,
     else if (code != STK_OK && code != STK_CANCELLED) {
         if (stk__exec_next(r.exec, -1, &batch, &err) != code)
             fail("another answer after the end");
-        if (!want->ends_late)
+        if (!want->ends_late && from)
+            check_resumed_errors(r.exec, want);
+        else if (!want->ends_late)
             check_errors(r.exec, want, code == STK_END);
         if (code == STK_END && !stk__exec_is_clean(r.exec))
             fail("something is booked at the end");
@@ -307,6 +329,7 @@ static void check_run(const struct chain *chain, struct stk_dataset *graph,
     stk__plan_unref(r.plan);
     for (int i = 0; i < MAX_KEPT; i++)
         stk_batch_unref(r.kept[i]);
+    *last = r;
 }
 
 /* ---- all ---- */
@@ -333,7 +356,10 @@ static void check_chain(uint64_t seed, unsigned patience, struct totals *totals)
     model_run(&chain, &want);
     for (size_t i = 0; i < sizeof workers / sizeof *workers; i++) {
         alarm(patience);
-        check_run(&chain, graph, &want, workers[i]);
+        struct run r = { .want = &want };
+        check_run(&chain, graph, &r, workers[i]);
+        for (int k = 0; k < MAX_RESUMED && r.has_mark; k++)
+            check_run(&chain, graph, &r, (int)random_below(4));
     }
     totals->events += (uint64_t)want.n_events;
     totals->errors += want.inner.n_errors + want.last.n_errors;

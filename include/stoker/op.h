@@ -285,10 +285,10 @@ struct stk_rows {
      * span points. */
     struct stk_column *out;
     uint8_t *mask;
-    const struct stk_key *key; /* ops flagged STK_RANDOM */
-    uint64_t seed;             /* of the run, mixed with the op's ordinal */
-    uint64_t run_seed;         /* of the run alone */
-    const char *blamed;        /* the op that messages name, if not this one */
+    const struct stk_key *key;      /* ops flagged STK_RANDOM */
+    uint64_t seed;                  /* of the run, mixed with the op's ordinal */
+    uint64_t run_seed;              /* of the run alone */
+    const char *blamed;             /* the op that messages name, if not this one */
     const struct stk_span *fetched; /* located sources: [n * n_places]; unset where mask is bad */
     struct stk_scratch *scratch;
 };
@@ -347,6 +347,10 @@ struct stk_serial_table {
     void (*next_epoch)(void *run, uint64_t path); /* before the first row of every epoch */
     int (*step)(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out);
     bool (*flush)(void *run, struct stk_chunk *out);
+    /* May be NULL. The epoch's last row was eaten, and the next one may fill while this one drains:
+     * until next_epoch is called step only eats, rows of the next epoch, and flush empties what
+     * is left of this one. */
+    void (*turn)(void *run);
     bool (*is_closed)(const void *run); /* true: needs no more rows of this epoch; may be NULL */
     uint64_t (*held_rows)(const void *params); /* rows kept at most, for the budget; may be NULL */
 };
@@ -424,7 +428,7 @@ typedef double (*stk_shrink_fn)(const struct stk_rows *rows, int row, const int3
 struct stk_part {
     int field;
     stk_choose_fn choose;
-    stk_shrink_fn shrink; /* or NULL; the op takes images that are smaller already */
+    stk_shrink_fn shrink;       /* or NULL; the op takes images that are smaller already */
     const void *params, *state; /* of the op that says this, */
     const char *name;           /* which has this name */
     uint32_t ordinal;           /* and is the ordinal-th in the chain (set by the pass) */

@@ -170,6 +170,15 @@ static PyObject *origin_of(const struct stk_batch *batch, int64_t row)
     return origin;
 }
 
+static PyObject *batch_state_dict(PyObject *self, PyObject *unused)
+{
+    struct stk_error err = { 0 };
+    char *state = NULL;
+    (void)unused;
+    int rc = stk_batch_state(((struct batch *)self)->batch, &state, &err);
+    return ext_state_dict(rc, state, &err);
+}
+
 static PyObject *batch_origin(PyObject *self, PyObject *number)
 {
     const struct stk_batch *batch = ((struct batch *)self)->batch;
@@ -289,6 +298,8 @@ static PyMethodDef methods[] = {
     { "items", batch_items, METH_NOARGS, "Pairs of name and field." },
     { "origin", batch_origin, METH_O,
       "origin(i)\n--\n\nWhere row i comes from, such as 'train/cat/7.jpg'." },
+    { "state_dict", batch_state_dict, METH_NOARGS,
+      "The place behind this batch, for ds.resume and ds.load_state_dict: a dict of text." },
     { "numpy", batch_numpy, METH_NOARGS, "A dict of NumPy arrays of the same memory." },
     { "torch", batch_torch, METH_NOARGS, "A dict of PyTorch tensors of the same memory." },
     { "tensorflow", batch_tensorflow, METH_NOARGS, "A dict of TensorFlow tensors." },

@@ -385,16 +385,17 @@ static PyObject *chain_at(PyObject *self, PyObject *args)
     return batch;
 }
 
-static PyObject *chain_iterate(PyObject *self, PyObject *given)
+/* iterate(options, state=None) */
+static PyObject *chain_iterate(PyObject *self, PyObject *args)
 {
-    if (!PyDict_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "options are a dict");
+    PyObject *given;
+    const char *state = NULL;
+    if (!PyArg_ParseTuple(args, "O!|z", &PyDict_Type, &given, &state))
         return NULL;
-    }
     struct stk_options *options = ext_options_read(given);
     if (!options)
         return NULL;
-    PyObject *iterator = ext_iterator_new((struct ext_chain *)self, options);
+    PyObject *iterator = ext_iterator_new((struct ext_chain *)self, options, state);
     stk_options_free(options);
     return iterator;
 }
@@ -413,7 +414,7 @@ static PyMethodDef methods[] = {
     { "class_name", chain_class_name, METH_VARARGS, NULL },
     { "plan", chain_plan, METH_VARARGS, NULL },
     { "at", chain_at, METH_VARARGS, NULL },
-    { "iterate", chain_iterate, METH_O, NULL },
+    { "iterate", chain_iterate, METH_VARARGS, NULL },
     { "pack", ext_chain_pack, METH_VARARGS, NULL },
     { "statistics", ext_chain_statistics, METH_VARARGS, NULL },
     { 0 },

@@ -154,7 +154,12 @@ PyObject *ext_chain_statistics(PyObject *self, PyObject *args); /* a method of C
 /* Raises what a generator raised, as it was; false if the message tells of none. */
 bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *err);
 
-PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options);
+/* state NULL: from the beginning. */
+PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options,
+                           const char *state);
+
+/* {'state': text}: takes what stk_batch_state and its kin return. */
+PyObject *ext_state_dict(int rc, char *state, const struct stk_error *err);
 
 /* Closes all that are open and waits so long for them to be gone. */
 void ext_iterators_close(int milliseconds);

@@ -211,6 +211,29 @@ static PyObject *iterator_next_within(PyObject *self, PyObject *milliseconds)
     return batch || PyErr_Occurred() ? batch : Py_NewRef(Py_None);
 }
 
+/* ---- state ---- */
+
+PyObject *ext_state_dict(int rc, char *state, const struct stk_error *err)
+{
+    if (rc)
+        return ext_raise(err, NULL, 0);
+    PyObject *dict = Py_BuildValue("{s:s}", "state", state);
+    stk_text_free(state);
+    return dict;
+}
+
+static PyObject *iterator_state_dict(PyObject *object, PyObject *unused)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_error err = { 0 };
+    char *state = NULL;
+    (void)unused;
+    if (!self->it)
+        return ext_raise_state("this iterator was closed");
+    int rc = stk_iterator_state(self->it, &state, &err);
+    return ext_state_dict(rc, state, &err);
+}
+
 /* ---- close ---- */
 
 /* Waits for the workers; Ctrl-C leaves them to end by themselves. */
@@ -298,7 +321,8 @@ void ext_iterators_close(int milliseconds)
 
 /* ---- making ---- */
 
-PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options)
+PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options,
+                           const char *state)
 {
     struct stk_error err = { 0 };
     int rc;
@@ -316,7 +340,9 @@ PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *op
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
-    Py_BEGIN_ALLOW_THREADS rc = stk_iterator_new(chain->dataset, options, &self->it, &err);
+    Py_BEGIN_ALLOW_THREADS rc =
+        state ? stk_iterator_resume(chain->dataset, options, state, &self->it, &err)
+              : stk_iterator_new(chain->dataset, options, &self->it, &err);
     Py_END_ALLOW_THREADS if (rc)
     {
         self->it = NULL;
@@ -419,6 +445,8 @@ static PyMethodDef methods[] = {
       "Ends the run and waits for its threads. Batches stay valid." },
     { "stats", iterator_stats, METH_NOARGS,
       "What was done so far: elements, batches, bytes, memory." },
+    { "state_dict", iterator_state_dict, METH_NOARGS,
+      "The place behind the last batch, for ds.resume and ds.load_state_dict: a dict of text." },
     { "errors", iterator_errors, METH_NOARGS,
       "The errors that were skipped or replaced, oldest first; the last 64 are kept." },
     { "_next_within", iterator_next_within, METH_O, NULL },

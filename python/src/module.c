@@ -88,12 +88,33 @@ static PyObject *core_exit(PyObject *module, PyObject *unused)
     return Py_NewRef(Py_None);
 }
 
+/* (epoch, end): the epoch a state is in, and the one before which its run ends; None: never. */
+static PyObject *core_state_epochs(PyObject *module, PyObject *text)
+{
+    struct stk_state_info info;
+    struct stk_error err = { 0 };
+    (void)module;
+    if (!PyUnicode_Check(text)) {
+        PyErr_SetString(PyExc_TypeError, "a state is text");
+        return NULL;
+    }
+    const char *state = PyUnicode_AsUTF8AndSize(text, NULL);
+    if (!state)
+        return NULL;
+    if (stk_state_read(state, &info, &err))
+        return ext_raise(&err, NULL, 0);
+    if (info.end_epoch == INT64_MAX)
+        return Py_BuildValue("KO", (unsigned long long)info.epoch, Py_None);
+    return Py_BuildValue("KK", (unsigned long long)info.epoch, (unsigned long long)info.end_epoch);
+}
+
 static PyMethodDef functions[] = {
     { "version", core_version, METH_NOARGS, NULL },
     { "devices_json", core_devices_json, METH_NOARGS, NULL },
     { "ops_json", core_ops_json, METH_NOARGS, NULL },
     { "cpu_limit", core_cpu_limit, METH_O, NULL },
     { "inspect", ext_inspect, METH_VARARGS, NULL },
+    { "state_epochs", core_state_epochs, METH_O, NULL },
     { "_exit", core_exit, METH_NOARGS, NULL },
     { 0 },
 };

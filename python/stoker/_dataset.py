@@ -5,7 +5,7 @@ import os
 from _thread import allocate_lock
 
 from . import _ops, _text
-from ._core import Chain
+from ._core import Chain, state_epochs
 
 INFINITE = -1  # ds.cardinality of an endless dataset
 UNKNOWN = -2  # ds.cardinality of one that nobody can count beforehand
@@ -21,6 +21,13 @@ def _renew_lock():
 
 
 os.register_at_fork(after_in_child=_renew_lock)
+
+
+def text_of_state(state):
+    try:
+        return state["state"]
+    except (TypeError, KeyError):
+        raise TypeError("a state is what state_dict() of an Iterator or a Batch gives") from None
 
 
 class Field:
@@ -91,7 +98,7 @@ class Dataset(_ops.Ops):
     wrong without reading data is raised at once, on the line that says it.
     """
 
-    __slots__ = ("_chain", "_settings", "_next_epoch", "__weakref__")
+    __slots__ = ("_chain", "_settings", "_next_epoch", "_state", "__weakref__")
 
     def __init__(self, text):
         """The dataset of a chain or a recipe, as stoker.parse."""
@@ -99,7 +106,7 @@ class Dataset(_ops.Ops):
         self._set(made._chain, {})
 
     def _set(self, chain, settings):
-        self._chain, self._settings, self._next_epoch = chain, settings, 0
+        self._chain, self._settings, self._next_epoch, self._state = chain, settings, 0, None
         return self
 
     # ---- making others ----
@@ -239,7 +246,37 @@ class Dataset(_ops.Ops):
     # ---- runs ----
 
     def __iter__(self):
-        return self._iterate({})
+        state, self._state = self._state, None
+        return self.resume(state) if state else self._iterate({})
+
+    def resume(self, state, **options):
+        """Starts a run behind the place that a state_dict says, and gives its Iterator.
+
+            it = iter(ds)
+            for batch in it:
+                ...
+                json.dump(it.state_dict(), file)
+            for batch in ds.resume(json.load(file)): ...
+
+        What comes is bit by bit what would have come. The chain, its data, seed and on_error must
+        be the same; workers and memory need not. Without `epochs` it ends where that run would
+        have ended.
+        """
+        given = texts(options)
+        epoch, end = state_epochs(text_of_state(state))
+        settings = {**self._settings, **given}
+        if "epoch" not in given:
+            settings["epoch"] = str(epoch)
+            settings["epochs"] = given.get("epochs", "none" if end is None else str(end - epoch))
+        first = int(self._settings.get("epoch", 0))
+        with _epoch_lock:
+            self._next_epoch = (epoch + 1 if end is None else end) - first
+        return self._chain.iterate(settings, text_of_state(state))
+
+    def load_state_dict(self, state):
+        """Makes the next run of this Dataset (`for batch in ds`) go on where `state` says."""
+        state_epochs(text_of_state(state))
+        self._state = dict(state)
 
     def _iterate(self, given):
         given = texts(given)

@@ -201,7 +201,8 @@ ROWS = {
     'scale': (('factor', 'real', ..., False), ('offset', 'real', 0.0, False), ('field', 'text',
         None, False), ('dtype', 'choice', 'float32', False)),
     'select': (('fields', 'texts', ..., True),),
-    'shard': (('num_shards', 'int', None, False), ('index', 'int', None, False)),
+    'shard': (('num_shards', 'int', None, False), ('index', 'int', None, False), ('remainder',
+        'choice', 'uneven', False)),
     'shuffle': (('buffer_size', 'int', None, False), ('seed', 'int', None, False),
         ('reshuffle_each_iteration', 'bool', True, False)),
     'skip': (('count', 'int', ..., False),),
@@ -1758,15 +1759,21 @@ class Ops:
         """
         return self._then('select', (fields,))
 
-    def shard(self, num_shards=None, index=None):
+    def shard(self, num_shards=None, index=None, remainder='uneven'):
         """Keep every num_shards-th element, for one of several processes.
 
         Yields the elements whose position modulo `num_shards` is `index`, so that num_shards runs
         with index 0, 1, … together see each element once. Without arguments the numbers come from
-        the run's options rank and world (one shard if they are not set).
+        the run's options rank and world (one shard if they are not set); those come from the
+        launcher (torchrun, mpirun, srun) unless they are given.
 
             files('train/*/*.jpg').shard(4, 0).shuffle().decode()
             image_folder('train').shuffle().shard().decode()
+            range(10).shard(4, 3, remainder=pad)
+
+        Where processes must take the same number of steps, remainder=drop leaves the last elements
+        out, others in every epoch if they are shuffled, and remainder=pad gives some of the first
+        ones twice.
 
         Bad elements keep their place: the shards do not shift, whatever on_error says. Put a shard
         before a shuffle to give each process a fixed part of the data, or behind a global shuffle
@@ -1776,8 +1783,11 @@ class Ops:
 
         num_shards: number of shards; none takes the run's world (int, at least 1, none)
         index: which shard, from 0; none takes the run's rank (int, at least 0, none)
+        remainder: what is left when elements are dealt out: the first shards get one more
+            (uneven), nobody gets it (drop), or all get one, some from the beginning again (pad)
+            (uneven or drop or pad)
         """
-        return self._then('shard', (num_shards, index))
+        return self._then('shard', (num_shards, index, remainder))
 
     def shuffle(self, buffer_size=None, seed=None, reshuffle_each_iteration=True):
         """Put the elements in a random order.

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api.h: what the files of this room share. */
 #pragma once
+#include "exec/bookmark.h"
 #include "exec/options.h"
+
+struct stk__exec;
 
 const struct stk__options *stk__options_of(const struct stk_options *options); /* NULL for NULL */
 
 /* stk_iterator_new with options as values. */
 int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *options,
                         struct stk_iterator **out, struct stk_error *err);
+
+/* Where a run is, behind the last batch it gave; and the place that such a text means for a plan,
+ * or why it is none of its. */
+int stk__exec_state(struct stk__exec *exec, char **out, struct stk_error *err);
+int stk__state_find(const struct stk__plan *plan, const char *text, struct stk__bookmark *out,
+                    struct stk_error *err);

@@ -11,19 +11,22 @@ struct stk_iterator {
     struct stk__exec *exec;
 };
 
-/* index -1: everything. */
+/* index -1: everything; state NULL: from the beginning. */
 static int start(struct stk_dataset *dataset, const struct stk__options *options, int64_t index,
-                 struct stk_iterator **out, struct stk_error *err)
+                 const char *state, struct stk_iterator **out, struct stk_error *err)
 {
     struct stk__plan *plan = NULL;
+    struct stk__bookmark from;
     struct stk_iterator *it = calloc(1, sizeof *it);
     int rc = it ? STK_OK : stk__out_of_memory(err);
     if (!rc)
         rc = stk__plan_new(dataset, options, &plan, err);
     if (!rc && index >= 0)
         rc = stk__plan_narrow(plan, index, err);
+    if (!rc && state)
+        rc = stk__state_find(plan, state, &from, err);
     if (!rc)
-        rc = stk__exec_new(plan, &it->exec, err);
+        rc = stk__exec_new(plan, state ? &from : NULL, &it->exec, err);
     if (plan)
         stk__plan_unref(plan);
     if (rc)
@@ -37,13 +40,25 @@ int stk_iterator_new(struct stk_dataset *dataset, const struct stk_options *opti
                      struct stk_iterator **out, struct stk_error *err)
 {
     struct stk__options values = options ? *stk__options_of(options) : stk__options_default();
-    return start(dataset, &values, -1, out, err);
+    return start(dataset, &values, -1, NULL, out, err);
+}
+
+int stk_iterator_resume(struct stk_dataset *dataset, const struct stk_options *options,
+                        const char *state, struct stk_iterator **out, struct stk_error *err)
+{
+    struct stk__options values = options ? *stk__options_of(options) : stk__options_default();
+    return start(dataset, &values, -1, state, out, err);
+}
+
+int stk_iterator_state(struct stk_iterator *it, char **out, struct stk_error *err)
+{
+    return stk__exec_state(it->exec, out, err);
 }
 
 int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *options,
                         struct stk_iterator **out, struct stk_error *err)
 {
-    return start(dataset, options, -1, out, err);
+    return start(dataset, options, -1, NULL, out, err);
 }
 
 int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options, int64_t index,
@@ -57,7 +72,7 @@ int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *option
     if (index < 0)
         return stk_fail(err, STK_VALUE, "there is no element %lld: they count from 0",
                         (long long)index);
-    int rc = start(dataset, &values, index, &it, err);
+    int rc = start(dataset, &values, index, NULL, &it, err);
     if (!rc)
         rc = stk_iterator_next(it, out, err);
     if (rc == STK_END)

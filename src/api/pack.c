@@ -277,7 +277,9 @@ int stk_pack(struct stk_dataset *dataset, const struct stk_options *options,
     pack.options = options ? *stk__options_of(options) : stk__options_default();
     stk__arena_init(&pack.arena, 4096);
     *out = (struct stk_pack_result){ 0 };
-    int rc = stk__pack_plan(&pack, dataset, err);
+    int rc = stk__options_resolve_world(&pack.options, err);
+    if (!rc)
+        rc = stk__pack_plan(&pack, dataset, err);
     if (!rc)
         rc = stk__pack_open_journal(&pack, err);
     for (int64_t s = 0; s < pack.n_shards && !rc; s++)

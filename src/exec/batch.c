@@ -300,7 +300,7 @@ int stk_batch_n_fields(const struct stk_batch *batch)
 
 void stk_batch_position(const struct stk_batch *batch, struct stk_position *out)
 {
-    *out = batch->position;
+    *out = batch->bookmark.position;
 }
 
 static void set_strides(struct stk_view *view)

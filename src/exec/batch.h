@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h: what is delivered, and the depot that batches return to. */
 #pragma once
-#include "exec/plan.h"
+#include "exec/bookmark.h"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -36,7 +36,7 @@ struct stk_batch {
     struct stk_batch *next;
     struct stk_chunk *chunk;
     int n;
-    struct stk_position position;
+    struct stk__bookmark bookmark; /* its end */
     struct stk__packed packed[STK_MAX_FIELDS];
 };
 

@@ -52,6 +52,27 @@ static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_
         pthread_cond_signal(&x->delivered);
 }
 
+/* The place behind the rows of a ticket that were used. */
+static void note_used(struct stk__exec *x, const struct stk__ticket *t, int n_used)
+{
+    x->restart = t->begin;
+    if (stk__last_stage(x)->plan->kind != STK__SEGMENT || n_used < t->n)
+        x->restart.n_out += (uint64_t)n_used;
+    else
+        x->restart.n_in += (uint64_t)t->n_in;
+}
+
+static void set_bookmark(const struct stk__exec *x, struct stk__bookmark *out)
+{
+    out->restart = x->restart;
+    out->position = x->position;
+    out->n_rows = x->judge.n_rows;
+    out->n_bad = x->judge.n_bad;
+    memcpy(out->n_yielded, x->n_yielded, sizeof out->n_yielded);
+    for (int i = 0; i < x->plan->n_gates; i++)
+        out->n_gated[i] = x->gate[i].n_seen;
+}
+
 static void deliver_current(struct stk__exec *x)
 {
     uint64_t slot = x->current_no % (uint64_t)x->plan->window;
@@ -64,7 +85,7 @@ static void deliver_current(struct stk__exec *x)
     }
     x->batch[slot] = NULL;
     batch->n = x->fill;
-    batch->position = x->position;
+    set_bookmark(x, &batch->bookmark);
     x->position.batch++;
     x->fill = 0;
     push_delivery(x, STK__EVENT_BATCH, batch);
@@ -84,6 +105,15 @@ void stk__end_run(struct stk__exec *x, const struct stk_error *err)
 void stk__run_out_of_memory(struct stk__exec *x)
 {
     struct stk_error err = { .code = STK_MEMORY, .text = "out of memory" };
+    stk__end_run(x, &err);
+}
+
+void stk__end_short(struct stk__exec *x)
+{
+    struct stk_error err;
+    stk_fail(&err, STK_STATE,
+             "the data ends before the place where the run was to go on: there is less of it than "
+             "when the state was saved");
     stk__end_run(x, &err);
 }
 
@@ -155,12 +185,32 @@ static void discard_rows(struct stk__exec *x, int n)
     x->fill = (int)fill;
 }
 
+/* Rows that were used before the run was resumed. A pass that a gate has closed needs none. */
+static void drop_used(struct stk__exec *x, struct stk__ticket *t)
+{
+    if (x->closed_level >= 0) {
+        x->n_dropped = 0;
+        return;
+    }
+    if (t->end) {
+        stk__end_short(x);
+        return;
+    }
+    uint64_t left = (uint64_t)(t->n - t->n_used), n = x->n_dropped < left ? x->n_dropped : left;
+    t->n_used += (int)n;
+    x->n_dropped -= n;
+}
+
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 {
     struct stk__stage *last = stk__last_stage(x);
     struct stk__ticket *t;
     while (!x->is_stopped && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
         stk__gates_check(x);
+        if (x->n_dropped && t->end != STK__END_BROKEN) {
+            drop_used(x, t);
+            continue;
+        }
         if (t->end) {
             judge_end(x, t);
             continue;
@@ -178,6 +228,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
         x->fill += t->n;
         x->position.rows += (uint64_t)t->n;
         x->judge.n_rows += (uint64_t)t->n;
+        note_used(x, t, t->n);
         stk__retire(x, last);
         if (x->fill == x->plan->batch_rows)
             deliver_current(x);
@@ -305,6 +356,7 @@ void stk__finish_move(struct stk__exec *x, struct stk__work *w)
     t->n_used += w->used;
     x->position.rows += (uint64_t)w->used;
     x->position.errors = x->judge.n_errors;
+    note_used(x, t, t->n_used);
     stk__count_holes(x, t, w->holes);
     if (x->fill == x->plan->batch_rows)
         deliver_current(x);

@@ -285,6 +285,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     x->n_open--;
     x->stats.batches++;
     x->stats.elements += (uint64_t)d.batch->n;
+    x->handed = d.batch->bookmark;
     ask_for_more(x);
     note_exit(&x->pace, entered, stk__clock_ns());
     pthread_mutex_unlock(&x->lock);
@@ -316,14 +317,12 @@ void stk__exec_cancel(struct stk__exec *x)
 
 /* ---- birth ---- */
 
-static int init_stage(struct stk__exec *x, struct stk__stage *s, const struct stk__stage_plan *plan,
-                      struct stk_error *err)
+static int init_stage(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
-    s->plan = plan;
+    const struct stk__stage_plan *plan = s->plan;
     s->ring.cap = (uint64_t)x->plan->ring;
     s->over_level = -1;
-    s->counter[0] = (uint64_t)x->plan->options.epoch;
-    s->position = plan->first;
+    s->position = plan->first + s->position;
     s->out_account.unit_bytes = plan->unit_bytes;
     s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
     if (plan->program && plan->program->located_bytes)
@@ -372,18 +371,78 @@ static int start_workers(struct stk__exec *x, struct stk_error *err)
     return STK_OK;
 }
 
-static int init(struct stk__exec *x, struct stk_error *err)
+/* Everything that begins somewhere begins there. */
+static void init_places(struct stk__exec *x)
+{
+    struct stk__plan *plan = x->plan;
+    x->position.hash = stk__mix(plan->graph->hash, (uint64_t)plan->options.seed);
+    x->counter[0] = x->position.epoch = (uint64_t)plan->options.epoch;
+    x->position.rows = plan->stage[plan->last].first;
+    x->position.batch = x->position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
+    for (int i = 0; i < x->n_stages; i++)
+        x->stage[i].counter[0] = x->counter[0];
+    x->restart.counter[0] = x->counter[0];
+    x->handed.restart = x->restart;
+    x->handed.position = x->position;
+    x->handed.position.batch--; /* it is that of the batch before the first */
+}
+
+static int check_bookmark(const struct stk__exec *x, const struct stk__bookmark *from,
+                          struct stk_error *err)
+{
+    const struct stk__stage_plan *last = &x->plan->stage[x->plan->last];
+    int64_t end = stk__options_end_epoch(&x->plan->options);
+    if (from->restart.counter[0] >= (uint64_t)end)
+        return stk_fail(err, STK_STATE,
+                        "the run is to go on in epoch %llu, but ends before epoch %lld; ask for "
+                        "more epochs",
+                        (unsigned long long)from->restart.counter[0], (long long)end);
+    if (last->kind == STK__SEGMENT && last->is_source && from->restart.n_in > last->count)
+        return stk_fail(err, STK_STATE,
+                        "the run is to go on at element %llu, but there are only %llu now",
+                        (unsigned long long)from->restart.n_in, (unsigned long long)last->count);
+    return STK_OK;
+}
+
+/* To where the run was that the bookmark is of; before the stages begin. */
+static void resume_places(struct stk__exec *x, const struct stk__bookmark *from)
+{
+    const struct stk__plan *plan = x->plan;
+    struct stk__stage *last = &x->stage[plan->last];
+    struct stk__restart at = from->restart;
+    bool is_segment = last->plan->kind == STK__SEGMENT;
+    if (is_segment && !last->plan->program->has_filter) { /* what comes out is what goes in */
+        at.n_in += at.n_out;
+        at.n_out = 0;
+    }
+    for (int i = 0; i < x->n_stages; i++)
+        for (int l = 0; l <= plan->restart_level; l++)
+            x->stage[i].counter[l] = at.counter[l];
+    if (is_segment && last->plan->is_source)
+        last->position = last->n_since = at.n_in;
+    else if (is_segment)
+        last->n_skipped = at.n_in;
+    x->n_dropped = at.n_out;
+    x->restart = from->restart;
+    x->position = from->position;
+    x->position.batch++;
+    for (int l = 0; l <= plan->depth; l++)
+        x->counter[l] = at.counter[l];
+    memcpy(x->n_yielded, from->n_yielded, sizeof x->n_yielded);
+    x->judge.n_rows = from->n_rows;
+    x->judge.n_bad = from->n_bad;
+    x->judge.n_errors = from->position.errors;
+    x->handed = *from;
+}
+
+static int init(struct stk__exec *x, const struct stk__bookmark *from, struct stk_error *err)
 {
     struct stk__plan *plan = x->plan;
     x->pid = getpid();
     x->n_workers = (int)plan->options.workers;
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
-    x->position.hash = stk__mix(plan->graph->hash, (uint64_t)plan->options.seed);
     x->judge.plan = plan;
-    x->counter[0] = x->judge.epoch = x->position.epoch = (uint64_t)plan->options.epoch;
-    x->position.rows = plan->stage[plan->last].first;
-    x->position.batch = x->position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
     x->n_held = 1;
     x->queue_cap = plan->window + 4;
     x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
@@ -404,13 +463,18 @@ static int init(struct stk__exec *x, struct stk_error *err)
     x->n_stages = plan->n_stages;
     for (int i = 0; i < x->n_stages; i++)
         x->stage[i].plan = &plan->stage[i];
-    for (int i = 0; i < x->n_stages; i++) {
-        int rc = init_stage(x, &x->stage[i], &plan->stage[i], err);
-        if (rc)
-            return rc;
-    }
+    init_places(x);
+    int rc = from ? check_bookmark(x, from, err) : STK_OK;
+    if (!rc && from)
+        resume_places(x, from);
+    x->judge.epoch = x->position.epoch;
+    for (int i = 0; i < x->n_stages && !rc; i++)
+        rc = init_stage(x, &x->stage[i], err);
     x->stats.workers = x->n_workers;
-    int rc = stk__gates_begin(x, err);
+    if (!rc)
+        rc = stk__gates_begin(x, err);
+    if (!rc && from)
+        stk__gates_resume(x, from);
     if (!rc)
         rc = init_workers(x, err);
     if (!rc)
@@ -418,7 +482,8 @@ static int init(struct stk__exec *x, struct stk_error *err)
     return rc ? rc : start_workers(x, err);
 }
 
-int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err)
+int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, struct stk__exec **out,
+                  struct stk_error *err)
 {
     struct stk__exec *x = calloc(1, sizeof *x);
     if (!x)
@@ -429,7 +494,7 @@ int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_err
     init_clocked(&x->delivered);
     pthread_cond_init(&x->io_work, NULL);
     x->plan = stk__plan_ref(plan);
-    int rc = init(x, err);
+    int rc = init(x, from, err);
     if (rc)
         stk__exec_free(x);
     else
@@ -447,8 +512,8 @@ static void free_stage(struct stk__exec *x, struct stk__stage *s)
         stk__buffer_unref(t->wanted);
         for (int k = 0; k < STK__MAX_READS; k++) {
             if (t->fetched[k])
-                stk__fetched_free(t->fetched[k], s->plan->ticket_rows *
-                                                     s->plan->program->read[k]->n_places);
+                stk__fetched_free(t->fetched[k],
+                                  s->plan->ticket_rows * s->plan->program->read[k]->n_places);
             free(t->fetched[k]);
         }
     }

@@ -66,8 +66,9 @@ struct stk__ticket {
     struct stk_chunk *chunk; /* where its rows are: out's, or the batch's */
     int out_from, n, n_used; /* n_used: rows already taken by the stage downstream */
     int n_bad;
-    struct stk_fault *faults; /* of a direct ticket; a staged one has them in its chunk */
-    struct stk_error *broken; /* of an END_BROKEN; owned by the stage */
+    struct stk_fault *faults;  /* of a direct ticket; a staged one has them in its chunk */
+    struct stk_error *broken;  /* of an END_BROKEN; owned by the stage */
+    struct stk__restart begin; /* last stage: the place before its first row */
     /* I/O */
     atomic_int n_unfetched; /* pairs with itself: the last request to finish publishes the rest */
     /* [ticket_rows * n_places], kept with the slot */
@@ -100,11 +101,16 @@ struct stk__stage {
     uint64_t n_ended[STK__MAX_LEVELS]; /* such ends */
     /* what comes is dropped until a mark of this level or further out; -1: nothing is */
     int over_level;
+    /* last stage: rows since the mark of the plan's restart_level, taken by a segment or handed on
+     * by another; and how many of those to come are passed over */
+    uint64_t n_since, n_skipped;
     /* serial stages */
     void *run;
     struct stk__lot *open_out;
     bool begins_pass; /* next_epoch is due */
-    int current;      /* chaining: the input being read */
+    bool is_turning;  /* the mark of the pass that drains was read: it ended at this level */
+    int turn_level;
+    int current; /* chaining: the input being read */
     /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int seen_level[STK_MAX_INPUTS];
     int end_level;  /* the outermost of those */
@@ -120,6 +126,7 @@ struct stk__gate {
     void *run;
     struct stk_chunk *in, *out;
     bool begins_pass;
+    uint64_t n_seen; /* batches in this pass */
 };
 
 struct stk__worker {
@@ -176,6 +183,9 @@ struct stk__exec {
     uint64_t n_yielded[STK__MAX_LEVELS];
     int closed_level;             /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position; /* of the batcher */
+    struct stk__restart restart;  /* behind the last row that it used */
+    uint64_t n_dropped;           /* rows to come that were used before the run was resumed */
+    struct stk__bookmark handed;  /* the end of the batch that next last returned */
     struct stk__judge judge;      /* the batcher's; changed by whoever holds its busy bit */
     struct stk_error error;       /* how the run ended */
     struct stk__delivery *queue;
@@ -212,7 +222,7 @@ struct stk__work {
     struct stk__ticket *ticket_of[STK_MAX_INPUTS];
     uint64_t position;
     int n, used;
-    bool is_closed, is_flushed, is_broken;
+    bool is_closed, is_flushed, is_broken, is_turned;
     /* MOVE */
     struct stk_batch *current;
     int fill, holes;
@@ -276,6 +286,9 @@ int stk__source_end_pass(struct stk__stage *s);
  * level, is not needed. */
 void stk__close_pass(struct stk__exec *x, struct stk__stage *stage, int depth, uint64_t pass);
 
+/* A mark of this level comes into the last stage, or is handed on by it. */
+void stk__note_mark(struct stk__exec *x, struct stk__stage *stage, int level);
+
 /* The same for whatever the stage is reading now. */
 void stk__close_inputs(struct stk__exec *x, struct stk__stage *stage, int depth);
 
@@ -294,6 +307,9 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
 void stk__serial_end(struct stk__exec *x, struct stk__stage *s);
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
+
+/* Brings the gates to where they were. */
+void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from);
 void stk__gates_end(struct stk__exec *x);
 
 /* True if the batch that is complete is to be delivered. */
@@ -317,6 +333,9 @@ void stk__finish_move(struct stk__exec *x, struct stk__work *w);
 /* Ends the run with an error, or without (code STK_END). */
 void stk__end_run(struct stk__exec *x, const struct stk_error *err);
 void stk__run_out_of_memory(struct stk__exec *x);
+
+/* A resumed run finds less data than there was. */
+void stk__end_short(struct stk__exec *x);
 
 /* Fills in an evaluation of n rows from positions or from a chunk; see segment.c. */
 int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct stk__stage *s,
@@ -347,7 +366,11 @@ void stk__read_places(struct stk__pool *pool, const struct stk__request *request
  * are not there. */
 bool stk__exec_is_ours(const struct stk__exec *x);
 void stk__wake_worker(struct stk__exec *x);
-int stk__exec_new(struct stk__plan *plan, struct stk__exec **out, struct stk_error *err);
+
+/* Starts a run, at a bookmark of another run of the same plan if `from` is not NULL. */
+int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, struct stk__exec **out,
+                  struct stk_error *err);
+
 /* milliseconds < 0: waits for ever. */
 int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **batch,
                    struct stk_error *err);

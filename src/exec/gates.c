@@ -68,6 +68,7 @@ bool stk__gates_pass(struct stk__exec *x)
         if (gate->begins_pass && op->next_epoch)
             op->next_epoch(gate->run, pass_path(x, depth));
         gate->begins_pass = false;
+        gate->n_seen++;
         gate->out->n = 0;
         op->step(gate->run, gate->in, 0, 1, gate->out);
         passes = gate->out->n > 0;
@@ -94,6 +95,25 @@ void stk__gates_check(struct stk__exec *x)
     }
 }
 
+void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from)
+{
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        struct stk__gate *gate = &x->gate[i];
+        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        if (!from->n_gated[i])
+            continue;
+        gate->begins_pass = false;
+        if (op->next_epoch)
+            op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
+        for (; gate->n_seen < from->n_gated[i]; gate->n_seen++) {
+            gate->out->n = 0;
+            op->step(gate->run, gate->in, 0, 1, gate->out);
+        }
+        if (op->is_closed && op->is_closed(gate->run))
+            close_gate(x, x->plan->gate[i].depth);
+    }
+}
+
 void stk__gates_end_pass(struct stk__exec *x, int level)
 {
     x->counter[level]++;
@@ -101,8 +121,12 @@ void stk__gates_end_pass(struct stk__exec *x, int level)
         x->counter[l] = 0;
     for (int l = level; l <= x->plan->depth; l++)
         x->n_yielded[l] = 0;
-    for (int i = 0; i < x->plan->n_gates; i++)
-        x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;
+    for (int i = 0; i < x->plan->n_gates; i++) {
+        if (x->plan->gate[i].depth < level)
+            continue;
+        x->gate[i].begins_pass = true;
+        x->gate[i].n_seen = 0;
+    }
     if (level <= x->closed_level)
         x->closed_level = -1;
 }

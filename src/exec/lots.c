@@ -162,6 +162,8 @@ struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct 
         } else if (is_end && t->level > depth) {
             if (s->n_read == s->n_read_at[t->level])
                 stk__end_empty(x, s, t->level);
+            if (reader)
+                stk__note_mark(x, reader, t->level);
             stk__retire(x, s);
         } else if (t->end || t->n_used < t->n)
             return t;

@@ -38,8 +38,11 @@ static const struct stk_param rows[] = {
     STK_REAL_ROW(stk__options, max_errors, DBL_MAX, 0, DBL_MAX, 0,
                  "how many bad elements of one epoch skip and replace accept: a count, or below 1 "
                  "a fraction"),
-    STK_INT_ROW(stk__options, rank, 0, 0, INT64_MAX, 0, "which part shard() means"),
-    STK_INT_ROW(stk__options, world, 1, 1, INT64_MAX, 0, "how many parts shard() means"),
+    STK_INT_ROW(stk__options, rank, STK_AUTO, 0, INT32_MAX, STK_TAKES_AUTO,
+                "which part shard() means; auto: what torchrun, mpirun or srun set for this "
+                "process, else 0"),
+    STK_INT_ROW(stk__options, world, STK_AUTO, 1, INT32_MAX, STK_TAKES_AUTO,
+                "how many parts shard() means; auto: as rank, else 1"),
     STK_ROWS_END
 };
 
@@ -138,6 +141,52 @@ int64_t stk__options_end_epoch(const struct stk__options *o)
 {
     int64_t end;
     return __builtin_add_overflow(o->epoch, o->epochs, &end) ? INT64_MAX : end;
+}
+
+/* What launchers of several processes tell each of them. srun's is that of the step: a script that
+ * runs outside of one is no part of it, though it sees how many tasks were asked for. */
+static const struct launcher {
+    const char *rank, *world;
+} launchers[] = {
+    { "RANK", "WORLD_SIZE" }, /* torchrun */
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+    { "PMI_RANK", "PMI_SIZE" },
+    { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" },
+};
+
+static int read_variable(const char *name, int64_t *out, struct stk_error *err)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    long long value = strtoll(text, &end, 10);
+    if (!*text || *end || value < 0 || value > INT32_MAX)
+        return stk_fail(err, STK_VALUE,
+                        "rank and world: the environment has %s='%.40s', which is "
+                        "no such number; give both as options",
+                        name, text);
+    *out = value;
+    return STK_OK;
+}
+
+int stk__options_resolve_world(struct stk__options *o, struct stk_error *err)
+{
+    int64_t rank = 0, world = 1;
+    int rc = STK_OK;
+    if (o->rank != STK_AUTO && o->world != STK_AUTO)
+        return STK_OK;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const struct launcher *by = &launchers[i];
+        if (!getenv(by->rank) || !getenv(by->world))
+            continue;
+        rc = read_variable(by->rank, &rank, err);
+        rc = rc ? rc : read_variable(by->world, &world, err);
+        break;
+    }
+    if (o->rank == STK_AUTO)
+        o->rank = rank;
+    if (o->world == STK_AUTO)
+        o->world = world;
+    return rc;
 }
 
 void stk__options_resolve(struct stk__options *o)

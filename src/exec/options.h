@@ -28,3 +28,6 @@ int64_t stk__options_end_epoch(const struct stk__options *options);
 
 /* Replaces auto by what this machine calls for. */
 void stk__options_resolve(struct stk__options *options);
+
+/* rank and world, from the environment where they are auto. */
+int stk__options_resolve_world(struct stk__options *options, struct stk_error *err);

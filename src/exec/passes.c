@@ -57,6 +57,20 @@ int stk__source_end_pass(struct stk__stage *s)
     return level;
 }
 
+/* Sources and serial stages count their passes themselves. */
+void stk__note_mark(struct stk__exec *x, struct stk__stage *s, int level)
+{
+    if (s != stk__last_stage(x))
+        return;
+    if (s->plan->kind == STK__SEGMENT && !s->plan->is_source) {
+        s->counter[level]++;
+        for (int l = level + 1; l < STK__MAX_LEVELS; l++)
+            s->counter[l] = 0;
+    }
+    if (level <= x->plan->restart_level)
+        s->n_since = 0;
+}
+
 void stk__close_pass(struct stk__exec *x, struct stk__stage *s, int depth, uint64_t pass)
 {
     if (s->closed[depth] < pass)

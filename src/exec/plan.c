@@ -320,6 +320,18 @@ static void set_trace(struct stk__plan *plan)
     }
 }
 
+/* What counts or keeps rows begins anew with each of its passes. */
+static void set_restart(struct stk__plan *plan)
+{
+    plan->restart_level = STK__MAX_LEVELS - 1;
+    for (int i = 0; i < plan->n_stages; i++) {
+        const struct stk__stage_plan *s = &plan->stage[i];
+        bool has_state = s->kind != STK__SEGMENT || s->is_source;
+        if (has_state && s->depth < plan->restart_level)
+            plan->restart_level = s->depth;
+    }
+}
+
 /* Rows that are not fixed show their size only when they are there; until then: a file or an
  * image, or a string. */
 static size_t row_bytes(const struct stk_type *type, bool is_heavy, size_t small)
@@ -469,12 +481,15 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
                          .err = &local,
                          .n_levels = 1,
                          .level_count = { (uint64_t)stk__options_end_epoch(&plan->options) } };
-    int rc = check_rank(&plan->options, &local);
+    int rc = stk__options_resolve_world(&plan->options, &local);
+    if (!rc)
+        rc = check_rank(&plan->options, &local);
     if (!rc)
         rc = build_trunk(&p);
     if (!rc) {
         decide_direct(plan);
         set_trace(plan);
+        set_restart(plan);
         size_stages(plan);
         size_window(plan);
         rc = check_budget(plan, &local);

@@ -89,6 +89,7 @@ struct stk__plan {
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
     int window, ring;
+    int restart_level; /* when a pass of this level ends, no stage holds anything; see bookmark.h */
 };
 
 int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,

@@ -17,11 +17,32 @@ static bool is_placed(const struct stk__exec *x, const struct stk__stage *s)
     return x->plan->is_direct && s->plan == &x->plan->stage[x->plan->last];
 }
 
+/* A resumed run: lets the rows pass that were used before. */
+static void skip_rows(struct stk__exec *x, struct stk__stage *s)
+{
+    struct stk__ticket *t = NULL;
+    while (s->n_skipped && (t = stk__peek(x, &x->stage[s->plan->input[0]], s)) && !t->end) {
+        uint64_t left = (uint64_t)(t->n - t->n_used), n = s->n_skipped < left ? s->n_skipped : left;
+        t->n_used += (int)n;
+        s->n_skipped -= n;
+        s->n_since += n;
+    }
+    if (!s->n_skipped || !t || t->end != STK__END_PASS)
+        return;
+    s->n_skipped = 0;
+    if (!stk__is_closed(s)) /* else nobody needs the rows behind them either */
+        stk__end_short(x);
+}
+
 static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
 {
     uint64_t n;
     *g = (struct grant){ 0 };
     if (!stk__has_room(&s->ring))
+        return false;
+    if (s->n_skipped)
+        skip_rows(x, s);
+    if (x->is_stopped)
         return false;
     if (s->plan->is_source) {
         if (s->is_exhausted)
@@ -80,10 +101,17 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
     t->n_in = g->n;
     t->end = g->end;
     x->stats.tickets++;
+    if (s == stk__last_stage(x)) {
+        memcpy(t->begin.counter, s->counter, sizeof s->counter);
+        t->begin.n_in = s->n_since;
+        s->n_since += (uint64_t)g->n;
+    }
     if (s->plan->is_source)
         take_from_source(s, t, g);
     else
         take_from_ring(x, s, t, g);
+    if (g->end == STK__END_PASS)
+        stk__note_mark(x, s, t->level);
     if (s == stk__last_stage(x)) {
         t->pass = x->take_pass;
         x->taken += (uint64_t)g->n;

@@ -25,6 +25,9 @@ static void publish_rows(struct stk__stage *s)
     t->chunk = t->out->chunk;
     t->n = t->chunk->n;
     t->n_bad = t->chunk->n_bad;
+    memcpy(t->begin.counter, s->counter, sizeof s->counter);
+    t->begin.n_out = s->n_since;
+    s->n_since += (uint64_t)t->n;
     s->open_out = NULL;
 }
 
@@ -38,12 +41,13 @@ static void publish_break(struct stk__stage *s)
 }
 
 /* Ends the stage's pass for everybody downstream. */
-static void publish_end(struct stk__stage *s, int level)
+static void publish_end(struct stk__exec *x, struct stk__stage *s, int level)
 {
     struct stk__ticket *t = stk__push_ticket(&s->ring, STK__READY);
     s->ring.opened++;
     t->end = STK__END_PASS;
     t->level = level;
+    stk__note_mark(x, s, level);
     if (s->plan->is_source)
         return;
     for (int l = level; l <= s->plan->depth; l++)
@@ -132,7 +136,7 @@ static void end_joined(struct stk__exec *x, struct stk__stage *s)
 {
     if (!drain_inputs(x, s) || !make_way(x, s))
         return;
-    publish_end(s, s->end_level);
+    publish_end(x, s, s->end_level);
     forget_marks(s);
     x->has_changed = true;
 }
@@ -218,7 +222,8 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
         is_ready = chain_is_ready(x, s, w);
         break;
     default:
-        is_ready = (w->ticket = stk__peek(x, input_of(x, s, 0), s)) != NULL;
+        w->ticket = stk__peek(x, input_of(x, s, 0), s);
+        is_ready = w->ticket || s->is_turning;
     }
     if (!is_ready)
         return false;
@@ -304,15 +309,35 @@ static void run_chain(struct stk__stage *s, struct stk__work *w)
     w->used = n;
 }
 
+/* A pass drains; what comes belongs to the next one. Marks wait until it is over. */
+static void run_turning(struct stk__stage *s, struct stk__work *w)
+{
+    const struct stk_serial_table *op = &s->plan->node->op->serial;
+    struct stk__ticket *t = w->ticket;
+    struct stk_chunk *out = s->open_out->chunk;
+    w->is_flushed = op->flush(s->run, out);
+    if (!w->is_flushed && t && !t->end)
+        w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, t->n - t->n_used, out);
+}
+
 static void run_op(struct stk__stage *s, struct stk__work *w)
 {
     const struct stk_serial_table *op =
         s->plan->kind == STK__BATCHING ? &stk__batching : &s->plan->node->op->serial;
     struct stk__ticket *t = w->ticket;
     struct stk_chunk *out = s->open_out->chunk;
+    if (s->is_turning) {
+        run_turning(s, w);
+        return;
+    }
     if (s->begins_pass && op->next_epoch)
         op->next_epoch(s->run, pass_path(s));
     s->begins_pass = false;
+    if (t->end == STK__END_PASS && op->turn) {
+        op->turn(s->run);
+        w->is_turned = true;
+        return;
+    }
     if (t->end == STK__END_BROKEN && s->plan->kind == STK__BATCHING)
         w->is_flushed = true; /* an incomplete batch is not handed on */
     else if (t->end)
@@ -365,14 +390,14 @@ static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
         stk__close_inputs(x, s, s->plan->depth); /* nobody needs the rest */
 }
 
-static void end_source_pass(struct stk__stage *s, const struct stk__work *w)
+static void end_source_pass(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w)
 {
     s->is_stuck = w->is_broken;
     if (w->is_broken) {
         s->broken = s->breaking;
         publish_break(s);
     } else
-        publish_end(s, stk__source_end_pass(s));
+        publish_end(x, s, stk__source_end_pass(s));
 }
 
 /* A judge's verdict at the end of a pass; true if it breaks the stream. */
@@ -391,7 +416,12 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
 {
     struct stk__ticket *t = w->ticket;
     if (s->plan->is_source) {
-        end_source_pass(s, w);
+        end_source_pass(x, s, w);
+        return;
+    }
+    if (s->is_turning) {
+        s->is_turning = false;
+        publish_end(x, s, s->turn_level);
         return;
     }
     if (t->end == STK__END_BROKEN) {
@@ -412,7 +442,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         judge->epoch += t->level == 0;
         stk__judge_begin(judge);
     }
-    publish_end(s, t->level < s->plan->depth ? t->level : s->plan->depth);
+    publish_end(x, s, t->level < s->plan->depth ? t->level : s->plan->depth);
     stk__retire(x, input_of(x, s, 0));
 }
 
@@ -423,6 +453,11 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
     s->is_busy = false;
     use_rows(x, s, w);
     const struct stk_chunk *out = s->open_out->chunk;
+    if (w->is_turned) {
+        s->is_turning = true;
+        s->turn_level = w->ticket->level;
+        stk__retire(x, input_of(x, s, 0));
+    }
     if (w->is_flushed && out->n == 0)
         end_pass(x, s, w);
     else if (out->n && (w->is_flushed || out->n == out->cap || ring->head == ring->tail)) {

@@ -81,8 +81,8 @@ static bool is_indexed_source(const struct stk__node *node)
 
 bool stk__subtree_reads(const struct stk__node *node)
 {
-    bool reads = node->op->flags & STK_OP_FETCH ||
-                 (node->op->source.locate && node->class == STK_INDEXED);
+    bool reads =
+        node->op->flags & STK_OP_FETCH || (node->op->source.locate && node->class == STK_INDEXED);
     for (int i = 0; i < node->n_inputs && !reads; i++)
         reads = stk__subtree_reads(node->input[i]);
     return reads;
@@ -123,10 +123,11 @@ static int classify_order(struct builder *b, struct stk__node *node)
     }
     if (mode == STK_MODE_ORDER) {
         stk_fail(b->err, STK_TYPE,
-                 "a global order needs an indexed input, but %s makes a stream; put it before %s, "
-                 "or give "
-                 "buffer_size to shuffle within a buffer",
-                 node->input[0]->op->decl.name, node->input[0]->op->decl.name);
+                 "needs an input that can be read at random, but %s makes a stream; put it before "
+                 "%s%s",
+                 node->input[0]->op->decl.name, node->input[0]->op->decl.name,
+                 op->flags & STK_OP_SHUFFLES ? ", or give buffer_size to shuffle within a buffer"
+                                             : "");
         return fail_node(b, node, STK_TYPE);
     }
     if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&

@@ -4,8 +4,12 @@
 
 #include <stdlib.h>
 
+enum remainder { UNEVEN, DROP, PAD };
+static const char *const remainders[] = { "uneven", "drop", "pad", NULL };
+
 struct shard {
     int64_t num_shards, index;
+    int remainder;
 };
 
 struct sharding {
@@ -17,6 +21,10 @@ static const struct stk_param params[] = {
                 "number of shards; none takes the run's world"),
     STK_INT_ROW(shard, index, STK_NONE, 0, STK__MAX_COUNT, STK_TAKES_NONE,
                 "which shard, from 0; none takes the run's rank"),
+    STK_CHOICE_ROW(shard, remainder, remainders, UNEVEN, 0,
+                   "what is left when elements are dealt out: the first shards get one more "
+                   "(uneven), nobody gets it (drop), or all get one, some from the beginning again "
+                   "(pad)"),
     STK_ROWS_END,
 };
 
@@ -51,15 +59,25 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     int code = check(inf->params, inf->rank, inf->world, err);
     if (code)
         return code;
-    struct sharding s = resolve(inf->params, inf->rank, inf->world);
+    const struct shard *p = inf->params;
+    struct sharding s = resolve(p, inf->rank, inf->world);
     int64_t in = inf->in_count[0], n = (int64_t)s.num_shards;
-    *out = in < 0 ? in : in / n + ((int64_t)s.index < in % n);
+    bool has_one_more =
+        p->remainder == UNEVEN ? (int64_t)s.index < in % n : p->remainder == PAD && in % n;
+    *out = in < 0 ? in : in / n + has_one_more;
     return STK_OK;
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     return stk__infer_order(inf, count, err);
+}
+
+/* What is left can be told only where the input's length is known and any place can be asked for. */
+static enum stk_mode mode(const void *given)
+{
+    const struct shard *p = given;
+    return p->remainder == UNEVEN ? STK_MODE_EITHER : STK_MODE_ORDER;
 }
 
 static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
@@ -69,6 +87,9 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     (void)path, (void)input;
     for (int i = 0; i < n; i++)
         position[i] = position[i] * s.num_shards + s.index;
+    bool wraps = ((const struct shard *)run->params)->remainder == PAD && run->in_count[0] > 0;
+    for (int i = 0; wraps && i < n; i++)
+        position[i] %= (uint64_t)run->in_count[0];
 }
 
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
@@ -116,16 +137,23 @@ const struct stk_op stk__op_shard = {
               "Yields the elements whose position modulo `num_shards` is `index`, so that "
               "num_shards runs with index 0, 1, … together see each element once. Without "
               "arguments the numbers come from the run's options rank and world (one shard if "
-              "they are not set).\n"
+              "they are not set); those come from the launcher (torchrun, mpirun, srun) unless "
+              "they are given.\n"
               "\n"
               "    files('train/*/*.jpg').shard(4, 0).shuffle().decode()\n"
               "    image_folder('train').shuffle().shard().decode()\n"
+              "    range(10).shard(4, 3, remainder=pad)\n"
+              "\n"
+              "Where processes must take the same number of steps, remainder=drop leaves the last "
+              "elements out, others in every epoch if they are shuffled, and remainder=pad gives "
+              "some of the first ones twice.\n"
               "\n"
               "Bad elements keep their place: the shards do not shift, whatever on_error says. "
               "Put a shard before a shuffle to give each process a fixed part of the data, or "
               "behind a global shuffle with the same seed to deal each epoch out anew.",
               params, sizeof(struct shard) },
     .flags = STK_OP_ADDRESSES,
+    .mode = mode,
     .infer = infer,
     .order = { .count = count, .at = at },
     .serial = { .begin = begin,

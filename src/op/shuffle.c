@@ -5,6 +5,12 @@
  * The buffer is kept full: a row that comes in when `cap` rows are held takes the place of the one
  * that is drawn. Draw d of a pass is a pure function of the pass's key and d, so the order does not
  * depend on how rows arrive in chunks.
+ *
+ * While a pass drains the next one fills the places that come free. So that its rows lie in the order
+ * they came in once it is its turn, every other pass counts places from the end of the buffer:
+ *
+ *      | 0 1 2 … n |  free  | m … 2 1 0 |
+ *        this pass            the next
  */
 #include "base/chunk.h"
 #include "base/rng.h"
@@ -88,6 +94,9 @@ struct buffer {
     struct stk_chunk *held;
     uint64_t key, draws;
     int n, cap;
+    bool is_reversed; /* this pass counts places from the end */
+    bool is_turning;  /* it drains, and the next one fills: */
+    int n_next;
 };
 
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
@@ -118,10 +127,26 @@ static void end(void *run)
 static void next_epoch(void *run, uint64_t path)
 {
     struct buffer *s = run;
-    stk__chunk_clear(s->held);
-    s->n = 0;
+    if (!s->is_turning) {
+        stk__chunk_clear(s->held);
+        s->n_next = 0;
+    }
+    s->is_reversed ^= s->is_turning;
+    s->is_turning = false;
+    s->n = s->n_next;
+    s->n_next = 0;
     s->draws = 0;
     s->key = pass_key(s->params, s->host.seed, path);
+}
+
+static void turn(void *run)
+{
+    ((struct buffer *)run)->is_turning = true;
+}
+
+static int place_of(const struct buffer *s, int row)
+{
+    return s->is_reversed ? s->cap - 1 - row : row;
 }
 
 /* True when rows are nothing but their addresses: no columns, keys or faults to carry along. */
@@ -137,16 +162,16 @@ static int draw(struct buffer *s)
 }
 
 /* Moves a held row to `out`; its place is empty afterwards. */
-static void emit(struct buffer *s, int row, struct stk_chunk *out)
+static void emit(struct buffer *s, int place, struct stk_chunk *out)
 {
-    stk__chunk_append(out, s->held, row, 1);
-    stk_chunk_drop(s->held, row, 1);
+    stk__chunk_append(out, s->held, place, 1);
+    stk_chunk_drop(s->held, place, 1);
 }
 
-static void move_last(struct buffer *s, int row)
+static void move_last(struct buffer *s, int place, int last)
 {
-    stk_chunk_copy(s->held, row, s->held, s->n, 1);
-    stk_chunk_drop(s->held, s->n, 1);
+    stk_chunk_copy(s->held, place, s->held, last, 1);
+    stk_chunk_drop(s->held, last, 1);
 }
 
 /* The draws of a full buffer, on addresses alone. No draw depends on what another one loads, so
@@ -156,8 +181,10 @@ static void exchange_addresses(struct buffer *s, const struct stk_address *in, i
 {
     struct stk_address *held = s->held->address, *to = out->address + out->n;
     uint64_t key = s->key, draws = s->draws, cap = (uint64_t)s->cap;
+    uint64_t last = s->is_reversed ? cap - 1 : 0;
     for (int i = 0; i < n; i++) {
         uint64_t pick = stk__below(stk__mix(key, draws + (uint64_t)i), cap);
+        pick = last ? last - pick : pick;
         to[i] = held[pick];
         held[pick] = in[i];
     }
@@ -165,25 +192,33 @@ static void exchange_addresses(struct buffer *s, const struct stk_address *in, i
     out->n += n;
 }
 
+/* Takes rows of this pass or, while it drains, of the next. */
 static int fill(struct buffer *s, const struct stk_chunk *in, int from, int n)
 {
-    int m = (int)stk__min_count(n, s->cap - s->n);
-    stk_chunk_copy(s->held, s->n, in, from, m);
-    s->n += m;
+    int *n_filled = s->is_turning ? &s->n_next : &s->n;
+    bool is_reversed = s->is_reversed ^ s->is_turning;
+    int m = (int)stk__min_count(n, s->cap - s->n - s->n_next);
+    if (!is_reversed)
+        stk_chunk_copy(s->held, *n_filled, in, from, m);
+    for (int i = 0; is_reversed && i < m; i++)
+        stk_chunk_copy(s->held, s->cap - 1 - (*n_filled + i), in, from + i, 1);
+    *n_filled += m;
     return m;
 }
 
 static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
 {
     struct buffer *s = run;
-    int used = s->n < s->cap ? fill(s, in, from, n) : 0;
+    int used = s->n + s->n_next < s->cap ? fill(s, in, from, n) : 0;
+    if (s->is_turning)
+        return used;
     int m = (int)stk__min_count(n - used, out->cap - out->n);
     if (is_bare(s, in)) {
         exchange_addresses(s, in->address + from + used, m, out);
         return used + m;
     }
     for (int i = 0; i < m; i++) {
-        int pick = draw(s);
+        int pick = place_of(s, draw(s));
         emit(s, pick, out);
         stk_chunk_copy(s->held, pick, in, from + used + i, 1);
     }
@@ -194,7 +229,7 @@ static bool flush(void *run, struct stk_chunk *out)
 {
     struct buffer *s = run;
     while (s->n && out->n < out->cap) {
-        int pick = draw(s), last = --s->n;
+        int pick = place_of(s, draw(s)), last = place_of(s, --s->n);
         if (is_bare(s, out)) {
             out->address[out->n++] = s->held->address[pick];
             s->held->address[pick] = s->held->address[last];
@@ -202,7 +237,7 @@ static bool flush(void *run, struct stk_chunk *out)
         }
         emit(s, pick, out);
         if (pick != last)
-            move_last(s, pick);
+            move_last(s, pick, last);
     }
     return s->n == 0;
 }
@@ -240,5 +275,6 @@ const struct stk_op stk__op_shuffle = {
                 .next_epoch = next_epoch,
                 .step = step,
                 .flush = flush,
+                .turn = turn,
                 .held_rows = held_rows },
 };

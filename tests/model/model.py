@@ -478,10 +478,19 @@ def op_skip(node, path, count):
             yield row
 
 
-def op_shard(node, path, num_shards=None, index=None):
+def op_shard(node, path, num_shards=None, index=None, remainder="uneven"):
     """Every num_shards-th row; without numbers, those of the run's world and rank."""
     if num_shards is None:
         num_shards, index = node.run.world, node.run.rank
+    if remainder != "uneven":
+        everything = list(rows(node.inputs[0], path))
+        while remainder == "drop" and len(everything) % num_shards:
+            everything.pop()
+        first = everything[:]
+        while remainder == "pad" and len(everything) % num_shards:
+            everything.append(first[len(everything) % len(first)])
+        yield from everything[index::num_shards]
+        return
     for position, row in enumerate(rows(node.inputs[0], path)):
         if position % num_shards == index:
             yield row

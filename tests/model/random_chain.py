@@ -438,7 +438,10 @@ class Maker:
             draft.is_indexed = False
         elif pick.random() < 0.3:
             n = pick.choice([1, 2, 3])
-            draft.then(pick.choice([f"shard({n}, {pick.randrange(n)})", "shard()"]))
+            numbers = pick.choice([f"{n}, {pick.randrange(n)}", ""])
+            is_counted = draft.is_indexed and "repeat()" not in draft.text
+            left = pick.choice(["", "remainder=drop", "remainder=pad"]) if is_counted else ""
+            draft.then(f"shard({', '.join(word for word in (numbers, left) if word)})")
         elif draft.is_indexed and "shuffle(" not in draft.text and pick.random() < 0.3:
             extra = pick.choice(["", ", seed=3"])
             names = draft.of_kind("int", "bytes", "vector")
