@@ -85,6 +85,9 @@ def test_chain(stoker, folder, number):
 @pytest.mark.parametrize("text", [
     "zip(range(4).filter('x > 1')).batch(2)",  # a join of one input
     "concatenate(range(4).filter('x > 1')).take(1).repeat(2)",
+    "values({a: [[1, 2], [3], [], [4]], b: [[1, 2], [3, 4], [], [5]]}).unbatch().batch(2)",
+    "values({v: [[1, 2, 3], [4, 5, 6]]}).repeat(2).unbatch().shuffle(4).batch(5)",
+    "range(40).map('y = 10 // (x % 5)').batch(3).rebatch(4).take(5).rebatch(2)",
     "range(40).map('y = 10 // (x % 5)').batch(2).shuffle(3).take(2).repeat(3)",  # judged, then cut
 ])
 def test_rare_chain(stoker, text):

@@ -223,6 +223,8 @@ def test_an_integer_division_by_zero_makes_the_row_bad(text):
         ("range(5).batch(2).skip(1).take(1)", [[2, 3]]),
         ("range(4).batch(2).map('x + 1')", [[1, 2], [3, 4]]),
         ("range(4).batch(2).batch(2)", [[[0, 1], [2, 3]]]),
+        ("range(5).batch(3).unbatch()", [0, 1, 2, 3, 4]),
+        ("range(5).batch(3).rebatch(2)", [[0, 1], [2, 3], [4]]),
         ("range(3).cast(uint8).map('x - 1')", [255, 0, 1]),
         ("range(3).scale(0.5, 1)", [1.0, 1.5, 2.0]),
         ("range(3).shuffle(1)", [0, 1, 2]),

@@ -103,6 +103,7 @@ static const struct trial trials[] = {
     { "random_rotation", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "range", "", ".batch(4)", { "start=10" } },
     { "read", "files('train/*/*.jpg').", ".batch(2)", { 0 } },
+    { "rebatch", "range(10).batch(4).", "", { "batch_size=3" } },
     { "rename", "range(10).", ".batch(2)", { "names={x: y}" } },
     { "repeat", "range(10).", ".batch(2)", { 0 } },
     { "resize", PICTURES, ".batch(2)", { "height=5", "width=6" } },
@@ -123,6 +124,7 @@ static const struct trial trials[] = {
     { "tar", "", ".batch(2)", { "file='shard-0.tar'" } },
     { "tfrecord", "", ".batch(2)", { "file='train-0.tfrecord'" } },
     { "trivial_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "unbatch", "range(10).batch(4).", ".batch(3)", { 0 } },
     { "values", "", ".batch(2)", { "fields={x: [1, 2, 3], name: ['a', 'b', '']}" } },
     { "zip", "range(3).", ".batch(2)", { "inputs=[range(5).rename({x: y})]" } },
 };
@@ -204,8 +206,9 @@ static void test_declarations_are_complete(void **state)
             STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
                     op->source.next || op->flags & carried_out);
-        assert_int_equal(op->source.rows || op->source.next || op->begins_with,
-                         (op->flags & STK_OP_ROOT) != 0);
+        bool is_source = op->source.rows || op->source.next;
+        assert_true(is_source || op->begins_with || !(op->flags & STK_OP_ROOT));
+        assert_true(!is_source || op->flags & STK_OP_ROOT);
         assert_true(!(op->source.rows || op->source.next) || op->source.describe);
     }
 }

@@ -406,7 +406,9 @@ enum stk_op_flags {
     STK_OP_ADDRESSES = 1 << 9,
     STK_OP_SHUFFLES = 1 << 10, /* another order in every pass */
     STK_OP_BLOCKS = 1 << 12,   /* a source that may wait for something else than storage */
-    STK_OP_STABLE = 1 << 11,   /* needs an input whose order is always the same: split */
+    /* serial: makes elements of each of its own; rows that were batches are none any more */
+    STK_OP_EXPANDS = 1 << 16,
+    STK_OP_STABLE = 1 << 11, /* needs an input whose order is always the same: split */
 };
 
 /* Part of an image. */
@@ -473,8 +475,8 @@ struct stk_op {
     const char *(*scan_field)(const void *params);
     int (*scan)(const void *params, struct stk_arena *arena, const uint64_t *hash, int64_t n,
                 void **state, struct stk_error *err);
-    /* Row ops that begin a chain (STK_OP_ROOT): the source that is put in before them, which gets
-     * their parameters of the same names and types; else NULL. */
+    /* Ops that are two in one: the op that is put in before them, which gets their parameters of
+     * the same names and types; a source where they begin a chain (STK_OP_ROOT). Else NULL. */
     const char *begins_with;
     const char *exclusive; /* lock group of a library that admits one thread at a time, or NULL */
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);

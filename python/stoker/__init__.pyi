@@ -641,6 +641,8 @@ class Dataset:
         """Turn images by random angles."""
     def read(self, field: str | None = None) -> Dataset:
         """Read the files whose paths a field holds."""
+    def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+        """Put the rows of batches together in batches of another size."""
     def rename(self, names: Mapping[str, str]) -> Dataset:
         """Give fields other names."""
     def repeat(self, count: int | None = None) -> Dataset:
@@ -790,6 +792,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Change images by one random op of random magnitude (TrivialAugment)."""
+    def unbatch(self) -> Dataset:
+        """Take batches apart: the first dimension becomes elements."""
     def zip(self, *inputs: Dataset) -> Dataset:
         """Put inputs side by side, element by element."""
     def iterate(

@@ -15,10 +15,10 @@ METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'ad
         'layout', 'map', 'mixup', 'normalize', 'parse_example', 'parse_json',
         'parse_sequence_example', 'per_image_standardization', 'perspective', 'posterize',
         'prefetch', 'rand_augment', 'random_affine', 'random_crop', 'random_perspective',
-        'random_resized_crop', 'random_rotation', 'read', 'rename', 'repeat', 'resize',
+        'random_resized_crop', 'random_rotation', 'read', 'rebatch', 'rename', 'repeat', 'resize',
         'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'rot90',
         'rotate', 'scale', 'select', 'shard', 'shuffle', 'skip', 'solarize', 'split', 'take',
-        'trivial_augment', 'zip'])
+        'trivial_augment', 'unbatch', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl', 'lines', 'npy', 'npz', 'split', 'tar', 'tfrecord', 'zip'])
 
@@ -166,6 +166,7 @@ ROWS = {
     'range': (('start', 'int', ..., False), ('stop', 'int', None, False), ('step', 'int', 1,
         False)),
     'read': (('field', 'text', None, False),),
+    'rebatch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
     'rename': (('names', 'pairs', ..., False),),
     'repeat': (('count', 'int', None, False),),
     'resize': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method', 'choice',
@@ -218,6 +219,7 @@ ROWS = {
     'trivial_augment': (('num_magnitude_bins', 'int', 31, False), ('interpolation', 'choice',
         'nearest', False), ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field',
         'text', None, False)),
+    'unbatch': (),
     'values': (('fields', 'value', ..., False),),
     'zip': (('inputs', 'chains', ..., True),),
 }
@@ -1445,6 +1447,22 @@ class Ops:
         """
         return self._then('read', (field,))
 
+    def rebatch(self, batch_size, drop_remainder=False):
+        """Put the rows of batches together in batches of another size.
+
+        The same as `unbatch` and `batch`: rows keep their order, and no row is lost or doubled
+        where batches begin and end elsewhere.
+
+            range(10).batch(4).rebatch(3)
+            range(12).batch(6).map('y = x * 2').rebatch(4, drop_remainder=true)
+
+        With on_error=skip a batch is filled up with the rows that follow a bad one.
+
+        batch_size: elements in a batch (int, at least 1)
+        drop_remainder: leave out a last batch that is not full (bool)
+        """
+        return self._then('rebatch', (batch_size, drop_remainder))
+
     def rename(self, names):
         """Give fields other names.
 
@@ -1915,6 +1933,22 @@ class Ops:
         field: the image; none: the only one (text, none)
         """
         return self._then('trivial_augment', (num_magnitude_bins, interpolation, fill, seed, field))
+
+    def unbatch(self):
+        """Take batches apart: the first dimension becomes elements.
+
+        Every field loses its first dimension, and an element becomes as many as that has entries,
+        in order. All fields of an element must be equally long. Texts and lists that a batch
+        brought together are single ones again, without a copy.
+
+            range(10).batch(4).unbatch()
+            values({x: [[1, 2], [3, 4]], y: [[5, 6], [7, 8]]}).unbatch()
+            values({tokens: [[1, 2, 3], [4]]}).unbatch()
+
+        A bad element stays one bad element in its place. Random ops that follow draw anew for each
+        of the elements.
+        """
+        return self._then('unbatch', ())
 
     def zip(self, *inputs):
         """Put inputs side by side, element by element.

@@ -169,6 +169,17 @@ const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int
     return stk__fault_find(chunk->faults, row);
 }
 
+void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row)
+{
+    const struct stk_fault *fault = stk__chunk_find_fault(in, row);
+    out->address[out->n] = in->address[row];
+    if (out->key)
+        out->key[out->n] = in->key[row];
+    stk__chunk_fault(out, out->n, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
+                     fault ? fault->text : "out of memory");
+    out->n++;
+}
+
 static void forget_fault(struct stk_chunk *chunk, int row)
 {
     for (struct stk_fault **f = &chunk->faults; *f;) {

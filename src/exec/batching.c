@@ -160,18 +160,6 @@ static void emit(struct batching *b, struct stk_chunk *out)
     b->n = 0;
 }
 
-/* A bad row keeps its place and its message; it has no data. */
-static void pass_bad(const struct stk_chunk *in, int row, struct stk_chunk *out)
-{
-    const struct stk_fault *fault = stk__chunk_find_fault(in, row);
-    out->address[out->n] = in->address[row];
-    if (out->key)
-        out->key[out->n] = in->key[row];
-    stk__chunk_fault(out, out->n, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
-                     fault ? fault->text : "out of memory");
-    out->n++;
-}
-
 static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
 {
     struct batching *b = run;
@@ -180,7 +168,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
         int row = from + used++;
         if (in->n_bad && in->mask[row] == STK_BAD) {
             if (!b->judges)
-                pass_bad(in, row, out);
+                stk__chunk_pass_bad(out, in, row);
             else if (!b->is_broken)
                 b->is_broken =
                     !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);

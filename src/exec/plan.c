@@ -315,8 +315,8 @@ static void set_trace(struct stk__plan *plan)
 {
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
-        s->has_trace =
-            s->kind == STK__BATCHING || (s->n_inputs && plan->stage[s->input[0]].has_trace);
+        bool keeps = s->n_inputs && !(s->node->op->flags & STK_OP_EXPANDS);
+        s->has_trace = s->kind == STK__BATCHING || (keeps && plan->stage[s->input[0]].has_trace);
     }
 }
 

@@ -477,8 +477,9 @@ struct holder {
 static struct stk_chunk *new_held(void *ctx, int cap)
 {
     const struct holder *holder = ctx;
-    return stk__chunk_new(holder->stage->plan->type, cap,
-                          stk__stage_parts(holder->exec->plan, holder->stage->plan));
+    const struct stk__plan *plan = holder->exec->plan;
+    const struct stk__stage_plan *input = &plan->stage[holder->stage->plan->input[0]];
+    return stk__chunk_new(input->type, cap, stk__stage_parts(plan, input));
 }
 
 static void free_held(void *ctx, struct stk_chunk *chunk)

@@ -156,6 +156,8 @@ static int classify(struct builder *b, struct stk__node *node)
                   "reads what another read led to, so rows are known only after reading");
     else if (op->flags & STK_OP_BATCH)
         set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
+    else if (op->flags & STK_OP_EXPANDS)
+        set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
     else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
         set_class(node, node->input[0]->class, "keeps the class of its input");
     else
@@ -254,25 +256,29 @@ static size_t field_bytes(const struct stk_param *row)
     return bytes[row->type];
 }
 
-/* Puts the source of a row op that begins a chain before it. */
-static int insert_source(struct builder *b, struct stk__node *node)
+/* Puts the op before a node that it begins with: a source, or one between it and its input. */
+static int insert_before(struct builder *b, struct stk__node *node)
 {
     const struct stk_op *op = stk__op_find(node->op->begins_with);
-    struct stk__node *source = op ? node_new(b, op) : NULL;
-    if (!source)
+    struct stk__node *before = op ? node_new(b, op) : NULL;
+    if (!before)
         return stk__out_of_memory(b->err);
     for (const struct stk_param *to = op->decl.params; to->name; to++)
         for (const struct stk_param *from = node->op->decl.params; from->name; from++)
             if (!strcmp(from->name, to->name) && from->type == to->type)
-                memcpy((char *)source->params + to->offset,
+                memcpy((char *)before->params + to->offset,
                        (const char *)node->params + from->offset, field_bytes(to));
-    source->at = node->at;
-    source->len = node->len;
-    source->ordinal = source->draws_as = node->ordinal;
-    source->is_inserted = true;
-    node->input[node->n_inputs++] = source;
-    int rc = open_node(b, source);
-    return rc ? rc : infer_node(b, source);
+    before->at = node->at;
+    before->len = node->len;
+    before->ordinal = before->draws_as = node->ordinal;
+    before->is_inserted = true;
+    if (node->n_inputs)
+        before->input[before->n_inputs++] = node->input[0];
+    else
+        node->n_inputs = 1;
+    node->input[0] = before;
+    int rc = open_node(b, before);
+    return rc ? rc : infer_node(b, before);
 }
 
 static int scan_field(struct builder *b, struct stk__node *node)
@@ -380,7 +386,7 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     if (!rc)
         rc = check_receiver(b, node, receiver != NULL);
     if (!rc && node->op->begins_with)
-        rc = insert_source(b, node);
+        rc = insert_before(b, node);
     if (rc)
         return rc;
     *out = node;

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c: runs of elements as one. The executor carries it out. */
-#include "op/order.h"
+#include "op/batch.h"
 
 #include <string.h>
 
-struct batch {
-    int64_t batch_size;
-    bool drop_remainder;
-};
-
-static const struct stk_param params[] = {
-    STK_INT_ROW(batch, batch_size, 0, 1, INT32_MAX, STK_REQUIRED, "elements in a batch"),
-    STK_BOOL_ROW(batch, drop_remainder, false, 0, "leave out a last batch that is not full"),
+const struct stk_param stk__batch_params[] = {
+    STK_INT_ROW(stk__batch_words, batch_size, 0, 1, INT32_MAX, STK_REQUIRED, "elements in a batch"),
+    STK_BOOL_ROW(stk__batch_words, drop_remainder, false, 0, "leave out a last batch that is not full"),
     STK_ROWS_END,
 };
 
-static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
+int stk__batch_count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
 {
-    const struct batch *p = inf->params;
+    const struct stk__batch_words *p = inf->params;
     int64_t in = inf->in_count[0];
     (void)err;
     if (in < 0)
@@ -31,7 +26,7 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
  * bad elements were left out. */
 static int64_t rows_of(const struct stk_infer *inf)
 {
-    const struct batch *p = inf->params;
+    const struct stk__batch_words *p = inf->params;
     bool is_full = p->drop_remainder || inf->in_count[0] == STK_INFINITE_COUNT;
     return is_full ? p->batch_size : -1;
 }
@@ -61,7 +56,7 @@ static int stack(struct stk_field *field, int64_t n_rows, struct stk_error *err)
     return STK_OK;
 }
 
-static int infer(struct stk_infer *inf, struct stk_error *err)
+int stk__batch_infer(struct stk_infer *inf, struct stk_error *err)
 {
     int code = STK_OK;
     stk_infer_pass(inf);
@@ -69,7 +64,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         code = stack(&inf->out->field[f], rows_of(inf), err);
         inf->from[f] = -1;
     }
-    return code ? code : count(inf, &inf->count, err);
+    return code ? code : stk__batch_count(inf, &inf->count, err);
 }
 
 const struct stk_op stk__op_batch = {
@@ -85,8 +80,8 @@ const struct stk_op stk__op_batch = {
               "\n"
               "Batches arrive in order and are the same for any number of workers. With "
               "on_error=skip a batch is filled up with the elements that follow a bad one.",
-              params, sizeof(struct batch) },
+              stk__batch_params, sizeof(struct stk__batch_words) },
     .flags = STK_OP_BATCH,
-    .infer = infer,
-    .order = { .count = count },
+    .infer = stk__batch_infer,
+    .order = { .count = stk__batch_count },
 };

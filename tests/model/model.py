@@ -26,6 +26,7 @@ from .expression import Value
 SPLIT_SALT = 0x73706C6974
 MAX_TRIES = 16
 MIN_JUDGED = 100
+BATCHES = {"batch", "rebatch"}
 WORDS = {"none": None, "true": True, "false": False}
 
 
@@ -71,6 +72,8 @@ def build(chain, run):
         inputs = ([node] if node else []) + [v for v in values if isinstance(v, Node)]
         args = [v for v in values if not isinstance(v, Node)]
         kwargs = {name: plain(value) for name, value in call.kwargs.items()}
+        if call.name == "rebatch":
+            inputs = [Node("unbatch", call.ordinal, inputs, [], {}, run)]
         node = Node(call.name, call.ordinal, inputs, args, kwargs, run)
     return node
 
@@ -571,12 +574,35 @@ def op_batch(node, path, batch_size, drop_remainder=False):
         node.run.failure = judge.fraction_failure()
 
 
+def op_rebatch(node, path, batch_size, drop_remainder=False):
+    """Batches of another size; build puts unbatch before it."""
+    return op_batch(node, path, batch_size, drop_remainder)
+
+
+def op_unbatch(node, path):
+    """Entries of the first dimension as rows; those of a batch come from where its rows did."""
+    for row in rows(node.inputs[0], path):
+        if row.bad:
+            yield row
+            continue
+        lengths = {len(value.data) for value in row.fields.values()}
+        if len(lengths) > 1:
+            yield replace(row, fields={}, bad="fields must be equally long")
+            continue
+        n = lengths.pop()
+        for i in range(n):
+            fields = {name: Value(v.dtype, v.data[i]) for name, v in row.fields.items()}
+            origin = row.origin[i] if len(row.origin) == n else row.origin[0]
+            yield Row(fields, key_make(*row.key, i), (origin,))
+
+
 def stack(held):
+    """A row of rows. Where one of them is a batch itself, the first of its rows stands for it."""
     fields = {
         name: Value(value.dtype, [row.fields[name].data for row in held])
         for name, value in held[0].fields.items()
     }
-    return Row(fields, held[0].key, tuple(text for row in held for text in row.origin))
+    return Row(fields, held[0].key, tuple(row.origin[0] for row in held))
 
 
 def op_prefetch(node, path, buffer_size="auto"):
@@ -691,7 +717,7 @@ class Run:
 
 def last_batch(node):
     """The batch that judges: the last one that no zip or concatenate follows."""
-    while node and node.name != "batch":
+    while node and node.name not in BATCHES:
         node = node.inputs[0] if len(node.inputs) == 1 else None
     return node
 

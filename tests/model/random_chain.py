@@ -493,9 +493,8 @@ class Maker:
         draft.then(f"batch({size}{rest})")
         draft.is_batched, draft.is_indexed = True, False
         for _ in range(pick.choice([0, 0, 0, 1, 2])):
-            kind = pick.choice(
-                ["limit", "shuffle", "repeat", "compute"] if may_compute else ["repeat"]
-            )
+            kinds = ["limit", "shuffle", "repeat", "compute"] + ["rebatch"] * draft.is_batched
+            kind = pick.choice(kinds if may_compute else ["repeat"])
             if kind == "repeat":
                 draft.then("repeat(2)" if 2 * draft.n <= MAX_ROWS else "repeat(1)")
                 draft.n *= 2
@@ -503,6 +502,9 @@ class Maker:
                 draft.then(f"shuffle({pick.choice([1, 2, 5, 100])})")
             elif kind == "compute":
                 self.compute(draft)
+            elif kind == "rebatch":
+                draft.then(pick.choice([f"rebatch({pick.choice(BATCHES)}{rest})", "unbatch()"]))
+                draft.is_batched = "rebatch" in draft.text.rsplit(".", 1)[-1]
             else:
                 draft.then(
                     pick.choice(["take(0)", "take(1)", "take(3)", "take(5)", "skip(1)", "skip(1)"])

@@ -91,3 +91,13 @@ def test_batch_is_tf_data(stoker, drop):
     got = delivered(stoker, f"range(20).batch(6, drop_remainder={str(drop).lower()})", "x")
     expected = list(NUMBERS.batch(6, drop_remainder=drop).as_numpy_iterator())
     assert [x.tolist() for x in got] == [x.tolist() for x in expected]
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_rebatch_and_unbatch_are_tf_data(stoker, drop):
+    word = str(drop).lower()
+    got = delivered(stoker, f"range(20).batch(6).rebatch(4, drop_remainder={word})", "x")
+    expected = list(NUMBERS.batch(6).rebatch(4, drop_remainder=drop).as_numpy_iterator())
+    assert [x.tolist() for x in got] == [x.tolist() for x in expected]
+    got = delivered(stoker, f"range(20).batch(6, drop_remainder={word}).unbatch()", "x")
+    assert [int(x) for x in got] == list(NUMBERS.batch(6, drop_remainder=drop).unbatch().as_numpy_iterator())
