@@ -43,6 +43,7 @@ static const struct trial trials[] = {
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "color_jitter", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
+    { "counter", "", ".batch(4)", { 0 } },
     { "crop", PICTURES, ".batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
     { "csv", "", ".batch(2)", { "file='people.csv'" } },
     { "cutmix", LABELLED, "", { "num_classes=9" } },
@@ -51,6 +52,7 @@ static const struct trial trials[] = {
     { "encode_jpeg", PICTURES, ".batch(2)", { 0 } },
     { "encode_png", PICTURES, ".batch(2)", { 0 } },
     { "encode_webp", PICTURES, ".batch(2)", { 0 } },
+    { "enumerate", "range(10).", ".batch(4)", { 0 } },
     { "cutout", PICTURES, ".resize(4, 4).batch(2)", { "height=5", "width=6" } },
     { "equalize", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "erase", PICTURES, ".resize(4, 4).batch(2)", { "top=1", "left=2", "height=5", "width=6" } },
@@ -64,6 +66,7 @@ static const struct trial trials[] = {
     { "generator", "", ".select('number').batch(2)", { "stream=@rows" } },
     { "grayscale", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "hdf5", "", ".batch(2)", { "file='types.h5'" } },
+    { "ignore_errors", "range(10).map('y = 1 // x').", ".batch(4)", { 0 } },
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
     { "invert", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "jpeg_quality", PICTURES, ".resize(4, 4).batch(2)", { "quality=50" } },
@@ -96,6 +99,7 @@ static const struct trial trials[] = {
     { "posterize", PICTURES, ".resize(4, 4).batch(2)", { "bits=3" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
     { "rand_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "random", "", ".batch(4)", { 0 } },
     { "random_affine", PICTURES, ".resize(4, 4).batch(2)", { "degrees=10" } },
     { "random_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "random_perspective", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
@@ -205,7 +209,7 @@ static void test_declarations_are_complete(void **state)
         const uint32_t carried_out =
             STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
-                    op->source.next || op->flags & carried_out);
+                    op->source.next || op->beside || op->flags & carried_out);
         bool is_source = op->source.rows || op->source.next;
         assert_true(is_source || op->begins_with || !(op->flags & STK_OP_ROOT));
         assert_true(!is_source || op->flags & STK_OP_ROOT);

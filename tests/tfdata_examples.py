@@ -16,4 +16,23 @@ EXAMPLES = [
         "values({x: [[1, 2, 3], [1, 2], [1, 2, 3, 4]]}).unbatch()",
         [1, 2, 3, 1, 2, 1, 2, 3, 4],
     ),
+    ("counter", "counter().take(5)", [0, 1, 2, 3, 4]),
+    ("counter", "counter(2).take(5)", [2, 3, 4, 5, 6]),
+    ("counter", "counter(2, 5).take(5)", [2, 7, 12, 17, 22]),
+    ("counter", "counter(start=10, step=-1).take(5)", [10, 9, 8, 7, 6]),
+    (
+        "enumerate",
+        "values({x: [1, 2, 3]}).enumerate(start=5)",
+        [{"x": 1, "index": 5}, {"x": 2, "index": 6}, {"x": 3, "index": 7}],
+    ),
+    (
+        "enumerate",
+        "values({x: [[7, 8], [9, 10]]}).enumerate()",
+        [{"x": [7, 8], "index": 0}, {"x": [9, 10], "index": 1}],
+    ),
+    (
+        "ignore_errors",
+        "values({x: [1, 2, 0, 4]}).map('4 // x').ignore_errors()",
+        [4, 2, 1],
+    ),
 ]

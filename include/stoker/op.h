@@ -271,8 +271,6 @@ STK_API int stk_infer_pick(const struct stk_infer *inf, const char *name,
 
 /* ---- the four tables ---- */
 
-struct stk_scratch; /* memory of the worker, reset after each run */
-
 /* One run of a row op over n rows. Rows whose mask is not STK_LIVE are left alone. */
 struct stk_rows {
     const void *params, *state;
@@ -285,12 +283,14 @@ struct stk_rows {
      * span points. */
     struct stk_column *out;
     uint8_t *mask;
-    const struct stk_key *key;      /* ops flagged STK_RANDOM */
+    const struct stk_key *key;      /* ops flagged STK_OP_RANDOM, sources too */
     uint64_t seed;                  /* of the run, mixed with the op's ordinal */
     uint64_t run_seed;              /* of the run alone */
+    const char *name;               /* of the op, for messages */
     const char *blamed;             /* the op that messages name, if not this one */
     const struct stk_span *fetched; /* located sources: [n * n_places]; unset where mask is bad */
-    struct stk_scratch *scratch;
+    struct stk_arena *scratch;      /* memory until the end of this run */
+    struct stk_fault **faults;      /* of bad rows; the caller's */
 };
 
 /* Memory until the end of this run, 64-byte aligned with 64 readable bytes behind; NULL when
@@ -478,6 +478,9 @@ struct stk_op {
     /* Ops that are two in one: the op that is put in before them, which gets their parameters of
      * the same names and types; a source where they begin a chain (STK_OP_ROOT). Else NULL. */
     const char *begins_with;
+    /* Ops that stand beside a source (enumerate): its name. It is put in as a second input, gets
+     * the op's parameters of the same names and types, and both are joined as zip does; else NULL. */
+    const char *beside;
     const char *exclusive; /* lock group of a library that admits one thread at a time, or NULL */
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
     void (*close)(void *state);

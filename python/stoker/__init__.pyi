@@ -413,6 +413,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Encode images as WebP."""
+    def enumerate(self, start: int = 0) -> Dataset:
+        """Number the elements."""
     def equalize(
         self,
         probability: float = 1.0,
@@ -480,6 +482,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Take the colour out of images, all or some by chance."""
+    def ignore_errors(self) -> Dataset:
+        """Leave out elements that are bad."""
     def invert(
         self,
         probability: float = 1.0,
@@ -864,6 +868,8 @@ def cpu_limit(level: Literal['auto', 'scalar', 'avx2', 'avx512']) -> None:
 
 def concatenate(*inputs: Dataset) -> Dataset:
     """Put inputs one after the other."""
+def counter(start: int = 0, step: int = 1) -> Dataset:
+    """The numbers from start on, without an end."""
 def csv(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     columns: Mapping[str, Any] | None = None,
@@ -918,6 +924,8 @@ def npz(
     fields: Mapping[str, str] | None = None,
 ) -> Dataset:
     """The rows of the arrays in NumPy npz files."""
+def random(seed: int | None = None) -> Dataset:
+    """Random numbers without an end."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
 def tar(

@@ -180,9 +180,9 @@ void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int 
     out->n++;
 }
 
-static void forget_fault(struct stk_chunk *chunk, int row)
+void stk__fault_forget(struct stk_fault **list, int row)
 {
-    for (struct stk_fault **f = &chunk->faults; *f;) {
+    for (struct stk_fault **f = list; *f;) {
         struct stk_fault *fault = *f;
         if (fault->row != row) {
             f = &fault->next;
@@ -236,7 +236,7 @@ static void copy_masks(struct stk_chunk *dst, int at, const struct stk_chunk *sr
         dst->n_bad -= was == STK_BAD;
         dst->mask[at + i] = is == STK_DEAD ? STK_DEAD : STK_LIVE;
         if (was == STK_BAD)
-            forget_fault(dst, at + i);
+            stk__fault_forget(&dst->faults, at + i);
         if (is != STK_BAD)
             continue;
         const struct stk_fault *fault = stk__chunk_find_fault(src, from + i);

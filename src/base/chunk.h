@@ -42,6 +42,7 @@ void stk__chunk_clear(struct stk_chunk *chunk);
  * memory". */
 void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text);
 const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row);
+void stk__fault_forget(struct stk_fault **list, int row);
 void stk__faults_free(struct stk_fault *faults);
 
 /* Marks a row bad with a message. */

@@ -177,10 +177,11 @@ static int build_serial(struct planner *p, const struct stk__node *node)
     for (int i = 0; i < node->n_inputs; i++)
         if ((input[i] = build_stage(p, node->input[i])) < 0)
             return -1;
-    enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH      ? STK__BATCHING
-                                : !(node->op->flags & STK_OP_MULTI) ? STK__SERIAL
-                                : node->op->order.at                ? STK__CHAINING
-                                                                    : STK__ZIPPING;
+    bool is_join = node->op->flags & STK_OP_MULTI || node->op->beside;
+    enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH ? STK__BATCHING
+                                : !is_join                     ? STK__SERIAL
+                                : node->op->order.at           ? STK__CHAINING
+                                                               : STK__ZIPPING;
     int s = add_stage(p, kind, node, &node->type);
     if (s >= 0) {
         p->plan->stage[s].is_judge = node == p->judge;
@@ -279,7 +280,7 @@ static int build_trunk(struct planner *p)
         node = plan->batch->input[0];
     }
     for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);)
-        p->judge = p->judge->n_inputs == 1 ? p->judge->input[0] : NULL;
+        p->judge = p->judge->n_inputs == 1 || p->judge->op->beside ? p->judge->input[0] : NULL;
     if (p->judge && plan->options.on_error == STK__REPLACE)
         return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
                             "batch: on_error=replace needs batch to be the last op");

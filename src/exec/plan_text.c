@@ -104,6 +104,12 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
         add_stage(out, plan, s->input[i], indent + 3);
 }
 
+static int64_t epoch_count(const struct stk__plan *plan)
+{
+    return stk__node_count(plan->graph->root, (int)plan->options.rank, (int)plan->options.world,
+                           NULL);
+}
+
 void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
 {
     const struct stk__options *o = &plan->options;
@@ -111,7 +117,10 @@ void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
     add_bytes(out, (size_t)o->memory);
     stk__text_add(out, " (at least ");
     add_bytes(out, plan->minimum_bytes);
-    stk__text_add(out, " needed), seed %lld\n", (long long)o->seed);
+    stk__text_add(out, " needed), seed %lld, %s an epoch: ", (long long)o->seed,
+                  plan->batch ? "batches" : "elements");
+    add_count(out, epoch_count(plan));
+    stk__text_add(out, "\n");
     for (int i = plan->n_gates; i-- > 0;) {
         stk__text_add(out, "batches through ");
         add_call(out, plan->gate[i].node);
@@ -210,11 +219,12 @@ void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
         out,
         "{\"workers\": %lld, \"memory\": %lld, \"minimum_bytes\": %zu, \"seed\": %lld, \"window\": "
         "%d, "
-        "\"io_depth\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, \"direct\": %s, ",
+        "\"io_depth\": %lld, \"count\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, "
+        "\"direct\": %s, ",
         (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
         (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
-        (long long)(plan->batch ? plan->batch_rows : 0), plan->batch_bytes,
-        plan->is_direct ? "true" : "false");
+        (long long)epoch_count(plan), (long long)(plan->batch ? plan->batch_rows : 0),
+        plan->batch_bytes, plan->is_direct ? "true" : "false");
     json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
     stk__text_add(out, ", \"stages\": [");
     for (int i = 0; i < plan->n_stages; i++)

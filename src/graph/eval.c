@@ -3,11 +3,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/rng.h"
 #include "graph/program.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,52 +15,12 @@ struct frame {
     struct stk_key *key;
 };
 
-/* One call of an op; `rows` is first, so that the op's helpers find the rest. */
-struct call {
-    struct stk_rows rows;
-    struct stk__eval *eval;
-    const struct stk__pnode *pnode;
-};
-
 struct places {
     uint64_t *position, *path;
 };
 
 static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                      struct frame *frame);
-
-/* ---- what ops call ---- */
-
-void *stk_rows_alloc(struct stk_rows *rows, size_t bytes)
-{
-    return stk__arena_take(((struct call *)(void *)rows)->eval->scratch, bytes);
-}
-
-void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format, ...)
-{
-    struct call *call = (struct call *)(void *)rows;
-    char text[STK_ERROR_TEXT];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (rows->mask[row] == STK_BAD)
-        return;
-    rows->mask[row] = STK_BAD;
-    const char *name = rows->blamed ? rows->blamed : call->pnode->node->op->decl.name;
-    stk__fault_add(&call->eval->faults, row, code, name, text);
-}
-
-void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
-                     uint32_t words[4])
-{
-    struct stk_key key = rows->key[row];
-    uint64_t k = stk__mix(rows->seed, user_seed);
-    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
-                                  index };
-    const uint32_t philox_key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
-    stk__philox(counter, philox_key, words);
-}
 
 /* ---- columns ---- */
 
@@ -135,18 +92,19 @@ static void row_copy(struct stk_column *dst, int to, const struct stk_column *sr
 
 /* ---- roles ---- */
 
-static struct call make_call(struct stk__eval *e, const struct stk__pnode *p, int n)
+static struct stk_rows make_call(struct stk__eval *e, const struct stk__pnode *p, int n)
 {
     const struct stk__node *node = p->node;
-    return (struct call){ .rows = { .params = node->params,
-                                    .state = node->state,
-                                    .n = n,
-                                    .out_type = &node->type,
-                                    .in_type = node->n_inputs ? &node->input[0]->type : NULL,
-                                    .seed = p->seed,
-                                    .run_seed = e->program->seed },
-                          .eval = e,
-                          .pnode = p };
+    return (struct stk_rows){ .params = node->params,
+                              .state = node->state,
+                              .n = n,
+                              .out_type = &node->type,
+                              .in_type = node->n_inputs ? &node->input[0]->type : NULL,
+                              .seed = p->seed,
+                              .run_seed = e->program->seed,
+                              .name = node->op->decl.name,
+                              .scratch = e->scratch,
+                              .faults = &e->faults };
 }
 
 static void fail_fetched(struct stk__eval *e, const char *op, int row,
@@ -194,12 +152,13 @@ static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct p
         for (int i = 0; i < n; i++)
             frame->key[i] = stk__key_make(p->node->ordinal, at.path[i], at.position[i]);
     }
-    struct call call = make_call(e, p, n);
-    call.rows.out = frame->column;
-    call.rows.mask = frame->mask;
-    if (p->read_slot >= 0 && !(call.rows.fetched = fetched_spans(e, p, n, frame->mask)))
+    struct stk_rows rows = make_call(e, p, n);
+    rows.out = frame->column;
+    rows.mask = frame->mask;
+    rows.key = frame->key;
+    if (p->read_slot >= 0 && !(rows.fetched = fetched_spans(e, p, n, frame->mask)))
         return STK_MEMORY;
-    return p->node->op->source.rows(&call.rows, at.position);
+    return p->node->op->source.rows(&rows, at.position);
 }
 
 static int eval_cut(struct stk__eval *e, const struct stk__pnode *p, int n, struct frame *frame)
@@ -221,7 +180,7 @@ static int eval_cut(struct stk__eval *e, const struct stk__pnode *p, int n, stru
     return STK_OK;
 }
 
-static int open_thread(struct stk__eval *e, const struct stk__pnode *p, struct call *call)
+static int open_thread(struct stk__eval *e, const struct stk__pnode *p, struct stk_rows *rows)
 {
     struct stk_error err;
     if (p->thread_slot < 0)
@@ -233,7 +192,7 @@ static int open_thread(struct stk__eval *e, const struct stk__pnode *p, struct c
             return rc;
         e->thread->is_open[p->thread_slot] = true;
     }
-    call->rows.thread = e->thread->slot[p->thread_slot];
+    rows->thread = e->thread->slot[p->thread_slot];
     return STK_OK;
 }
 
@@ -264,14 +223,14 @@ static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct plac
         return rc;
     if (!own_columns(e, p, n, &in, frame))
         return STK_MEMORY;
-    struct call call = make_call(e, p, n);
-    if ((rc = open_thread(e, p, &call)))
+    struct stk_rows rows = make_call(e, p, n);
+    if ((rc = open_thread(e, p, &rows)))
         return rc;
-    call.rows.in = in.column;
-    call.rows.out = frame->column;
-    call.rows.mask = in.mask;
-    call.rows.key = in.key;
-    return p->node->op->row.run(&call.rows);
+    rows.in = in.column;
+    rows.out = frame->column;
+    rows.mask = in.mask;
+    rows.key = in.key;
+    return p->node->op->row.run(&rows);
 }
 
 static int eval_read(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,

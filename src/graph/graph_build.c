@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "graph/scan.h"
 #include "lang/objects.h"
+#include "lang/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -256,29 +257,33 @@ static size_t field_bytes(const struct stk_param *row)
     return bytes[row->type];
 }
 
-/* Puts the op before a node that it begins with: a source, or one between it and its input. */
-static int insert_before(struct builder *b, struct stk__node *node)
+/* Puts in the op that a node begins with, a source or one between it and its input, or the source
+ * that it stands beside, as its next input. */
+static int insert_op(struct builder *b, struct stk__node *node, const char *name, bool is_beside)
 {
-    const struct stk_op *op = stk__op_find(node->op->begins_with);
-    struct stk__node *before = op ? node_new(b, op) : NULL;
-    if (!before)
+    const struct stk_op *op = stk__op_find(name);
+    struct stk__node *other = op ? node_new(b, op) : NULL;
+    if (!other)
         return stk__out_of_memory(b->err);
-    for (const struct stk_param *to = op->decl.params; to->name; to++)
+    for (const struct stk_param *to = op->decl.params; to->name; to++) {
+        stk__row_put_default(to, (char *)other->params + to->offset);
         for (const struct stk_param *from = node->op->decl.params; from->name; from++)
             if (!strcmp(from->name, to->name) && from->type == to->type)
-                memcpy((char *)before->params + to->offset,
+                memcpy((char *)other->params + to->offset,
                        (const char *)node->params + from->offset, field_bytes(to));
-    before->at = node->at;
-    before->len = node->len;
-    before->ordinal = before->draws_as = node->ordinal;
-    before->is_inserted = true;
-    if (node->n_inputs)
-        before->input[before->n_inputs++] = node->input[0];
-    else
-        node->n_inputs = 1;
-    node->input[0] = before;
-    int rc = open_node(b, before);
-    return rc ? rc : infer_node(b, before);
+    }
+    other->at = node->at;
+    other->len = node->len;
+    other->ordinal = other->draws_as = node->ordinal;
+    other->is_inserted = true;
+    if (is_beside || !node->n_inputs)
+        node->input[node->n_inputs++] = other;
+    else {
+        other->input[other->n_inputs++] = node->input[0];
+        node->input[0] = other;
+    }
+    int rc = open_node(b, other);
+    return rc ? rc : infer_node(b, other);
 }
 
 static int scan_field(struct builder *b, struct stk__node *node)
@@ -386,7 +391,9 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     if (!rc)
         rc = check_receiver(b, node, receiver != NULL);
     if (!rc && node->op->begins_with)
-        rc = insert_before(b, node);
+        rc = insert_op(b, node, node->op->begins_with, false);
+    if (!rc && node->op->beside)
+        rc = insert_op(b, node, node->op->beside, true);
     if (rc)
         return rc;
     *out = node;

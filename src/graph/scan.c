@@ -90,7 +90,11 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
         return rc;
     if (program->n_reads)
         return stk_fail(err, STK_TYPE,
-                        "field '%s' is known only after reading files; split before that", field);
+                        "field '%s' is known only after reading files; put it before that", field);
+    if (stk__subtree_is_random(input))
+        return stk_fail(err, STK_TYPE,
+                        "field '%s' is random, so it differs between epochs; put it before that",
+                        field);
     uint64_t *hash = malloc(sizeof *hash * (size_t)(input->count + 1));
     if (!hash)
         return stk__out_of_memory(err);

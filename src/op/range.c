@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* range.c: the numbers from start to stop. */
+/* range.c: the numbers from start to stop, or for ever. */
 #include "op/order.h"
 
 #include <stdio.h>
@@ -8,17 +8,27 @@ struct range {
     int64_t start, stop, step;
 };
 
+struct counter {
+    int64_t start, step;
+};
+
 struct numbers {
-    uint64_t start, step; /* arithmetic is modulo 2^64; the results fit */
+    uint64_t start, step; /* arithmetic is modulo 2^64; the results of a range fit */
     int64_t count;
 };
 
-static const struct stk_param params[] = {
+static const struct stk_param range_params[] = {
     STK_INT_ROW(range, start, 0, STK__INT_LO, STK__INT_HI, STK_REQUIRED,
                 "first number; with one argument, the stop of a range that starts at 0"),
     STK_INT_ROW(range, stop, STK_NONE, STK__INT_LO, STK__INT_HI, STK_TAKES_NONE,
                 "end, which is not reached"),
     STK_INT_ROW(range, step, 1, STK__INT_LO, STK__INT_HI, 0, "distance; may be negative, not 0"),
+    STK_ROWS_END,
+};
+
+static const struct stk_param counter_params[] = {
+    STK_INT_ROW(counter, start, 0, STK__INT_LO, STK__INT_HI, 0, "first number"),
+    STK_INT_ROW(counter, step, 1, STK__INT_LO, STK__INT_HI, 0, "distance; may be negative or 0"),
     STK_ROWS_END,
 };
 
@@ -32,6 +42,17 @@ static uint64_t count_numbers(int64_t start, int64_t stop, int64_t step)
     return (distance - 1) / stride + 1;
 }
 
+static int keep(struct numbers numbers, struct stk_arena *arena, void **state,
+                struct stk_error *err)
+{
+    struct numbers *kept = stk_arena_alloc(arena, sizeof *kept);
+    if (!kept)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    *kept = numbers;
+    *state = kept;
+    return STK_OK;
+}
+
 static int open_range(const void *given, struct stk_arena *arena, void **state,
                       struct stk_error *err)
 {
@@ -43,12 +64,16 @@ static int open_range(const void *given, struct stk_arena *arena, void **state,
     uint64_t count = count_numbers(start, stop, p->step);
     if (stk__check_count(count, err))
         return STK_VALUE;
-    struct numbers *numbers = stk_arena_alloc(arena, sizeof *numbers);
-    if (!numbers)
-        return stk_fail(err, STK_MEMORY, "out of memory");
-    *numbers = (struct numbers){ (uint64_t)start, (uint64_t)p->step, (int64_t)count };
-    *state = numbers;
-    return STK_OK;
+    const struct numbers numbers = { (uint64_t)start, (uint64_t)p->step, (int64_t)count };
+    return keep(numbers, arena, state, err);
+}
+
+static int open_counter(const void *given, struct stk_arena *arena, void **state,
+                        struct stk_error *err)
+{
+    const struct counter *p = given;
+    const struct numbers numbers = { (uint64_t)p->start, (uint64_t)p->step, STK_INFINITE_COUNT };
+    return keep(numbers, arena, state, err);
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
@@ -86,8 +111,9 @@ static int fill(struct stk_rows *rows, const uint64_t *index)
 
 static void describe(const void *state, uint64_t index, char *text, size_t size)
 {
-    (void)state;
-    snprintf(text, size, "range, element %llu", (unsigned long long)index);
+    const struct numbers *numbers = state;
+    snprintf(text, size, "%s, element %llu", numbers->count < 0 ? "counter" : "range",
+             (unsigned long long)index);
 }
 
 const struct stk_op stk__op_range = {
@@ -101,9 +127,24 @@ const struct stk_op stk__op_range = {
               "    range(5, 0, -1).batch(2)\n"
               "\n"
               "Elements are computed when they are asked for: a long range costs no memory.",
-              params, sizeof(struct range) },
+              range_params, sizeof(struct range) },
     .flags = STK_OP_ROOT,
     .open = open_range,
+    .infer = infer,
+    .source = { .count = count, .rows = fill, .describe = describe },
+};
+
+const struct stk_op stk__op_counter = {
+    .decl = { "counter", 1, "The numbers from start on, without an end.",
+              "One field `x` (int64), as tf.data's counter: start, start + step, and so on for "
+              "ever; numbers wrap around at the ends of int64. Any of them can be reached by its "
+              "position, so it costs no memory.\n"
+              "\n"
+              "    counter().take(5)\n"
+              "    counter(10, -2).zip(lines('words.txt'))",
+              counter_params, sizeof(struct counter) },
+    .flags = STK_OP_ROOT,
+    .open = open_counter,
     .infer = infer,
     .source = { .count = count, .rows = fill, .describe = describe },
 };

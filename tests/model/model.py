@@ -610,7 +610,13 @@ def op_prefetch(node, path, buffer_size="auto"):
     return rows(node.inputs[0], path)
 
 
-OPS = {name[3:]: function for name, function in list(globals().items()) if name.startswith("op_")}
+def ops_of(names):
+    return {name[3:]: function for name, function in names.items() if name.startswith("op_")}
+
+
+from . import combining  # noqa: E402  it needs what is above
+
+OPS = {**ops_of(globals()), **ops_of(vars(combining))}
 
 
 @dataclass

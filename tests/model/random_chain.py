@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from . import damage, example
 from .language import Word, show
+from .random_combining import Combining
 
 SIZES = [0, 1, 2, 7, 7, 33, 33, 33, 100, 100, 100, 257, 257]
 BATCHES = [1, 2, 3, 4, 7, 16, 33, 300]
@@ -54,7 +55,7 @@ class Draft:
         return [name for name, kind in self.fields.items() if kind in kinds]
 
 
-class Maker:
+class Maker(Combining):
     """Writes one chain. `folder` holds files: some named in chains exist, some do not."""
 
     def __init__(self, seed, folder):
@@ -107,6 +108,7 @@ class Maker:
             + ["values"] * 3
             + ["files", "lines", "zip", "concatenate", "examples"]
             + ["tfrecord", "tar", "csv", "jsonl", "fixed_length", "npy", "hdf5"]
+            + self.SOURCES
         )
         return getattr(self, kind)()
 
@@ -352,9 +354,8 @@ class Maker:
     # ops
 
     def grow(self, draft):
-        self.random.choice([self.compute, self.compute, self.keep, self.reorder, self.reorder])(
-            draft
-        )
+        kinds = [self.compute, self.compute, self.keep, self.reorder, self.reorder, self.combine]
+        self.random.choice(kinds)(draft)
 
     def compute(self, draft):
         """map, cast, scale, select or rename."""

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ignore_errors.c: leaves bad elements out. */
+#include "base/chunk.h"
+
+static const struct stk_param params[] = { STK_ROWS_END };
+
+static int infer(struct stk_infer *inf, struct stk_error *err)
+{
+    (void)err;
+    stk_infer_pass(inf);
+    inf->count = STK_UNKNOWN_COUNT;
+    return STK_OK;
+}
+
+static int run(struct stk_rows *rows)
+{
+    for (int i = 0; i < rows->n; i++) {
+        if (rows->mask[i] != STK_BAD)
+            continue;
+        rows->mask[i] = STK_DEAD;
+        stk__fault_forget(rows->faults, i);
+    }
+    return STK_OK;
+}
+
+const struct stk_op stk__op_ignore_errors = {
+    .decl = { "ignore_errors", 1, "Leave out elements that are bad.",
+              "What could not be read, decoded or computed in the ops before it vanishes here, "
+              "whatever on_error says; ops behind it neither see nor count it. It is no error "
+              "any more, so max_errors does not count it either: on_error=skip does the same for "
+              "the whole chain and reports what it left out.\n"
+              "\n"
+              "    files('train/*/*.jpg').decode().ignore_errors().take(1000)\n"
+              "    values({x: [1, 0, 2]}).map('y = 10 // x').ignore_errors()\n"
+              "\n"
+              "Elements are judged by batch, so behind batch it leaves out batches that became "
+              "bad there. A stream that breaks still ends the run.",
+              params, 0 },
+    .flags = STK_OP_FILTER,
+    .infer = infer,
+    .row = { .run = run },
+};

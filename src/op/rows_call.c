@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_call.c: what an op may do while it runs over rows: memory, faults, random words. */
+#include "base/arena.h"
+#include "base/chunk.h"
+#include "base/hash.h"
+#include "base/rng.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void *stk_rows_alloc(struct stk_rows *rows, size_t bytes)
+{
+    return stk__arena_take(rows->scratch, bytes);
+}
+
+void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format, ...)
+{
+    char text[STK_ERROR_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (rows->mask[row] == STK_BAD)
+        return;
+    rows->mask[row] = STK_BAD;
+    stk__fault_add(rows->faults, row, code, rows->blamed ? rows->blamed : rows->name, text);
+}
+
+void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
+                     uint32_t words[4])
+{
+    struct stk_key key = rows->key[row];
+    uint64_t k = stk__mix(rows->seed, user_seed);
+    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
+                                  index };
+    const uint32_t philox_key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
+    stk__philox(counter, philox_key, words);
+}
