@@ -259,7 +259,7 @@ MUTANTS = [
         "a break behind a zip's end is passed on",
         SERIAL,
         "else if (t->end) stk__retire(x, input_of(x, s, i)); /* a break",
-        "else if (t->end) pass_break(x, s, i, t); /* a break",
+        "else if (t->end) stk__pass_break(x, s, i, t); /* a break",
     ),
     Mutant(
         "a stream goes on behind its break",

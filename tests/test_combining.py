@@ -19,7 +19,8 @@ def nodes(stoker, chain):
     done = stoker("plan", chain, "--json")
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
-    found = {n["op"]: (n["class"], n["why"], n["count"]) for s in plan["stages"] for n in s["nodes"]}
+    every = [node for stage in plan["stages"] for node in stage["nodes"]]
+    found = {node["op"]: (node["class"], node["why"], node["count"]) for node in every}
     return found, [stage["kind"] for stage in plan["stages"]], plan
 
 
@@ -85,7 +86,8 @@ def test_random_differs_by_seed_epoch_and_place(stoker):
 
     ours = values("random().take(50)", "--epochs", 2)
     assert values("random().take(50)", "--epochs", 2) == ours and ours[:50] != ours[50:]
-    assert values("random(seed=1).take(50)") != ours[:50] != values("random().take(50)", "--seed", 1)
+    assert values("random(seed=1).take(50)") != ours[:50]
+    assert values("random().take(50)", "--seed", 1) != ours[:50]
     assert all(0 <= x < 2**32 for x in ours) and max(ours) > 2**31 > min(ours)
 
 
@@ -113,3 +115,101 @@ def test_errors_behind_it_count(stoker):
     chain = "range(6).map('y = 6 // (x % 3)').ignore_errors().map('z = 6 // (x - 4)')"
     got, done = dumped(stoker, chain)
     assert len(got) == 2 and done.returncode == 1 and "division by zero" in done.stderr
+
+
+# ---- sample_from ----
+
+
+def test_sampling_of_indexed_inputs_moves_positions_only(stoker):
+    found, kinds, plan = nodes(stoker, "sample_from([range(5), range(7)]).map('x + 1').batch(2)")
+    assert found["sample_from"] == (
+        "addressed", "chooses positions of indexed inputs, one after the other", 12,
+    )
+    assert kinds == ["choosing", "segment"] and plan["direct"]
+
+
+def test_sampling_of_a_stream_mixes_rows(stoker):
+    found, kinds, _ = nodes(stoker, "sample_from([range(5), range(7).filter('x > 1')])")
+    assert found["sample_from"][:2] == ("stream", "an input is not indexed")
+    assert "mixing stage" in kinds
+
+
+@pytest.mark.parametrize("args, count", [
+    ("", 12), (", weights=[0, 1]", 7), (", stop_on_empty=true", -2),
+])
+def test_what_is_known_of_the_length_of_a_mixture(stoker, args, count):
+    found, _, _ = nodes(stoker, f"sample_from([range(5), range(7)]{args})")
+    assert found["sample_from"][2] == count
+
+
+def test_weights_are_kept_and_epochs_differ(stoker):
+    chain = "sample_from([range(0, 9000), range(10000, 19000)], weights=[3, 1])"
+    (one, two), _ = dumped(stoker, chain + ".take(4000).batch(4000)", "--epochs", 2)
+    low = sum(x < 10000 for x in one["x"])
+    assert 2880 < low < 3120 and one != two  # 3000, with a deviation of 27
+    assert sorted(x for x in one["x"] if x < 10000) == list(range(low))
+
+
+def test_whether_an_end_is_known_makes_no_difference(stoker):
+    inputs = ["range(20)", "range(100, 140)", "range(200, 205)"]
+    streams = [f"{text}.filter('x >= 0')" for text in inputs]
+    for rest in ("", ", [1, 2, 0.5], stop_on_empty=true"):
+        known, _ = dumped(stoker, f"sample_from([{', '.join(inputs)}]{rest})")
+        unknown, _ = dumped(stoker, f"sample_from([{', '.join(streams)}]{rest})")
+        assert known == unknown and len(known) > 5
+
+
+def test_an_input_of_weight_0_is_not_read(stoker):
+    chain = "sample_from([range(3), range(3).map('x // (x - x)')], weights=[1, 0])"
+    got, done = dumped(stoker, chain)
+    assert done.returncode == 0 and [element["x"] for element in got] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("call, part", [
+    ("sample_from([])", "a source such as"),
+    ("sample_from([range(3), range(3)], weights=[1])", "weights has 1 numbers for 2 inputs"),
+    ("sample_from([range(3), range(3)], weights=[1, -1])", "weight 2 is -1"),
+    ("sample_from([range(3), range(3)], weights=[0, 0])", "the weights add up to 0"),
+    ("sample_from([range(3), range(3).rename({x: y})])", "input 2 has {y: int64[]}"),
+    ("sample_from([range(3), range(3)]).shuffle()", "needs an indexed input"),
+    ("sample_from([range(3), range(3)]).split([0.5, 0.5])", "must come before shuffle"),
+])
+def test_sample_from_refuses(stoker, call, part):
+    message, place = refusal(stoker, call)
+    assert part in message and place in call
+
+
+def test_no_replacement_for_what_was_chosen(stoker):
+    _, done = dumped(stoker, "sample_from([range(3), range(3)])", "--on-error", "replace")
+    assert done.returncode == 2 and "cannot choose again" in done.stderr
+
+
+# ---- choose_from ----
+
+
+def test_a_number_without_an_input_is_a_bad_element_in_its_place(stoker):
+    chain = "values({c: [0, 2, 1, -1, 0]}).choose_from([range(5), range(10, 15)])"
+    got, done = dumped(stoker, chain, "--on-error", "skip")
+    assert [element["x"] for element in got] == [0, 10, 1] and done.returncode == 0
+    got, done = dumped(stoker, chain)
+    assert [element["x"] for element in got] == [0] and done.returncode == 1
+    assert "values, element 1" in done.stderr and "field 'c' is 2" in done.stderr
+
+
+def test_a_bad_number_and_a_bad_element_cost_one_place_each(stoker):
+    choice = "range(6).map('x = 1 // (x - 1)').map('x % 2')"  # -1, bad, 1, 0, 0, 0
+    chain = f"{choice}.choose_from([range(4).map('8 // (x - 1)'), range(10, 15)])"
+    got, done = dumped(stoker, chain, "--on-error", "skip")
+    assert done.returncode == 0 and [element["x"] for element in got] == [10, 11, -8, 8]
+
+
+@pytest.mark.parametrize("call, part", [
+    ("choose_from([range(3), range(3)])", "needs numbers before it"),
+    ("range(3).choose_from([])", "needs numbers before it"),
+    ("range(3).cast(float32).choose_from([range(3)])", "needs an int64 or int32 number"),
+    ("range(3).choose_from([range(3)], field=y)", "there is no field 'y'"),
+    ("range(3).choose_from([range(3), lines('/dev/null')])", "input 2 has {text: text}"),
+])
+def test_choose_from_refuses(stoker, call, part):
+    message, place = refusal(stoker, call)
+    assert part in message and place in call

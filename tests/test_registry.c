@@ -41,6 +41,7 @@ static const struct trial trials[] = {
     { "batch", "range(10).", "", { "batch_size=4" } },
     { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
+    { "choose_from", "range(4).map('x % 2').", ".batch(2)", { "inputs=[range(2), range(5, 7)]" } },
     { "color_jitter", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "concatenate", "range(3).", ".batch(2)", { "inputs=[range(2)]" } },
     { "counter", "", ".batch(4)", { 0 } },
@@ -117,6 +118,7 @@ static const struct trial trials[] = {
     { "resize_with_pad", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "rot90", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "rotate", PICTURES, ".resize(4, 4).batch(2)", { "angle=10" } },
+    { "sample_from", "", ".batch(2)", { "inputs=[range(2), range(5, 7)]" } },
     { "scale", "range(10).", ".batch(2)", { "factor=2" } },
     { "select", "values({x: [1, 2], y: [3, 4]}).", ".batch(2)", { "fields=y" } },
     { "shard", "range(10).", ".batch(2)", { 0 } },
@@ -209,7 +211,7 @@ static void test_declarations_are_complete(void **state)
         const uint32_t carried_out =
             STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
-                    op->source.next || op->beside || op->flags & carried_out);
+                    op->source.next || op->choice.wanted || op->beside || op->flags & carried_out);
         bool is_source = op->source.rows || op->source.next;
         assert_true(is_source || op->begins_with || !(op->flags & STK_OP_ROOT));
         assert_true(!is_source || op->flags & STK_OP_ROOT);

@@ -16,6 +16,12 @@ EXAMPLES = [
         "values({x: [[1, 2, 3], [1, 2], [1, 2, 3, 4]]}).unbatch()",
         [1, 2, 3, 1, 2, 1, 2, 3, 4],
     ),
+    (
+        "choose_from",
+        "range(3).repeat(3).choose_from([values({w: ['foo']}).repeat(), "
+        "values({w: ['bar']}).repeat(), values({w: ['baz']}).repeat()])",
+        ["foo", "bar", "baz"] * 3,
+    ),
     ("counter", "counter().take(5)", [0, 1, 2, 3, 4]),
     ("counter", "counter(2).take(5)", [2, 3, 4, 5, 6]),
     ("counter", "counter(2, 5).take(5)", [2, 7, 12, 17, 22]),

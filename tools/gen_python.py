@@ -43,7 +43,7 @@ TYPES = {
     "texts": "str | PathLike[str] | Sequence[str | PathLike[str]]",
     "pairs": "Mapping[str, str]",
     "value": "Mapping[str, Any]",
-    "chains": "Dataset",
+    "chains": "Sequence[Dataset]",
 }
 
 # What each of any number of arguments is.

@@ -355,6 +355,21 @@ struct stk_serial_table {
     uint64_t (*held_rows)(const void *params); /* rows kept at most, for the budget; may be NULL */
 };
 
+/* Ops with several inputs that say from which of them the next row comes (sample_from). In a pass
+ * `wanted` names an input, again and again the same until `take` got a row of it or `ended` was told
+ * that it has none left; -1: the pass is over. With STK_OP_ADDRESSES it needs no data: over indexed
+ * inputs it runs ahead of them and positions are all that it moves. */
+struct stk_choice_table {
+    int (*begin)(const struct stk_serial_begin *begin, void **run, struct stk_error *err);
+    void (*end)(void *run);
+    void (*next_epoch)(void *run, uint64_t path); /* before the first row of every epoch */
+    int (*wanted)(void *run);
+    /* True: the row is the next one of the output. False: it was only looked at, or `out`, which has
+     * room for a row, got another one for it. Without data `in` and `out` are NULL. */
+    bool (*take)(void *run, int input, const struct stk_chunk *in, int row, struct stk_chunk *out);
+    void (*ended)(void *run, int input);
+};
+
 /* Where in a file something lies. */
 struct stk_place {
     uint64_t offset, bytes;
@@ -500,6 +515,7 @@ struct stk_op {
     struct stk_row_table row;
     struct stk_order_table order;
     struct stk_serial_table serial;
+    struct stk_choice_table choice;
     struct stk_source_table source;
 };
 

@@ -327,6 +327,13 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Keep the middle of an image."""
+    def choose_from(
+        self,
+        inputs: Sequence[Dataset],
+        field: str | None = None,
+        stop_on_empty: bool = True,
+    ) -> Dataset:
+        """Take elements of inputs in the order that numbers say."""
     def color_jitter(
         self,
         brightness: float | Sequence[float] | None = None,
@@ -743,6 +750,14 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Turn images by an angle."""
+    def sample_from(
+        self,
+        inputs: Sequence[Dataset],
+        weights: float | Sequence[float] | None = None,
+        seed: int | None = None,
+        stop_on_empty: bool = False,
+    ) -> Dataset:
+        """Mix inputs at random, by weight."""
     def scale(
         self,
         factor: float,
@@ -928,6 +943,13 @@ def random(seed: int | None = None) -> Dataset:
     """Random numbers without an end."""
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
+def sample_from(
+    inputs: Sequence[Dataset],
+    weights: float | Sequence[float] | None = None,
+    seed: int | None = None,
+    stop_on_empty: bool = False,
+) -> Dataset:
+    """Mix inputs at random, by weight."""
 def tar(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     fields: Mapping[str, str] | None = None,

@@ -169,17 +169,6 @@ const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int
     return stk__fault_find(chunk->faults, row);
 }
 
-void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row)
-{
-    const struct stk_fault *fault = stk__chunk_find_fault(in, row);
-    out->address[out->n] = in->address[row];
-    if (out->key)
-        out->key[out->n] = in->key[row];
-    stk__chunk_fault(out, out->n, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
-                     fault ? fault->text : "out of memory");
-    out->n++;
-}
-
 void stk__fault_forget(struct stk_fault **list, int row)
 {
     for (struct stk_fault **f = list; *f;) {
@@ -191,6 +180,17 @@ void stk__fault_forget(struct stk_fault **list, int row)
         *f = fault->next;
         free(fault);
     }
+}
+
+void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row,
+                         const struct stk_fault *fault)
+{
+    out->address[out->n] = in->address[row];
+    if (out->key)
+        out->key[out->n] = in->key[row];
+    stk__chunk_fault(out, out->n, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
+                     fault ? fault->text : "out of memory");
+    out->n++;
 }
 
 static void move_spans(struct stk_span *span, int at, int from, int n)

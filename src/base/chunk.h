@@ -48,9 +48,10 @@ void stk__faults_free(struct stk_fault *faults);
 /* Marks a row bad with a message. */
 void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op, const char *text);
 
-/* Appends a bad row of `in`, which may be of another type: it keeps its place and its message, and
- * has no data. */
-void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row);
+/* Appends a bad row for one of a chunk of any type: it keeps its place and has no data. `fault` is
+ * why, of which the row number does not matter; NULL: no memory. */
+void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row,
+                         const struct stk_fault *fault);
 
 /* The fault of a bad row, or NULL. */
 const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int row);

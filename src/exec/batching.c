@@ -168,7 +168,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
         int row = from + used++;
         if (in->n_bad && in->mask[row] == STK_BAD) {
             if (!b->judges)
-                stk__chunk_pass_bad(out, in, row);
+                stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
             else if (!b->is_broken)
                 b->is_broken =
                     !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);

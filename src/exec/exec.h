@@ -111,6 +111,7 @@ struct stk__stage {
     bool is_turning;  /* the mark of the pass that drains was read: it ended at this level */
     int turn_level;
     int current; /* chaining: the input being read */
+    uint64_t n_chosen[STK_MAX_INPUTS]; /* choosing: positions of each input so far in this pass */
     /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int seen_level[STK_MAX_INPUTS];
     int end_level;  /* the outermost of those */
@@ -220,6 +221,7 @@ struct stk__work {
     struct stk__ticket *ticket;
     /* STEP */
     struct stk__ticket *ticket_of[STK_MAX_INPUTS];
+    int used_of[STK_MAX_INPUTS]; /* mixing: rows taken of each */
     uint64_t position;
     int n, used;
     bool is_closed, is_flushed, is_broken, is_turned;
@@ -305,6 +307,20 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w);
 void stk__finish_step(struct stk__exec *x, struct stk__work *w);
 int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
 void stk__serial_end(struct stk__exec *x, struct stk__stage *s);
+
+/* Several inputs: the mark of input i is read; its break goes on downstream; the pass ends for
+ * everybody once all inputs have come to its end. */
+void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
+void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
+void stk__end_joined(struct stk__exec *x, struct stk__stage *s);
+
+/* Hash of the pass counters of a stage that is no source. */
+uint64_t stk__pass_path(const struct stk__stage *s);
+
+/* Stages of ops that choose among their inputs (choosing.c). */
+bool stk__mix_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__run_mix(struct stk__stage *s, struct stk__work *w);
+void stk__run_choosing(struct stk__stage *s, struct stk__work *w);
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
 

@@ -86,7 +86,8 @@ void stk__close_inputs(struct stk__exec *x, struct stk__stage *s, int depth)
 {
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__stage *input = &x->stage[s->plan->input[i]];
-        bool is_join = s->plan->kind == STK__ZIPPING || s->plan->kind == STK__CHAINING;
+        bool is_join = s->plan->kind == STK__ZIPPING || s->plan->kind == STK__CHAINING ||
+                       s->plan->kind == STK__MIXING;
         if (!is_join || s->seen_level[i] > depth) /* else it has come to the end by itself */
             stk__close_pass(x, input, depth, input->n_ended[depth] + 1);
     }

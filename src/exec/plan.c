@@ -86,6 +86,18 @@ static uint64_t pass_count(const struct planner *p, const struct stk__node *node
     return count < 0 ? UINT64_MAX : (uint64_t)count;
 }
 
+static int build_choosing(struct planner *p, const struct stk__node *node,
+                          const struct stk__program *program)
+{
+    int s = add_stage(p, STK__CHOOSING, node, &no_fields);
+    if (s < 0)
+        return -1;
+    stk__node_count(node, (int)p->plan->options.rank, (int)p->plan->options.world,
+                    p->plan->stage[s].in_count);
+    set_origin(p, s, program, NULL);
+    return s;
+}
+
 /* The serial stages that choose positions of an indexed subtree; row ops on the way run later,
  * in a segment. */
 static int build_positions(struct planner *p, const struct stk__node *node,
@@ -99,6 +111,8 @@ static int build_positions(struct planner *p, const struct stk__node *node,
         set_origin(p, s, program, NULL);
         return s;
     }
+    if (node->op->choice.wanted)
+        return build_choosing(p, node, program);
     int n_levels = p->n_levels;
     if (is_passes(node) && push_passes(p, node))
         return -1;
@@ -179,6 +193,7 @@ static int build_serial(struct planner *p, const struct stk__node *node)
             return -1;
     bool is_join = node->op->flags & STK_OP_MULTI || node->op->beside;
     enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH ? STK__BATCHING
+                                : node->op->choice.wanted      ? STK__MIXING
                                 : !is_join                     ? STK__SERIAL
                                 : node->op->order.at           ? STK__CHAINING
                                                                : STK__ZIPPING;
@@ -217,7 +232,8 @@ static int build_stage(struct planner *p, const struct stk__node *node)
 
 static bool is_gate(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_ADDRESSES && !node->is_order && !node->op->serial.held_rows;
+    return node->op->flags & STK_OP_ADDRESSES && !node->is_order && node->op->serial.step &&
+           !node->op->serial.held_rows;
 }
 
 static const struct stk__node *final_batch(const struct stk__node *root)
@@ -260,6 +276,14 @@ static int refuse_replace(struct planner *p, const struct stk__node *node)
         node->op->decl.name, node->why);
 }
 
+/* The op whose choices could not be made again for another element, or NULL. */
+static const struct stk__node *find_choice(const struct stk__node *node)
+{
+    while (node->class == STK_ADDRESSED && !node->op->choice.wanted)
+        node = node->input[0];
+    return node->class == STK_ADDRESSED ? node : NULL;
+}
+
 static int build_trunk(struct planner *p)
 {
     struct stk__plan *plan = p->plan;
@@ -286,6 +310,10 @@ static int build_trunk(struct planner *p)
                             "batch: on_error=replace needs batch to be the last op");
     if (node->class == STK_STREAM && plan->options.on_error == STK__REPLACE)
         return refuse_replace(p, node);
+    if (plan->options.on_error == STK__REPLACE && find_choice(node))
+        return stk__fail_at(p->err, STK_VALUE, find_choice(node)->at, find_choice(node)->len,
+                            "%s: on_error=replace cannot choose again; use on_error=skip",
+                            find_choice(node)->op->decl.name);
     plan->last = build_stage(p, node);
     return plan->last < 0 ? (p->err && p->err->code ? p->err->code : STK_MEMORY) : STK_OK;
 }
@@ -317,7 +345,9 @@ static void set_trace(struct stk__plan *plan)
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
         bool keeps = s->n_inputs && !(s->node->op->flags & STK_OP_EXPANDS);
-        s->has_trace = s->kind == STK__BATCHING || (keeps && plan->stage[s->input[0]].has_trace);
+        int input = s->kind == STK__MIXING ? s->n_inputs - 1 : 0; /* the first may only choose */
+        s->has_trace =
+            s->kind == STK__BATCHING || (keeps && plan->stage[s->input[input]].has_trace);
     }
 }
 

@@ -9,7 +9,9 @@
  *             that arrive
  *  serial     one worker at a time; take, buffer shuffle, inner batch, zip and concatenate of
  *             streams
- * positions  a serial source of positions of an indexed subtree, for serial ops on addresses
+ *  mixing     one worker at a time; an op that chooses which input the next row comes from
+ *  positions  a serial source of positions of an indexed subtree, for serial ops on addresses
+ *  choosing   the same, of several inputs that an op chooses from
  *  stream     a serial source of rows
  *
  * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat`
@@ -27,6 +29,8 @@ enum stk__stage_kind {
     STK__BATCHING,
     STK__ZIPPING,
     STK__CHAINING,
+    STK__MIXING,
+    STK__CHOOSING,
     STK__POSITIONS,
     STK__STREAMING
 };
@@ -46,8 +50,9 @@ struct stk__stage_plan {
     bool takes_positions; /* segment: positions arrive from its input */
     uint64_t first;       /* position the first pass begins with: indexed sources */
     uint64_t count;       /* positions of one pass: indexed sources; UINT64_MAX: no end */
-    int origin;           /* sources: number in the addresses of their rows */
-    int depth;            /* repetition levels around it, minus one */
+    int64_t in_count[STK_MAX_INPUTS]; /* choosing: positions of each input; below 0: no end */
+    int origin;                       /* sources: number in the addresses of their rows */
+    int depth;                        /* repetition levels around it, minus one */
     /* passes per level, outermost first; UINT64_MAX: no end */
     uint64_t level_count[STK__MAX_LEVELS];
     int ticket_rows;

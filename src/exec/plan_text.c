@@ -6,9 +6,13 @@
 #include <string.h>
 
 static const char *const class_names[] = { "indexed", "addressed", "stream" };
-static const char *const kind_names[] = { "segment",       "serial stage",   "batching stage",
-                                          "zipping stage", "chaining stage", "positions",
-                                          "stream source" };
+static const char *const kind_names[] = {
+    [STK__SEGMENT] = "segment",         [STK__SERIAL] = "serial stage",
+    [STK__BATCHING] = "batching stage", [STK__ZIPPING] = "zipping stage",
+    [STK__CHAINING] = "chaining stage", [STK__MIXING] = "mixing stage",
+    [STK__CHOOSING] = "choosing",       [STK__POSITIONS] = "positions",
+    [STK__STREAMING] = "stream source",
+};
 
 static void add_bytes(struct stk__text *out, size_t bytes)
 {
@@ -98,7 +102,7 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
     stk__text_add(out, "\n");
     if (s->program)
         add_program(out, s->program->root, indent + 6);
-    else if (s->kind != STK__POSITIONS)
+    else if (s->kind != STK__POSITIONS && s->kind != STK__CHOOSING)
         add_node(out, s->node, indent + 6);
     for (int i = 0; i < s->n_inputs; i++)
         add_stage(out, plan, s->input[i], indent + 3);

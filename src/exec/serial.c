@@ -59,7 +59,7 @@ static void publish_end(struct stk__exec *x, struct stk__stage *s, int level)
         s->counter[l] = 0;
 }
 
-static uint64_t pass_path(const struct stk__stage *s)
+uint64_t stk__pass_path(const struct stk__stage *s)
 {
     uint64_t path = 0;
     for (int level = 0; level <= s->plan->depth; level++)
@@ -88,7 +88,7 @@ static void forget_marks(struct stk__stage *s)
     s->current = 0;
 }
 
-static void see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
+void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
 {
     int level = t->level < s->plan->depth ? t->level : s->plan->depth;
     s->seen_level[i] = level;
@@ -97,8 +97,7 @@ static void see_mark(struct stk__exec *x, struct stk__stage *s, int i, const str
 }
 
 /* Hands the break at the head of an input on. */
-static void pass_break(struct stk__exec *x, struct stk__stage *s, int i,
-                       const struct stk__ticket *t)
+void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
 {
     if (!make_way(x, s))
         return;
@@ -118,7 +117,7 @@ static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
         while (s->seen_level[i] > s->end_level && (t = stk__peek(x, input_of(x, s, i), s))) {
             int before = s->end_level;
             if (t->end == STK__END_PASS)
-                see_mark(x, s, i, t);
+                stk__see_mark(x, s, i, t);
             else if (t->end)
                 stk__retire(x, input_of(x, s, i)); /* a break behind the end is nobody's */
             else
@@ -132,7 +131,7 @@ static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
 }
 
 /* Ends the pass of a stage with several inputs as soon as all have come to its end. */
-static void end_joined(struct stk__exec *x, struct stk__stage *s)
+void stk__end_joined(struct stk__exec *x, struct stk__stage *s)
 {
     if (!drain_inputs(x, s) || !make_way(x, s))
         return;
@@ -146,17 +145,17 @@ static bool chain_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk
     while (!s->has_ended) {
         struct stk__ticket *t = stk__peek(x, input_of(x, s, s->current), s);
         if (t && t->end == STK__END_BROKEN)
-            pass_break(x, s, s->current, t);
+            stk__pass_break(x, s, s->current, t);
         if (!t || t->end == STK__END_BROKEN)
             return false;
         if (!t->end) {
             w->ticket = t;
             return true;
         }
-        see_mark(x, s, s->current, t);
+        stk__see_mark(x, s, s->current, t);
         s->has_ended = ++s->current == s->plan->n_inputs;
     }
-    end_joined(x, s);
+    stk__end_joined(x, s);
     return false;
 }
 
@@ -175,11 +174,11 @@ static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work
         if (!t->end)
             continue;
         if (t->end == STK__END_BROKEN) {
-            pass_break(x, s, i, t);
+            stk__pass_break(x, s, i, t);
             *is_starved = true;
             return false;
         }
-        see_mark(x, s, i, t);
+        stk__see_mark(x, s, i, t);
         s->has_ended = true;
         stk__close_inputs(x, s, s->plan->depth);
         return true;
@@ -192,7 +191,7 @@ static bool zip_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
     bool is_starved = false;
     if (!s->has_ended && !zip_ends(x, s, w, &is_starved))
         return !is_starved;
-    end_joined(x, s);
+    stk__end_joined(x, s);
     return false;
 }
 
@@ -211,6 +210,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     bool is_ready;
     switch (s->plan->kind) {
     case STK__POSITIONS:
+    case STK__CHOOSING:
     case STK__STREAMING:
         w->is_closed = stk__is_closed(s);
         is_ready = !s->is_exhausted && (w->is_closed || !s->is_stuck);
@@ -220,6 +220,9 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
         break;
     case STK__CHAINING:
         is_ready = chain_is_ready(x, s, w);
+        break;
+    case STK__MIXING:
+        is_ready = stk__mix_is_ready(x, s, w);
         break;
     default:
         w->ticket = stk__peek(x, input_of(x, s, 0), s);
@@ -331,7 +334,7 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
         return;
     }
     if (s->begins_pass && op->next_epoch)
-        op->next_epoch(s->run, pass_path(s));
+        op->next_epoch(s->run, stk__pass_path(s));
     s->begins_pass = false;
     if (t->end == STK__END_PASS && op->turn) {
         op->turn(s->run);
@@ -362,6 +365,12 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
     case STK__CHAINING:
         run_chain(w->stage, w);
         break;
+    case STK__MIXING:
+        stk__run_mix(w->stage, w);
+        break;
+    case STK__CHOOSING:
+        stk__run_choosing(w->stage, w);
+        break;
     default:
         run_op(w->stage, w);
     }
@@ -384,6 +393,9 @@ static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
         s->position += (uint64_t)w->n;
     for (int i = 0; s->plan->kind == STK__ZIPPING && i < s->plan->n_inputs; i++)
         w->ticket_of[i]->n_used += w->used;
+    for (int i = 0; s->plan->kind == STK__MIXING && i < s->plan->n_inputs; i++)
+        if (w->ticket_of[i])
+            w->ticket_of[i]->n_used += w->used_of[i];
     if (w->ticket)
         w->ticket->n_used += w->used;
     if (is_closed(s))
@@ -498,7 +510,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
         rc = node->op->source.begin(node->params, node->state, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
-    if (s->plan->kind == STK__SERIAL) {
+    bool has_choice = s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING;
+    if (s->plan->kind == STK__SERIAL || has_choice) {
         const struct stk_serial_begin begin = { .params = node->params,
                                                 .state = node->state,
                                                 .seed = stk__mix((uint64_t)x->plan->options.seed,
@@ -508,7 +521,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
                                                 .ctx = &(struct holder){ x, s },
                                                 .rank = (int)x->plan->options.rank,
                                                 .world = (int)x->plan->options.world };
-        rc = node->op->serial.begin(&begin, &s->run, err);
+        rc = has_choice ? node->op->choice.begin(&begin, &s->run, err)
+                        : node->op->serial.begin(&begin, &s->run, err);
     }
     if (rc)
         stk__error_prefix(err, "%s: ", node->op->decl.name);
@@ -527,4 +541,6 @@ void stk__serial_end(struct stk__exec *x, struct stk__stage *s)
         stk__batching.end(s->run);
     if (s->plan->kind == STK__SERIAL && op->serial.end)
         op->serial.end(s->run);
+    if (s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING)
+        op->choice.end(s->run);
 }

@@ -140,6 +140,20 @@ static int classify_order(struct builder *b, struct stk__node *node)
     return STK_OK;
 }
 
+/* An op that chooses among its inputs, where all of them are indexed or not. */
+static void classify_choice(struct stk__node *node)
+{
+    bool is_indexed = true;
+    for (int i = 0; i < node->n_inputs; i++)
+        is_indexed &= node->input[i]->class == STK_INDEXED;
+    if (!(node->op->flags & STK_OP_ADDRESSES))
+        set_class(node, STK_STREAM, "what comes next is known once data is read");
+    else if (is_indexed)
+        set_class(node, STK_ADDRESSED, "chooses positions of indexed inputs, one after the other");
+    else
+        set_class(node, STK_STREAM, "an input is not indexed");
+}
+
 static int classify(struct builder *b, struct stk__node *node)
 {
     const struct stk_op *op = node->op;
@@ -159,6 +173,8 @@ static int classify(struct builder *b, struct stk__node *node)
         set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
     else if (op->flags & STK_OP_EXPANDS)
         set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
+    else if (op->choice.wanted)
+        classify_choice(node);
     else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
         set_class(node, node->input[0]->class, "keeps the class of its input");
     else

@@ -41,6 +41,8 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
         return STK__ROLE_ROW;
     if (op->flags & STK_OP_MULTI && node->n_inputs == 1)
         return STK__ROLE_PASS;
+    if (op->choice.wanted)
+        return STK__ROLE_CONCAT;
     if (node->is_order && node->n_inputs > 1)
         return op->order.at ? STK__ROLE_CONCAT : STK__ROLE_ZIP;
     return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;
@@ -79,8 +81,8 @@ static int add_slots(struct compiler *c, struct stk__pnode *p)
         p->thread_slot = program->n_thread_slots++;
         program->thread_node[p->thread_slot] = p;
     }
-    bool is_located = p->role == STK__ROLE_SOURCE && op->source.locate &&
-                      op->source.n_places(p->node->state) > 0;
+    bool is_located =
+        p->role == STK__ROLE_SOURCE && op->source.locate && op->source.n_places(p->node->state) > 0;
     if (p->role == STK__ROLE_READ || is_located) {
         if (program->n_reads == STK__MAX_READS)
             return stk_fail(c->err, STK_VALUE, "at most %d reads per element are possible",
@@ -173,10 +175,9 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
     int dest[STK_MAX_FIELDS];
     for (int f = 0; f < STK_MAX_FIELDS; f++)
         dest[f] = f;
-    struct compiler c = { .program = program,
-                          .arena = arena,
-                          .err = err,
-                          .is_shuffled = stk__subtree_shuffles(root) };
+    struct compiler c = {
+        .program = program, .arena = arena, .err = err, .is_shuffled = stk__subtree_shuffles(root)
+    };
     if (!(program->root = compile(&c, root, dest)))
         return err && err->code ? err->code : STK_MEMORY;
     *out = program;

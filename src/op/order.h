@@ -28,6 +28,20 @@ int stk__infer_order(struct stk_infer *inf,
                      int (*count)(const struct stk_infer *, int64_t *, struct stk_error *),
                      struct stk_error *err);
 
+/* infer of an op whose inputs from number `first` on follow each other: they must have the same
+ * fields, which become the output's. */
+int stk__infer_same(struct stk_infer *inf, int first, struct stk_error *err);
+
+/* Elements of inputs `first` on together, as a count. */
+int stk__sum_counts(const struct stk_infer *inf, int first, int64_t *out, struct stk_error *err);
+
+/* A position of a chosen input as one word. */
+enum { STK__CHOSEN_BITS = 52 };
+static inline uint64_t stk__chosen(int input, uint64_t position)
+{
+    return (uint64_t)input << STK__CHOSEN_BITS | position;
+}
+
 /* Fails with STK_VALUE if there would be more elements than positions can name. */
 int stk__check_count(uint64_t count, struct stk_error *err);
 

@@ -206,7 +206,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     while (used < n && out->n < out->cap) {
         int row = from + used;
         if (in->n_bad && in->mask[row] == STK_BAD) {
-            stk__chunk_pass_bad(out, in, row);
+            stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
             used++;
             continue;
         }

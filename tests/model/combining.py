@@ -5,7 +5,7 @@ import itertools
 from dataclasses import replace
 
 from . import model
-from .bits import key_join, key_make, row_words
+from .bits import key_join, key_make, mix, row_words
 from .expression import Value
 
 MASK64 = 2**64 - 1
@@ -54,3 +54,59 @@ def op_ignore_errors(node, path):
     for row in model.rows(node.inputs[0], path):
         if not row.bad:
             yield row
+
+
+# ---- choosing among inputs ----
+
+
+def op_sample_from(node, path, weights=None, seed=None, stop_on_empty=False):
+    """Word n of the pass decides which of the inputs that are left has the next row. If it has
+    none, the same word decides again, among the others.
+    """
+    inputs = [model.rows(chain, path) for chain in node.inputs]
+    weights = weights or [1.0] * len(inputs)
+    left = {i: weight for i, weight in enumerate(weights) if weight > 0}
+    key = mix(mix(node.seed, seed_of(seed)), path)
+    n = 0
+    while left:
+        chosen = weighted(left, (mix(key, n) >> 11) * 2.0**-53)
+        row = next(inputs[chosen], None)
+        if row is not None:
+            yield row
+            n += 1
+        elif stop_on_empty:
+            return
+        else:
+            del left[chosen]
+
+
+def weighted(left, fraction):
+    """The item at a fraction of the sum of weights."""
+    at, reached = fraction * sum(left.values()), 0.0
+    for item, weight in left.items():
+        reached += weight
+        if at < reached:
+            break
+    return item
+
+
+def op_choose_from(node, path, field=None, stop_on_empty=True):
+    """The first input has numbers of the others. Those of inputs that have ended are left out."""
+    choices, *inputs = [model.rows(chain, path) for chain in node.inputs]
+    left = set(range(len(inputs)))
+    for choice in choices:
+        if choice.bad:
+            yield replace(choice, fields={})
+            continue
+        wanted = field or model.only_field(choice.fields, lambda value: value.dtype == "int64")
+        number = choice.fields[wanted].data
+        if not 0 <= number < len(inputs):
+            yield replace(choice, fields={}, bad=f"there is no input {number}")
+            continue
+        row = next(inputs[number], None) if number in left else None
+        if row is not None:
+            yield row
+            continue
+        left.discard(number)
+        if stop_on_empty or not left:
+            return

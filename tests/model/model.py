@@ -65,17 +65,22 @@ def rows(node, path):
 
 
 def build(chain, run):
-    """A chain as nodes; chains among the arguments become further inputs."""
+    """A chain as nodes; chains among the arguments, and in lists, become further inputs."""
     node = None
     for call in chain.calls:
-        values = [build(a, run) if isinstance(a, language.Chain) else plain(a) for a in call.args]
-        inputs = ([node] if node else []) + [v for v in values if isinstance(v, Node)]
-        args = [v for v in values if not isinstance(v, Node)]
+        chains = [chain for arg in call.args for chain in chains_in(arg)]
+        inputs = ([node] if node else []) + [build(chain, run) for chain in chains]
+        args = [plain(arg) for arg in call.args if not chains_in(arg)]
         kwargs = {name: plain(value) for name, value in call.kwargs.items()}
         if call.name == "rebatch":
             inputs = [Node("unbatch", call.ordinal, inputs, [], {}, run)]
         node = Node(call.name, call.ordinal, inputs, args, kwargs, run)
     return node
+
+
+def chains_in(value):
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, language.Chain)]
 
 
 def plain(value):

@@ -8,9 +8,10 @@ shuffle needs that), whether rows are already batches, and a bound on the number
 import gzip
 import random
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from . import damage, example
+from .draft import Draft
 from .language import Word, show
 from .random_combining import Combining
 
@@ -33,26 +34,6 @@ class Options:
         words = ["--seed", self.seed, "--epochs", self.epochs, "--on-error", self.on_error]
         words += ["--rank", self.rank, "--world", self.world]
         return words + (["--max-errors", self.max_errors] if self.max_errors is not None else [])
-
-
-@dataclass
-class Draft:
-    """A chain that is being written."""
-
-    text: str
-    fields: dict = field(
-        default_factory=dict
-    )  # name → int, real, vector, narrow, bool, bytes, ragged
-    n: int = 0  # at most so many rows
-    is_indexed: bool = True
-    is_batched: bool = False
-    is_constant: bool = False  # rows are good, and the same in every epoch
-
-    def then(self, text):
-        self.text += "." + text
-
-    def of_kind(self, *kinds):
-        return [name for name, kind in self.fields.items() if kind in kinds]
 
 
 class Maker(Combining):

@@ -2,10 +2,14 @@
 """What Maker writes of the ops in combining.py."""
 
 
+from .draft import Draft
+from .language import show
+
+
 class Combining:
     """Part of Maker. `draft` is the chain that is being written."""
 
-    SOURCES = ["counter", "drawn"]
+    SOURCES = ["counter", "drawn", "sample", "choose"]
 
     def counter(self):
         draft = self.range()
@@ -19,6 +23,41 @@ class Combining:
         draft.text = f"random({args}).take({draft.n}).map('x % 1000')"
         draft.is_constant = False
         return draft
+
+    def parts(self):
+        """Chains of one field x, indexed or not, some with bad rows."""
+        parts = [self.range() for _ in range(self.random.choice([1, 2, 2, 3]))]
+        for part in parts:
+            self.random.choice([self.reorder, self.keep, lambda part: None])(part)
+            if self.bad_one_in and self.random.random() < 0.3:
+                part.then(f"map('100 // (x % {self.bad_one_in})')")
+        return parts
+
+    def sample(self):
+        pick, parts = self.random, self.parts()
+        n = sum(part.n for part in parts)
+        if pick.random() < 0.2 and parts[0].n:
+            parts[0].then("repeat()")
+            n = 2 * n
+        args = [f"[{', '.join(part.text for part in parts)}]"]
+        if pick.random() < 0.6:
+            weights = [pick.choice([0, 0.25, 1, 3]) for _ in parts]
+            args.append(f"weights={show(weights if any(weights) else [1] * len(parts))}")
+        args += pick.choice([[], ["seed=9"]]) + pick.choice([[], ["stop_on_empty=true"]])
+        draft = Draft(f"sample_from({', '.join(args)})", {"x": "int"}, n, is_indexed=False)
+        if "repeat()," in draft.text or "repeat()]" in draft.text:
+            draft.then(f"take({n})")
+        return draft
+
+    def choose(self):
+        """Numbers of inputs, a few of which do not exist where the chain may have bad rows."""
+        pick, parts = self.random, self.parts()
+        first = self.range()
+        first.then(f"map('x % {len(parts) + (self.bad_one_in > 0)}')")
+        args = [f"[{', '.join(part.text for part in parts)}]"]
+        args += pick.choice([[], ["stop_on_empty=false"], ["field=x"]])
+        text = f"{first.text}.choose_from({', '.join(args)})"
+        return Draft(text, {"x": "int"}, first.n, is_indexed=False)
 
     def combine(self, draft):
         """enumerate or ignore_errors."""

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A chain that is being written, and what is known of it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Draft:
+    """A chain that is being written."""
+
+    text: str
+    fields: dict = field(
+        default_factory=dict
+    )  # name → int, real, vector, narrow, bool, bytes, ragged
+    n: int = 0  # at most so many rows
+    is_indexed: bool = True
+    is_batched: bool = False
+    is_constant: bool = False  # rows are good, and the same in every epoch
+
+    def then(self, text):
+        self.text += "." + text
+
+    def of_kind(self, *kinds):
+        return [name for name, kind in self.fields.items() if kind in kinds]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that number and choose, against tf.data on the same random chains. Where tf.data draws at random
+only what does not depend on its numbers is compared."""
+import json
+import os
+import random
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import pytest
+import tensorflow as tf
+
+Dataset = tf.data.Dataset
+
+
+def delivered(stoker, chain, *words):
+    done = stoker("run", chain, "--dump", "--quiet", *words)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line)["fields"] for line in done.stdout.splitlines()]
+
+
+def numbers(dataset):
+    return [int(value) for value in dataset]
+
+
+def xs(elements):
+    return [element["x"] for element in elements]
+
+
+@pytest.mark.parametrize("start, step", [(0, 1), (-5, 3), (7, -2), (3, 0)])
+def test_counter(stoker, start, step):
+    expected = numbers(Dataset.counter(start, step).take(20))
+    assert xs(delivered(stoker, f"counter({start}, {step}).take(20)")) == expected
+
+
+@pytest.mark.parametrize("start", [0, 5, -3])
+def test_enumerate_with_a_filter_and_a_repeat(stoker, start):
+    expected = Dataset.range(20).filter(lambda x: x % 3 != 1).enumerate(start).repeat(2)
+    got = delivered(stoker, f"range(20).filter('x % 3 != 1').enumerate({start}).repeat(2)")
+    assert [(e["index"], e["x"]) for e in got] == [(int(i), int(x)) for i, x in expected]
+
+
+def test_ignored_errors_cost_their_own_elements(stoker):
+    def divide(x):
+        with tf.control_dependencies([tf.debugging.Assert(x % 4 != 0, [x])]):
+            return 100 // (x % 4)
+
+    expected = Dataset.range(17).map(divide).ignore_errors().enumerate()
+    got = delivered(stoker, "range(17).map('100 // (x % 4)').ignore_errors().enumerate()")
+    assert [(e["index"], e["x"]) for e in got] == [(int(i), int(x)) for i, x in expected]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_choose_from(stoker, seed):
+    """Random numbers, inputs of random lengths, some of them streams."""
+    pick = random.Random(seed)
+    sizes = [pick.randrange(12) for _ in range(pick.randint(1, 4))]
+    choices = [pick.randrange(len(sizes)) for _ in range(pick.randint(1, 30))]
+    stops = pick.random() < 0.5
+    inputs = [Dataset.range(100 * i, 100 * i + n) for i, n in enumerate(sizes)]
+    expected = numbers(
+        Dataset.choose_from_datasets(inputs, Dataset.from_tensor_slices(tf.constant(choices, tf.int64)),
+                                     stop_on_empty_dataset=stops)
+    )
+    texts = [f"range({100 * i}, {100 * i + n}){pick.choice(['', '.shuffle(1)'])}"
+             for i, n in enumerate(sizes)]
+    rest = "" if stops else ", stop_on_empty=false"
+    chain = f"values({{c: {choices}}}).choose_from([{', '.join(texts)}]{rest})"
+    assert xs(delivered(stoker, chain)) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sample_from_takes_each_input_in_order_to_its_end(stoker, seed):
+    pick = random.Random(seed)
+    sizes = [pick.randrange(12) for _ in range(pick.randint(1, 4))]
+    weights = [pick.choice([0.0, 1.0, 2.5]) for _ in sizes]
+    weights = weights if any(weights) else [1.0] * len(sizes)
+    inputs = [Dataset.range(100 * i, 100 * i + n) for i, n in enumerate(sizes)]
+    expected = numbers(Dataset.sample_from_datasets(inputs, weights, seed=seed))
+    texts = [f"range({100 * i}, {100 * i + n})" for i, n in enumerate(sizes)]
+    got = xs(delivered(stoker, f"sample_from([{', '.join(texts)}], {weights}, seed={seed})"))
+    for i in range(len(sizes)):
+        mine = [x for x in got if x // 100 == i]
+        assert mine == [x for x in expected if x // 100 == i] == sorted(mine)
+
+
+def test_sample_from_draws_by_weight_as_tf_data_does(stoker):
+    weights, n = [0.1, 0.6, 0.3], 6000
+    inputs = [Dataset.range(100000 * i, 100000 * (i + 1)) for i in range(3)]
+    texts = [f"range({100000 * i}, {100000 * (i + 1)})" for i in range(3)]
+    theirs = numbers(Dataset.sample_from_datasets(inputs, weights, seed=1).take(n))
+    ours = xs(delivered(stoker, f"sample_from([{', '.join(texts)}], {weights}).take({n})"))
+    for i, weight in enumerate(weights):
+        for drawn in (theirs, ours):
+            share = sum(x // 100000 == i for x in drawn) / n
+            assert abs(share - weight) < 5 * (weight * (1 - weight) / n) ** 0.5

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random chains of ops that number, draw, choose and remember, against the model. STOKER_CHAINS
+sets how many, as in test_model.py.
+"""
+
+import pytest
+from model.random_chain import Maker, Options, write_files
+from test_model import N_CHAINS, check
+
+
+class CombiningMaker(Maker):
+    """Chains that begin with one of these ops, and go on with them more often."""
+
+    def source(self):
+        return getattr(self, self.random.choice(self.SOURCES))()
+
+    def grow(self, draft):
+        if self.random.random() < 0.5:
+            self.combine(draft)
+        else:
+            super().grow(draft)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("combining")
+    write_files(path)
+    return path
+
+
+@pytest.mark.parametrize("number", range(N_CHAINS))
+def test_chain(stoker, folder, number):
+    check(stoker, *CombiningMaker(number + 10**6, folder).make())
+
+
+@pytest.mark.parametrize("text", [
+    "sample_from([range(40).map('y = 10 // (x % 5)').batch(2)]).take(3).repeat(2)",  # of one input
+    "sample_from([range(9).batch(2), range(20).filter('x % 2 == 0').batch(3)]).shuffle(2)",
+    "sample_from([range(9), range(0)]).repeat().take(30).batch(4)",
+    "sample_from([range(0), range(0)]).repeat().batch(4)",
+    "sample_from([range(4).filter('x > 9'), range(4).filter('x > 9')]).repeat().batch(4)",
+    "sample_from([range(5).shuffle(2), sample_from([range(3), range(4)])], [1, 2]).batch(4)",
+    "sample_from([range(30).shard(), range(7).shuffle()]).shard(2, 1).enumerate().batch(4)",
+    "range(9).map('x % 3').choose_from([range(4).batch(2), range(4).batch(3)]).take(3).repeat(2)",
+    "range(9).map('x % 2').choose_from([range(4).repeat(2), range(9, 0, -1).shuffle()]).batch(4)",
+])
+def test_rare_chain(stoker, text):
+    for on_error, max_errors in [("fail", None), ("skip", 2), ("skip", 0.05)]:
+        check(stoker, text, Options(seed=7, epochs=3, on_error=on_error, max_errors=max_errors))
