@@ -41,4 +41,104 @@ EXAMPLES = [
         "values({x: [1, 2, 0, 4]}).map('4 // x').ignore_errors()",
         [4, 2, 1],
     ),
+    (
+        "concat_fields",
+        "values({a: [[[1, 2, 3], [4, 5, 6]]], b: [[[7, 8, 9], [10, 11, 12]]]})"
+        ".concat_fields([a, b], into=c).select(c)",
+        [[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]],
+    ),
+    (
+        "concat_fields",
+        "values({a: [[[1, 2, 3], [4, 5, 6]]], b: [[[7, 8, 9], [10, 11, 12]]]})"
+        ".concat_fields([a, b], into=c, axis=1).select(c)",
+        [[[1, 2, 3, 7, 8, 9], [4, 5, 6, 10, 11, 12]]],
+    ),
+    (
+        "concat_fields",
+        "values({a: [[[[1, 2], [2, 3]], [[4, 4], [5, 3]]]],"
+        " b: [[[[7, 4], [8, 4]], [[2, 10], [15, 11]]]]})"
+        ".concat_fields([a, b], into=c, axis=-1).select(c)",
+        [[[[1, 2, 7, 4], [2, 3, 8, 4]], [[4, 4, 2, 10], [5, 3, 15, 11]]]],
+    ),
+    (
+        "lookup",
+        "values({t: ['emerson', 'lake', 'palmer', 'king', 'crimson']})"
+        ".lookup([emerson, lake, palmer], oov=3).filter('t < 3')",
+        [0, 1, 2],
+    ),
+    (
+        "one_hot",
+        "values({x: [0, 1, 2]}).one_hot(3)",
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+    ),
+    (
+        "one_hot",
+        "values({x: [0, 2, -1, 1]}).one_hot(3, on=5.0, off=0.0)",
+        [[5.0, 0.0, 0.0], [0.0, 0.0, 5.0], [0.0, 0.0, 0.0], [0.0, 5.0, 0.0]],
+    ),
+    (
+        "one_hot",
+        "values({x: [[0, 2], [1, -1]]}).one_hot(3, on=1.0, off=0.0)",
+        [[[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]],
+    ),
+    (
+        "text_join",
+        "values({a: ['abc', '123'], b: ['def', '456'], c: ['ghi', '789']})"
+        ".text_join([a, b, c]).select(a)",
+        ["abcdefghi", "123456789"],
+    ),
+    (
+        "text_join",
+        "values({a: ['abc', '123'], b: ['def', '456'], c: ['ghi', '789']})"
+        ".text_join([a, b, c], sep=' ').select(a)",
+        ["abc def ghi", "123 456 789"],
+    ),
+    (
+        "text_lower",
+        "values({t: ['CamelCase string and ALL CAPS']}).text_lower()",
+        ["camelcase string and all caps"],
+    ),
+    (
+        "text_regex_full_match",
+        "values({t: ['TF lib', 'lib TF']}).text_regex_full_match('.*lib$')",
+        [True, False],
+    ),
+    (
+        "text_regex_full_match",
+        "values({t: ['TF lib', 'lib TF']}).text_regex_full_match('.*TF$')",
+        [False, True],
+    ),
+    (
+        "text_regex_replace",
+        "values({t: ['Text with tags.<br /><b>contains html</b>']})"
+        ".text_regex_replace('<[^>]+>', ' ')",
+        ["Text with tags.  contains html "],
+    ),
+    (
+        "text_split",
+        "values({t: ['hello world']}).text_split('', [a, b]).select(a, b)",
+        [{"a": "hello", "b": "world"}],
+    ),
+    (
+        "text_split",
+        "values({t: ['hello world', 'a b c']}).text_split('', [a, b, c], missing='').select(a, b, c)",
+        [{"a": "hello", "b": "world", "c": ""}, {"a": "a", "b": "b", "c": "c"}],
+    ),
+    (
+        "text_strip",
+        "values({t: ['\\nTensorFlow', '     The python library    ']}).text_strip()",
+        ["TensorFlow", "The python library"],
+    ),
+    (
+        "text_to_hash_bucket",
+        "values({t: ['Hello', 'TensorFlow', '2.x']}).text_to_hash_bucket(3)",
+        [0, 2, 2],
+    ),
+    ("text_to_number", "values({t: ['1.55']}).text_to_number()", [1.55]),
+    ("text_to_number", "values({t: ['3']}).text_to_number(int32)", [3]),
+    (
+        "text_upper",
+        "values({t: ['CamelCase string and ALL CAPS']}).text_upper()",
+        ["CAMELCASE STRING AND ALL CAPS"],
+    ),
 ]

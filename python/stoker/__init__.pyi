@@ -345,6 +345,13 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Change brightness, contrast, saturation and hue by chance."""
+    def concat_fields(
+        self,
+        fields: str | PathLike[str] | Sequence[str | PathLike[str]],
+        into: str,
+        axis: int = 0,
+    ) -> Dataset:
+        """Put the values of several fields behind each other."""
     def concatenate(self, *inputs: Dataset) -> Dataset:
         """Put inputs one after the other."""
     def crop(
@@ -508,6 +515,16 @@ class Dataset:
         """Give images the flaws of JPEG, all or some by chance."""
     def layout(self, order: Literal['NCHW', 'NHWC'], field: str | None = None) -> Dataset:
         """Put channels first or last."""
+    def lookup(
+        self,
+        vocab: Any,
+        field: str | None = None,
+        default: int | None = -1,
+        oov: int = 0,
+        sep: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Find the numbers of terms in a vocabulary."""
     def map(self, expression: str) -> Dataset:
         """Compute fields by an expression."""
     def mixup(
@@ -528,6 +545,24 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Subtract a mean and divide by a deviation, per channel."""
+    def one_hot(
+        self,
+        depth: int,
+        field: str | None = None,
+        on: float = 1.0,
+        off: float = 0.0,
+        dtype: DType = 'float32',
+        into: str | None = None,
+    ) -> Dataset:
+        """Turn numbers of classes into vectors."""
+    def pad(
+        self,
+        shape: float | Sequence[float],
+        value: float = 0.0,
+        field: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Fill arrays and lists up to one shape."""
     def parse_example(self, features: Mapping[str, Any], field: str | None = None) -> Dataset:
         """Read the features of serialized tf.train.Examples."""
     def parse_json(self, fields: Mapping[str, Any], field: str | None = None) -> Dataset:
@@ -784,6 +819,16 @@ class Dataset:
         """Put the elements in a random order."""
     def skip(self, count: int) -> Dataset:
         """Leave out the first elements."""
+    def slice(
+        self,
+        start: int | None = None,
+        stop: int | None = None,
+        step: int = 1,
+        axis: int = 0,
+        field: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Take part of arrays, lists or bytes along a dimension."""
     def solarize(
         self,
         threshold: float,
@@ -802,6 +847,75 @@ class Dataset:
         """Keep one of several disjoint parts, such as train or test."""
     def take(self, count: int) -> Dataset:
         """Keep the first elements."""
+    def text_join(
+        self,
+        fields: str | PathLike[str] | Sequence[str | PathLike[str]],
+        sep: str = '',
+        into: str | None = None,
+    ) -> Dataset:
+        """Put the texts of several fields together."""
+    def text_lower(
+        self,
+        field: str | None = None,
+        encoding: str = '',
+        into: str | None = None,
+    ) -> Dataset:
+        """Write texts in lower case."""
+    def text_regex_full_match(
+        self,
+        pattern: str,
+        field: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Say whether texts match a regular expression."""
+    def text_regex_replace(
+        self,
+        pattern: str,
+        rewrite: str,
+        replace_global: bool = True,
+        field: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Replace what matches a regular expression."""
+    def text_split(
+        self,
+        sep: str,
+        into: str | PathLike[str] | Sequence[str | PathLike[str]],
+        maxsplit: int = -1,
+        missing: str | None = None,
+        field: str | None = None,
+    ) -> Dataset:
+        """Cut texts into pieces."""
+    def text_strip(
+        self,
+        chars: str | None = None,
+        field: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Take white space away at the ends of texts."""
+    def text_to_hash_bucket(
+        self,
+        num_buckets: int,
+        field: str | None = None,
+        sep: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Hash texts to numbers of buckets."""
+    def text_to_number(
+        self,
+        dtype: DType = 'float32',
+        field: str | None = None,
+        sep: str | None = None,
+        into: str | None = None,
+    ) -> Dataset:
+        """Read numbers from texts."""
+    def text_upper(
+        self,
+        field: str | None = None,
+        encoding: str = '',
+        into: str | None = None,
+    ) -> Dataset:
+        """Write texts in upper case."""
     def trivial_augment(
         self,
         num_magnitude_bins: int = 31,

@@ -19,7 +19,7 @@ import pathlib
 import struct
 from dataclasses import dataclass, replace
 
-from . import example, expression, formats, language
+from . import example, expression, field_ops, formats, language, text_ops
 from .bits import MASK64, below, hash_bytes, key_join, key_make, mix, permute
 from .expression import Value
 
@@ -615,6 +615,15 @@ def op_prefetch(node, path, buffer_size="auto"):
     return rows(node.inputs[0], path)
 
 
+def by_row(change):
+    """An op that changes good rows one by one."""
+
+    def op(node, path, *args, **kwargs):
+        return each_good_row(node, path, lambda fields: change(fields, *args, **kwargs))
+
+    return op
+
+
 def ops_of(names):
     return {name[3:]: function for name, function in names.items() if name.startswith("op_")}
 
@@ -622,6 +631,8 @@ def ops_of(names):
 from . import combining  # noqa: E402  it needs what is above
 
 OPS = {**ops_of(globals()), **ops_of(vars(combining))}
+for changes in (field_ops.CHANGES, text_ops.CHANGES):
+    OPS.update((name, by_row(change)) for name, change in changes.items())
 
 
 @dataclass

@@ -10,7 +10,7 @@ import random
 import struct
 from dataclasses import dataclass
 
-from . import damage, example
+from . import damage, example, random_fields
 from .draft import Draft
 from .language import Word, show
 from .random_combining import Combining
@@ -135,7 +135,7 @@ class Maker(Combining):
         specs = {
             "label": ("int", "int64"),
             "l": ("ragged", "varlen(int64, key=list)"),
-            "list": ("ragged", "fixed_sequence([1], int64)"),
+            "list": ("list", "fixed_sequence([1], int64)"),
             "v": ("narrow", pick.choice(["fixed([4], float32)", "fixed([2, 2], float32)"])),
             "name": ("bytes", "fixed([], bytes, 'none')"),
             "missing": ("narrow", "fixed([2], int64, [7, -8])"),
@@ -339,7 +339,7 @@ class Maker(Combining):
         self.random.choice(kinds)(draft)
 
     def compute(self, draft):
-        """map, cast, scale, select or rename."""
+        """map, cast, scale, select, rename, or an op that makes fields of others."""
         pick = self.random
         numbers = draft.of_kind("int", "real", "vector")
         texts = draft.of_kind("bytes")
@@ -349,7 +349,9 @@ class Maker(Combining):
             order = pick.choice(["", ", little_endian=false"])
             draft.then(f"decode_raw({pick.choice(dtypes)}{order}, field={name})")
             draft.is_constant = False
-            draft.fields[name] = "ragged"
+            draft.fields[name] = "list"
+            return None
+        if pick.random() < 0.4 and random_fields.grow(self, draft):
             return None
         if not numbers or pick.random() < 0.2:
             return self.reshape(draft)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What chains deliver, for tests of single ops."""
+
+import json
+
+
+def elements(stoker, chain, *words):
+    """The fields of every element."""
+    done = stoker("run", chain, "--dump", "--quiet", *words)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line)["fields"] for line in done.stdout.splitlines()]
+
+
+def values(stoker, chain, field):
+    """One field of every element."""
+    return [fields[field] for fields in elements(stoker, chain)]
+
+
+def error(stoker, chain, *words):
+    """What the command says of a chain that fails."""
+    done = stoker("run", chain, "--dump", "--quiet", *words)
+    assert done.returncode not in (0, -11), done.stdout
+    return done.stderr
