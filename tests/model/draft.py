@@ -11,7 +11,7 @@ class Draft:
     text: str
     fields: dict = field(
         default_factory=dict
-    )  # name → int, real, vector, narrow, bool, bytes, ragged
+    )  # name → int, real, vector, narrow, bool, bytes, ragged (of int64), list (of others)
     n: int = 0  # at most so many rows
     is_indexed: bool = True
     is_batched: bool = False
