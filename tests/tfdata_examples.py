@@ -8,38 +8,11 @@ test_tfdata_examples.py.
 EXAMPLES = [
     ("batch", "range(8).batch(3)", [[0, 1, 2], [3, 4, 5], [6, 7]]),
     ("batch", "range(8).batch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
-    ("rebatch", "range(6).batch(2).rebatch(3)", [[0, 1, 2], [3, 4, 5]]),
-    ("rebatch", "range(8).batch(4).rebatch(3)", [[0, 1, 2], [3, 4, 5], [6, 7]]),
-    ("rebatch", "range(8).batch(4).rebatch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
-    (
-        "unbatch",
-        "values({x: [[1, 2, 3], [1, 2], [1, 2, 3, 4]]}).unbatch()",
-        [1, 2, 3, 1, 2, 1, 2, 3, 4],
-    ),
     (
         "choose_from",
         "range(3).repeat(3).choose_from([values({w: ['foo']}).repeat(), "
         "values({w: ['bar']}).repeat(), values({w: ['baz']}).repeat()])",
         ["foo", "bar", "baz"] * 3,
-    ),
-    ("counter", "counter().take(5)", [0, 1, 2, 3, 4]),
-    ("counter", "counter(2).take(5)", [2, 3, 4, 5, 6]),
-    ("counter", "counter(2, 5).take(5)", [2, 7, 12, 17, 22]),
-    ("counter", "counter(start=10, step=-1).take(5)", [10, 9, 8, 7, 6]),
-    (
-        "enumerate",
-        "values({x: [1, 2, 3]}).enumerate(start=5)",
-        [{"x": 1, "index": 5}, {"x": 2, "index": 6}, {"x": 3, "index": 7}],
-    ),
-    (
-        "enumerate",
-        "values({x: [[7, 8], [9, 10]]}).enumerate()",
-        [{"x": [7, 8], "index": 0}, {"x": [9, 10], "index": 1}],
-    ),
-    (
-        "ignore_errors",
-        "values({x: [1, 2, 0, 4]}).map('4 // x').ignore_errors()",
-        [4, 2, 1],
     ),
     (
         "concat_fields",
@@ -59,6 +32,25 @@ EXAMPLES = [
         " b: [[[[7, 4], [8, 4]], [[2, 10], [15, 11]]]]})"
         ".concat_fields([a, b], into=c, axis=-1).select(c)",
         [[[[1, 2, 7, 4], [2, 3, 8, 4]], [[4, 4, 2, 10], [5, 3, 15, 11]]]],
+    ),
+    ("counter", "counter().take(5)", [0, 1, 2, 3, 4]),
+    ("counter", "counter(2).take(5)", [2, 3, 4, 5, 6]),
+    ("counter", "counter(2, 5).take(5)", [2, 7, 12, 17, 22]),
+    ("counter", "counter(start=10, step=-1).take(5)", [10, 9, 8, 7, 6]),
+    (
+        "enumerate",
+        "values({x: [1, 2, 3]}).enumerate(start=5)",
+        [{"x": 1, "index": 5}, {"x": 2, "index": 6}, {"x": 3, "index": 7}],
+    ),
+    (
+        "enumerate",
+        "values({x: [[7, 8], [9, 10]]}).enumerate()",
+        [{"x": [7, 8], "index": 0}, {"x": [9, 10], "index": 1}],
+    ),
+    (
+        "ignore_errors",
+        "values({x: [1, 2, 0, 4]}).map('4 // x').ignore_errors()",
+        [4, 2, 1],
     ),
     (
         "lookup",
@@ -81,6 +73,9 @@ EXAMPLES = [
         "values({x: [[0, 2], [1, -1]]}).one_hot(3, on=1.0, off=0.0)",
         [[[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]],
     ),
+    ("rebatch", "range(6).batch(2).rebatch(3)", [[0, 1, 2], [3, 4, 5]]),
+    ("rebatch", "range(8).batch(4).rebatch(3)", [[0, 1, 2], [3, 4, 5], [6, 7]]),
+    ("rebatch", "range(8).batch(4).rebatch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
     (
         "text_join",
         "values({a: ['abc', '123'], b: ['def', '456'], c: ['ghi', '789']})"
@@ -140,5 +135,10 @@ EXAMPLES = [
         "text_upper",
         "values({t: ['CamelCase string and ALL CAPS']}).text_upper()",
         ["CAMELCASE STRING AND ALL CAPS"],
+    ),
+    (
+        "unbatch",
+        "values({x: [[1, 2, 3], [1, 2], [1, 2, 3, 4]]}).unbatch()",
+        [1, 2, 3, 1, 2, 1, 2, 3, 4],
     ),
 ]
