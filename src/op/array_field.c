@@ -133,15 +133,50 @@ static void copy_values(const struct stk__box *box, int axis, uint8_t *dst, cons
         copy_values(box, axis + 1, dst + i * box->dst_step[axis], src + i * box->src_step[axis]);
 }
 
+/* Takes inner dimensions that lie close together in both arrays as one value. */
+static void merge_inner(struct stk__box *box)
+{
+    while (box->rank && box->src_step[box->rank - 1] == (int64_t)box->value_bytes &&
+           box->dst_step[box->rank - 1] == (int64_t)box->value_bytes)
+        box->value_bytes *= (size_t)box->dim[--box->rank];
+}
+
+static bool is_empty(const struct stk__box *box)
+{
+    for (int d = 0; d < box->rank; d++)
+        if (!box->dim[d])
+            return true;
+    return false;
+}
+
 void stk__box_copy(struct stk__box box, uint8_t *dst, const uint8_t *src)
 {
-    for (int d = 0; d < box.rank; d++)
-        if (!box.dim[d])
-            return;
-    while (box.rank && box.src_step[box.rank - 1] == (int64_t)box.value_bytes &&
-           box.dst_step[box.rank - 1] == (int64_t)box.value_bytes)
-        box.value_bytes *= (size_t)box.dim[--box.rank];
+    if (is_empty(&box))
+        return;
+    merge_inner(&box);
     copy_values(&box, 0, dst, src);
+}
+
+void stk__box_copy_rows(struct stk_rows *rows, struct stk__box box, struct stk__box_place from,
+                        struct stk__box_place to)
+{
+    const struct stk_column *in = &rows->in[from.field], *out = &rows->out[to.field];
+    const uint8_t *src = in->data + from.at;
+    uint8_t *dst = out->data + to.at;
+    merge_inner(&box);
+    /* Single numbers, which many rows have, are worth a loop that knows their size. */
+    bool is_word = !box.rank && box.value_bytes == sizeof(uint64_t);
+    bool is_half = !box.rank && box.value_bytes == sizeof(uint32_t);
+    for (int i = 0; i < rows->n; i++, src += in->stride, dst += out->stride) {
+        if (rows->mask[i] != STK_LIVE)
+            continue;
+        if (is_word)
+            memcpy(dst, src, sizeof(uint64_t));
+        else if (is_half)
+            memcpy(dst, src, sizeof(uint32_t));
+        else
+            copy_values(&box, 0, dst, src);
+    }
 }
 
 void stk__fill_values(uint8_t *dst, const void *value, size_t value_bytes, size_t n)

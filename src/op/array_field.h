@@ -49,5 +49,15 @@ struct stk__box stk__box_make(int rank, size_t value_bytes, const int64_t *dim,
 
 void stk__box_copy(struct stk__box box, uint8_t *dst, const uint8_t *src);
 
+/* Where a box lies in a row of a fixed field, in bytes from its first value. */
+struct stk__box_place {
+    int field;
+    int64_t at;
+};
+
+/* Copies the same box of every live row. */
+void stk__box_copy_rows(struct stk_rows *rows, struct stk__box box, struct stk__box_place from,
+                        struct stk__box_place to);
+
 /* The same value n times. */
 void stk__fill_values(uint8_t *dst, const void *value, size_t value_bytes, size_t n);

@@ -26,6 +26,7 @@ struct state {
     int n, from[STK_MAX_FIELDS], to;
     int axis, rank;
     size_t value_bytes;
+    bool is_fixed; /* all fields, and so the result */
 };
 
 /* ---- types ---- */
@@ -136,6 +137,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     stk_infer_pass(inf);
     state->n = p->fields.n;
     state->value_bytes = stk_dtype_bytes(made.dtype);
+    state->is_fixed = made.kind == STK_FIXED;
+    for (int i = 0; i < state->n; i++)
+        state->is_fixed &= inf->in[0]->field[state->from[i]].kind == STK_FIXED;
     inf->scratch_bytes = made.kind == STK_FIXED ? 0 : TYPICAL_LIST;
     return stk__result_put(inf, -1, p->into, made, &state->to, err);
 }
@@ -189,10 +193,28 @@ static void copy_parts(struct stk_rows *rows, int row, const int64_t *dim, uint8
     }
 }
 
+/* All dimensions are known: the same box of every row, field by field. */
+static int run_fixed(struct stk_rows *rows)
+{
+    const struct state *state = rows->state;
+    const int64_t *dim = rows->out_type->field[state->to].shape;
+    struct stk__box_place to = { state->to, 0 };
+    for (int k = 0; k < state->n; k++) {
+        const struct stk_field part = part_of(&rows->in_type->field[state->from[k]]);
+        struct stk__box box =
+            stk__box_make(state->rank, state->value_bytes, part.shape, part.shape, dim);
+        stk__box_copy_rows(rows, box, (struct stk__box_place){ state->from[k], 0 }, to);
+        to.at += part.shape[state->axis] * box.dst_step[state->axis];
+    }
+    return STK_OK;
+}
+
 static int run(struct stk_rows *rows)
 {
     const struct state *state = rows->state;
     int64_t dim[STK_MAX_RANK];
+    if (state->is_fixed)
+        return run_fixed(rows);
     for (int i = 0; i < rows->n; i++) {
         if (rows->mask[i] != STK_LIVE || !measure(rows, i, dim))
             continue;

@@ -51,19 +51,18 @@ struct state {
 
 /* False, with the row marked, if there is none. `text` is the term as it is hashed and shown. */
 static bool put_unknown(const struct state *state, struct stk_rows *rows, int row,
-                        const struct stk_span *text, void *dst)
+                        const struct stk_span *text, int64_t *number)
 {
-    int64_t number = state->unknown;
-    if (state->oov)
-        number = (int64_t)(state->vocabulary.n +
-                           stk__fingerprint(text->data, text->bytes) % (uint64_t)state->oov);
-    else if (number == STK_NONE) {
+    if (state->oov) {
+        uint64_t bucket = stk__fingerprint(text->data, text->bytes) % (uint64_t)state->oov;
+        *number = (int64_t)(state->vocabulary.n + bucket);
+        return true;
+    }
+    *number = state->unknown;
+    if (state->unknown == STK_NONE)
         stk_rows_fail(rows, row, STK_DATA, "'%.*s%s' is not in the vocabulary",
                       STK__TEXT_SHOW(*text));
-        return false;
-    }
-    memcpy(dst, &number, sizeof number);
-    return true;
+    return state->unknown != STK_NONE;
 }
 
 static bool put_text(const struct stk__text_values *how, struct stk_rows *rows, int row,
@@ -71,23 +70,24 @@ static bool put_text(const struct stk__text_values *how, struct stk_rows *rows, 
 {
     const struct state *state = how->ctx;
     int64_t number = stk__vocabulary_find(&state->vocabulary, text->data, text->bytes);
-    if (number < 0)
-        return put_unknown(state, rows, row, text, dst);
+    bool is_known = number >= 0 || put_unknown(state, rows, row, text, &number);
     memcpy(dst, &number, sizeof number);
-    return true;
+    return is_known;
 }
 
-static bool put_integer(const struct state *state, struct stk_rows *rows, int row,
-                        const int64_t *value, void *dst)
+static void put_integer(const struct state *state, struct stk_rows *rows, int row, int64_t value,
+                        void *dst)
 {
-    char digits[24];
-    int64_t number = stk__vocabulary_find(&state->vocabulary, value, sizeof *value);
+    int64_t number = stk__vocabulary_find(&state->vocabulary, &value, sizeof value);
+    if (number < 0 && !state->oov && state->unknown != STK_NONE) {
+        number = state->unknown;
+    } else if (number < 0) {
+        char digits[24];
+        int n = snprintf(digits, sizeof digits, "%lld", (long long)value);
+        const struct stk_span text = { (uint8_t *)digits, (size_t)n, NULL };
+        put_unknown(state, rows, row, &text, &number);
+    }
     memcpy(dst, &number, sizeof number);
-    if (number >= 0)
-        return true;
-    int n = snprintf(digits, sizeof digits, "%lld", (long long)*value);
-    return put_unknown(state, rows, row,
-                       &(struct stk_span){ .data = (uint8_t *)digits, .bytes = (size_t)n }, dst);
 }
 
 /* ---- types ---- */
@@ -162,7 +162,7 @@ static int run_integers(struct stk_rows *rows, const struct state *state)
                 widen(&value, in.data + k * value_bytes, NULL, NULL, 1);
             else
                 memcpy(&value, in.data + k * value_bytes, sizeof value);
-            put_integer(state, rows, i, &value, dst + k * sizeof value);
+            put_integer(state, rows, i, value, dst + k * sizeof value);
         }
     }
     return STK_OK;

@@ -95,10 +95,28 @@ static bool check_fit(struct stk_rows *rows, int row, const struct stk__array *i
     return true;
 }
 
+/* Rows that all have the same shape, which fits. */
+static int run_fixed(struct stk_rows *rows)
+{
+    const struct state *state = rows->state;
+    const struct stk_field *in = &rows->in_type->field[state->from];
+    const int64_t *shape = rows->out_type->field[state->to].shape;
+    for (int i = 0; i < rows->n; i++)
+        if (rows->mask[i] == STK_LIVE)
+            stk__fill_values(stk__array_put(rows, state->to, i, shape), &state->filler,
+                             state->value_bytes, state->n_values);
+    stk__box_copy_rows(
+        rows, stk__box_make(in->rank, state->value_bytes, in->shape, in->shape, shape),
+        (struct stk__box_place){ state->from, 0 }, (struct stk__box_place){ state->to, 0 });
+    return STK_OK;
+}
+
 static int run(struct stk_rows *rows)
 {
     const struct state *state = rows->state;
     const int64_t *shape = rows->out_type->field[state->to].shape;
+    if (rows->in_type->field[state->from].kind == STK_FIXED)
+        return run_fixed(rows);
     for (int i = 0; i < rows->n; i++) {
         if (rows->mask[i] != STK_LIVE)
             continue;

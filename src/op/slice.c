@@ -127,24 +127,47 @@ static void keep_run(struct stk_rows *rows, int row, const struct stk__array *in
         out->dims[row * in->rank + d] = (int32_t)(d ? in->dim[d] : cut.n);
 }
 
-static int copy_part(struct stk_rows *rows, int row, const struct stk__array *in, struct cut cut)
+/* Which values of an array of these dimensions are copied; *at is where they begin, in bytes. */
+static struct stk__box box_of(const struct stk_rows *rows, const struct stk__array *in,
+                              struct cut cut, int64_t *at)
 {
     const struct slice *p = rows->params;
     const struct state *state = rows->state;
     int64_t dim[STK_MAX_RANK];
     memcpy(dim, in->dim, sizeof dim);
     dim[state->axis] = cut.n;
-    uint8_t *dst = stk__array_put(rows, state->to, row, dim);
-    if (!dst)
-        return STK_MEMORY;
-    if (!cut.n)
-        return STK_OK;
     struct stk__box box = stk__box_make(in->rank, state->value_bytes, dim, in->dim, dim);
-    const uint8_t *src = in->data + cut.first * box.src_step[state->axis];
+    *at = cut.first * box.src_step[state->axis];
     /* One entry has no neighbour, and its step might be too large to multiply. */
     if (cut.n > 1)
         box.src_step[state->axis] *= p->step;
-    stk__box_copy(box, dst, src);
+    return box;
+}
+
+static int copy_part(struct stk_rows *rows, int row, const struct stk__array *in, struct cut cut)
+{
+    const struct state *state = rows->state;
+    int64_t at;
+    struct stk__box box = box_of(rows, in, cut, &at);
+    uint8_t *dst = stk__array_put(rows, state->to, row, box.dim);
+    if (!dst)
+        return STK_MEMORY;
+    if (cut.n)
+        stk__box_copy(box, dst, in->data + at);
+    return STK_OK;
+}
+
+static int run_fixed(struct stk_rows *rows)
+{
+    const struct slice *p = rows->params;
+    const struct state *state = rows->state;
+    const struct stk_field *field = &rows->in_type->field[state->from];
+    struct stk__array in = { .rank = field->rank };
+    memcpy(in.dim, field->shape, sizeof in.dim);
+    int64_t at;
+    struct stk__box box = box_of(rows, &in, cut_of(p, in.dim[state->axis]), &at);
+    stk__box_copy_rows(rows, box, (struct stk__box_place){ state->from, at },
+                       (struct stk__box_place){ state->to, 0 });
     return STK_OK;
 }
 
@@ -152,8 +175,9 @@ static int run(struct stk_rows *rows)
 {
     const struct slice *p = rows->params;
     const struct state *state = rows->state;
-    bool is_run =
-        rows->in_type->field[state->from].kind != STK_FIXED && !state->axis && p->step == 1;
+    bool is_run = !state->axis && p->step == 1;
+    if (rows->in_type->field[state->from].kind == STK_FIXED)
+        return run_fixed(rows);
     int code = STK_OK;
     for (int i = 0; i < rows->n && !code; i++) {
         if (rows->mask[i] != STK_LIVE)
