@@ -108,9 +108,7 @@ static int classify_order(struct builder *b, struct stk__node *node)
     const struct stk_op *op = node->op;
     if (op->flags & STK_OP_STABLE && stk__subtree_shuffles(node->input[0])) {
         stk_fail(b->err, STK_TYPE,
-                 "must come before shuffle: the order changes in every epoch, and rows of one part "
-                 "would turn "
-                 "up in another");
+                 "must come before shuffle: which elements it means would change in every epoch");
         return fail_node(b, node, STK_TYPE);
     }
     enum stk_mode mode = op->mode ? op->mode(node->params) : STK_MODE_EITHER;

@@ -81,7 +81,10 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
     if (f < 0)
         return stk_fail(err, STK_NAME, "there is no field '%s'", field);
     if (input->class != STK_INDEXED || input->count < 0)
-        return stk_fail(err, STK_TYPE, "by='%s' needs an indexed, finite input", field);
+        return stk_fail(err, STK_TYPE,
+                        "must look at '%s' of all elements beforehand, which needs an indexed, "
+                        "finite input",
+                        field);
     input = lowest_with(input, &f);
     struct stk__program *program;
     struct stk__program_options options = { .world = 1 };

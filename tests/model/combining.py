@@ -5,7 +5,7 @@ import itertools
 from dataclasses import replace
 
 from . import model
-from .bits import key_join, key_make, mix, row_words
+from .bits import key_join, key_make, mix, permute, row_words, unit_float
 from .expression import Value
 
 MASK64 = 2**64 - 1
@@ -110,3 +110,46 @@ def op_choose_from(node, path, field=None, stop_on_empty=True):
         left.discard(number)
         if stop_on_empty or not left:
             return
+
+
+# ---- classes ----
+
+
+def op_balance(node, path, field, seed=None):
+    """Classes take turns; each is gone through in random order until the largest is through. The
+    order of a class, and what random ops draw, are new in every pass over it.
+    """
+    def members(pass_path):
+        classes = {}
+        for row in model.rows(node.inputs[0], pass_path):
+            classes.setdefault(model.raw(row.fields[field]), []).append(row)
+        return list(classes.values())
+
+    sizes = [len(rows) for rows in members(path)]
+    passes = {}
+    for turn in range(max(sizes, default=0)):
+        for number, size in enumerate(sizes):
+            below = mix(path, turn // size)
+            if below not in passes:
+                passes[below] = members(below)
+            key = mix(mix(mix(node.seed, seed_of(seed)), below), number)
+            yield passes[below][number][permute(size, key, turn % size)]
+
+
+def op_rejection_resample(node, path, field, target, initial=None, seed=None):
+    """A row stays by a chance that is the larger the rarer its class is for what is wanted."""
+    if initial is None:
+        found = [row.fields[field].data for row in model.rows(node.inputs[0], path)]
+        initial = [float(found.count(c)) for c in range(len(target))]
+    ratio = [t / i if t else 0.0 for t, i in zip(target, initial, strict=True)]
+    for row in model.rows(node.inputs[0], path):
+        if row.bad:
+            yield row
+            continue
+        number = row.fields[field].data
+        if not 0 <= number < len(target):
+            yield replace(row, fields={}, bad=f"there is no class {number}")
+            continue
+        words = row_words(row.key, node.seed, seed_of(seed), 0)
+        if unit_float(words[0]) < (1.0 if ratio[number] == max(ratio) else ratio[number] / max(ratio)):
+            yield row

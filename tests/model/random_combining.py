@@ -60,8 +60,9 @@ class Combining:
         return Draft(text, {"x": "int"}, first.n, is_indexed=False)
 
     def combine(self, draft):
-        """enumerate or ignore_errors."""
-        return self.random.choice([self.number, self.ignore_errors])(draft)
+        """One of the ops that follow a chain."""
+        kinds = [self.number, self.ignore_errors, self.balance, self.reject]
+        return self.random.choice(kinds)(draft)
 
     def number(self, draft):
         if "index" in draft.fields:
@@ -72,3 +73,34 @@ class Combining:
     def ignore_errors(self, draft):
         draft.then("ignore_errors()")
         draft.is_indexed = False
+
+    def balance(self, draft):
+        """Classes of a few values, if elements are the same in every epoch."""
+        pick = self.random
+        names = draft.of_kind("int", "bytes", "vector")
+        is_fit = draft.is_constant and draft.is_indexed and "shuffle(" not in draft.text
+        if not is_fit or not names or "balance(" in draft.text:
+            return
+        name = pick.choice(names)
+        if draft.fields[name] == "int":
+            draft.then(f"map('{name} = {name} % {pick.choice([2, 3, 7])}')")
+        draft.then(f"balance({name}{pick.choice(['', ', seed=5'])})")
+        draft.n *= 3
+        draft.is_constant = False
+
+    def reject(self, draft):
+        """Classes 0 to 2, or 0 and 1, which leaves bad rows."""
+        pick = self.random
+        names = draft.of_kind("int")
+        if not names or draft.is_batched:
+            return
+        name = pick.choice(names)
+        draft.then(f"map('{name} = {name} % 3')")
+        target = pick.choice(["[1, 1, 1]", "[0.2, 0, 0.8]"])
+        if self.bad_one_in and pick.random() < 0.5:
+            target = "[0.5, 0.5]"
+        is_known = draft.is_constant and draft.is_indexed and draft.n >= 33
+        initial = f", initial=[{', '.join(['2', '1', '0.5'][: target.count(',') + 1])}]"
+        is_counted = is_known and "range(" in draft.text and draft.text.count(".") < 2
+        draft.then(f"rejection_resample({name}, {target}{'' if is_counted else initial})")
+        draft.is_indexed = draft.is_constant = False
