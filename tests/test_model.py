@@ -86,6 +86,12 @@ def test_chain(stoker, folder, number):
     "zip(range(4).filter('x > 1')).batch(2)",  # a join of one input
     "concatenate(range(4).filter('x > 1')).take(1).repeat(2)",
     "values({a: [[1, 2], [3], [], [4]], b: [[1, 2], [3, 4], [], [5]]}).unbatch().batch(2)",
+    "values({a: [[1, 2], [3], [], [4, 5, 6]], s: ['a', '', 'c', 'd']}).padded_batch(2, {a: [2]}, 7)",
+    "values({a: [[1, 2], [3], [], [4, 5, 6]]}).padded_batch(3, {a: [2]}, {a: 7}).shuffle(2)",
+    "values({a: [[1, 2], [3], [], [4, 5, 6]]}).repeat(3).padded_batch(2).padded_batch(3)",
+    "values({v: [[1, 2], [3, 4]], a: [[], [7]]}).padded_batch(3, {v: [4]}, {v: 1}).map('v = v + 1')",
+    "range(40).map('y = 10 // (x % 5)').batch(3).ragged_batch(2).shuffle(3)",
+    "range(14).batch(2).batch(2).padded_batch(3, padding_values=-1)",
     "values({v: [[1, 2, 3], [4, 5, 6]]}).repeat(2).unbatch().shuffle(4).batch(5)",
     "range(40).map('y = 10 // (x % 5)').batch(3).rebatch(4).take(5).rebatch(2)",
     "range(40).map('y = 10 // (x % 5)').batch(2).shuffle(3).take(2).repeat(3)",  # judged, then cut

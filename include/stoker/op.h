@@ -407,12 +407,13 @@ struct stk_source_table {
 /* ---- the declaration ---- */
 
 enum stk_op_flags {
-    STK_OP_RANDOM = 1 << 0,   /* draws random numbers: rows need keys */
-    STK_OP_HEAVY = 1 << 1,    /* worth a ticket per row */
-    STK_OP_FILTER = 1 << 2,   /* may mark rows dead */
-    STK_OP_ROOT = 1 << 3,     /* begins a chain; no receiver */
-    STK_OP_FETCH = 1 << 4,    /* carried out by the executor's I/O: `read` */
-    STK_OP_BATCH = 1 << 5,    /* carried out by the executor */
+    STK_OP_RANDOM = 1 << 0, /* draws random numbers: rows need keys */
+    STK_OP_HEAVY = 1 << 1,  /* worth a ticket per row */
+    STK_OP_FILTER = 1 << 2, /* may mark rows dead */
+    STK_OP_ROOT = 1 << 3,   /* begins a chain; no receiver */
+    STK_OP_FETCH = 1 << 4,  /* carried out by the executor's I/O: `read` */
+    /* makes one element of many; carried out by the executor, which its state tells how */
+    STK_OP_BATCH = 1 << 5,
     STK_OP_PREFETCH = 1 << 6, /* carried out by the executor */
     STK_OP_REPEAT = 1 << 7,   /* a new pass over its input; order table when indexed */
     /* more inputs than one: ALL at the same position (zip) or one after the other */
@@ -423,6 +424,7 @@ enum stk_op_flags {
     STK_OP_BLOCKS = 1 << 12,   /* a source that may wait for something else than storage */
     /* serial: makes elements of each of its own; rows that were batches are none any more */
     STK_OP_EXPANDS = 1 << 16,
+    STK_OP_GROUPS = 1 << 17, /* batch: not of one run of so many rows after the other */
     STK_OP_STABLE = 1 << 11, /* needs an input whose order is always the same: split */
 };
 

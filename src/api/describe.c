@@ -43,7 +43,7 @@ static void add_flags(const struct stk_op *op, struct stk__text *out)
         { STK_OP_PREFETCH, "prefetch" }, { STK_OP_REPEAT, "repeat" },
         { STK_OP_MULTI, "multi" },       { STK_OP_ADDRESSES, "addresses" },
         { STK_OP_SHUFFLES, "shuffles" }, { STK_OP_STABLE, "stable" },
-        { STK_OP_EXPANDS, "expands" },
+        { STK_OP_EXPANDS, "expands" },   { STK_OP_GROUPS, "groups" },
     };
     const char *separator = "";
     stk__text_add(out, ",\"flags\":[");

@@ -14,7 +14,7 @@ size_t stk__blob_unit(const struct stk_field *field)
     size_t bytes = stk_dtype_bytes(field->dtype);
     for (int d = 1; d < field->rank; d++)
         bytes *= (size_t)field->shape[d];
-    return field->kind == STK_BYTES ? 1 : bytes;
+    return field->kind == STK_BYTES || !bytes ? 1 : bytes;
 }
 
 struct stk__blob stk__blob_open(uint8_t *packed)
@@ -23,24 +23,25 @@ struct stk__blob stk__blob_open(uint8_t *packed)
     return (struct stk__blob){ head[0], head + 1, packed + head_bytes(head[0]) };
 }
 
-struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n,
-                                 size_t unit)
+size_t stk__blob_bytes(const struct stk_span *span, int step, int n)
 {
-    size_t bytes = 0;
+    size_t bytes = head_bytes(n);
     for (int i = 0; i < n; i++)
-        bytes += span[i].bytes;
-    struct stk_buffer *buffer = stk__buffer_new(pool, head_bytes(n) + bytes);
-    if (!buffer)
-        return NULL;
-    *(int64_t *)(void *)buffer->data = n;
-    struct stk__blob blob = stk__blob_open(buffer->data);
+        bytes += span[i * step].bytes;
+    return bytes;
+}
+
+void stk__blob_write(const struct stk_span *span, int step, int n, size_t unit, uint8_t *packed)
+{
+    *(int64_t *)(void *)packed = n;
+    struct stk__blob blob = stk__blob_open(packed);
     size_t used = 0;
     for (int i = 0; i < n; i++) {
+        const struct stk_span *row = &span[i * step];
         blob.splits[i] = (int64_t)(used / unit);
-        if (span[i].bytes)
-            memcpy(blob.data + used, span[i].data, span[i].bytes);
-        used += span[i].bytes;
+        if (row->bytes)
+            memcpy(blob.data + used, row->data, row->bytes);
+        used += row->bytes;
     }
     blob.splits[n] = (int64_t)(used / unit);
-    return buffer;
 }

@@ -18,9 +18,11 @@ struct stk__blob {
 /* Bytes of one value of a bytes or ragged field. */
 size_t stk__blob_unit(const struct stk_field *field);
 
-/* Packs n spans. Returns new; NULL when out of memory. */
-struct stk_buffer *stk__blob_new(struct stk__pool *pool, const struct stk_span *span, int n,
-                                 size_t unit);
+/* Bytes that n spans take once packed, every step-th of them. */
+size_t stk__blob_bytes(const struct stk_span *span, int step, int n);
+
+/* Packs them where there is room for that, aligned to 8 bytes. */
+void stk__blob_write(const struct stk_span *span, int step, int n, size_t unit, uint8_t *packed);
 
 /* What a packed buffer holds; borrows it. */
 struct stk__blob stk__blob_open(uint8_t *packed);

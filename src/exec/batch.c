@@ -194,87 +194,69 @@ static void shape_text(const int32_t *dims, int rank, char *text, size_t size)
         len += (size_t)snprintf(text + len, size - len, "%s%d", d ? "x" : "", (int)dims[d]);
 }
 
-static int check_shapes(const struct stk_batch *batch, int field, struct stk_error *err)
+static int fail_shapes(const struct stk_batch *batch, int field, int row, struct stk_error *err)
 {
     const struct stk_column *c = &batch->chunk->column[field];
-    size_t rank = (size_t)c->rank;
-    for (int i = 1; i < batch->n; i++) {
-        const int32_t *dims = c->dims + (size_t)i * rank;
-        if (!memcmp(c->dims, dims, rank * sizeof *dims))
-            continue;
-        char first[96], other[96], origin[160];
-        shape_text(c->dims, c->rank, first, sizeof first);
-        shape_text(dims, c->rank, other, sizeof other);
-        stk__plan_describe(batch->depot->plan, batch->chunk->address[i], origin, sizeof origin);
-        return stk_fail(
-            err, STK_DATA,
-            "batch: rows of field '%s' differ in shape: row 0 is %s, row %d (%s) is %s; resize or "
-            "crop them first",
-            batch->chunk->type->field[field].name, first, i, origin, other);
-    }
-    return STK_OK;
+    char first[96], other[96], origin[160];
+    shape_text(c->dims, c->rank, first, sizeof first);
+    shape_text(c->dims + (size_t)row * (size_t)c->rank, c->rank, other, sizeof other);
+    stk__plan_describe(batch->depot->plan, batch->chunk->address[row], origin, sizeof origin);
+    return stk_fail(
+        err, STK_DATA,
+        "batch: rows of field '%s' differ in shape: row 0 is %s, row %d (%s) is %s; resize or "
+        "crop them first, or use padded_batch",
+        batch->chunk->type->field[field].name, first, row, origin, other);
 }
 
-/* Rows of equal shape, one behind the other. */
-static int stack_field(struct stk_batch *batch, int f, struct stk_error *err)
+/* Brings the rows of one field together. */
+static int gather_field(struct stk_batch *batch, int f, struct stk_error *err)
 {
+    const struct stk__gather *gather = &batch->depot->plan->gather[f];
     const struct stk_column *c = &batch->chunk->column[f];
+    const struct stk__picked rows = { c, 0, 1, batch->n };
     struct stk__packed *packed = &batch->packed[f];
-    size_t bytes = 0, used = 0;
-    int rc = check_shapes(batch, f, err);
-    if (rc)
-        return rc;
-    if (batch->n)
-        memcpy(packed->dims, c->dims, (size_t)c->rank * sizeof *c->dims);
-    if (batch->n == 1) { /* nothing to bring together */
+    size_t bytes;
+    int differs, rc = stk__gather_measure(gather, &rows, &bytes, packed->dims, &differs);
+    if (rc == STK_DATA)
+        return fail_shapes(batch, f, differs, err);
+    if (batch->n == 1 && gather->kind == STK__STACK) { /* nothing to bring together */
         packed->data = c->span[0].data;
         return STK_OK;
     }
-    for (int i = 0; i < batch->n; i++)
-        bytes += c->span[i].bytes;
-    if (!(packed->buffer = stk__buffer_new(batch->depot->pool, bytes)))
+    if (rc || !(packed->buffer = stk__buffer_new(batch->depot->pool, bytes)))
         return stk__out_of_memory(err);
     packed->data = packed->buffer->data;
-    for (int i = 0; i < batch->n; i++) {
-        memcpy(packed->data + used, c->span[i].data, c->span[i].bytes);
-        used += c->span[i].bytes;
-    }
-    stk__spans_drop(c->span, batch->n); /* the rows' own bytes may go */
+    stk__gather_write(gather, &rows, packed->dims, packed->data);
+    if (c->span)
+        stk__spans_drop(c->span, batch->n); /* the rows' own bytes may go */
     return STK_OK;
 }
 
-/* Rows of different lengths; those of an inner batch are packed already. */
-static int pack_field(struct stk_batch *batch, int f, struct stk_error *err)
+static void open_blob(struct stk__packed *packed)
 {
-    const struct stk_field *field = &batch->chunk->type->field[f];
-    const struct stk_column *c = &batch->chunk->column[f];
-    struct stk__packed *packed = &batch->packed[f];
-    uint8_t *data = batch->n && field->flags & STK_FIELD_PACKED ? c->span[0].data : NULL;
-    if (!data) {
-        packed->buffer =
-            stk__blob_new(batch->depot->pool, c->span, batch->n, stk__blob_unit(field));
-        if (!packed->buffer)
-            return stk__out_of_memory(err);
-        data = packed->buffer->data;
-        stk__spans_drop(c->span, batch->n);
-    }
-    struct stk__blob blob = stk__blob_open(data);
+    struct stk__blob blob = stk__blob_open(packed->data);
     packed->data = blob.data;
     packed->splits = blob.splits;
     packed->n_splits = blob.n + 1;
     packed->n_values = blob.splits[blob.n];
-    return STK_OK;
 }
 
 int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
 {
     for (int f = 0; f < batch->chunk->type->n_fields; f++) {
-        if (batch->chunk->type->field[f].kind == STK_FIXED)
-            continue;
-        bool is_shaped = batch->chunk->type->field[f].kind == STK_SHAPED;
-        int rc = is_shaped ? stack_field(batch, f, err) : pack_field(batch, f, err);
+        const struct stk_field *field = &batch->chunk->type->field[f];
+        const struct stk__gather *gather = &batch->depot->plan->gather[f];
+        int rc = STK_OK;
+        if (field->kind == STK_FIXED && gather->kind == STK__STACK)
+            continue;                                    /* together already */
+        if (field->flags & STK_FIELD_PACKED && batch->n) /* by an inner batch */
+            batch->packed[f].data = batch->chunk->column[f].span[0].data;
+        else
+            rc = gather_field(batch, f, err);
         if (rc)
             return rc;
+        if (gather->kind == STK__PACK)
+            open_blob(&batch->packed[f]);
     }
     return STK_OK;
 }
@@ -325,7 +307,7 @@ static void set_values(const struct stk_batch *batch, int f, struct stk_view *vi
         view->shape[d] = field->shape[d];
     if (view->rank)
         view->shape[0] = packed->n_values;
-    if (field->kind == STK_RAGGED && is_one) {
+    if (field->kind != STK_BYTES && is_one) {
         view->kind = STK_FIXED;
         view->splits = NULL;
         view->n_splits = 0;
@@ -337,10 +319,13 @@ int stk_batch_view_at(const struct stk_batch *batch, int index, struct stk_view 
     if (index < 0 || index >= stk_batch_n_fields(batch))
         return STK_VALUE;
     const struct stk_field *field = &batch->chunk->type->field[index];
-    *out = (struct stk_view){
-        .name = field->name, .kind = field->kind, .dtype = field->dtype, .memory = STK_HEAP
-    };
-    if (field->kind == STK_BYTES || field->kind == STK_RAGGED) {
+    const struct stk__gather *gather = &batch->depot->plan->gather[index];
+    const struct stk__packed *packed = &batch->packed[index];
+    bool is_bytes = field->kind == STK_BYTES,
+         is_in_place = gather->kind == STK__STACK && field->kind == STK_FIXED;
+    *out = (struct stk_view){ .name = field->name, .dtype = field->dtype, .memory = STK_HEAP };
+    if (gather->kind == STK__PACK) {
+        out->kind = is_bytes ? STK_BYTES : STK_RAGGED;
         set_values(batch, index, out);
         set_strides(out);
         return STK_OK;
@@ -350,11 +335,9 @@ int stk_batch_view_at(const struct stk_batch *batch, int index, struct stk_view 
     if (lead)
         out->shape[0] = batch->n;
     for (int d = 0; d < field->rank; d++)
-        out->shape[d + lead] =
-            field->kind == STK_FIXED ? field->shape[d] : batch->packed[index].dims[d];
+        out->shape[d + lead] = is_in_place ? field->shape[d] : packed->dims[d];
     out->kind = STK_FIXED;
-    out->data =
-        field->kind == STK_FIXED ? batch->chunk->column[index].data : batch->packed[index].data;
+    out->data = is_in_place ? batch->chunk->column[index].data : packed->data;
     set_strides(out);
     return STK_OK;
 }

@@ -262,6 +262,9 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
     const struct stk_fault *fault = stk__fault_find(e.faults, 0);
     if (!rc && (e.n_bad || e.n_dead))
         rc = e.n_bad && (!fault || fault->code == STK_MEMORY) ? STK_MEMORY : STK_DATA;
+    if (!rc && x->plan->is_bounded &&
+        stk__gather_mark(x->plan->gather, x->spare_row, 0, 1, x->plan->batch->op->decl.name))
+        rc = STK_DATA;
     if (!rc && !stk__chunk_own(x->spare_row, 0, 1, x->pool))
         rc = STK_MEMORY;
     stk__faults_free(e.faults);
@@ -317,9 +320,12 @@ static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct st
 /* Outside the lock: moves rows of one ticket into one batch, judging in order. */
 void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
-    const struct stk__ticket *t = w->ticket;
+    struct stk__ticket *t = w->ticket;
     struct stk_chunk *current = w->current->chunk;
     int i = t->n_used, full = (int)x->plan->batch_rows;
+    if (x->plan->is_bounded && !i)
+        t->n_bad += stk__gather_mark(x->plan->gather, t->chunk, t->out_from, t->n,
+                                     x->plan->batch->op->decl.name);
     while (i < t->n && w->fill < full && !w->is_fatal) {
         int from = t->out_from + i, run = 1;
         if (t->n_bad && t->chunk->mask[from] == STK_BAD) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batching.c: gathers rows and emits them as one. A bad row passes in front of the batch it
- * would have been in. */
+/* batching.c: gathers rows and emits them as one: batches, windows, buckets. A bad row passes in
+ * front of the element it would have been in. */
 #include "exec/batching.h"
 
-#include "base/blob.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/slab.h"
+#include "exec/groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,34 +14,42 @@
 
 struct batching {
     const struct stk__node *node;
+    const struct stk__grouping *grouping;
     struct stk__pool *pool;
-    struct stk_chunk *held;
-    int n;
-    bool drops_remainder, judges, is_broken;
+    struct stk__slab slab; /* small elements lie in it, and the addresses of their rows */
+    struct stk__groups groups;
+    int most_rows; /* copied at a time, if an element needs fewer */
+    bool judges, is_broken;
     struct stk__judge judge;
 };
+
+/* As many rows as stay in the first cache level. */
+static int rows_at_a_time(const struct stk_type *type)
+{
+    const size_t most = 256, bytes = 1 << 15;
+    size_t rows = bytes / (stk__chunk_bytes(type, 64, 0) / 64);
+    return (int)(rows < 1 ? 1 : rows > most ? most : rows);
+}
 
 int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
                         struct stk__pool *pool, void **run, struct stk_error *err)
 {
-    const struct stk__node *node = stage->node;
+    const struct stk_type *type = &stage->node->input[0]->type;
     struct batching *b = calloc(1, sizeof *b);
     if (!b)
         return stk__out_of_memory(err);
-    *b = (struct batching){ .node = node,
+    *b = (struct batching){ .node = stage->node,
+                            .grouping = stage->node->state,
                             .pool = pool,
+                            .most_rows = rows_at_a_time(type),
                             .judges = stage->is_judge,
                             .judge.plan = plan,
-                            .judge.epoch = (uint64_t)plan->options.epoch,
-                            .drops_remainder =
-                                *(const bool *)stk__node_param(node, "drop_remainder") };
-    b->held = stk__chunk_new(&node->input[0]->type,
-                             (int)*(const int64_t *)stk__node_param(node, "batch_size"),
-                             plan->has_keys ? STK__KEYS : 0);
-    if (!b->held) {
-        free(b);
-        return stk__out_of_memory(err);
-    }
+                            .judge.epoch = (uint64_t)plan->options.epoch };
+    b->groups = (struct stk__groups){ .grouping = b->grouping,
+                                      .type = type,
+                                      .parts = plan->has_keys ? STK__KEYS : 0,
+                                      .max_bytes = (size_t)plan->options.memory -
+                                                   plan->minimum_bytes + stage->held_bytes };
     *run = b;
     return STK_OK;
 }
@@ -55,10 +64,16 @@ bool stk__batching_is_broken(const void *run)
     return ((const struct batching *)run)->is_broken;
 }
 
+size_t stk__batching_held(const void *run)
+{
+    return ((const struct batching *)run)->groups.held_bytes;
+}
+
 static void end(void *run)
 {
     struct batching *b = run;
-    stk__chunk_free(b->held);
+    stk__groups_clear(&b->groups);
+    stk__slab_free(&b->slab);
     free(b);
 }
 
@@ -66,120 +81,174 @@ static void next_epoch(void *run, uint64_t path)
 {
     struct batching *b = run;
     (void)path;
-    stk_chunk_drop(b->held, 0, b->n);
-    b->n = 0;
+    stk__groups_clear(&b->groups);
     b->is_broken = false;
 }
 
-static bool same_shapes(const struct stk_column *c, int n)
+/* ---- one element ---- */
+
+/* The rows of one element in a group. */
+struct stretch {
+    const struct stk__group *group;
+    int n, step;
+};
+
+/* Pads what differs to the longest that a row of this bucket may have. */
+static struct stk__gather gather_of(const struct batching *b, int f, const struct stretch *rows)
 {
-    size_t bytes = (size_t)c->rank * sizeof *c->dims;
-    for (int i = 1; i < n; i++)
-        if (memcmp(c->dims, c->dims + (size_t)i * (size_t)c->rank, bytes))
-            return false;
-    return true;
+    struct stk__gather gather = b->grouping->gather[f];
+    for (int d = 0; b->grouping->pads_to_boundary && d < gather.field.rank; d++)
+        if (gather.kind == STK__PAD && gather.box[d] < 0)
+            gather.box[d] = (int64_t)b->grouping->boundary[rows->group->value] - 1;
+    return gather;
 }
 
-static void gather(const struct stk_column *src, int n, uint8_t *dst)
+/* One field of the new row; the message is the cause. */
+static int emit_field(struct batching *b, int f, const struct stretch *rows, struct stk_chunk *out,
+                      struct stk_error *err)
 {
-    if (!src->span) {
-        memcpy(dst, src->data, (size_t)n * src->stride);
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        memcpy(dst, src->span[i].data, src->span[i].bytes);
-        dst += src->span[i].bytes;
-    }
-}
-
-/* One field of the new row; false when out of memory. */
-static bool emit_field(struct batching *b, int f, struct stk_chunk *out, int row)
-{
-    const struct stk_column *src = &b->held->column[f];
     struct stk_column *dst = &out->column[f];
-    size_t bytes = 0;
-    for (int i = 0; i < b->n; i++)
-        bytes += src->span ? src->span[i].bytes : src->stride;
-    if (!dst->span) {
-        gather(src, b->n, dst->data + (size_t)row * dst->stride);
-        return true;
+    int row = out->n, differs;
+    const struct stk__picked picked = { &rows->group->held->column[f], rows->group->first,
+                                        rows->step, rows->n };
+    const struct stk__gather gather = gather_of(b, f, rows);
+    int32_t dims[STK_MAX_RANK];
+    size_t bytes;
+    int rc = stk__gather_measure(&gather, &picked, &bytes, dims, &differs);
+    if (rc == STK_DATA)
+        return stk_fail(err, rc, "rows of field '%.40s' differ in shape", gather.field.name);
+    uint8_t *data = dst->data + (size_t)row * dst->stride;
+    if (!rc && dst->span) {
+        rc = stk__slab_take(&b->slab, b->pool, bytes, &dst->span[row]) ? STK_OK : STK_MEMORY;
+        data = dst->span[row].data;
     }
-    const struct stk_field *field = &b->held->type->field[f];
-    struct stk_buffer *buffer =
-        dst->dims ? stk__buffer_new(b->pool, bytes)
-                  : stk__blob_new(b->pool, src->span, b->n, stk__blob_unit(field));
-    if (!buffer)
-        return false;
-    stk__buffer_unref(dst->span[row].owner);
-    dst->span[row] = (struct stk_span){ buffer->data, buffer->bytes, buffer };
-    if (!dst->dims)
-        return true;
-    gather(src, b->n, buffer->data);
-    int32_t *dims = dst->dims + (size_t)row * (size_t)dst->rank;
-    dims[0] = b->n;
-    for (int d = 1; d < dst->rank; d++)
-        dims[d] = src->dims ? src->dims[d - 1] : (int32_t)field->shape[d - 1];
-    return true;
+    if (rc)
+        return stk__out_of_memory(err);
+    stk__gather_write(&gather, &picked, dims, data);
+    if (dst->dims) {
+        int32_t *all = dst->dims + (size_t)row * (size_t)dst->rank;
+        all[0] = rows->n;
+        memcpy(all + 1, dims, (size_t)(dst->rank - 1) * sizeof *all);
+    }
+    return STK_OK;
 }
 
 /* Where each row of the new one came from. */
-static bool set_trace(const struct batching *b, struct stk_chunk *out, int row)
+static int set_trace(struct batching *b, const struct stretch *rows, struct stk_chunk *out)
 {
-    size_t bytes = (size_t)b->n * sizeof *b->held->address;
-    struct stk_buffer *buffer = stk__buffer_new(b->pool, bytes);
-    if (!buffer)
-        return false;
-    memcpy(buffer->data, b->held->address, bytes);
-    stk__buffer_unref(out->trace[row].owner);
-    out->trace[row] = (struct stk_span){ buffer->data, bytes, buffer };
-    return true;
+    struct stk_span *trace = &out->trace[out->n];
+    const struct stk_address *from = rows->group->held->address + rows->group->first;
+    if (!stk__slab_take(&b->slab, b->pool, (size_t)rows->n * sizeof *from, trace))
+        return STK_MEMORY;
+    struct stk_address *to = (struct stk_address *)(void *)trace->data;
+    for (int i = 0; i < rows->n; i++)
+        to[i] = from[i * rows->step];
+    return STK_OK;
 }
 
-static void emit(struct batching *b, struct stk_chunk *out)
+/* The next element of a group, of as many rows as are there. */
+static void emit(struct batching *b, struct stk__group *group, struct stk_chunk *out)
 {
-    int row = out->n++;
-    out->address[row] = b->held->address[0];
-    if (!set_trace(b, out, row))
-        stk__chunk_fault(out, row, STK_MEMORY, "batch", "out of memory");
+    int step = (int)b->grouping->stride, row = out->n, first = group->first;
+    int64_t n = 1 + (group->n - 1) / step;
+    const struct stretch rows = { group, (int)(n < group->size ? n : group->size), step };
+    struct stk_error err = { 0 };
+    out->address[row] = group->held->address[first];
     if (out->key)
-        out->key[row] = stk__key_make(b->held->key[0].hi, b->held->key[0].lo, b->node->ordinal);
-    char text[128] = "";
-    int code = STK_DATA;
-    for (int f = 0; f < out->type->n_fields && !text[0]; f++) {
-        if (b->held->column[f].dims && !same_shapes(&b->held->column[f], b->n))
-            snprintf(text, sizeof text, "rows of field '%.40s' differ in shape",
-                     out->type->field[f].name);
-        else if (!emit_field(b, f, out, row)) {
-            snprintf(text, sizeof text, "out of memory");
-            code = STK_MEMORY;
-        }
+        out->key[row] =
+            stk__key_make(group->held->key[first].hi, group->held->key[first].lo, b->node->ordinal);
+    int rc = set_trace(b, &rows, out);
+    if (rc)
+        stk__out_of_memory(&err);
+    for (int f = 0; f < out->type->n_fields && !rc; f++)
+        rc = emit_field(b, f, &rows, out, &err);
+    if (rc)
+        stk__chunk_fault(out, row, rc, b->node->op->decl.name, err.text);
+    out->n++;
+    stk__group_advance(&b->groups, group);
+}
+
+/* ---- rows that come ---- */
+
+/* Decides about a bad row, or hands it on. */
+static void take_bad(struct batching *b, const struct stk_chunk *in, int row, struct stk_chunk *out)
+{
+    if (!b->judges)
+        stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
+    else if (!b->is_broken)
+        b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
+}
+
+/* A row for which there is no room. */
+static void refuse(struct batching *b, struct stk_chunk *in, int row, const char *why,
+                   struct stk_chunk *out)
+{
+    stk__chunk_fault(in, row, STK_MEMORY, b->node->op->decl.name, why);
+    take_bad(b, in, row, out);
+}
+
+/* The most rows that can be taken so that all elements they complete find room. */
+static int64_t rows_wanted(const struct batching *b, const struct stk__group *group, int room)
+{
+    if (b->grouping->by != STK__BY_NOTHING)
+        return 1;
+    int64_t next = group->span - group->n;
+    if (group->shift > group->span)
+        return next;
+    int64_t all = next + (room - 1) * group->shift;
+    int64_t most = next > b->most_rows ? next : b->most_rows;
+    return all < most ? all : most;
+}
+
+/* Takes some of n good rows; returns how many. */
+static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
+                     struct stk_chunk *out)
+{
+    const char *why;
+    struct stk__group *group = stk__groups_find(&b->groups, in, from, &why);
+    if (!group) {
+        refuse(b, in, from, why, out);
+        return 1;
     }
-    if (text[0])
-        stk__chunk_fault(out, row, code, "batch", text);
-    stk_chunk_drop(b->held, 0, b->n);
-    b->n = 0;
+    if (group->to_skip) {
+        n = b->grouping->by != STK__BY_NOTHING ? 1 : n;
+        n = n < group->to_skip ? n : (int)group->to_skip;
+        group->to_skip -= n;
+        b->judge.n_rows += (uint64_t)n;
+        return n;
+    }
+    int64_t wanted = rows_wanted(b, group, out->cap - out->n);
+    n = n < wanted ? n : (int)wanted;
+    if (!stk__group_add(&b->groups, group, in, from, n)) {
+        refuse(b, in, from, "out of memory", out);
+        return 1;
+    }
+    b->judge.n_rows += (uint64_t)n;
+    while (group->n >= group->span)
+        emit(b, group, out);
+    return n;
+}
+
+/* Good rows in front of the first bad one. */
+static int good_rows(const struct stk_chunk *in, int from, int n)
+{
+    const uint8_t *bad = in->n_bad ? memchr(in->mask + from, STK_BAD, (size_t)n) : NULL;
+    return bad ? (int)(bad - in->mask) - from : n;
 }
 
 static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
 {
     struct batching *b = run;
     int used = 0;
+    if (b->grouping->is_bounded)
+        stk__gather_mark(b->grouping->gather, in, from, n, b->node->op->decl.name);
     while (used < n && out->n < out->cap) {
-        int row = from + used++;
-        if (in->n_bad && in->mask[row] == STK_BAD) {
-            if (!b->judges)
-                stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
-            else if (!b->is_broken)
-                b->is_broken =
-                    !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
-            continue;
-        }
-        if (b->is_broken)
-            continue; /* the error is on its way; what comes behind it is nobody's */
-        b->judge.n_rows++;
-        stk__chunk_copy_rows(b->held, b->n++, in, row, 1);
-        if (b->n == b->held->cap)
-            emit(b, out);
+        int row = from + used, m = good_rows(in, row, n - used);
+        if (!m)
+            take_bad(b, in, row, out);
+        if (m && !b->is_broken)
+            m = take_rows(b, in, row, m, out);
+        used += m ? m : 1; /* once broken: the error is on its way, what comes behind is nobody's */
     }
     return used;
 }
@@ -187,10 +256,13 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
 static bool flush(void *run, struct stk_chunk *out)
 {
     struct batching *b = run;
-    if (b->n && !b->drops_remainder && !b->is_broken) {
+    struct stk__group *group;
+    if (b->grouping->drops_remainder || b->is_broken)
+        return true;
+    while ((group = stk__groups_rest(&b->groups))) {
         if (out->n == out->cap)
             return false;
-        emit(b, out);
+        emit(b, group, out);
     }
     return true;
 }

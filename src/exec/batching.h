@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batching.h: `batch` where it is not the last op: a serial stage that makes one row of many. */
+/* batching.h: ops that make one row of many, where they are not the last: a serial stage. */
 #pragma once
 #include "exec/judge.h"
 
@@ -11,3 +11,6 @@ int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_pl
 /* Who judges the rows, and what it said: a fatal row ends the stream with that error. */
 struct stk__judge *stk__batching_judge(void *run);
 bool stk__batching_is_broken(const void *run);
+
+/* Bytes of the rows that wait. */
+size_t stk__batching_held(const void *run);

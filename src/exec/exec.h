@@ -87,6 +87,7 @@ struct stk__stage {
     const struct stk__stage_plan *plan;
     struct stk__ring ring;
     struct stk__account out_account, io_account;
+    struct stk__account held_account; /* rows kept beyond what the plan set aside for them */
     struct stk__lot *free_lots;
     bool is_busy;
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */

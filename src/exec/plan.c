@@ -240,7 +240,8 @@ static const struct stk__node *final_batch(const struct stk__node *root)
 {
     while (is_prefetch(root) || is_passes(root) || is_gate(root))
         root = root->input[0];
-    return root->op->flags & STK_OP_BATCH ? root : NULL;
+    bool is_run = root->op->flags & STK_OP_BATCH && !(root->op->flags & STK_OP_GROUPS);
+    return is_run ? root : NULL;
 }
 
 static int add_gate(struct planner *p, const struct stk__node *node)
@@ -299,15 +300,19 @@ static int build_trunk(struct planner *p)
     }
     plan->depth = p->n_levels - 1;
     if (plan->batch) {
-        plan->batch_rows = int_param(plan->batch, "batch_size");
-        plan->drops_remainder = *(const bool *)stk__node_param(plan->batch, "drop_remainder");
+        const struct stk__grouping *grouping = plan->batch->state;
+        plan->batch_rows = grouping->size;
+        plan->drops_remainder = grouping->drops_remainder;
+        plan->is_bounded = grouping->is_bounded;
+        memcpy(plan->gather, grouping->gather, sizeof plan->gather);
         node = plan->batch->input[0];
     }
     for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);)
         p->judge = p->judge->n_inputs == 1 || p->judge->op->beside ? p->judge->input[0] : NULL;
     if (p->judge && plan->options.on_error == STK__REPLACE)
         return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
-                            "batch: on_error=replace needs batch to be the last op");
+                            "%s: on_error=replace needs batch to be the last op",
+                            p->judge->op->decl.name);
     if (node->class == STK_STREAM && plan->options.on_error == STK__REPLACE)
         return refuse_replace(p, node);
     if (plan->options.on_error == STK__REPLACE && find_choice(node))
@@ -315,6 +320,8 @@ static int build_trunk(struct planner *p)
                             "%s: on_error=replace cannot choose again; use on_error=skip",
                             find_choice(node)->op->decl.name);
     plan->last = build_stage(p, node);
+    for (int f = 0; !plan->batch && f < node->type.n_fields; f++)
+        plan->gather[f] = stk__gather_of(&node->type.field[f]);
     return plan->last < 0 ? (p->err && p->err->code ? p->err->code : STK_MEMORY) : STK_OK;
 }
 
@@ -385,12 +392,36 @@ static size_t small_bytes(const struct stk__stage_plan *s)
     return located ? located : usual;
 }
 
-/* Rows a serial op keeps: what it asks for, but never more than its input has. */
-static size_t held_rows(const struct stk__node *node)
+/* Rows that wait to become one element, or, of windows, twice as many: they are moved rarely. */
+static uint64_t grouped_rows(const struct stk__grouping *g)
 {
-    uint64_t rows = node->op->serial.held_rows(node->params);
+    double rows = 0;
+    uint64_t span = (uint64_t)stk__grouping_span(g);
+    for (int i = 0; g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
+        rows += g->bucket_size[i];
+    return rows > 0 ? (uint64_t)rows : g->shift < (int64_t)span ? 2 * span : span;
+}
+
+/* Rows a serial op keeps: what it asks for, but never more than its input has. */
+static size_t held_rows(const struct stk__stage_plan *s)
+{
+    const struct stk__node *node = s->node;
+    uint64_t rows = s->kind == STK__BATCHING     ? grouped_rows(node->state)
+                    : node->op->serial.held_rows ? node->op->serial.held_rows(node->params)
+                                                 : 0;
     int64_t there = node->input[0]->count;
     return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
+}
+
+/* Rows that one of a stage's is made of. */
+static size_t rows_of_one(const struct stk__stage_plan *s)
+{
+    const struct stk__grouping *g = s->kind == STK__BATCHING ? s->node->state : NULL;
+    double rows = g ? (double)g->size : 1;
+    for (int i = 0; g && g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
+        rows = g->bucket_size[i] > rows ? g->bucket_size[i] : rows;
+    int64_t there = g ? s->node->input[0]->count : -1;
+    return there >= 0 && rows > (double)there ? (size_t)there : (size_t)rows;
 }
 
 /* Rows that are files or images, as far as anybody can tell. */
@@ -403,15 +434,25 @@ static bool is_large(const struct stk__stage_plan *s)
     return s->program->is_heavy || (s->program->n_reads && (!located || located > most_small));
 }
 
+/* What one row of a stage takes; an element made of rows as much as those. */
+static size_t stage_row_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s,
+                              bool is_heavy)
+{
+    if (s->kind != STK__BATCHING)
+        return row_bytes(s->type, is_heavy, small_bytes(s));
+    const struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    return rows_of_one(s) *
+           (row_bytes(in->type, is_large(in), small_bytes(in)) + sizeof(struct stk_address));
+}
+
 /* One where a row is work enough; a few where it is only read, so that requests are asked for
  * together; else as many as stay in the first-level cache. */
 static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
     const size_t chunk_bytes = 1 << 15, read_bytes = 1 << 17, most = 1024;
-    if (s->kind == STK__BATCHING || (s->kind == STK__SEGMENT && s->program->is_heavy))
+    if (s->kind == STK__SEGMENT && s->program->is_heavy)
         return 1;
-    size_t rows =
-        chunk_bytes / (row_bytes(s->type, false, small_bytes(s)) + sizeof(struct stk_address));
+    size_t rows = chunk_bytes / (stage_row_bytes(plan, s, false) + sizeof(struct stk_address));
     size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
     if (located)
         rows = rows < read_bytes / located ? rows : read_bytes / located;
@@ -423,19 +464,27 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     return is_cut ? (int)plan->batch_rows : (int)rows;
 }
 
+/* What a stage keeps of its input. */
+static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    bool keeps =
+        s->kind == STK__BATCHING || (s->kind == STK__SERIAL && s->node->op->serial.held_rows);
+    if (!keeps)
+        return 0;
+    const struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    size_t row = row_bytes(in->type, false, small_bytes(in)) + sizeof(struct stk_address) + 1;
+    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * held_rows(s);
+}
+
 static void size_stages(struct stk__plan *plan)
 {
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
         s->ticket_rows = ticket_rows(plan, s);
-        size_t variable = row_bytes(s->type, is_large(s), small_bytes(s)) * (size_t)s->ticket_rows;
+        size_t variable = stage_row_bytes(plan, s, is_large(s)) * (size_t)s->ticket_rows;
         s->unit_bytes =
             stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
-        if (s->kind == STK__SERIAL && s->node->op->serial.held_rows)
-            s->held_bytes =
-                stk__chunk_bytes(s->type, 1, stk__stage_parts(plan, s)) +
-                (row_bytes(s->type, false, small_bytes(s)) + sizeof(struct stk_address) + 1) *
-                    held_rows(s->node);
+        s->held_bytes = held_bytes(plan, s);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];
     plan->batch_bytes =

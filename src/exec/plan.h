@@ -22,6 +22,7 @@
 #pragma once
 #include "exec/options.h"
 #include "graph/program.h"
+#include "op/grouping.h"
 
 enum stk__stage_kind {
     STK__SEGMENT,
@@ -87,6 +88,8 @@ struct stk__plan {
     const struct stk__node *batch; /* NULL: elements are delivered one by one */
     int64_t batch_rows;
     bool drops_remainder;
+    struct stk__gather gather[STK_MAX_FIELDS]; /* how its rows become one */
+    bool is_bounded;                           /* one of them may refuse a row */
     int depth;
     struct stk__gate_plan gate[STK__MAX_GATES]; /* from the batch up */
     int n_gates;

@@ -387,6 +387,17 @@ static bool is_closed(const struct stk__stage *s)
     return s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run);
 }
 
+/* Rows that wait for others of their value: how many there are shows only as they come. */
+static void settle_held(struct stk__exec *x, struct stk__stage *s)
+{
+    size_t held = stk__batching_held(s->run), had = s->held_account.held_bytes;
+    held = held > s->plan->held_bytes ? held - s->plan->held_bytes : 0;
+    if (held > had)
+        stk__charge(x, &s->held_account, held - had);
+    else
+        stk__credit(x, &s->held_account, had - held);
+}
+
 static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     if (s->plan->is_source)
@@ -398,6 +409,8 @@ static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
             w->ticket_of[i]->n_used += w->used_of[i];
     if (w->ticket)
         w->ticket->n_used += w->used;
+    if (s->plan->kind == STK__BATCHING)
+        settle_held(x, s);
     if (is_closed(s))
         stk__close_inputs(x, s, s->plan->depth); /* nobody needs the rest */
 }

@@ -15,6 +15,7 @@ class Draft:
     n: int = 0  # at most so many rows
     is_indexed: bool = True
     is_batched: bool = False
+    is_padded: bool = False  # to a size that differs between batches
     is_constant: bool = False  # rows are good, and the same in every epoch
 
     def then(self, text):

@@ -26,7 +26,7 @@ from .expression import Value
 SPLIT_SALT = 0x73706C6974
 MAX_TRIES = 16
 MIN_JUDGED = 100
-BATCHES = {"batch", "rebatch"}
+BATCHES = {"batch", "padded_batch", "ragged_batch", "rebatch"}
 WORDS = {"none": None, "true": True, "false": False}
 
 
@@ -552,31 +552,143 @@ def raw(value):
 # ---- batches, and what becomes of bad rows ----
 
 
-def op_batch(node, path, batch_size, drop_remainder=False):
-    """Runs of rows as one element with a new first dimension; the last run may be shorter. The last
-    batch op of the chain judges its rows; an earlier one passes a bad row on in its place."""
-    held = []
-    source = rows(node.inputs[0], path)
+def incoming(node, path, refuse):
+    """The rows of a batch op's input; refuse(fields) says why one of them cannot be taken. The last
+    batch op of the chain judges them; an earlier one passes a bad row on in its place."""
     judge = node.run.new_judge() if node is node.run.judge_node else None
-    if judge:
-        source = judge.good_rows(node.inputs[0], path)
+    source = rows(node.inputs[0], path)
+    if refuse:
+        source = (refused(row, refuse) for row in source)
+    yield from judge.good_rows(source) if judge else source
+    if judge and judge.is_fraction_exceeded():
+        node.run.failure = judge.fraction_failure()
+
+
+def refused(row, refuse):
+    why = None if row.bad else refuse(row.fields)
+    return replace(row, fields={}, bad=why) if why else row
+
+
+@dataclass
+class Group:
+    """Rows that wait to become an element: size of them, every stride-th."""
+
+    size: int
+    shift: int
+    stride: int = 1
+    held: list = dataclasses.field(default_factory=list)
+    to_skip: int = 0
+
+    @property
+    def span(self):
+        return (self.size - 1) * self.stride + 1
+
+    def take(self):
+        """The rows of the next element; the one after it begins `shift` rows later."""
+        taken = self.held[: self.span : self.stride]
+        self.to_skip = max(0, self.shift - len(self.held))
+        del self.held[: self.shift]
+        return taken
+
+
+def gathered(node, path, group_of, join, drop_remainder, refuse=None, is_sorted=False):
+    """Elements made of rows: group_of(fields) are a name and how to make its Group."""
+    groups = {}
     try:
-        for row in source:
+        for row in incoming(node, path, refuse):
             if row.bad:
                 yield row
                 continue
-            held.append(row)
-            if len(held) == batch_size:
-                yield stack(held)
-                held = []
+            name, make = group_of(row.fields)
+            group = groups[name] = groups.get(name) or make()
+            if group.to_skip:
+                group.to_skip -= 1
+                continue
+            group.held.append(row)
+            if len(group.held) == group.span:
+                yield join(name, group.take())
     except Failure as failure:
         # The stream ends here: what follows finishes with what it has, then the run fails.
         node.run.failure = failure
         return
-    if held and not drop_remainder:
-        yield stack(held)
-    if judge and judge.is_fraction_exceeded():
-        node.run.failure = judge.fraction_failure()
+    for name in sorted(groups) if is_sorted else groups:
+        while groups[name].held and not drop_remainder:
+            yield join(name, groups[name].take())
+
+
+def op_batch(node, path, batch_size, drop_remainder=False):
+    """Runs of rows as one element with a new first dimension; the last run may be shorter."""
+    return run_after_run(node, path, batch_size, drop_remainder, lambda name, held: stack(held))
+
+
+def run_after_run(node, path, size, drop_remainder, join, refuse=None):
+    def group_of(fields):
+        return 0, lambda: Group(size, size)
+
+    return gathered(node, path, group_of, join, drop_remainder, refuse)
+
+
+def op_ragged_batch(node, path, batch_size, drop_remainder=False):
+    return op_batch(node, path, batch_size, drop_remainder)
+
+
+def op_padded_batch(
+    node, path, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False
+):
+    """As batch; a dimension is as long as padded_shapes says, or as its longest in the batch."""
+    return run_after_run(
+        node,
+        path,
+        batch_size,
+        drop_remainder,
+        lambda name, held: padded(stack(held), padded_shapes, padding_values),
+        lambda fields: too_large(fields, padded_shapes),
+    )
+
+
+def too_large(fields, shapes):
+    for name, shape in (shapes or {}).items():
+        box = measure(fields[name].data, [])
+        if any(most is not None and n > most >= 0 for n, most in zip(box, shape)):
+            return f"{name} is larger than its padded shape"
+    return None
+
+
+def measure(item, box, depth=0):
+    """How long the lists are at each depth, at most."""
+    if isinstance(item, list):
+        if depth == len(box):
+            box.append(0)
+        box[depth] = max(box[depth], len(item))
+        for part in item:
+            measure(part, box, depth + 1)
+    return box
+
+
+def padded(element, shapes, values):
+    fields = {}
+    for name, value in element.fields.items():
+        if value.dtype == "bytes":
+            fields[name] = value
+            continue
+        box = measure(value.data, [])
+        for d, most in enumerate((shapes or {}).get(name, [])):
+            if most is not None and most >= 0:
+                box[d + 1 : d + 2] = [most]
+        number = values.get(name, 0) if isinstance(values, dict) else values or 0
+        filler = expression.convert(Value("int64", number), value.dtype).data
+        fields[name] = Value(value.dtype, fill_box(value.data, box, filler))
+    return replace(element, fields=fields)
+
+
+def fill_box(item, box, filler):
+    """The item in a box of this shape; filler where it has nothing."""
+    if not box:
+        return filler if item is None else item
+    parts = item or []
+    return [
+        fill_box(parts[i] if i < len(parts) else None, box[1:], filler) for i in range(box[0])
+    ]
 
 
 def op_rebatch(node, path, batch_size, drop_remainder=False):
@@ -649,8 +761,7 @@ class Judge:
     n_judged: int = 0
     n_errors: int = 0
 
-    def good_rows(self, node, path):
-        source = rows(node, path)
+    def good_rows(self, source):
         if self.on_error == "replace":
             source = list(source)
         for row in source:
@@ -719,7 +830,7 @@ class Run:
     def one_epoch(self, top, epoch):
         path = mix(0, epoch)
         judge = self.new_judge()
-        elements = rows(top, path) if top is self.judge_node else judge.good_rows(top, path)
+        elements = rows(top, path) if top is self.judge_node else judge.good_rows(rows(top, path))
         for ordinal, element in enumerate(elements):
             fields = {name: value.data for name, value in element.fields.items()}
             self.delivered.append(

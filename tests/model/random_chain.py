@@ -469,15 +469,41 @@ class Maker(Combining):
         draft.then(f"map('{new} = 100 // ({name} % {self.bad_one_in})')")
         draft.fields[new] = "int"
 
+    def first_batch(self, draft, size, rest):
+        """Batch, ragged_batch or padded_batch; what is padded is not computed with any more."""
+        pick = self.random
+        name = pick.choice(["batch", "batch", "ragged_batch", "padded_batch"])
+        if name != "padded_batch":
+            return f"{name}({size}{rest})"
+        ragged = draft.of_kind("ragged")
+        extra = pick.choice(["", ", padding_values=1"])
+        if ragged and "fixed_sequence" not in draft.text:
+            longest = pick.choice([1, 2, 3]) if self.bad_one_in else "none"
+            extra += f", padded_shapes={{{ragged[0]}: [{pick.choice(['none', longest])}]}}"
+        draft.is_padded = bool(ragged)
+        draft.fields = {n: "narrow" if k == "ragged" else k for n, k in draft.fields.items()}
+        return f"padded_batch({size}{extra}{rest})"
+
+    def nest(self, draft, rest):
+        """Batches of batches, of which the last may be shorter."""
+        pick = self.random
+        if draft.of_kind("bytes", "ragged"):
+            return
+        extra = pick.choice(["", ", padding_values=1"])
+        size = pick.choice([1, 2, 3, 7])
+        names = ["padded_batch"] + ["ragged_batch"] * (not draft.is_padded)
+        name = pick.choice(names)
+        draft.then(f"{name}({size}{extra if name == 'padded_batch' else ''}{rest})")
+
     def batch(self, draft, may_compute):
         """batch, and what may follow it; only repeat and prefetch where bad rows are replaced."""
         pick = self.random
         rest = pick.choice(["", "", "", "", ", drop_remainder=true"])
         size = pick.choice([n for n in BATCHES if n <= draft.n / 4] + [3, pick.choice(BATCHES)])
-        draft.then(f"batch({size}{rest})")
+        draft.then(self.first_batch(draft, size, rest))
         draft.is_batched, draft.is_indexed = True, False
         for _ in range(pick.choice([0, 0, 0, 1, 2])):
-            kinds = ["limit", "shuffle", "repeat", "compute"] + ["rebatch"] * draft.is_batched
+            kinds = ["limit", "shuffle", "repeat", "compute"] + ["rebatch", "nest"] * draft.is_batched
             kind = pick.choice(kinds if may_compute else ["repeat"])
             if kind == "repeat":
                 draft.then("repeat(2)" if 2 * draft.n <= MAX_ROWS else "repeat(1)")
@@ -486,9 +512,11 @@ class Maker(Combining):
                 draft.then(f"shuffle({pick.choice([1, 2, 5, 100])})")
             elif kind == "compute":
                 self.compute(draft)
+            elif kind == "nest":
+                return self.nest(draft, rest)
             elif kind == "rebatch":
-                draft.then(pick.choice([f"rebatch({pick.choice(BATCHES)}{rest})", "unbatch()"]))
-                draft.is_batched = "rebatch" in draft.text.rsplit(".", 1)[-1]
+                draft.is_batched = not draft.is_padded and pick.random() < 0.5
+                draft.then(f"rebatch({pick.choice(BATCHES)}{rest})" if draft.is_batched else "unbatch()")
             else:
                 draft.then(
                     pick.choice(["take(0)", "take(1)", "take(3)", "take(5)", "skip(1)", "skip(1)"])

@@ -93,6 +93,40 @@ def test_batch_is_tf_data(stoker, drop):
     assert [x.tolist() for x in got] == [x.tolist() for x in expected]
 
 
+LENGTHS = [3, 1, 0, 5, 2, 2, 4]
+
+
+def lists_of(data):
+    return [np.asarray(x).tolist() for x in data.as_numpy_iterator()]
+
+
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("shape, value", [(None, None), (None, 7), (6, None), (5, -3)])
+def test_padded_batch_is_tf_data(stoker, shape, value, drop):
+    rows = [[i] * n for i, n in enumerate(LENGTHS)]
+    data = tf.data.Dataset.from_generator(lambda: rows, tf.int64, output_shapes=[None])
+    filler = None if value is None else tf.constant(value, tf.int64)
+    expected = data.padded_batch(3, None if shape is None else [shape], filler, drop_remainder=drop)
+    words = f"3, {str(shape).lower()}, {str(value).lower()}, {str(drop).lower()}"
+    got = delivered(stoker, f"values({{x: {rows}}}).padded_batch({words})", "x")
+    assert [x.tolist() for x in got] == lists_of(expected)
+
+
+def test_padding_of_two_dimensions_is_tf_data(stoker):
+    nested = tf.data.Dataset.range(29).batch(4).padded_batch(3).padded_batch(2)
+    got = delivered(stoker, "range(29).batch(4).padded_batch(3).padded_batch(2)", "x")
+    assert [x.tolist() for x in got] == lists_of(nested)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_ragged_batch_is_tf_data(stoker, drop):
+    rows = [[i] * n for i, n in enumerate(LENGTHS)]
+    data = tf.data.Dataset.from_generator(lambda: rows, tf.int64, output_shapes=[None])
+    expected = [x.to_list() for x in data.ragged_batch(3, drop_remainder=drop)]
+    done = stoker("run", f"values({{x: {rows}}}).ragged_batch(3, {str(drop).lower()})", "--dump", "--quiet")
+    assert [json.loads(line)["fields"]["x"] for line in done.stdout.splitlines()] == expected
+
+
 @pytest.mark.parametrize("drop", [False, True])
 def test_rebatch_and_unbatch_are_tf_data(stoker, drop):
     word = str(drop).lower()

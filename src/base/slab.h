@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slab.h: small pieces of bytes out of one buffer, so that rows need no allocation each. */
+#pragma once
+#include "base/buffer.h"
+
+/* Each piece holds a reference to the buffer it lies in; the slab holds one to the last. */
+struct stk__slab {
+    struct stk_buffer *buffer;
+    size_t used;
+};
+
+/* A piece of its own buffer if it is large; 64-byte aligned, contents undefined. What the span had
+ * is dropped. False when out of memory. */
+bool stk__slab_take(struct stk__slab *slab, struct stk__pool *pool, size_t bytes,
+                    struct stk_span *out);
+void stk__slab_free(struct stk__slab *slab);

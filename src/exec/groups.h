@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* groups.h: rows that wait until they are an element: one sequence of them, or one for each value
+ * of a field, or for each range of lengths. */
+#pragma once
+#include "base/chunk.h"
+#include "op/grouping.h"
+
+struct stk__group {
+    struct stk_chunk *held; /* NULL until there is a row */
+    int first, n;           /* its rows are held[first], …, held[first + n - 1] */
+    int64_t to_skip;        /* rows that come and belong to no element */
+    int64_t size, span, shift;
+    int64_t value; /* whole number or bucket */
+    uint64_t hash;
+    uint8_t *text; /* or bytes, owned */
+    size_t text_bytes;
+};
+
+struct stk__groups {
+    const struct stk__grouping *grouping;
+    const struct stk_type *type; /* of the rows */
+    int parts;
+    struct stk__group *group; /* in order of appearance */
+    int n, cap;
+    int *slot; /* index of a group + 1 by its hash, 0: free; twice as many as there is room for */
+    int *last; /* at the end: groups in the order in which their rest comes */
+    bool has_ended;
+    int n_flushed;
+    size_t held_bytes, max_bytes; /* by value: what all take, and may take */
+};
+
+/* The sequence that row belongs to. NULL when out of memory, with a message if it is too much for
+ * the budget. */
+struct stk__group *stk__groups_find(struct stk__groups *groups, const struct stk_chunk *in, int row,
+                                    const char **why);
+
+/* Appends n rows; false when out of memory. */
+bool stk__group_add(struct stk__groups *groups, struct stk__group *group,
+                    const struct stk_chunk *in, int from, int n);
+
+/* Moves on by one element: its first `shift` rows go, and those of them that are yet to come. */
+void stk__group_advance(struct stk__groups *groups, struct stk__group *group);
+
+/* The sequences whose rest comes at the end, one after the other; NULL after the last. */
+struct stk__group *stk__groups_rest(struct stk__groups *groups);
+
+/* Forgets all rows. */
+void stk__groups_clear(struct stk__groups *groups);
