@@ -313,6 +313,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Stretch each channel to its full range, all or some by chance."""
+    def balance(self, field: str, seed: int | None = None) -> Dataset:
+        """Show every class as often as the largest."""
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put runs of elements together along a new first dimension."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
@@ -563,6 +565,14 @@ class Dataset:
         into: str | None = None,
     ) -> Dataset:
         """Fill arrays and lists up to one shape."""
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Put runs of elements together, padding those that are smaller."""
     def parse_example(self, features: Mapping[str, Any], field: str | None = None) -> Dataset:
         """Read the features of serialized tf.train.Examples."""
     def parse_json(self, fields: Mapping[str, Any], field: str | None = None) -> Dataset:
@@ -599,6 +609,8 @@ class Dataset:
         """Keep few bits of each value, in all images or some by chance."""
     def prefetch(self, buffer_size: int | Literal['auto'] = 'auto') -> Dataset:
         """Prepare elements before they are asked for."""
+    def ragged_batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+        """Put runs of elements of different lengths together, unpadded."""
     def rand_augment(
         self,
         num_ops: int = 2,
@@ -689,6 +701,14 @@ class Dataset:
         """Read the files whose paths a field holds."""
     def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put the rows of batches together in batches of another size."""
+    def rejection_resample(
+        self,
+        field: str,
+        target: float | Sequence[float],
+        initial: float | Sequence[float] | None = None,
+        seed: int | None = None,
+    ) -> Dataset:
+        """Leave elements out so that classes are as often as wanted."""
     def rename(self, names: Mapping[str, str]) -> Dataset:
         """Give fields other names."""
     def repeat(self, count: int | None = None) -> Dataset:

@@ -10,22 +10,23 @@ ROOTS = frozenset(['concatenate', 'counter', 'csv', 'files', 'fixed_length', 'hd
         'jsonl', 'lines', 'npy', 'npz', 'random', 'range', 'sample_from', 'tar', 'tfrecord',
         'values', 'zip'])
 METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
-        'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast', 'batch',
-        'cast', 'center_crop', 'choose_from', 'color_jitter', 'concat_fields', 'concatenate',
-        'crop', 'cutmix', 'cutout', 'decode', 'decode_raw', 'encode_jpeg', 'encode_png',
-        'encode_webp', 'enumerate', 'equalize', 'erase', 'erasing', 'filter', 'flip',
+        'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast',
+        'balance', 'batch', 'cast', 'center_crop', 'choose_from', 'color_jitter', 'concat_fields',
+        'concatenate', 'crop', 'cutmix', 'cutout', 'decode', 'decode_raw', 'encode_jpeg',
+        'encode_png', 'encode_webp', 'enumerate', 'equalize', 'erase', 'erasing', 'filter', 'flip',
         'gaussian_blur', 'gaussian_noise', 'grayscale', 'ignore_errors', 'invert', 'jpeg_quality',
-        'layout', 'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'parse_example',
-        'parse_json', 'parse_sequence_example', 'per_image_standardization', 'perspective',
-        'posterize', 'prefetch', 'rand_augment', 'random_affine', 'random_crop',
-        'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rebatch', 'rename',
-        'repeat', 'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad',
-        'resize_with_pad', 'rot90', 'rotate', 'sample_from', 'scale', 'select', 'shard', 'shuffle',
-        'skip', 'slice', 'solarize', 'split', 'take', 'text_join', 'text_lower',
-        'text_regex_full_match', 'text_regex_replace', 'text_split', 'text_strip',
-        'text_to_hash_bucket', 'text_to_number', 'text_upper', 'trivial_augment', 'unbatch', 'zip'])
+        'layout', 'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch',
+        'parse_example', 'parse_json', 'parse_sequence_example', 'per_image_standardization',
+        'perspective', 'posterize', 'prefetch', 'ragged_batch', 'rand_augment', 'random_affine',
+        'random_crop', 'random_perspective', 'random_resized_crop', 'random_rotation', 'read',
+        'rebatch', 'rejection_resample', 'rename', 'repeat', 'resize', 'resize_and_crop',
+        'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate',
+        'sample_from', 'scale', 'select', 'shard', 'shuffle', 'skip', 'slice', 'solarize', 'split',
+        'take', 'text_join', 'text_lower', 'text_regex_full_match', 'text_regex_replace',
+        'text_split', 'text_strip', 'text_to_hash_bucket', 'text_to_number', 'text_upper',
+        'trivial_augment', 'unbatch', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
-SLOW = frozenset(['concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl', 'lines', 'npy', 'npz', 'sample_from', 'split', 'tar', 'tfrecord', 'zip'])
+SLOW = frozenset(['balance', 'concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl', 'lines', 'npy', 'npz', 'sample_from', 'split', 'tar', 'tfrecord', 'zip'])
 
 # Of every parameter: name, type, default (...: none), whether it takes several values.
 ROWS = {
@@ -49,6 +50,7 @@ ROWS = {
         None, False)),
     'autocontrast': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field',
         'text', None, False)),
+    'balance': (('field', 'text', ..., False), ('seed', 'int', None, False)),
     'batch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
@@ -141,6 +143,8 @@ ROWS = {
         None, False)),
     'pad': (('shape', 'numbers', ..., False), ('value', 'real', 0.0, False), ('field', 'text', None,
         False), ('into', 'text', None, False)),
+    'padded_batch': (('batch_size', 'int', ..., False), ('padded_shapes', 'value', None, False),
+        ('padding_values', 'value', None, False), ('drop_remainder', 'bool', False, False)),
     'parse_example': (('features', 'value', ..., False), ('field', 'text', None, False)),
     'parse_json': (('fields', 'value', ..., False), ('field', 'text', None, False)),
     'parse_sequence_example': (('context', 'value', None, False), ('sequence', 'value', None,
@@ -154,6 +158,7 @@ ROWS = {
     'posterize': (('bits', 'int', ..., False), ('probability', 'real', 1.0, False), ('seed', 'int',
         None, False), ('field', 'text', None, False)),
     'prefetch': (('buffer_size', 'int', 'auto', False),),
+    'ragged_batch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
     'rand_augment': (('num_ops', 'int', 2, False), ('magnitude', 'int', 9, False),
         ('num_magnitude_bins', 'int', 31, False), ('interpolation', 'choice', 'nearest', False),
         ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field', 'text', None,
@@ -188,6 +193,8 @@ ROWS = {
         False)),
     'read': (('field', 'text', None, False),),
     'rebatch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
+    'rejection_resample': (('field', 'text', ..., False), ('target', 'numbers', ..., False),
+        ('initial', 'numbers', None, False), ('seed', 'int', None, False)),
     'rename': (('names', 'pairs', ..., False),),
     'repeat': (('count', 'int', None, False),),
     'resize': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method', 'choice',
@@ -465,13 +472,38 @@ class Ops:
         """
         return self._then('autocontrast', (probability, seed, field))
 
+    def balance(self, field, seed=None):
+        """Show every class as often as the largest.
+
+        Elements with equal values in `field` are a class. Classes take turns, so a batch of as many
+        elements as there are classes has one of each. A class is gone through in random order; a
+        small one again and again, each time in another order, until the largest has been seen once.
+        An epoch has as many elements as there are classes, times the size of the largest; `take`
+        makes it shorter.
+
+            image_folder('train').balance(label).decode()
+            values({y: [0, 0, 0, 1]}).balance(y).batch(2)
+            values({y: [0, 0, 0, 1]}).balance(y).shuffle()
+
+        The field is read for all elements when the dataset is made, so the input must have a known
+        length and an order that does not change: balance comes before shuffle. Behind balance any
+        element can be reached by its position. The copies of an element get random numbers of their
+        own in the ops behind it and before it.
+
+        Needs an input of known length that can be read at random and always has the same order.
+
+        field: the field whose values are the classes (text)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        """
+        return self._then('balance', (field, seed))
+
     def batch(self, batch_size, drop_remainder=False):
         """Put runs of elements together along a new first dimension.
 
         Every field gets a first dimension of `batch_size`; the last batch of an epoch may be
         shorter unless drop_remainder is true. Elements of one batch must have equal shapes: resize
-        or crop images first, or the run ends with an error. Fields of bytes and ragged fields
-        become one block of data with offsets.
+        or crop images first, or use `padded_batch`; else the run ends with an error. Fields of
+        bytes and ragged fields become one block of data with offsets.
 
             range(10).batch(4)
             image_folder('train').decode().resize(224, 224).batch(32, drop_remainder=true)
@@ -1257,6 +1289,30 @@ class Ops:
         """
         return self._then('pad', (shape, value, field, into))
 
+    def padded_batch(self, batch_size, padded_shapes=None, padding_values=None,
+                     drop_remainder=False):
+        """Put runs of elements together, padding those that are smaller.
+
+        As `batch`, for elements that differ in shape: each dimension becomes as long as that of the
+        largest element of the batch, or as padded_shapes says, and what is left of the smaller ones
+        is filled with the padding value. Ragged fields become arrays this way. Texts are not
+        padded: they are brought together as `batch` does.
+
+            values({tokens: [[1, 2, 3], [4], [5, 6]]}).padded_batch(2)
+            values({t: [[1, 2], [3]], n: [7, 8]}).padded_batch(2, {t: [4]}, {t: -1})
+            files('train/*/*.jpg').decode().padded_batch(8, {image: [none, none, 3]})
+
+        An element that is larger than padded_shapes says is a bad element. With on_error=skip a
+        batch is filled up with the elements that follow a bad one.
+
+        batch_size: elements in a batch (int, at least 1)
+        padded_shapes: {field: [...]}: entries along each dimension, none for the largest of a
+            batch; a list if there is one field (map, none)
+        padding_values: what fills the rest: a number, or {field: number}; none is 0 (map, none)
+        drop_remainder: leave out a last batch that is not full (bool)
+        """
+        return self._then('padded_batch', (batch_size, padded_shapes, padding_values, drop_remainder))
+
     def parse_example(self, features, field=None):
         """Read the features of serialized tf.train.Examples.
 
@@ -1409,6 +1465,21 @@ class Ops:
             stoker (int, at least -1, auto)
         """
         return self._then('prefetch', (buffer_size,))
+
+    def ragged_batch(self, batch_size, drop_remainder=False):
+        """Put runs of elements of different lengths together, unpadded.
+
+        As `batch`, and fields whose first dimension differs between elements become ragged: their
+        entries lie one behind the other, and offsets say where each element's begin. Fields of one
+        shape become arrays. A second dimension that differs is an error: that needs `padded_batch`.
+
+            range(10).batch(4).ragged_batch(2)
+            values({tokens: [[1, 2, 3], [4], [5, 6]]}).ragged_batch(2)
+
+        batch_size: elements in a batch (int, at least 1)
+        drop_remainder: leave out a last batch that is not full (bool)
+        """
+        return self._then('ragged_batch', (batch_size, drop_remainder))
 
     def rand_augment(self, num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation='nearest',
                      fill=None, seed=None, field=None):
@@ -1657,6 +1728,34 @@ class Ops:
         drop_remainder: leave out a last batch that is not full (bool)
         """
         return self._then('rebatch', (batch_size, drop_remainder))
+
+    def rejection_resample(self, field, target, initial=None, seed=None):
+        """Leave elements out so that classes are as often as wanted.
+
+        An element of class c stays with a chance of target[c] / initial[c], scaled so that the
+        class that is rarest for what is wanted of it stays whole. Whether it stays depends on the
+        run's seed, `seed`, the element and the epoch. A class that is no number of the target is a
+        bad element.
+
+            image_folder('train').rejection_resample(label, [0.5, 0.5])
+            range(100).map('y = where(x % 10 == 0, 1, 0)').rejection_resample(y, [1, 1])
+            lines('words.txt').map('n = min(len(text), 9) // 5').rejection_resample(n, [1, 1], initial=[0.7, 0.3])
+
+        Without `initial` the classes are counted when the dataset is made, which needs an input
+        that can be read at random. tf.data's rejection_resample also repeats elements, and yields
+        pairs; this one only leaves elements out. To show rare elements more than once use balance.
+
+        Random: drawn from the run's seed, the call's place in the chain, `seed` and the element,
+        nothing else. Leaves elements out, so nobody knows beforehand how many will come.
+
+        field: the class of an element: a whole number from 0 (text)
+        target: how often each class is wanted, in proportion (number or list of numbers (at
+            most 100000))
+        initial: how often each class comes, in proportion; none: they are counted (number or
+            list of numbers (at most 100000), none)
+        seed: mixed with the run's seed; none is 0 (int, none)
+        """
+        return self._then('rejection_resample', (field, target, initial, seed))
 
     def rename(self, names):
         """Give fields other names.
