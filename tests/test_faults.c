@@ -64,14 +64,6 @@ static void test_allocations_fail(void **state)
         "['\\x12\\x0f\\x0a\\x0d\\x0a\\x01a\\x12\\x08\\x0a\\x06\\x1a\\x04\\x0a\\x02\\x01\\x02']})"
         ".parse_sequence_example(sequence={a: fixed_sequence([2], int64)}).batch(2)",
         "values({x: ['abcd', 'ef', '']}).decode_raw(int16, little_endian=false).batch(2)",
-        "values({x: [1, 2, 3], l: [[1, 2], [3], []]}).one_hot(4, l, into=h).slice(step=-1, field=l)"
-        ".concat_fields([x, l], into=c).pad([3], field=l).batch(2)",
-        "values({t: ['A b', 'c', '1 2 3']}).text_upper(encoding='utf-8').text_strip()"
-        ".text_split('', [u, v, w], missing='-').text_join([t, u]).text_lower(t)"
-        ".text_regex_replace('[a-z]', '<\\\\0>', field=v)"
-        ".text_regex_full_match('.*', w).text_to_hash_bucket(9, u).batch(2)",
-        "values({t: ['1 2', '', '3']}).text_to_number(int16, sep=' ', into=n)"
-        ".lookup('words.txt', t, sep='').lookup([1, 3], n, oov=2).batch(2)",
     };
     (void)state;
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {

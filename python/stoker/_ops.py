@@ -1144,7 +1144,7 @@ class Ops:
             values({word: ['cat', 'dog', 'cow']}).lookup([dog, cat])
             values({word: ['cat', 'dog', 'cow']}).lookup([dog, cat], oov=3, into=id)
             values({id: [[700, 3], [3, 9]]}).lookup([3, 700], default=99)
-            lines('words.txt').lookup('vocabulary.txt', sep='')
+            values({t: ['one two', 'six']}).lookup('words.txt', sep='')
 
         With `sep` a text is cut into pieces, which are looked up one by one and give a list; an
         empty text gives an empty list. A file may be compressed. In one whose name ends in .json

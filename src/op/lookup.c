@@ -187,7 +187,7 @@ static const char doc[] =
     "    values({word: ['cat', 'dog', 'cow']}).lookup([dog, cat])\n"
     "    values({word: ['cat', 'dog', 'cow']}).lookup([dog, cat], oov=3, into=id)\n"
     "    values({id: [[700, 3], [3, 9]]}).lookup([3, 700], default=99)\n"
-    "    lines('words.txt').lookup('vocabulary.txt', sep='')\n"
+    "    values({t: ['one two', 'six']}).lookup('words.txt', sep='')\n"
     "\n"
     "With `sep` a text is cut into pieces, which are looked up one by one and give a list; an "
     "empty "

@@ -52,6 +52,7 @@ static int set_shape(const struct pad *p, struct stk_field *field, struct stk_er
     for (int d = 0; d < field->rank; d++)
         field->shape[d] = (int64_t)p->shape.item[d];
     field->kind = STK_FIXED;
+    field->flags = 0;
     return stk__array_check_size(field, err);
 }
 

@@ -123,9 +123,8 @@ struct replace {
 
 static const struct stk_param replace_params[] = {
     STK_TEXT_ROW(replace, pattern, NULL, STK_REQUIRED, "the regular expression"),
-    STK_TEXT_ROW(
-        replace, rewrite, NULL, STK_REQUIRED,
-        "what is put in place of a match; \\1 to \\9 stand for its groups, \\0 for all"),
+    STK_TEXT_ROW(replace, rewrite, NULL, STK_REQUIRED,
+                 "what is put in place of a match; \\1 to \\9 stand for its groups, \\0 for all"),
     STK_BOOL_ROW(replace, replace_global, true, 0, "all matches, not only the first"),
     STK_TEXT_ROW(replace, field, NULL, STK_TAKES_NONE, STK__TEXT_FIELD_HELP),
     STK_TEXT_ROW(replace, into, NULL, STK_TAKES_NONE, STK__TEXT_INTO_HELP),
