@@ -178,6 +178,32 @@ def test_hash_of_every_length(stoker):
     assert got == [fingerprint(item.encode()) % 2**62 for item in items]
 
 
+# What tf.strings.to_hash_bucket_fast of TensorFlow 2.21 gives for 2^62 buckets, by length.
+FOX = "The quick brown fox. " * 50
+FINGERPRINTS = {
+    0: 1936946117179621455,
+    1: 1366698271136253306,
+    3: 398699863598724093,
+    4: 3813857490243172005,
+    7: 4268079096047479687,
+    8: 491173507650915335,
+    16: 4320848957565769301,
+    17: 550333784831045053,
+    32: 2890438252560351813,
+    33: 2703591664280236513,
+    64: 3541360359102564713,
+    65: 4018692605587020853,
+    128: 2211880172374622208,
+    129: 3084668883733666164,
+    1000: 329237845445853354,
+}
+
+
+def test_hash_is_tensorflows(stoker):
+    chain = f"{texts(*(FOX[:n] for n in FINGERPRINTS))}.text_to_hash_bucket({2**62})"
+    assert values(stoker, chain, "t") == list(FINGERPRINTS.values())
+
+
 def test_hash_of_pieces(stoker):
     chain = f"{texts('a b', '', 'b')}.text_to_hash_bucket(1000, sep=' ')"
     a, b = fingerprint(b"a") % 1000, fingerprint(b"b") % 1000
@@ -365,6 +391,28 @@ def test_regex_refuses(stoker, call, why):
 ])
 def test_rows_keep_their_class(stoker, call):
     assert "stream" not in stoker("plan", f"{texts('a b', 'c d')}.{call}.shuffle()").stdout
+
+
+@pytest.mark.parametrize("call", [
+    "text_lower(encoding='utf-8')", "text_upper(encoding='utf-8')", "text_strip()", "slice(3, 1, -1)",
+    "text_split('a', [a, b], maxsplit=1, missing='')", "text_to_hash_bucket(9, sep='')",
+    "text_regex_replace('[^a-z]|', '<\\\\0>')", "text_regex_replace('(?s).', '')",
+    "text_regex_full_match('(?s).*')", "text_to_number(sep=' ')", "lookup([a, b], sep=',')",
+])
+def test_any_bytes(stoker, tmp_path, call):
+    """Every element is delivered or said to be bad, whatever bytes it has."""
+    rng = random.Random(call)
+    pool = [*b"aAzZ ,.09-", 0, 0x80, 0xBF, 0xC3, 0xE2, 0x82, 0xF0, 0x9F, 0xFF, 0xED, 0xA0]
+    (tmp_path / "any").write_bytes(bytes(rng.choices(pool, k=13 * 400)))
+    chain = f"fixed_length('{tmp_path}/any', 13, compression=none).{call}.batch(7)"
+    digests = set()
+    for workers in (0, 2):
+        done = stoker("run", chain, "--digest", "--json", "--on-error", "skip", "--workers", workers)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["elements"] + found["errors"] == 400
+        digests.add(found["digest"])
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 7])

@@ -29,7 +29,8 @@ def pick(maker, draft, *kinds):
 
 
 def has_unicode(draft):
-    return "jsonl(" in draft.text
+    """Texts that may be more than ASCII must not be cut between their bytes."""
+    return "jsonl(" in draft.text or not draft.text.isascii()
 
 
 def one_hot(maker, draft):
