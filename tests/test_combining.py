@@ -3,6 +3,7 @@
 behaviour beside bad elements, ends and epochs. What they yield is the model's business.
 """
 
+import gzip
 import json
 
 import pytest
@@ -296,3 +297,115 @@ def test_rejection_resample_refuses(stoker, args, part):
 def test_classes_of_a_stream_cannot_be_counted(stoker):
     chain = "range(10).filter('x > 2').rejection_resample(x, [1])"
     assert "must look at 'x' of all elements beforehand" in refusal(stoker, chain)[0]
+
+
+# ---- unique ----
+
+
+def test_unique_compares_values_of_any_kind(stoker):
+    columns = "s: ['a', 'b', 'a', ''], v: [[1, 2], [1, 2], [1, 3], [1, 2]], g: [[], [1], [1], []]"
+    table = f"values({{{columns}}})"
+    for field, first in [("s", [0, 1, 3]), ("v", [0, 2]), ("g", [0, 1])]:
+        got, _ = dumped(stoker, f"{table}.enumerate().unique({field}).select(index)")
+        assert [element["index"] for element in got] == first
+    got, _ = dumped(stoker, f"{table}.concatenate({table}).unique()")
+    assert len(got) == 4
+
+
+def test_every_epoch_and_pass_begins_anew(stoker):
+    chain = "values({x: [1, 2, 1]}).unique().repeat(2)"
+    got, _ = dumped(stoker, chain, "--epochs", 2)
+    assert [element["x"] for element in got] == [1, 2] * 4
+
+
+def test_values_that_do_not_fit_are_bad_elements(stoker):
+    """The same for any number of workers: what may be kept does not depend on what others hold."""
+    chain = "range(200000).unique().batch(1000)"
+    outputs = set()
+    for workers in (0, 3):
+        done = stoker("run", chain, "--dump", "--quiet", "--memory", "4M", "--workers", workers)
+        assert done.returncode == 1 and "bytes that memory= leaves" in done.stderr
+        outputs.add((done.stdout, done.stderr))
+    assert len(outputs) == 1
+    few, done = dumped(stoker, "range(200000).map('x % 100').unique().batch(99)", "--memory", "4M")
+    assert done.returncode == 0 and len(few) == 2
+
+
+# ---- take_while ----
+
+
+def test_take_while_asks_for_no_more(stoker):
+    """It ends endless inputs, and errors behind its end are nobody's."""
+    got, done = dumped(stoker, "counter().map('y = 8 // (x - 5)').take_while('x < 4').select(x)")
+    assert done.returncode == 0 and [element["x"] for element in got] == [0, 1, 2, 3]
+
+
+def test_a_condition_without_an_answer_is_a_bad_element(stoker):
+    chain = "range(6).take_while('8 // (x - 2) < 8')"
+    got, _ = dumped(stoker, chain, "--on-error", "skip")
+    assert [element["x"] for element in got] == [0, 1]
+    _, done = dumped(stoker, chain)
+    assert "take_while: range, element 2" in done.stderr and "division by zero" in done.stderr
+
+
+# ---- scan and reduce ----
+
+
+def test_what_fails_is_not_remembered(stoker):
+    chain = "range(5).scan({sum: 0}, 'sum = sum + 6 // (x - 2)').select(sum)"
+    got, _ = dumped(stoker, chain, "--on-error", "skip")
+    assert [element["sum"] for element in got] == [-3, -9, -3, 0]
+
+
+def test_a_scan_begins_anew_in_every_epoch(stoker):
+    got, _ = dumped(stoker, "range(3).scan({n: 10}, 'n = n + 1').repeat(2)", "--epochs", 2)
+    assert [element["n"] for element in got] == [11, 12, 13] * 4
+
+
+def test_a_scan_over_batches_and_texts(stoker):
+    chain = "range(4).batch(2).scan({all: 0}, 'all = all + sum(x)')"
+    assert [element["all"] for element in dumped(stoker, chain)[0]] == [1, 6]
+    chain = "values({s: ['a', 'bcd', '']}).scan({n: 0}, 'n = n + len(s)')"
+    got, _ = dumped(stoker, chain)
+    assert got == [{"s": "a", "n": 1}, {"s": "bcd", "n": 4}, {"s": "", "n": 4}]
+
+
+def test_a_reduce_of_nothing_is_its_beginning(stoker):
+    got, _ = dumped(stoker, "range(0).reduce({n: 3, ok: true}, 'n = n + x')", "--epochs", 2)
+    assert got == [{"n": 3, "ok": True}] * 2
+
+
+def test_a_stream_that_breaks_has_no_result(stoker, tmp_path):
+    packed = gzip.compress(b"line\n" * 10000, mtime=0)
+    (tmp_path / "cut.gz").write_bytes(packed[: len(packed) // 2])
+    got, done = dumped(stoker, f"lines('{tmp_path}/cut.gz').reduce({{n: 0}}, 'n = n + 1')")
+    assert got == [] and done.returncode == 1 and done.stderr
+
+
+@pytest.mark.parametrize("call, part", [
+    ("scan({}, 'y = x')", "wants a map from names to values"),
+    ("scan(3, 'y = x')", "wants a map from names to values"),
+    ("scan({x: 0}, 'x = x')", "'x' cannot be the state"),
+    ("scan({s: 'a'}, 'y = x')", "the state 's' must be a number"),
+    ("scan({s: 0}, 's = x / 2')", "'s' is int64[], but would become float32[]"),
+    ("scan({s: 0}, 'x = float32(x)')", "'x' is int64[], but would become float32[]"),
+    ("scan({s: 0}, 's = y')", "y"),
+    ("take_while('x')", "bool"),
+    ("unique(y)", "there is no field 'y'"),
+    ("repeat().reduce({n: 0}, 'n = n + 1')", "endless"),
+])
+def test_ops_that_remember_refuse(stoker, call, part):
+    message, _ = refusal(stoker, f"range(3).{call}")
+    assert part in message
+
+
+@pytest.mark.parametrize("call", [
+    "unique()", "take_while('x < 2')", "scan({s: 0}, 's = x')", "reduce({s: 0}, 's = x')",
+])
+def test_plans_say_why_they_are_streams(stoker, call):
+    name = call.split("(")[0]
+    found, kinds, _ = nodes(stoker, f"range(9).{call}")
+    assert found[name][:2] == ("stream", "looks at one element after the other")
+    assert kinds == ["segment", "serial stage"]
+    found, _, _ = nodes(stoker, f"range(9).filter('x > 1').{call}")
+    assert found[name][:2] == ("stream", "its input is a stream")

@@ -117,6 +117,14 @@ EXAMPLES = [
     ("rebatch", "range(6).batch(2).rebatch(3)", [[0, 1, 2], [3, 4, 5]]),
     ("rebatch", "range(8).batch(4).rebatch(3)", [[0, 1, 2], [3, 4, 5], [6, 7]]),
     ("rebatch", "range(8).batch(4).rebatch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
+    ("reduce", "range(5).reduce({n: 0}, 'n = n + 1')", [5]),
+    ("reduce", "range(5).reduce({sum: 0}, 'sum = sum + x')", [10]),
+    (
+        "scan",
+        "range(10).scan({state: 0}, 'state = state + x').select(state)",
+        [0, 1, 3, 6, 10, 15, 21, 28, 36, 45],
+    ),
+    ("take_while", "range(10).take_while('x < 5')", [0, 1, 2, 3, 4]),
     (
         "text_join",
         "values({a: ['abc', '123'], b: ['def', '456'], c: ['ghi', '789']})"
@@ -182,4 +190,5 @@ EXAMPLES = [
         "values({x: [[1, 2, 3], [1, 2], [1, 2, 3, 4]]}).unbatch()",
         [1, 2, 3, 1, 2, 1, 2, 3, 4],
     ),
+    ("unique", "values({x: [1, 37, 2, 37, 2, 1]}).unique()", [1, 37, 2]),
 ]

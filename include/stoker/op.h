@@ -338,7 +338,11 @@ struct stk_serial_begin {
     struct stk_chunk *(*chunk_new)(void *ctx,
                                    int cap); /* of the input's type, charged; NULL: no memory */
     void (*chunk_free)(void *ctx, struct stk_chunk *chunk);
-    void *ctx;
+    /* Ops that keep what they have seen: says that the run keeps so many bytes more, which in all
+     * may be kept_bytes. */
+    void (*charge)(void *ctx, size_t bytes);
+    size_t kept_bytes;
+    void *ctx;       /* lives as long as the run */
     int rank, world; /* of the run's options */
 };
 struct stk_serial_table {
@@ -353,19 +357,22 @@ struct stk_serial_table {
     void (*turn)(void *run);
     bool (*is_closed)(const void *run); /* true: needs no more rows of this epoch; may be NULL */
     uint64_t (*held_rows)(const void *params); /* rows kept at most, for the budget; may be NULL */
+    bool keeps_more; /* keeps what it has seen, as much as kept_bytes allows */
+    bool
+        is_whole; /* what flush gives is true only at an end: where a stream breaks it is dropped */
 };
 
 /* Ops with several inputs that say from which of them the next row comes (sample_from). In a pass
- * `wanted` names an input, again and again the same until `take` got a row of it or `ended` was told
- * that it has none left; -1: the pass is over. With STK_OP_ADDRESSES it needs no data: over indexed
- * inputs it runs ahead of them and positions are all that it moves. */
+ * `wanted` names an input, again and again the same until `take` got a row of it or `ended` was
+ * told that it has none left; -1: the pass is over. With STK_OP_ADDRESSES it needs no data: over
+ * indexed inputs it runs ahead of them and positions are all that it moves. */
 struct stk_choice_table {
     int (*begin)(const struct stk_serial_begin *begin, void **run, struct stk_error *err);
     void (*end)(void *run);
     void (*next_epoch)(void *run, uint64_t path); /* before the first row of every epoch */
     int (*wanted)(void *run);
-    /* True: the row is the next one of the output. False: it was only looked at, or `out`, which has
-     * room for a row, got another one for it. Without data `in` and `out` are NULL. */
+    /* True: the row is the next one of the output. False: it was only looked at, or `out`, which
+     * has room for a row, got another one for it. Without data `in` and `out` are NULL. */
     bool (*take)(void *run, int input, const struct stk_chunk *in, int row, struct stk_chunk *out);
     void (*ended)(void *run, int input);
 };
@@ -496,7 +503,7 @@ struct stk_op {
      * the same names and types; a source where they begin a chain (STK_OP_ROOT). Else NULL. */
     const char *begins_with;
     /* Ops that stand beside a source (enumerate): its name. It is put in as a second input, gets
-     * the op's parameters of the same names and types, and both are joined as zip does; else NULL. */
+     * the op's parameters of the same names and types, and is joined as zip joins; else NULL. */
     const char *beside;
     const char *exclusive; /* lock group of a library that admits one thread at a time, or NULL */
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);

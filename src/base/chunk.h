@@ -72,6 +72,23 @@ bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *po
 void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src,
                      int from, int n);
 
+/* A column from row `from` on. */
+static inline struct stk_column stk__column_slice(const struct stk_column *column, int from)
+{
+    struct stk_column slice = *column;
+    size_t rows = (size_t)from;
+    if (column->data)
+        slice.data = column->data + rows * column->stride;
+    if (column->span)
+        slice.span = column->span + rows;
+    if (column->dims)
+        slice.dims = column->dims + rows * (size_t)column->rank;
+    return slice;
+}
+
+/* An address of no element at all. */
+#define STK__NO_WHERE UINT64_MAX
+
 /* Copies n spans, taking references; what was there is dropped. */
 void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n);
 void stk__spans_drop(struct stk_span *span, int n);

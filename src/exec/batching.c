@@ -268,5 +268,5 @@ static bool flush(void *run, struct stk_chunk *out)
 }
 
 const struct stk_serial_table stk__batching = {
-    .end = end, .next_epoch = next_epoch, .step = step, .flush = flush
+    .end = end, .next_epoch = next_epoch, .step = step, .flush = flush, .is_whole = true
 };

@@ -106,6 +106,10 @@ struct stk__stage {
      * by another; and how many of those to come are passed over */
     uint64_t n_since, n_skipped;
     /* serial stages */
+    struct stk__holder {
+        struct stk__exec *exec;
+        struct stk__stage *stage;
+    } holder; /* what an op's calls come back with */
     void *run;
     struct stk__lot *open_out;
     bool begins_pass; /* next_epoch is due */

@@ -532,6 +532,18 @@ static int check_budget(struct stk__plan *plan, struct stk_error *err)
     return STK_OK;
 }
 
+/* Ops that keep what they have seen share half of what the others leave. */
+static void size_kept(struct stk__plan *plan)
+{
+    size_t n = 0;
+    for (int i = 0; i < plan->n_stages; i++)
+        n += plan->stage[i].kind == STK__SERIAL && plan->stage[i].node->op->serial.keeps_more;
+    for (int i = 0; i < plan->n_stages; i++)
+        if (plan->stage[i].kind == STK__SERIAL && plan->stage[i].node->op->serial.keeps_more)
+            plan->stage[i].kept_bytes =
+                ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
+}
+
 static int check_rank(const struct stk__options *options, struct stk_error *err)
 {
     if (options->rank < options->world)
@@ -574,6 +586,8 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
         size_window(plan);
         rc = check_budget(plan, &local);
     }
+    if (!rc)
+        size_kept(plan);
     if (rc) {
         if (err)
             *err = local;
@@ -650,6 +664,10 @@ void stk__plan_unref(struct stk__plan *plan)
 void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
                         size_t size)
 {
+    if (address.where == STK__NO_WHERE) {
+        snprintf(text, size, "no element");
+        return;
+    }
     const struct stk__origin *origin = &plan->origin[stk__where_origin(address.where)];
     uint64_t index = stk__where_position(address.where);
     const struct stk__node *source = origin->source;

@@ -59,6 +59,7 @@ struct stk__stage_plan {
     int ticket_rows;
     size_t unit_bytes; /* of one output chunk */
     size_t held_bytes; /* serial state that keeps rows */
+    size_t kept_bytes; /* the most that one may keep which keeps what it has seen */
 };
 
 struct stk__origin {

@@ -341,7 +341,7 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
         w->is_turned = true;
         return;
     }
-    if (t->end == STK__END_BROKEN && s->plan->kind == STK__BATCHING)
+    if (t->end == STK__END_BROKEN && op->is_whole)
         w->is_flushed = true; /* an incomplete batch is not handed on */
     else if (t->end)
         w->is_flushed = op->flush ? op->flush(s->run, out) : true;
@@ -494,14 +494,9 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
 
 /* ---- birth and death ---- */
 
-struct holder {
-    const struct stk__exec *exec;
-    const struct stk__stage *stage;
-};
-
 static struct stk_chunk *new_held(void *ctx, int cap)
 {
-    const struct holder *holder = ctx;
+    const struct stk__holder *holder = ctx;
     const struct stk__plan *plan = holder->exec->plan;
     const struct stk__stage_plan *input = &plan->stage[holder->stage->plan->input[0]];
     return stk__chunk_new(input->type, cap, stk__stage_parts(plan, input));
@@ -513,10 +508,21 @@ static void free_held(void *ctx, struct stk_chunk *chunk)
     stk__chunk_free(chunk);
 }
 
+static void charge_kept(void *ctx, size_t bytes)
+{
+    struct stk__exec *x = ((const struct stk__holder *)ctx)->exec;
+    pthread_mutex_lock(&x->lock);
+    x->spare_bytes -= (int64_t)bytes;
+    x->used_bytes += bytes;
+    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
+    pthread_mutex_unlock(&x->lock);
+}
+
 int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
     const struct stk__node *node = s->plan->node;
     s->begins_pass = true;
+    s->holder = (struct stk__holder){ x, s };
     forget_marks(s);
     int rc = STK_OK;
     if (s->plan->kind == STK__STREAMING)
@@ -531,7 +537,9 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
                                                                  node->ordinal),
                                                 .chunk_new = new_held,
                                                 .chunk_free = free_held,
-                                                .ctx = &(struct holder){ x, s },
+                                                .charge = charge_kept,
+                                                .kept_bytes = s->plan->kept_bytes,
+                                                .ctx = &s->holder,
                                                 .rank = (int)x->plan->options.rank,
                                                 .world = (int)x->plan->options.world };
         rc = has_choice ? node->op->choice.begin(&begin, &s->run, err)

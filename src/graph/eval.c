@@ -62,19 +62,6 @@ static bool frame_new(struct stk__eval *e, const struct stk_type *type, int n, b
     return frame->column && (frame->mask || !has_mask);
 }
 
-static struct stk_column column_slice(const struct stk_column *c, int from)
-{
-    struct stk_column slice = *c;
-    size_t rows = (size_t)from;
-    if (c->data)
-        slice.data = c->data + rows * c->stride;
-    if (c->span)
-        slice.span = c->span + rows;
-    if (c->dims)
-        slice.dims = c->dims + rows * (size_t)c->rank;
-    return slice;
-}
-
 /* Copies one row within scratch and output; spans stay borrowed. */
 static void row_copy(struct stk_column *dst, int to, const struct stk_column *src, int from)
 {
@@ -167,7 +154,7 @@ static int eval_cut(struct stk__eval *e, const struct stk__pnode *p, int n, stru
     if (!frame_new(e, &p->node->type, n, true, frame))
         return STK_MEMORY;
     for (int f = 0; f < p->node->type.n_fields; f++)
-        frame->column[f] = column_slice(&in->column[f], e->in_from);
+        frame->column[f] = stk__column_slice(&in->column[f], e->in_from);
     frame->key = in->key ? in->key + e->in_from : NULL;
     for (int i = 0; in->n_bad && i < n; i++) {
         int row = e->in_from + i;
@@ -438,7 +425,7 @@ static void write_out(struct stk__eval *e, const struct frame *frame)
     struct stk_chunk *out = e->out;
     size_t rows = (size_t)e->n, first = (size_t)e->out_from;
     for (int f = 0; f < out->type->n_fields; f++) {
-        struct stk_column dst = column_slice(&out->column[f], e->out_from);
+        struct stk_column dst = stk__column_slice(&out->column[f], e->out_from);
         const struct stk_column *src = &frame->column[f];
         if (dst.data) {
             if (dst.data != src->data)

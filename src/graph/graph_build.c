@@ -134,7 +134,9 @@ static int classify_order(struct builder *b, struct stk__node *node)
         set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
     else
         set_class(node, STK_STREAM,
-                  node->n_inputs > 1 ? "an input is not indexed" : "its input is a stream");
+                  node->n_inputs > 1      ? "an input is not indexed"
+                  : weakest == STK_STREAM ? "its input is a stream"
+                                          : "looks at one element after the other");
     return STK_OK;
 }
 
@@ -516,9 +518,7 @@ void stk_dataset_unref(struct stk_dataset *dataset)
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field)
 {
     while (node->n_inputs) {
-        int from = node->is_order && node->n_inputs == 1 ? field : node->from[field];
-        if (!is_row_op(node->op) && node->n_inputs == 1)
-            from = field;
+        int from = node->op->flags & STK_OP_BATCH ? field : node->from[field];
         if (from < 0)
             return NULL;
         int i = 0;

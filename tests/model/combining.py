@@ -4,9 +4,9 @@
 import itertools
 from dataclasses import replace
 
-from . import model
+from . import expression, model
 from .bits import key_join, key_make, mix, permute, row_words, unit_float
-from .expression import Value
+from .expression import RowError, Value
 
 MASK64 = 2**64 - 1
 
@@ -151,5 +151,68 @@ def op_rejection_resample(node, path, field, target, initial=None, seed=None):
             yield replace(row, fields={}, bad=f"there is no class {number}")
             continue
         words = row_words(row.key, node.seed, seed_of(seed), 0)
-        if unit_float(words[0]) < (1.0 if ratio[number] == max(ratio) else ratio[number] / max(ratio)):
+        is_rarest = ratio[number] == max(ratio)
+        if unit_float(words[0]) < (1.0 if is_rarest else ratio[number] / max(ratio)):
             yield row
+
+
+# ---- what is remembered ----
+
+
+def op_unique(node, path, field=None):
+    """The first row of each value; bad rows pass."""
+    seen = set()
+    for row in model.rows(node.inputs[0], path):
+        names = [field] if field else list(row.fields)
+        value = tuple(value_bytes(row.fields[name]) for name in names) if not row.bad else None
+        if row.bad or value not in seen:
+            yield row
+        seen.add(value)
+
+
+def value_bytes(value):
+    """What tells a value from others; lists of different lengths differ, whatever is in them."""
+    return repr(value.data) if isinstance(value.data, list) else model.raw(value)
+
+
+def op_take_while(node, path, text):
+    for row in model.rows(node.inputs[0], path):
+        try:
+            if not row.bad and not expression.predicate(text, row.fields):
+                return
+            yield row
+        except RowError as error:
+            yield replace(row, fields={}, bad=str(error))
+
+
+def folded(node, path, initial, text):
+    """Rows with the state behind their fields, and the state after them; that of a row which is bad
+    is the one before.
+    """
+    state = {name: model.cell([value], 0) for name, value in initial.items()}
+    for row in model.rows(node.inputs[0], path):
+        if not row.bad:
+            try:
+                row = replace(row, fields=expression.assign(text, {**row.fields, **state}))
+                state = {name: row.fields[name] for name in state}
+            except RowError as error:
+                row = replace(row, fields={}, bad=str(error))
+        yield row, state
+
+
+def op_scan(node, path, initial, text):
+    for row, _ in folded(node, path, initial, text):
+        yield row
+
+
+def op_reduce(node, path, initial, text):
+    """Bad rows, then the state at the end, which comes from where the last good row did."""
+    state = {name: model.cell([value], 0) for name, value in initial.items()}
+    result = model.Row(state, key_make(node.seed, path, 0), ("no element",))
+    for row, state in folded(node, path, initial, text):
+        if row.bad:
+            yield row
+        else:
+            result = replace(row, fields=state)
+    if not node.run.failure:
+        yield result

@@ -21,5 +21,9 @@ class Draft:
     def then(self, text):
         self.text += "." + text
 
+    def has_one_order(self):
+        """The same in every epoch."""
+        return "shuffle(" not in self.text and "balance(" not in self.text
+
     def of_kind(self, *kinds):
         return [name for name, kind in self.fields.items() if kind in kinds]

@@ -426,7 +426,7 @@ class Maker(Combining):
             is_counted = draft.is_indexed and "repeat()" not in draft.text
             left = pick.choice(["", "remainder=drop", "remainder=pad"]) if is_counted else ""
             draft.then(f"shard({', '.join(word for word in (numbers, left) if word)})")
-        elif draft.is_indexed and "shuffle(" not in draft.text and pick.random() < 0.3:
+        elif draft.is_indexed and draft.has_one_order() and pick.random() < 0.3:
             extra = pick.choice(["", ", seed=3"])
             names = draft.of_kind("int", "bytes", "vector")
             if names and draft.is_constant and pick.random() < 0.5:

@@ -9,7 +9,7 @@ from .language import show
 class Combining:
     """Part of Maker. `draft` is the chain that is being written."""
 
-    SOURCES = ["counter", "drawn", "sample", "choose"]
+    SOURCES = ["counter", "drawn", "sample", "choose", "balanced"]
 
     def counter(self):
         draft = self.range()
@@ -22,6 +22,11 @@ class Combining:
         args = self.random.choice(["", "3", "seed=-1"])
         draft.text = f"random({args}).take({draft.n}).map('x % 1000')"
         draft.is_constant = False
+        return draft
+
+    def balanced(self):
+        draft = self.range()
+        self.balance(draft)
         return draft
 
     def parts(self):
@@ -62,6 +67,7 @@ class Combining:
     def combine(self, draft):
         """One of the ops that follow a chain."""
         kinds = [self.number, self.ignore_errors, self.balance, self.reject]
+        kinds += [self.unique, self.take_while, self.scan, self.reduce]
         return self.random.choice(kinds)(draft)
 
     def number(self, draft):
@@ -78,8 +84,7 @@ class Combining:
         """Classes of a few values, if elements are the same in every epoch."""
         pick = self.random
         names = draft.of_kind("int", "bytes", "vector")
-        is_fit = draft.is_constant and draft.is_indexed and "shuffle(" not in draft.text
-        if not is_fit or not names or "balance(" in draft.text:
+        if not names or not (draft.is_constant and draft.is_indexed and draft.has_one_order()):
             return
         name = pick.choice(names)
         if draft.fields[name] == "int":
@@ -104,3 +109,54 @@ class Combining:
         is_counted = is_known and "range(" in draft.text and draft.text.count(".") < 2
         draft.then(f"rejection_resample({name}, {target}{'' if is_counted else initial})")
         draft.is_indexed = draft.is_constant = False
+
+    def unique(self, draft):
+        pick = self.random
+        names = draft.of_kind("int", "bytes", "vector", "ragged")
+        if draft.is_batched or len(names) < len(draft.fields):
+            return
+        name = pick.choice(names)
+        if draft.fields[name] == "int":
+            draft.then(f"map('{name} = {name} % {pick.choice([2, 7, 40])}')")
+        draft.then(f"unique({pick.choice(['', name])})")
+        draft.is_indexed = draft.is_constant = False
+
+    def take_while(self, draft):
+        names = draft.of_kind("int")
+        if not names or draft.is_batched:
+            return
+        name, limit = self.random.choice(names), self.random.choice([-5, 0, 20, 200, 1000])
+        texts = [f"{name} < {limit}", f"{name} % 50 != 7"]
+        if self.bad_one_in:
+            texts.append(f"100 // ({name} % {self.bad_one_in}) < {limit}")
+        draft.then(f"take_while('{self.random.choice(texts)}')")
+        draft.is_indexed = draft.is_constant = False
+
+    def state(self, draft):
+        """An initial state and statements that change it; the names of its fields."""
+        names = draft.of_kind("int")
+        if not names or draft.is_batched:
+            return None
+        pick, x, a, b = self.random, self.random.choice(names), self.name(), self.name()
+        texts = [f"{a} = {a} + {x}", f"{b} = {b} * 3 + {x}"]
+        texts.append(f"{a} = {x} - {a}; {b} = max({b}, {a})")
+        if self.bad_one_in:
+            texts.append(f"{a} = {a} + 100 // ({x} % {self.bad_one_in}); {b} = {x}")
+        return f"{{{a}: {pick.randint(-9, 9)}, {b}: 1}}, '{pick.choice(texts)}'", [a, b]
+
+    def scan(self, draft):
+        made = self.state(draft)
+        if not made:
+            return
+        draft.then(f"scan({made[0]})")
+        draft.fields |= {name: "int" for name in made[1]}
+        draft.is_indexed = draft.is_constant = False
+
+    def reduce(self, draft):
+        made = self.state(draft)
+        if not made or self.random.random() < 0.5:
+            return
+        draft.then(f"reduce({made[0]})")
+        draft.fields = {name: "int" for name in made[1]}
+        draft.is_indexed = draft.is_constant = False
+        draft.n = max(draft.n, 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that number and choose, against tf.data on the same random chains. Where tf.data draws at random
-only what does not depend on its numbers is compared."""
+"""Ops that number, choose and remember, against tf.data on the same random chains. Where tf.data
+draws at random only what does not depend on its numbers is compared."""
 import json
 import os
 import random
@@ -48,6 +48,27 @@ def test_ignored_errors_cost_their_own_elements(stoker):
     expected = Dataset.range(17).map(divide).ignore_errors().enumerate()
     got = delivered(stoker, "range(17).map('100 // (x % 4)').ignore_errors().enumerate()")
     assert [(e["index"], e["x"]) for e in got] == [(int(i), int(x)) for i, x in expected]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_unique_take_while_scan_and_reduce(stoker, seed):
+    pick = random.Random(seed)
+    values = [pick.randrange(12) for _ in range(pick.randint(1, 40))]
+    given, table = Dataset.from_tensor_slices(tf.constant(values, tf.int64)), f"values({{x: {values}}})"
+    zero, limit = tf.constant(0, tf.int64), pick.randrange(13)
+    cases = {
+        "unique()": given.unique(),
+        f"take_while('x < {limit}')": given.take_while(lambda x: x < limit),
+        "scan({s: 0}, 's = 3 * s - x').select(s).rename({s: x})": given.scan(
+            zero, lambda s, x: (3 * s - x, 3 * s - x)
+        ),
+        "reduce({s: 0}, 's = 3 * s - x').rename({s: x})": [given.reduce(zero, lambda s, x: 3 * s - x)],
+        "unique().repeat(2)": given.unique().repeat(2),
+        f"repeat(2).take_while('x < {limit}').enumerate().select(index).rename({{index: x}})":
+            given.repeat(2).take_while(lambda x: x < limit).enumerate().map(lambda i, x: i),
+    }
+    for rest, expected in cases.items():
+        assert xs(delivered(stoker, f"{table}.{rest}")) == numbers(expected), rest
 
 
 @pytest.mark.parametrize("seed", range(40))
