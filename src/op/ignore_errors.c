@@ -15,7 +15,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 static int run(struct stk_rows *rows)
 {
     for (int i = 0; i < rows->n; i++) {
-        if (rows->mask[i] != STK_BAD)
+        const struct stk_fault *fault =
+            rows->mask[i] == STK_BAD ? stk__fault_find(*rows->faults, i) : NULL;
+        if (!fault || fault->code == STK_MEMORY) /* another time it would be there */
             continue;
         rows->mask[i] = STK_DEAD;
         stk__fault_forget(rows->faults, i);
