@@ -56,6 +56,15 @@ static void test_allocations_fail(void **state)
         "jsonl('a.jsonl', {a: int64, b: value('b', default_value='x'), c: list('c', "
         "float32)}).batch(2)",
         "values({x: [1, 2, 3, 4], k: ['a', 'b', 'a', '']}).split([0.5, 0.5], 0, by=k).batch(2)",
+        "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], []]}).batch(2)"
+        ".unbatch().window(2, 1).unbatch().padded_batch(2, {list: [3]}, {list: -1})",
+        "values({x: [1, 2, 3], name: ['a', 'b', 'a'], list: [[1, 2], [3], []]})"
+        ".window(2, 1, by=name).rebatch(2)",
+        "values({k: [1, 2, 1, 3, 4, 5, 6], list: [[1, 2], [3], [], [4], [5], [6], [7]]})"
+        ".group_by_window(k, 2).shuffle(1)",
+        "values({list: [[1, 2], [3], [], [4, 5, 6]]}).bucket_by_length(list, [2, 3], [1, 2, 1])"
+        ".take(3)",
+        "range(20).batch(3).ragged_batch(2).take(3).unbatch().padded_batch(3)",
         "range(30).batch(4).take(5).skip(1).prefetch(2)",
         "values({record: ['\\x0a\\x0a\\x0a\\x08\\x0a\\x01a\\x12\\x03\\x1a\\x01\\x0a', '']})"
         ".parse_example({a: varlen(int64, key=b), b: fixed([2], float32, [1, 2], key=c), "

@@ -92,6 +92,16 @@ def test_chain(stoker, folder, number):
     "values({v: [[1, 2], [3, 4]], a: [[], [7]]}).padded_batch(3, {v: [4]}, {v: 1}).map('v = v + 1')",
     "range(40).map('y = 10 // (x % 5)').batch(3).ragged_batch(2).shuffle(3)",
     "range(14).batch(2).batch(2).padded_batch(3, padding_values=-1)",
+    "values({a: [[1, 2], [3], [], [4, 5, 6]]}).bucket_by_length(a, [2, 3], [1, 2, 1])",
+    "values({a: [[1, 2], [3], [], [4, 5, 6], [7]]}).repeat(3)"
+    ".bucket_by_length(a, [2, 3], [2, 2, 1], pad_to_bucket_boundary=true).shuffle(2)",
+    "values({who: ['a', 'b', 'a', '', 'b', 'a'], x: [1, 2, 3, 4, 5, 6]}).window(2, 1, by=who)",
+    "range(40).map('y = 10 // (x % 5); k = x % 3').window(3, 1, by=k).take(7)",
+    "range(40).map('y = 10 // (x % 5); k = x % 3').group_by_window(k, 3).repeat(2).batch(1)",
+    "range(50).map('k = 20 - x % 7').group_by_window(k, 3, drop_remainder=true).unbatch()",
+    "range(900).window(300, 2, 2).map('x = x + 1').skip(100).take(20)",
+    "range(900).window(5, 1, drop_remainder=true).window(3, 2).skip(440)",
+    "range(300).map('y = 10 // (x % 50)').window(4, 1, drop_remainder=true).batch(5)",
     "values({v: [[1, 2, 3], [4, 5, 6]]}).repeat(2).unbatch().shuffle(4).batch(5)",
     "range(40).map('y = 10 // (x % 5)').batch(3).rebatch(4).take(5).rebatch(2)",
     "range(40).map('y = 10 // (x % 5)').batch(2).shuffle(3).take(2).repeat(3)",  # judged, then cut

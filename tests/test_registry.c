@@ -41,6 +41,10 @@ static const struct trial trials[] = {
     { "autocontrast", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "balance", "range(10).map('y = x // 7').", ".batch(4)", { "field=y" } },
     { "batch", "range(10).", "", { "batch_size=4" } },
+    { "bucket_by_length",
+      "values({x: [[1], [2, 3]]}).",
+      "",
+      { "field=x", "boundaries=[2]", "batch_sizes=[2, 2]" } },
     { "cast", "range(10).", ".batch(4)", { "dtype=float32" } },
     { "center_crop", PICTURES, ".batch(2)", { "height=5", "width=6" } },
     { "choose_from", "range(4).map('x % 2').", ".batch(2)", { "inputs=[range(2), range(5, 7)]" } },
@@ -72,6 +76,7 @@ static const struct trial trials[] = {
     { "gaussian_noise", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "generator", "", ".select('number').batch(2)", { "stream=@rows" } },
     { "grayscale", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "group_by_window", "range(10).map('k = x % 3').", "", { "key=k", "window_size=2" } },
     { "hdf5", "", ".batch(2)", { "file='types.h5'" } },
     { "ignore_errors", "range(10).map('y = 1 // x').", ".batch(4)", { 0 } },
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
@@ -158,6 +163,7 @@ static const struct trial trials[] = {
     { "unbatch", "range(10).batch(4).", ".batch(3)", { 0 } },
     { "unique", "range(10).map('x // 2').", ".batch(2)", { 0 } },
     { "values", "", ".batch(2)", { "fields={x: [1, 2, 3], name: ['a', 'b', '']}" } },
+    { "window", "range(10).", "", { "size=3" } },
     { "zip", "range(3).", ".batch(2)", { "inputs=[range(5).rename({x: y})]" } },
 };
 

@@ -9,6 +9,16 @@ EXAMPLES = [
     ("batch", "range(8).batch(3)", [[0, 1, 2], [3, 4, 5], [6, 7]]),
     ("batch", "range(8).batch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
     (
+        "bucket_by_length",
+        "values({x: [[0], [1, 2, 3, 4], [5, 6, 7], [7, 8, 9, 10, 11], [13, 14, 15, 16, 19, 20], "
+        "[21, 22]]}).bucket_by_length(x, boundaries=[3, 5], batch_sizes=[2, 2, 2])",
+        [
+            [[1, 2, 3, 4], [5, 6, 7, 0]],
+            [[7, 8, 9, 10, 11, 0], [13, 14, 15, 16, 19, 20]],
+            [[0, 0], [21, 22]],
+        ],
+    ),
+    (
         "choose_from",
         "range(3).repeat(3).choose_from([values({w: ['foo']}).repeat(), "
         "values({w: ['bar']}).repeat(), values({w: ['baz']}).repeat()])",
@@ -46,6 +56,11 @@ EXAMPLES = [
         "enumerate",
         "values({x: [[7, 8], [9, 10]]}).enumerate()",
         [{"x": [7, 8], "index": 0}, {"x": [9, 10], "index": 1}],
+    ),
+    (
+        "group_by_window",
+        "range(10).map('k = x % 2').group_by_window(k, window_size=5).select('x')",
+        [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
     ),
     (
         "ignore_errors",
@@ -117,6 +132,8 @@ EXAMPLES = [
     ("rebatch", "range(6).batch(2).rebatch(3)", [[0, 1, 2], [3, 4, 5]]),
     ("rebatch", "range(8).batch(4).rebatch(3)", [[0, 1, 2], [3, 4, 5], [6, 7]]),
     ("rebatch", "range(8).batch(4).rebatch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
+    ("rebatch", "range(7).batch(4).rebatch(3)", [[0, 1, 2], [3, 4, 5], [6]]),
+    ("rebatch", "range(7).batch(2).rebatch(3, drop_remainder=true)", [[0, 1, 2], [3, 4, 5]]),
     ("reduce", "range(5).reduce({n: 0}, 'n = n + 1')", [5]),
     ("reduce", "range(5).reduce({sum: 0}, 'sum = sum + x')", [10]),
     (
@@ -191,4 +208,25 @@ EXAMPLES = [
         [1, 2, 3, 1, 2, 1, 2, 3, 4],
     ),
     ("unique", "values({x: [1, 37, 2, 37, 2, 1]}).unique()", [1, 37, 2]),
+    ("window", "range(7).window(3)", [[0, 1, 2], [3, 4, 5], [6]]),
+    (
+        "window",
+        "range(7).window(3, shift=1, drop_remainder=true)",
+        [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4, 5], [4, 5, 6]],
+    ),
+    (
+        "window",
+        "range(7).window(3, shift=1, stride=2, drop_remainder=true)",
+        [[0, 2, 4], [1, 3, 5], [2, 4, 6]],
+    ),
+    (
+        "window",
+        "values({a: [1, 2, 3, 4, 5], b: [6, 7, 8, 9, 10]}).window(2)",
+        [{"a": [1, 2], "b": [6, 7]}, {"a": [3, 4], "b": [8, 9]}, {"a": [5], "b": [10]}],
+    ),
+    (
+        "window",
+        "values({a: [1, 2, 3], b: [4, 5, 6], c: [7, 8, 9]}).window(2)",
+        [{"a": [1, 2], "b": [4, 5], "c": [7, 8]}, {"a": [3], "b": [6], "c": [9]}],
+    ),
 ]

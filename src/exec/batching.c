@@ -94,12 +94,12 @@ struct stretch {
 };
 
 /* Pads what differs to the longest that a row of this bucket may have. */
-static struct stk__gather gather_of(const struct batching *b, int f, const struct stretch *rows)
+static struct stk__gather gather_of(const struct batching *b, int f, int64_t bucket)
 {
     struct stk__gather gather = b->grouping->gather[f];
     for (int d = 0; b->grouping->pads_to_boundary && d < gather.field.rank; d++)
         if (gather.kind == STK__PAD && gather.box[d] < 0)
-            gather.box[d] = (int64_t)b->grouping->boundary[rows->group->value] - 1;
+            gather.box[d] = (int64_t)b->grouping->boundary[bucket] - 1;
     return gather;
 }
 
@@ -111,7 +111,7 @@ static int emit_field(struct batching *b, int f, const struct stretch *rows, str
     int row = out->n, differs;
     const struct stk__picked picked = { &rows->group->held->column[f], rows->group->first,
                                         rows->step, rows->n };
-    const struct stk__gather gather = gather_of(b, f, rows);
+    const struct stk__gather gather = gather_of(b, f, rows->group->value);
     int32_t dims[STK_MAX_RANK];
     size_t bytes;
     int rc = stk__gather_measure(&gather, &picked, &bytes, dims, &differs);
@@ -229,6 +229,38 @@ static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
     return n;
 }
 
+/* A row must fit its bucket's boxes, and have a bucket with a boundary. */
+static int check_bucket(const struct batching *b, const struct stk_chunk *in, int row,
+                        struct stk_error *err)
+{
+    const struct stk__grouping *g = b->grouping;
+    int bucket = stk__grouping_bucket(g, in, row), rc = STK_OK;
+    if (bucket == g->n_boundaries)
+        return stk_fail(err, STK_DATA,
+                        "field '%s' is as long as the last boundary, %.0f, or longer",
+                        in->type->field[g->field].name, g->boundary[bucket - 1]);
+    for (int f = 0; f < in->type->n_fields && !rc; f++) {
+        const struct stk__gather gather = gather_of(b, f, bucket);
+        rc = gather.kind == STK__PAD ? stk__gather_check(&gather, &in->column[f], row, err) : rc;
+    }
+    return rc;
+}
+
+/* Marks rows that cannot be gathered. */
+static void mark_rows(const struct batching *b, struct stk_chunk *in, int from, int n)
+{
+    const char *op = b->node->op->decl.name;
+    if (!b->grouping->pads_to_boundary) {
+        stk__gather_mark(b->grouping->gather, in, from, n, op);
+        return;
+    }
+    for (int i = from; i < from + n; i++) {
+        struct stk_error err;
+        if (in->mask[i] == STK_LIVE && check_bucket(b, in, i, &err))
+            stk__chunk_fault(in, i, err.code, op, err.text);
+    }
+}
+
 /* Good rows in front of the first bad one. */
 static int good_rows(const struct stk_chunk *in, int from, int n)
 {
@@ -241,7 +273,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     struct batching *b = run;
     int used = 0;
     if (b->grouping->is_bounded)
-        stk__gather_mark(b->grouping->gather, in, from, n, b->node->op->decl.name);
+        mark_rows(b, in, from, n);
     while (used < n && out->n < out->cap) {
         int row = from + used, m = good_rows(in, row, n - used);
         if (!m)

@@ -30,8 +30,9 @@ static int64_t length_of(const struct stk_field *field, const struct stk_column 
                                      : (int64_t)(c->span[row].bytes / stk__blob_unit(field));
 }
 
-static int bucket_of(const struct stk__grouping *g, int64_t length)
+int stk__grouping_bucket(const struct stk__grouping *g, const struct stk_chunk *in, int row)
 {
+    int64_t length = length_of(&in->type->field[g->field], &in->column[g->field], row);
     int bucket = 0;
     while (bucket < g->n_boundaries && (double)length >= g->boundary[bucket])
         bucket++;
@@ -45,7 +46,7 @@ static struct stk__group name_of(const struct stk__grouping *g, const struct stk
     const struct stk_column *c = &in->column[g->field];
     struct stk__group name = { .size = g->size };
     if (g->by == STK__BY_LENGTH) {
-        name.value = bucket_of(g, length_of(field, c, row));
+        name.value = stk__grouping_bucket(g, in, row);
         name.size = (int64_t)g->bucket_size[name.value];
     } else if (g->by == STK__BY_VALUE && field->kind == STK_FIXED) {
         name.value = whole_number(field, c->data + (size_t)row * c->stride);

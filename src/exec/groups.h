@@ -34,6 +34,9 @@ struct stk__groups {
 struct stk__group *stk__groups_find(struct stk__groups *groups, const struct stk_chunk *in, int row,
                                     const char **why);
 
+/* The bucket of a row, where rows are told apart by length. */
+int stk__grouping_bucket(const struct stk__grouping *grouping, const struct stk_chunk *in, int row);
+
 /* Appends n rows; false when out of memory. */
 bool stk__group_add(struct stk__groups *groups, struct stk__group *group,
                     const struct stk_chunk *in, int from, int n);

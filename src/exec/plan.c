@@ -515,21 +515,38 @@ static void size_window(struct stk__plan *plan)
     plan->ring = in_flight < 16 ? 16 : in_flight > 1024 ? 1024 : (int)in_flight;
 }
 
+/* What is missing, and which op keeps most of it. */
+static int fail_budget(const struct stk__plan *plan, const struct stk__stage_plan *keeper,
+                       struct stk_error *err)
+{
+    struct stk__text text = { 0 };
+    bool is_much = keeper->held_bytes > plan->minimum_bytes / 2;
+    if (is_much)
+        stk__text_add(&text, "; %s keeps %zu of them", keeper->node->op->decl.name,
+                      keeper->held_bytes);
+    int rc = stk__fail_at(err, STK_BUDGET, is_much ? keeper->node->at : 0,
+                          is_much ? keeper->node->len : 0,
+                          "memory: this chain needs at least %zu bytes (one batch is %zu), but the "
+                          "budget is %lld%s",
+                          plan->minimum_bytes, plan->batch_bytes, (long long)plan->options.memory,
+                          text.data ? text.data : "");
+    stk__text_free(&text);
+    return rc;
+}
+
 static int check_budget(struct stk__plan *plan, struct stk_error *err)
 {
     size_t least = plan->batch_bytes;
+    const struct stk__stage_plan *keeper = plan->stage;
     for (int i = 0; i < plan->n_stages; i++) {
-        least += plan->stage[i].unit_bytes + plan->stage[i].held_bytes;
-        if (plan->stage[i].program && plan->stage[i].program->n_reads)
+        const struct stk__stage_plan *s = &plan->stage[i];
+        least += s->unit_bytes + s->held_bytes;
+        keeper = s->held_bytes > keeper->held_bytes ? s : keeper;
+        if (s->program && s->program->n_reads)
             least += 1 << 16;
     }
     plan->minimum_bytes = least;
-    if (least > (uint64_t)plan->options.memory)
-        return stk_fail(err, STK_BUDGET,
-                        "memory: this chain needs at least %zu bytes (one batch is %zu), but the "
-                        "budget is %lld",
-                        least, plan->batch_bytes, (long long)plan->options.memory);
-    return STK_OK;
+    return least > (uint64_t)plan->options.memory ? fail_budget(plan, keeper, err) : STK_OK;
 }
 
 /* Ops that keep what they have seen share half of what the others leave. */

@@ -2,6 +2,8 @@
 /* grouping.c: the type of an element that is made of many. */
 #include "op/grouping.h"
 
+#include "base/type.h"
+
 #include <string.h>
 
 struct stk__grouping *stk__grouping_new(struct stk_infer *inf, int64_t size, bool drops_remainder,
@@ -26,6 +28,25 @@ int64_t stk__grouping_rows(const struct stk_infer *inf, const struct stk__groupi
     return is_full ? g->size : -1;
 }
 
+int stk__grouping_by_value(const struct stk_infer *inf, const char *name, struct stk__grouping *g,
+                           struct stk_error *err)
+{
+    g->by = STK__BY_VALUE;
+    g->field = stk_type_find(inf->in[0], name);
+    if (g->field < 0)
+        return stk_fail(err, STK_NAME, "there is no field '%s'", name);
+    const struct stk_field *field = &inf->in[0]->field[g->field];
+    bool is_number =
+        field->kind == STK_FIXED && !field->rank && stk__dtype_kind(field->dtype) != 'f';
+    bool is_text = field->kind == STK_BYTES && !(field->flags & STK_FIELD_PACKED);
+    if (!is_number && !is_text)
+        return stk_fail(err, STK_TYPE,
+                        "elements are told apart by a whole number or a text, and the field '%s' "
+                        "is neither",
+                        name);
+    return STK_OK;
+}
+
 static int check_field(const struct stk__gather *g, struct stk_error *err)
 {
     if (g->field.flags & STK_FIELD_PACKED)
@@ -38,6 +59,18 @@ static int check_field(const struct stk__gather *g, struct stk_error *err)
         return stk_fail(err, STK_TYPE,
                         "the field '%s' has %d dimensions already, the most there are",
                         g->field.name, STK_MAX_RANK);
+    return STK_OK;
+}
+
+/* An array whose size is known must be of a size that can be counted. */
+static int check_size(const struct stk_field *field, struct stk_error *err)
+{
+    const int64_t most = (int64_t)1 << 48;
+    int64_t bytes = (int64_t)stk_dtype_bytes(field->dtype);
+    for (int d = 0; field->kind == STK_FIXED && d < field->rank; d++)
+        if (__builtin_mul_overflow(bytes, field->shape[d], &bytes) || bytes > most)
+            return stk_fail(err, STK_BUDGET, "the field '%s' would be too large for any memory",
+                            field->name);
     return STK_OK;
 }
 
@@ -70,6 +103,9 @@ int stk__grouping_infer(struct stk_infer *inf, struct stk__grouping *g, int64_t 
         if (code)
             return code;
         inf->out->field[f] = gathered(&g->gather[f], n_rows);
+        code = check_size(&inf->out->field[f], err);
+        if (code)
+            return code;
         inf->from[f] = -1;
         g->is_bounded |= stk__gather_is_bounded(&g->gather[f]);
     }

@@ -39,6 +39,10 @@ static inline int64_t stk__grouping_span(const struct stk__grouping *g)
 struct stk__grouping *stk__grouping_new(struct stk_infer *inf, int64_t size, bool drops_remainder,
                                         struct stk_error *err);
 
+/* Sets `by` to a field of whole numbers or text. */
+int stk__grouping_by_value(const struct stk_infer *inf, const char *name,
+                           struct stk__grouping *grouping, struct stk_error *err);
+
 /* Ends infer: out type, state. n_rows: of every element, or -1. */
 int stk__grouping_infer(struct stk_infer *inf, struct stk__grouping *grouping, int64_t n_rows,
                         struct stk_error *err);

@@ -125,7 +125,7 @@ static int set_values(const struct stk_infer *inf, const struct stk_value *value
     int code = STK_OK;
     bool is_map = values->kind == STK__MAP;
     for (int f = 0; !is_map && f < inf->in[0]->n_fields && !code; f++)
-        if (g->gather[f].kind == STK__PAD)
+        if (g->gather[f].kind == STK__PAD && g->gather[f].field.rank)
             code = set_value(&g->gather[f], values, err);
     for (int i = 0; is_map && i < values->n_items && !code; i++) {
         int f = find_field(inf, values->key[i], g, err);

@@ -26,7 +26,15 @@ from .expression import Value
 SPLIT_SALT = 0x73706C6974
 MAX_TRIES = 16
 MIN_JUDGED = 100
-BATCHES = {"batch", "padded_batch", "ragged_batch", "rebatch"}
+BATCHES = {
+    "batch",
+    "bucket_by_length",
+    "group_by_window",
+    "padded_batch",
+    "ragged_batch",
+    "rebatch",
+    "window",
+}
 WORDS = {"none": None, "true": True, "false": False}
 
 
@@ -644,6 +652,50 @@ def op_padded_batch(
         lambda name, held: padded(stack(held), padded_shapes, padding_values),
         lambda fields: too_large(fields, padded_shapes),
     )
+
+
+def op_window(node, path, size, shift=None, stride=1, drop_remainder=False, by=None):
+    """Runs of rows that may overlap; with `by` a sequence of them for each value of a field."""
+
+    def group_of(fields):
+        name = fields[by].data if by else 0
+        return name, lambda: Group(size, shift or size, stride)
+
+    return gathered(node, path, group_of, lambda name, held: stack(held), drop_remainder)
+
+
+def op_group_by_window(node, path, key, window_size, drop_remainder=False):
+    def group_of(fields):
+        return fields[key].data, lambda: Group(window_size, window_size)
+
+    def join(name, held):
+        return stack(held)
+
+    return gathered(node, path, group_of, join, drop_remainder, is_sorted=True)
+
+
+def op_bucket_by_length(
+    node, path, field, boundaries, batch_sizes, pad_to_bucket_boundary=False, drop_remainder=False
+):
+    """Batches of rows between two boundaries of length. To a boundary it pads `field` alone."""
+    most = len(boundaries)
+
+    def bucket_of(fields):
+        length = len(fields[field].data)
+        return sum(length >= boundary for boundary in boundaries)
+
+    def group_of(fields):
+        bucket = bucket_of(fields)
+        return bucket, lambda: Group(batch_sizes[bucket], batch_sizes[bucket])
+
+    def join(bucket, held):
+        shapes = {field: [boundaries[bucket] - 1]} if pad_to_bucket_boundary else None
+        return padded(stack(held), shapes, None)
+
+    def refuse(fields):
+        return "too long" if pad_to_bucket_boundary and bucket_of(fields) == most else None
+
+    return gathered(node, path, group_of, join, drop_remainder, refuse, is_sorted=True)
 
 
 def too_large(fields, shapes):

@@ -484,6 +484,24 @@ class Maker(Combining):
         draft.fields = {n: "narrow" if k == "ragged" else k for n, k in draft.fields.items()}
         return f"padded_batch({size}{extra}{rest})"
 
+    def group(self, draft, size, rest):
+        """window, group_by_window or bucket_by_length."""
+        pick = self.random
+        ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes")
+        kind = pick.choice(["window", "window"] + ["group"] * bool(ints) + ["bucket"] * bool(lists))
+        if kind == "group":
+            return f"group_by_window({pick.choice(ints)}, {size}{rest})"
+        if kind == "bucket":
+            sizes = [pick.choice([1, 2, 3, size]) for _ in range(3)]
+            draft.is_padded = bool(draft.of_kind("ragged"))
+            draft.fields = {n: "narrow" if k == "ragged" else k for n, k in draft.fields.items()}
+            return f"bucket_by_length({pick.choice(lists)}, [2, 5], {sizes}{rest})"
+        names = draft.of_kind("int", "bytes", "bool")
+        by = f", by={pick.choice(names)}" if names and pick.random() < 0.4 else ""
+        shift, stride = pick.choice([1, 1, 2, size, size + 2]), pick.choice([1, 1, 2, 3])
+        draft.n *= size
+        return f"window({size}, {shift}, {stride}{rest}{by})"
+
     def nest(self, draft, rest):
         """Batches of batches, of which the last may be shorter."""
         pick = self.random
@@ -500,7 +518,10 @@ class Maker(Combining):
         pick = self.random
         rest = pick.choice(["", "", "", "", ", drop_remainder=true"])
         size = pick.choice([n for n in BATCHES if n <= draft.n / 4] + [3, pick.choice(BATCHES)])
-        draft.then(self.first_batch(draft, size, rest))
+        if may_compute and pick.random() < 0.3:
+            draft.then(self.group(draft, min(size, 7), rest))
+        else:
+            draft.then(self.first_batch(draft, size, rest))
         draft.is_batched, draft.is_indexed = True, False
         for _ in range(pick.choice([0, 0, 0, 1, 2])):
             kinds = ["limit", "shuffle", "repeat", "compute"] + ["rebatch", "nest"] * draft.is_batched

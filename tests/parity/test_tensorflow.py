@@ -128,6 +128,38 @@ def test_ragged_batch_is_tf_data(stoker, drop):
 
 
 @pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("words", [(3, None, 1), (3, 1, 1), (3, 1, 2), (2, 5, 1), (4, 3, 7), (9, 2, 3)])
+def test_window_is_tf_data(stoker, words, drop):
+    size, shift, stride = words
+    windows = NUMBERS.window(size, shift, stride, drop_remainder=drop)
+    text = ", ".join(str(word).lower() for word in (*words, drop))
+    got = delivered(stoker, f"range(20).window({text})", "x")
+    assert [x.tolist() for x in got] == lists_of(windows.flat_map(lambda window: window.batch(size)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_group_by_window_is_tf_data(stoker, size):
+    keys = [5, 1, 5, -9, 1, 5, 2, -9, 2, 2, 5, 7, 1]
+    data = tf.data.Dataset.from_tensor_slices(tf.constant(keys, tf.int64))
+    expected = data.group_by_window(lambda x: x, lambda key, window: window.batch(size), size)
+    got = delivered(stoker, f"values({{x: {keys}}}).group_by_window(x, {size})", "x")
+    assert [x.tolist() for x in got] == lists_of(expected)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("pads, boundaries, sizes", [(False, [2, 4], [2, 3, 1]), (True, [3, 6], [3, 2, 1])])
+def test_buckets_are_tf_data(stoker, pads, boundaries, sizes, drop):
+    rows = [[i] * n for i, n in enumerate(LENGTHS + LENGTHS[::-1])]
+    data = tf.data.Dataset.from_generator(lambda: rows, tf.int64, output_shapes=[None])
+    expected = data.bucket_by_sequence_length(
+        lambda x: tf.shape(x)[0], boundaries, sizes, pad_to_bucket_boundary=pads, drop_remainder=drop
+    )
+    words = f"pad_to_bucket_boundary={str(pads).lower()}, drop_remainder={str(drop).lower()}"
+    chain = f"values({{x: {rows}}}).bucket_by_length(x, {boundaries}, {sizes}, {words})"
+    assert [x.tolist() for x in delivered(stoker, chain, "x")] == lists_of(expected)
+
+
+@pytest.mark.parametrize("drop", [False, True])
 def test_rebatch_and_unbatch_are_tf_data(stoker, drop):
     word = str(drop).lower()
     got = delivered(stoker, f"range(20).batch(6).rebatch(4, drop_remainder={word})", "x")
