@@ -317,6 +317,18 @@ class Dataset:
         """Show every class as often as the largest."""
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put runs of elements together along a new first dimension."""
+    def bucket_by_length(
+        self,
+        field: str,
+        boundaries: float | Sequence[float],
+        batch_sizes: float | Sequence[float],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Put elements of similar length together, padded."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
         """Convert a field to another dtype."""
     def center_crop(
@@ -498,6 +510,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Take the colour out of images, all or some by chance."""
+    def group_by_window(self, key: str, window_size: int, drop_remainder: bool = False) -> Dataset:
+        """Put elements with equal keys together as batches."""
     def ignore_errors(self) -> Dataset:
         """Leave out elements that are bad."""
     def invert(
@@ -701,6 +715,8 @@ class Dataset:
         """Read the files whose paths a field holds."""
     def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Put the rows of batches together in batches of another size."""
+    def reduce(self, initial: Mapping[str, Any], expression: str) -> Dataset:
+        """Make one element of all, by an expression that remembers."""
     def rejection_resample(
         self,
         field: str,
@@ -821,6 +837,8 @@ class Dataset:
         dtype: DType = 'float32',
     ) -> Dataset:
         """Multiply by a factor and add an offset."""
+    def scan(self, initial: Mapping[str, Any], expression: str) -> Dataset:
+        """Compute fields by an expression that remembers."""
     def select(self, *fields: str) -> Dataset:
         """Keep the fields that are named."""
     def shard(
@@ -867,6 +885,8 @@ class Dataset:
         """Keep one of several disjoint parts, such as train or test."""
     def take(self, count: int) -> Dataset:
         """Keep the first elements."""
+    def take_while(self, expression: str) -> Dataset:
+        """Keep elements up to the first for which a condition is false."""
     def text_join(
         self,
         fields: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -947,6 +967,17 @@ class Dataset:
         """Change images by one random op of random magnitude (TrivialAugment)."""
     def unbatch(self) -> Dataset:
         """Take batches apart: the first dimension becomes elements."""
+    def unique(self, field: str | None = None) -> Dataset:
+        """Keep the first element of each value."""
+    def window(
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        by: str | None = None,
+    ) -> Dataset:
+        """Put windows of elements together, which may overlap."""
     def zip(self, *inputs: Dataset) -> Dataset:
         """Put inputs side by side, element by element."""
     def iterate(

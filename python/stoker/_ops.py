@@ -11,20 +11,21 @@ ROOTS = frozenset(['concatenate', 'counter', 'csv', 'files', 'fixed_length', 'hd
         'values', 'zip'])
 METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
         'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast',
-        'balance', 'batch', 'cast', 'center_crop', 'choose_from', 'color_jitter', 'concat_fields',
-        'concatenate', 'crop', 'cutmix', 'cutout', 'decode', 'decode_raw', 'encode_jpeg',
-        'encode_png', 'encode_webp', 'enumerate', 'equalize', 'erase', 'erasing', 'filter', 'flip',
-        'gaussian_blur', 'gaussian_noise', 'grayscale', 'ignore_errors', 'invert', 'jpeg_quality',
-        'layout', 'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch',
-        'parse_example', 'parse_json', 'parse_sequence_example', 'per_image_standardization',
-        'perspective', 'posterize', 'prefetch', 'ragged_batch', 'rand_augment', 'random_affine',
-        'random_crop', 'random_perspective', 'random_resized_crop', 'random_rotation', 'read',
-        'rebatch', 'rejection_resample', 'rename', 'repeat', 'resize', 'resize_and_crop',
-        'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate',
-        'sample_from', 'scale', 'select', 'shard', 'shuffle', 'skip', 'slice', 'solarize', 'split',
-        'take', 'text_join', 'text_lower', 'text_regex_full_match', 'text_regex_replace',
+        'balance', 'batch', 'bucket_by_length', 'cast', 'center_crop', 'choose_from',
+        'color_jitter', 'concat_fields', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
+        'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'enumerate', 'equalize', 'erase',
+        'erasing', 'filter', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale',
+        'group_by_window', 'ignore_errors', 'invert', 'jpeg_quality', 'layout', 'lookup', 'map',
+        'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch', 'parse_example', 'parse_json',
+        'parse_sequence_example', 'per_image_standardization', 'perspective', 'posterize',
+        'prefetch', 'ragged_batch', 'rand_augment', 'random_affine', 'random_crop',
+        'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rebatch', 'reduce',
+        'rejection_resample', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
+        'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'sample_from', 'scale',
+        'scan', 'select', 'shard', 'shuffle', 'skip', 'slice', 'solarize', 'split', 'take',
+        'take_while', 'text_join', 'text_lower', 'text_regex_full_match', 'text_regex_replace',
         'text_split', 'text_strip', 'text_to_hash_bucket', 'text_to_number', 'text_upper',
-        'trivial_augment', 'unbatch', 'zip'])
+        'trivial_augment', 'unbatch', 'unique', 'window', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['balance', 'concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl', 'lines', 'npy', 'npz', 'sample_from', 'split', 'tar', 'tfrecord', 'zip'])
 
@@ -52,6 +53,10 @@ ROWS = {
         'text', None, False)),
     'balance': (('field', 'text', ..., False), ('seed', 'int', None, False)),
     'batch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
+    'bucket_by_length': (('field', 'text', ..., False), ('boundaries', 'numbers', ..., False),
+        ('batch_sizes', 'numbers', ..., False), ('padded_shapes', 'value', None, False),
+        ('padding_values', 'value', None, False), ('pad_to_bucket_boundary', 'bool', False, False),
+        ('no_padding', 'bool', False, False), ('drop_remainder', 'bool', False, False)),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
         None, False), ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False),
@@ -115,6 +120,8 @@ ROWS = {
         'text', None, False)),
     'grayscale': (('num_output_channels', 'int', None, False), ('probability', 'real', 1.0, False),
         ('seed', 'int', None, False), ('field', 'text', None, False)),
+    'group_by_window': (('key', 'text', ..., False), ('window_size', 'int', ..., False),
+        ('drop_remainder', 'bool', False, False)),
     'hdf5': (('file', 'texts', ..., False), ('fields', 'pairs', None, False), ('patch', 'numbers',
         None, False), ('stride', 'numbers', None, False), ('hold', 'int', 4194304, False)),
     'ignore_errors': (),
@@ -193,6 +200,7 @@ ROWS = {
         False)),
     'read': (('field', 'text', None, False),),
     'rebatch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
+    'reduce': (('initial', 'value', ..., False), ('expression', 'text', ..., False)),
     'rejection_resample': (('field', 'text', ..., False), ('target', 'numbers', ..., False),
         ('initial', 'numbers', None, False), ('seed', 'int', None, False)),
     'rename': (('names', 'pairs', ..., False),),
@@ -231,6 +239,7 @@ ROWS = {
         'int', None, False), ('stop_on_empty', 'bool', False, False)),
     'scale': (('factor', 'real', ..., False), ('offset', 'real', 0.0, False), ('field', 'text',
         None, False), ('dtype', 'choice', 'float32', False)),
+    'scan': (('initial', 'value', ..., False), ('expression', 'text', ..., False)),
     'select': (('fields', 'texts', ..., True),),
     'shard': (('num_shards', 'int', None, False), ('index', 'int', None, False), ('remainder',
         'choice', 'uneven', False)),
@@ -245,6 +254,7 @@ ROWS = {
     'split': (('fractions', 'numbers', ..., False), ('part', 'int', 0, False), ('seed', 'int', None,
         False), ('by', 'text', None, False)),
     'take': (('count', 'int', ..., False),),
+    'take_while': (('expression', 'text', ..., False),),
     'tar': (('file', 'texts', ..., False), ('fields', 'pairs', None, False), ('compression',
         'choice', 'auto', False), ('index', 'text', 'auto', False)),
     'text_join': (('fields', 'texts', ..., False), ('sep', 'text', '', False), ('into', 'text',
@@ -272,7 +282,10 @@ ROWS = {
         'nearest', False), ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field',
         'text', None, False)),
     'unbatch': (),
+    'unique': (('field', 'text', None, False),),
     'values': (('fields', 'value', ..., False),),
+    'window': (('size', 'int', ..., False), ('shift', 'int', None, False), ('stride', 'int', 1,
+        False), ('drop_remainder', 'bool', False, False), ('by', 'text', None, False)),
     'zip': (('inputs', 'chains', ..., True),),
 }
 
@@ -515,6 +528,37 @@ class Ops:
         drop_remainder: leave out a last batch that is not full (bool)
         """
         return self._then('batch', (batch_size, drop_remainder))
+
+    def bucket_by_length(self, field, boundaries, batch_sizes, padded_shapes=None,
+                         padding_values=None, pad_to_bucket_boundary=False, no_padding=False,
+                         drop_remainder=False):
+        """Put elements of similar length together, padded.
+
+        Elements wait in buckets by their length: bucket i takes lengths below boundaries[i] that no
+        bucket before it takes, the last one all longer ones. A bucket with as many elements as
+        batch_sizes says comes out as one, padded as `padded_batch` does, so little is wasted on
+        padding. At the end come the buckets that are left, by length.
+
+            values({t: [[0], [1, 2, 3, 4], [5, 6, 7], [7, 8, 9, 10, 11], [21, 22]]}).bucket_by_length(t, [3, 5], [2, 2, 2])
+            lines('words.txt').bucket_by_length(text, [4, 8], [64, 32, 16])
+
+        With pad_to_bucket_boundary every batch of a bucket has the same shape, and an element that
+        is too long for all boundaries is a bad one. This is tf.data's bucket_by_sequence_length.
+        The rows that wait count in the memory budget.
+
+        field: whose length counts: its first dimension, or its bytes (text)
+        boundaries: lengths where the next bucket begins, in ascending order (number or list of
+            numbers (at most 4096))
+        batch_sizes: elements in a batch of each bucket: one more than boundaries (number or
+            list of numbers (at most 4097))
+        padded_shapes: as for padded_batch (map, none)
+        padding_values: as for padded_batch (map, none)
+        pad_to_bucket_boundary: pad what differs to the longest that belongs into the bucket
+            (bool)
+        no_padding: pad nothing: elements of a batch must be equal in shape, or ragged (bool)
+        drop_remainder: leave out batches that are not full at the end (bool)
+        """
+        return self._then('bucket_by_length', (field, boundaries, batch_sizes, padded_shapes, padding_values, pad_to_bucket_boundary, no_padding, drop_remainder))
 
     def cast(self, dtype, field=None):
         """Convert a field to another dtype.
@@ -1060,6 +1104,26 @@ class Ops:
         field: the image; none: the only one (text, none)
         """
         return self._then('grayscale', (num_output_channels, probability, seed, field))
+
+    def group_by_window(self, key, window_size, drop_remainder=False):
+        """Put elements with equal keys together as batches.
+
+        Elements wait until `window_size` of them have the same key, and come out as one element
+        with a new first dimension, as `batch` makes it. At the end come those that are left, by
+        ascending key, unless drop_remainder is true. The key is a field of whole numbers, which
+        `map` can compute.
+
+            range(10).map('odd = x % 2').group_by_window(odd, 5)
+            values({k: [3, 1, 3, 1, 2]}).group_by_window('k', window_size=2)
+
+        As tf.data's group_by_window with a reduce_func that batches the window. The rows that wait
+        count in the memory budget.
+
+        key: a field of whole numbers: elements with equal ones come together (text)
+        window_size: elements of one value that come out together (int, at least 1)
+        drop_remainder: leave out windows that are not full (bool)
+        """
+        return self._then('group_by_window', (key, window_size, drop_remainder))
 
     def ignore_errors(self):
         """Leave out elements that are bad.
@@ -1729,6 +1793,26 @@ class Ops:
         """
         return self._then('rebatch', (batch_size, drop_remainder))
 
+    def reduce(self, initial, expression):
+        """Make one element of all, by an expression that remembers.
+
+        The expression sees the fields of an element and the names of `initial`: at the first
+        element of an epoch with the values given there, at every other with what they were assigned
+        before. What they are after the last one is the result: one element, also where there was
+        none. A value is a number, true or false, or a list of such; its type does not change on the
+        way.
+
+            range(5).reduce({n: 0}, 'n = n + 1')
+            range(5).reduce({sum: 0, most: 0}, 'sum = sum + x; most = max(most, x)')
+
+        A bad element passes on and comes before the result; one for which the expression fails is
+        bad. Neither changes what is remembered. A stream that breaks has no result.
+
+        initial: a map from names to what they are at first (map)
+        expression: statements such as 'sum = sum + x' (text)
+        """
+        return self._then('reduce', (initial, expression))
+
     def rejection_resample(self, field, target, initial=None, seed=None):
         """Leave elements out so that classes are as often as wanted.
 
@@ -2086,6 +2170,26 @@ class Ops:
         """
         return self._then('scale', (factor, offset, field, dtype))
 
+    def scan(self, initial, expression):
+        """Compute fields by an expression that remembers.
+
+        As map, but the expression also sees the names of `initial`: at the first element of an
+        epoch with the values given there, at every other with what they were assigned before. They
+        become fields of the element, behind its own. A value is a number, true or false, or a list
+        of such; its type does not change on the way.
+
+            range(10).scan({sum: 0}, 'sum = sum + x')
+            range(10).scan({last: -1.0, step: 0.0}, 'step = float32(x) - last; last = float32(x)')
+
+        A bad element passes, and one for which the expression fails is bad; neither changes what is
+        remembered. One worker at a time goes over the elements: put what does not depend on the one
+        before into map.
+
+        initial: a map from names to what they are at first (map)
+        expression: statements such as 'sum = sum + x' (text)
+        """
+        return self._then('scan', (initial, expression))
+
     def select(self, *fields):
         """Keep the fields that are named.
 
@@ -2258,6 +2362,20 @@ class Ops:
         count: how many elements at most; -1 means all (int)
         """
         return self._then('take', (count,))
+
+    def take_while(self, expression):
+        """Keep elements up to the first for which a condition is false.
+
+        The condition is one bool per element, in the language of map. The epoch ends before the
+        first element for which it is false, and no more is asked for. An element that is bad, or
+        for which there is no answer, passes as a bad one.
+
+            range(10).take_while('x < 5')
+            lines('words.txt').take_while('len(text) > 0')
+
+        expression: a condition such as 'x < 5' (text)
+        """
+        return self._then('take_while', (expression,))
 
     def text_join(self, fields, sep='', into=None):
         """Put the texts of several fields together.
@@ -2464,6 +2582,52 @@ class Ops:
         of the elements.
         """
         return self._then('unbatch', ())
+
+    def unique(self, field=None):
+        """Keep the first element of each value.
+
+        Leaves out elements that are equal, bit for bit, to one before them in the same epoch: in
+        `field`, or in all fields. Any field will do. Bad elements pass.
+
+            values({x: [1, 37, 2, 37, 2, 1]}).unique()
+            lines('words.txt').map('n = len(text)').unique(n)
+
+        All values that were seen are kept, and counted in the run's budget: at most half of what
+        the rest of the chain leaves of it. A new value for which there is no room is a bad element.
+
+        field: the field that is compared; none: all of them together (text, none)
+        """
+        return self._then('unique', (field,))
+
+    def window(self, size, shift=None, stride=1, drop_remainder=False, by=None):
+        """Put windows of elements together, which may overlap.
+
+        A window has `size` elements, `stride` apart, and the next one begins `shift` elements after
+        it. Each is one element with a new first dimension, stacked as `batch` does: what tf.data
+        yields by window and a batch of each window. At the end windows become shorter, unless
+        drop_remainder is true.
+
+            range(10).window(3)
+            range(10).window(3, shift=1, drop_remainder=true)
+            range(10).window(3, 1, stride=2).batch(2, drop_remainder=true)
+
+        With `by` each value of a field, such as an account or a sensor, has windows of its own; a
+        window comes when its last element does, and what is left at the end in the order in which
+        the values first came.
+
+            values({who: ['a', 'b', 'a', 'b', 'a'], x: [1, 2, 3, 4, 5]}).window(2, 1, by=who)
+
+        A bad element is left out of all windows: it is judged, or passed on, in its place. The rows
+        that wait count in the memory budget.
+
+        size: elements in a window (int, at least 1)
+        shift: elements from the first of a window to the first of the next; none: `size` (int,
+            at least 1, none)
+        stride: elements from one of a window to the next one in it (int, at least 1)
+        drop_remainder: leave out windows that are not full (bool)
+        by: a field: each of its values has windows of its own (text, none)
+        """
+        return self._then('window', (size, shift, stride, drop_remainder, by))
 
     def zip(self, *inputs):
         """Put inputs side by side, element by element.
