@@ -154,7 +154,7 @@ static int infer_reduce(struct stk_infer *inf, struct stk_error *err)
 struct reducing {
     struct stk__folding folding;
     struct stk_serial_begin host;
-    struct stk_chunk *result; /* one row: where the last element came from, then the state */
+    struct stk_chunk *origin; /* a row of the input: where the last element came from */
     uint8_t *written;         /* what the expression writes of a row */
     bool is_done;             /* in this epoch */
 };
@@ -162,8 +162,8 @@ struct reducing {
 static void end_reduce(void *run)
 {
     struct reducing *r = run;
-    if (r->result)
-        r->host.chunk_free(r->host.ctx, r->result);
+    if (r->origin)
+        r->host.chunk_free(r->host.ctx, r->origin);
     free(r->written);
     stk__folding_end(&r->folding);
     free(r);
@@ -190,9 +190,9 @@ static int begin_reduce(const struct stk_serial_begin *b, void **run, struct stk
         return stk_fail(err, STK_MEMORY, "out of memory");
     }
     r->host = *b;
-    r->result = b->chunk_new(b->ctx, 1);
+    r->origin = b->chunk_new(b->ctx, 1);
     r->written = aligned_alloc(64, written_bytes(b->state, at));
-    if (!r->result || !r->written) {
+    if (!r->origin || !r->written) {
         end_reduce(r);
         return stk_fail(err, STK_MEMORY, "out of memory");
     }
@@ -204,21 +204,21 @@ static void next_epoch_reduce(void *run, uint64_t path)
 {
     struct reducing *r = run;
     stk__folding_restart(&r->folding);
-    stk__chunk_clear(r->result);
-    r->result->address[0] = (struct stk_address){ STK__NO_WHERE, path };
-    if (r->result->key)
-        r->result->key[0] = stk__key_make(r->host.seed, path, 0);
+    stk__chunk_clear(r->origin);
+    r->origin->address[0] = (struct stk_address){ STK__NO_WHERE, path };
+    if (r->origin->key)
+        r->origin->key[0] = stk__key_make(r->host.seed, path, 0);
     r->is_done = false;
 }
 
 static void note_origin(struct reducing *r, const struct stk_chunk *in, int row)
 {
-    struct stk_chunk *result = r->result;
-    result->address[0] = in->address[row];
-    if (result->key)
-        result->key[0] = in->key[row];
-    if (result->trace && in->trace)
-        stk__spans_copy(result->trace, in->trace + row, 1);
+    struct stk_chunk *origin = r->origin;
+    origin->address[0] = in->address[row];
+    if (origin->key)
+        origin->key[0] = in->key[row];
+    if (origin->trace && in->trace)
+        stk__spans_copy(origin->trace, in->trace + row, 1);
 }
 
 static int step_reduce(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
@@ -254,9 +254,16 @@ static bool flush_reduce(void *run, struct stk_chunk *out)
     struct reducing *r = run;
     if (r->is_done || out->n == out->cap)
         return r->is_done;
-    for (int i = 0; i < r->folding.fold->n_state; i++)
-        memcpy(r->result->column[i].data, r->folding.state[i], r->result->column[i].stride);
-    stk__chunk_append(out, r->result, 0, 1);
+    int row = out->n++;
+    out->address[row] = r->origin->address[0];
+    if (out->key)
+        out->key[row] = r->origin->key[0];
+    if (out->trace && r->origin->trace)
+        stk__spans_copy(out->trace + row, r->origin->trace, 1);
+    for (int i = 0; i < r->folding.fold->n_state; i++) {
+        const struct stk_column *column = &out->column[i];
+        memcpy(column->data + (size_t)row * column->stride, r->folding.state[i], column->stride);
+    }
     r->is_done = true;
     return true;
 }

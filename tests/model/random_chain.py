@@ -18,6 +18,7 @@ from .random_combining import Combining
 SIZES = [0, 1, 2, 7, 7, 33, 33, 33, 100, 100, 100, 257, 257]
 BATCHES = [1, 2, 3, 4, 7, 16, 33, 300]
 MAX_ROWS = 800
+LISTS = ("ragged", "list")  # kinds whose rows differ in length
 WORKERS = [0, 1, 2, 3, 8]
 
 
@@ -480,8 +481,8 @@ class Maker(Combining):
         if ragged and "fixed_sequence" not in draft.text:
             longest = pick.choice([1, 2, 3]) if self.bad_one_in else "none"
             extra += f", padded_shapes={{{ragged[0]}: [{pick.choice(['none', longest])}]}}"
-        draft.is_padded = bool(ragged)
-        draft.fields = {n: "narrow" if k == "ragged" else k for n, k in draft.fields.items()}
+        draft.is_padded = bool(draft.of_kind(*LISTS))
+        draft.fields = {n: "narrow" if k in LISTS else k for n, k in draft.fields.items()}
         return f"padded_batch({size}{extra}{rest})"
 
     def group(self, draft, size, rest):
@@ -493,8 +494,8 @@ class Maker(Combining):
             return f"group_by_window({pick.choice(ints)}, {size}{rest})"
         if kind == "bucket":
             sizes = [pick.choice([1, 2, 3, size]) for _ in range(3)]
-            draft.is_padded = bool(draft.of_kind("ragged"))
-            draft.fields = {n: "narrow" if k == "ragged" else k for n, k in draft.fields.items()}
+            draft.is_padded = bool(draft.of_kind(*LISTS))
+            draft.fields = {n: "narrow" if k in LISTS else k for n, k in draft.fields.items()}
             return f"bucket_by_length({pick.choice(lists)}, [2, 5], {sizes}{rest})"
         names = draft.of_kind("int", "bytes", "bool")
         by = f", by={pick.choice(names)}" if names and pick.random() < 0.4 else ""
@@ -505,7 +506,7 @@ class Maker(Combining):
     def nest(self, draft, rest):
         """Batches of batches, of which the last may be shorter."""
         pick = self.random
-        if draft.of_kind("bytes", "ragged"):
+        if draft.of_kind("bytes", *LISTS):
             return
         extra = pick.choice(["", ", padding_values=1"])
         size = pick.choice([1, 2, 3, 7])

@@ -106,7 +106,8 @@ class Combining:
             target = "[0.5, 0.5]"
         is_known = draft.is_constant and draft.is_indexed and draft.n >= 33
         initial = f", initial=[{', '.join(['2', '1', '0.5'][: target.count(',') + 1])}]"
-        is_counted = is_known and "range(" in draft.text and draft.text.count(".") < 2
+        is_range = draft.text.startswith("range(") and "-3)" not in draft.text  # of all classes
+        is_counted = is_known and is_range and draft.text.count(".") < 2
         draft.then(f"rejection_resample({name}, {target}{'' if is_counted else initial})")
         draft.is_indexed = draft.is_constant = False
 
