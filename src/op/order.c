@@ -21,7 +21,8 @@ static bool is_same_type(const struct stk_type *a, const struct stk_type *b)
     for (int f = 0; f < a->n_fields; f++) {
         const struct stk_field *x = &a->field[f], *y = &b->field[f];
         if (strcmp(x->name, y->name) || x->kind != y->kind || x->dtype != y->dtype ||
-            x->rank != y->rank || memcmp(x->shape, y->shape, x->rank * sizeof *x->shape))
+            x->rank != y->rank || memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) ||
+            (x->flags ^ y->flags) & STK_FIELD_PACKED)
             return false;
     }
     return true;
