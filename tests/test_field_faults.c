@@ -26,6 +26,7 @@ static void test_allocations_fail(void **state)
         "values({t: ['1 2', '', '3']}).text_to_number(int16, sep=' ', into=n)"
         ".lookup('terms.txt', t, sep='').lookup([1, 3], n, oov=2).batch(2)",
         "values({t: ['b', 'c', 'a']}).lookup('terms.json').batch(2)",
+        "values({t: ['b c', '', 'a']}).text_split(' ').shuffle(2)",
     };
     (void)state;
     fail_each_allocation(chains, sizeof chains / sizeof *chains, "fail");

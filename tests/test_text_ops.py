@@ -87,6 +87,40 @@ def test_split_is_pythons(stoker, sep, maxsplit):
         assert [fields[f"p{i}"] for i in range(5)] == expected, item
 
 
+@pytest.mark.parametrize("sep", [",", "", "XY", "a"])
+@pytest.mark.parametrize("maxsplit", [-1, 0, 1])
+def test_split_into_a_list(stoker, sep, maxsplit):
+    for after in ["", ".shuffle().take(-1)", ".shuffle(3)", ".filter('i >= 0')"]:
+        table = f"values({{t: {show(SPLIT)}, i: {show(list(range(len(SPLIT))))}}})"
+        chain = f"{table}.text_split({show(sep)}, maxsplit={maxsplit}){after}"
+        got = {fields["i"]: fields["t"] for fields in elements(stoker, chain)}
+        assert got == {i: item.split(sep or None, maxsplit) for i, item in enumerate(SPLIT)}
+
+
+@pytest.mark.parametrize("call, why", [
+    ("batch(2)", "it can be batched once"),
+    ("map('n = len(t)')", "holds a batch of rows"),
+    ("text_lower()", "needs a field of bytes, but gets {t: batch of text}"),
+    ("concatenate(values({t: ['a']}))", "input 2 has {t: text}, but the first has {t: batch of text}"),
+])
+def test_list_of_texts_is_no_text(stoker, call, why):
+    said = error(stoker, f"{texts('a b', 'c')}.text_split(' ').{call}")
+    assert why in said and "^" in said
+
+
+def test_list_of_texts_is_not_packed(stoker, tmp_path):
+    done = stoker("pack", f"{texts('a b')}.text_split(' ')", "--out", tmp_path / "x.tfrecord")
+    assert done.returncode != 0 and "a list of texts per element, which cannot be stored" in done.stderr
+    assert not list(tmp_path.glob("*.tfrecord"))
+
+
+def test_equal_lists_of_texts_are_equal(stoker):
+    """split by a field keeps equal values together."""
+    chain = f"{texts(*['a b', 'c', '', 'd  e'] * 20)}.text_split(' ').split([0.5, 0.5], 0, by=t)"
+    kept = [json.dumps(item) for item in values(stoker, chain, "t")]
+    assert all(kept.count(item) == 20 for item in kept)
+
+
 def test_split_of_another_number_is_bad(stoker):
     chain = f"{texts('a b', 'a', 'a b c', 'c d')}.text_split(' ', [u, v])"
     assert "element 1 (element 1 of epoch 0): 'a' has 1 piece, but there are 2 fields" in error(
@@ -99,6 +133,9 @@ def test_split_of_another_number_is_bad(stoker):
 
 
 def test_split_refuses(stoker):
+    assert "missing is for pieces that have names" in error(
+        stoker, f"{texts('a')}.text_split(' ', missing='')"
+    )
     assert "the field 'u' is listed twice" in error(stoker, f"{texts('a')}.text_split(' ', [u, u])")
     names = ", ".join(f"n{i}" for i in range(32))
     said = error(stoker, f"{texts('a')}.text_split(' ', [{names}])")

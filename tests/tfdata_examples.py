@@ -177,6 +177,11 @@ EXAMPLES = [
     ),
     (
         "text_split",
+        "values({t: ['hello world', 'a b c']}).text_split('')",
+        [["hello", "world"], ["a", "b", "c"]],
+    ),
+    (
+        "text_split",
         "values({t: ['hello world']}).text_split('', [a, b]).select(a, b)",
         [{"a": "hello", "b": "world"}],
     ),

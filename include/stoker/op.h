@@ -145,7 +145,7 @@ struct stk_decl {
 enum stk_field_flags {
     STK_FIELD_PATH = 1 << 0, /* bytes that name a file: `read` is put in where content is wanted */
     STK_FIELD_TEXT = 1 << 1, /* bytes that are text */
-    /* after batch: bytes or ragged rows of a whole batch in one; for delivery only */
+    /* many in one, for delivery only: bytes or ragged rows of a batch, or a list of texts */
     STK_FIELD_PACKED = 1 << 2,
     /* floats that run from 0 to 255 since they were uint8; ops that write other values clear it */
     STK_FIELD_255 = 1 << 3,

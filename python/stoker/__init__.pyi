@@ -920,7 +920,7 @@ class Dataset:
     def text_split(
         self,
         sep: str,
-        into: str | PathLike[str] | Sequence[str | PathLike[str]],
+        into: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
         maxsplit: int = -1,
         missing: str | None = None,
         field: str | None = None,

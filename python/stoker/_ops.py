@@ -266,7 +266,7 @@ ROWS = {
     'text_regex_replace': (('pattern', 'text', ..., False), ('rewrite', 'text', ..., False),
         ('replace_global', 'bool', True, False), ('field', 'text', None, False), ('into', 'text',
         None, False)),
-    'text_split': (('sep', 'text', ..., False), ('into', 'texts', ..., False), ('maxsplit', 'int',
+    'text_split': (('sep', 'text', ..., False), ('into', 'texts', None, False), ('maxsplit', 'int',
         -1, False), ('missing', 'text', None, False), ('field', 'text', None, False)),
     'text_strip': (('chars', 'text', None, False), ('field', 'text', None, False), ('into', 'text',
         None, False)),
@@ -2447,7 +2447,7 @@ class Ops:
         """
         return self._then('text_regex_replace', (pattern, rewrite, replace_global, field, into))
 
-    def text_split(self, sep, into, maxsplit=-1, missing=None, field=None):
+    def text_split(self, sep, into=None, maxsplit=-1, missing=None, field=None):
         """Cut texts into pieces.
 
         A text is cut at every `sep`, and its pieces become fields, one for each name of `into`; the
@@ -2459,14 +2459,15 @@ class Ops:
             values({name: ['anna,31', 'bo,44']}).text_split(',', into=[first, age])
             files('train/*/*.jpg').text_split('/', [set, class, file])
             values({t: ['a b c', 'd']}).text_split('', [head, rest], maxsplit=1, missing='')
+            values({t: ['a b c', 'd']}).text_split(' ')
 
-        A field has one string of bytes per element, so there is no list of pieces;
-        `text_to_number`, `text_to_hash_bucket` and `lookup` have a parameter `sep` and make lists
-        of numbers of them.
+        Without names a list of the pieces replaces the text. Such an element is delivered as a
+        batch of texts is, and cannot be batched; `text_to_number`, `text_to_hash_bucket` and
+        `lookup` have a parameter `sep` and make lists of numbers, which can.
 
         sep: the text is cut where this is; '': at white space (text)
-        into: names of the fields for the pieces, in their order (text or list of texts (at most
-            32))
+        into: names of the fields for the pieces, in their order; none: a list of them replaces
+            the text (text or list of texts (at most 32), none)
         maxsplit: the text is cut at most so often, the last piece has the rest; -1: everywhere
             (int, at least -1)
         missing: what stands for pieces that are not there; none: the element is bad (text,

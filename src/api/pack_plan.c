@@ -130,6 +130,17 @@ static int take_batch_apart(struct stk_field *field, struct stk_error *err)
     return STK_OK;
 }
 
+/* Elements that are no batches: what an op made a list of texts of has no place in the files. */
+static int refuse_lists(const struct stk_field *field, struct stk_error *err)
+{
+    if (field->flags & STK_FIELD_PACKED)
+        return stk_fail(err, STK_TYPE,
+                        "field '%s' has a list of texts per element, which cannot be stored; leave "
+                        "it out with select",
+                        field->name);
+    return STK_OK;
+}
+
 static int add_variant(struct stk_type *type, struct stk_error *err)
 {
     if (stk_type_find(type, "variant") >= 0)
@@ -155,8 +166,9 @@ static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset
     *is_batched = plan->batch || plan->stage[plan->last].has_trace;
     stk__plan_unref(plan);
     *out = dataset->root->type;
-    for (int f = 0; *is_batched && f < out->n_fields && !rc; f++)
-        rc = take_batch_apart(&out->field[f], err);
+    for (int f = 0; f < out->n_fields && !rc; f++)
+        rc =
+            *is_batched ? take_batch_apart(&out->field[f], err) : refuse_lists(&out->field[f], err);
     return rc;
 }
 

@@ -24,5 +24,10 @@ size_t stk__blob_bytes(const struct stk_span *span, int step, int n);
 /* Packs them where there is room for that, aligned to 8 bytes. */
 void stk__blob_write(const struct stk_span *span, int step, int n, size_t unit, uint8_t *packed);
 
+/* Bytes of memory that hold n rows of so many bytes in all, and its head: splits and data are to be
+ * written. The memory is aligned to 64 bytes. */
+size_t stk__blob_room(int64_t n, size_t bytes);
+struct stk__blob stk__blob_begin(uint8_t *memory, int64_t n);
+
 /* What a packed buffer holds; borrows it. */
 struct stk__blob stk__blob_open(uint8_t *packed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_split.c: the pieces of a text as fields. */
+/* text_split.c: the pieces of a text, as fields or as a list. */
+#include "base/blob.h"
 #include "base/error.h"
-#include "op/field_map.h"
 #include "op/text_op.h"
 
 #include <string.h>
@@ -16,8 +16,10 @@ struct text_split {
 static const struct stk_param params[] = {
     STK_TEXT_ROW(text_split, sep, NULL, STK_REQUIRED,
                  "the text is cut where this is; '': at white space"),
-    STK_TEXTS_ROW(text_split, into, 1, STK_MAX_FIELDS, STK_REQUIRED,
-                  "names of the fields for the pieces, in their order"),
+    STK_TEXTS_ROW(
+        text_split, into, 1, STK_MAX_FIELDS, STK_TAKES_NONE,
+        "names of the fields for the pieces, in their order; none: a list of them replaces "
+        "the text"),
     STK_INT_ROW(text_split, maxsplit, -1, -1, INT32_MAX, 0,
                 "the text is cut at most so often, the last piece has the rest; -1: everywhere"),
     STK_TEXT_ROW(text_split, missing, NULL, STK_TAKES_NONE,
@@ -48,6 +50,19 @@ static int add_fields(struct stk_infer *inf, const struct text_split *p, struct 
     return code;
 }
 
+/* A list is what a batch of texts is: many in one row, which cannot be batched once more. */
+static int set_list(struct stk_infer *inf, const struct text_split *p, struct state *state,
+                    struct stk_error *err)
+{
+    enum { TYPICAL_LIST = 512 };
+    struct stk_field made = inf->in[0]->field[state->from];
+    if (p->missing)
+        return stk_fail(err, STK_VALUE, "missing is for pieces that have names: into is none");
+    made.flags = (made.flags & STK_FIELD_TEXT) | STK_FIELD_PACKED;
+    inf->scratch_bytes = TYPICAL_LIST;
+    return stk__result_put(inf, state->from, NULL, made, &state->to[0], err);
+}
+
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct text_split *p = inf->params;
@@ -59,7 +74,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (state->from < 0)
         return err->code;
     stk_infer_pass(inf);
-    return add_fields(inf, p, state, err);
+    return p->into.n ? add_fields(inf, p, state, err) : set_list(inf, p, state, err);
 }
 
 /* The piece that is left when the text was cut often enough. */
@@ -108,12 +123,47 @@ static void split_row(struct stk_rows *rows, int row)
                                .bytes = strlen(p->missing) };
 }
 
+static int list_row(struct stk_rows *rows, int row)
+{
+    const struct text_split *p = rows->params;
+    const struct state *state = rows->state;
+    const struct stk_span *text = &rows->in[state->from].span[row];
+    struct stk__pieces pieces = stk__pieces_of(text, p->sep);
+    struct stk_span piece;
+    int64_t n = 0, used = 0;
+    while (next_piece(p, &pieces, n, &piece))
+        n++;
+    size_t bytes = stk__blob_room(n, text->bytes);
+    uint8_t *memory = stk_rows_alloc(rows, bytes);
+    if (!memory)
+        return STK_MEMORY;
+    struct stk__blob list = stk__blob_begin(memory, n);
+    pieces = stk__pieces_of(text, p->sep);
+    for (int64_t i = 0; i < n && next_piece(p, &pieces, i, &piece); i++) {
+        list.splits[i] = used;
+        if (piece.bytes)
+            memcpy(list.data + used, piece.data, piece.bytes);
+        used += (int64_t)piece.bytes;
+    }
+    list.splits[n] = used;
+    rows->out[state->to[0]].span[row] =
+        (struct stk_span){ .data = memory, .bytes = bytes - text->bytes + (size_t)used };
+    return STK_OK;
+}
+
 static int run(struct stk_rows *rows)
 {
-    for (int i = 0; i < rows->n; i++)
-        if (rows->mask[i] == STK_LIVE)
+    const struct text_split *p = rows->params;
+    int code = STK_OK;
+    for (int i = 0; i < rows->n && !code; i++) {
+        if (rows->mask[i] != STK_LIVE)
+            continue;
+        if (p->into.n)
             split_row(rows, i);
-    return STK_OK;
+        else
+            code = list_row(rows, i);
+    }
+    return code;
 }
 
 static const char doc[] =
@@ -126,10 +176,11 @@ static const char doc[] =
     "    values({name: ['anna,31', 'bo,44']}).text_split(',', into=[first, age])\n"
     "    files('train/*/*.jpg').text_split('/', [set, class, file])\n"
     "    values({t: ['a b c', 'd']}).text_split('', [head, rest], maxsplit=1, missing='')\n"
+    "    values({t: ['a b c', 'd']}).text_split(' ')\n"
     "\n"
-    "A field has one string of bytes per element, so there is no list of pieces; "
-    "`text_to_number`, `text_to_hash_bucket` and `lookup` have a parameter `sep` and make lists of "
-    "numbers of them.";
+    "Without names a list of the pieces replaces the text. Such an element is delivered as a batch "
+    "of texts is, and cannot be batched; `text_to_number`, `text_to_hash_bucket` and `lookup` have "
+    "a parameter `sep` and make lists of numbers, which can.";
 
 const struct stk_op stk__op_text_split = {
     .decl = { "text_split", 1, "Cut texts into pieces.", doc, params, sizeof(struct text_split) },

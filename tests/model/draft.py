@@ -11,7 +11,8 @@ class Draft:
     text: str
     fields: dict = field(
         default_factory=dict
-    )  # name → int, real, vector, narrow, bool, bytes, ragged (of int64), list (of others)
+    )  # name → int, real, vector, narrow, bool, bytes, ragged (of int64), list (of others),
+    # texts (lists, which cannot be batched)
     n: int = 0  # at most so many rows
     is_indexed: bool = True
     is_batched: bool = False

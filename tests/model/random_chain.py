@@ -58,7 +58,7 @@ class Maker(Combining):
             if pick.random() < 0.5:
                 self.grow(draft)
         options = self.options(draft)
-        if pick.random() < 0.8:
+        if pick.random() < 0.8 and not draft.of_kind("texts"):
             self.batch(draft, may_compute=options.on_error != "replace")
         if pick.random() < 0.2:
             draft.then(pick.choice(["prefetch()", "prefetch(2)", "prefetch(auto)"]))

@@ -119,9 +119,13 @@ def strip(maker, draft):
 
 
 def split(maker, draft):
-    """Into so many pieces as there can be, unless there may be bad rows."""
+    """Into so many pieces as there can be, unless there may be bad rows; or into a list."""
     name, names = pick(maker, draft, "bytes"), [maker.name() for _ in range(3)]
     sep = maker.random.choice([" ", "", "e", "nt", "aa"])
+    if maker.random.random() < 0.3:
+        draft.fields[name] = "texts"
+        draft.then(f"text_split('{sep}', maxsplit={maker.random.choice([-1, 2])}, field={name})")
+        return True
     words = "maxsplit=2, missing='?'"
     if maker.bad_one_in:
         draft.is_constant = False

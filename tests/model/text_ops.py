@@ -51,8 +51,11 @@ def pieces(data, sep, maxsplit=-1):
     return data.split(sep.encode() or None, maxsplit)
 
 
-def text_split(fields, sep, into, maxsplit=-1, missing=None, field=None):
-    found = pieces(fields[picked(fields, field, is_bytes)].data, sep, maxsplit)
+def text_split(fields, sep, into=None, maxsplit=-1, missing=None, field=None):
+    target = picked(fields, field, is_bytes)
+    found = pieces(fields[target].data, sep, maxsplit)
+    if into is None:
+        return {**fields, target: Value("texts", found)}
     if len(found) > len(into) or (len(found) < len(into) and missing is None):
         raise RowError("another number of pieces")
     found += [(missing or "").encode()] * (len(into) - len(found))

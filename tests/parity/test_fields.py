@@ -123,6 +123,7 @@ def test_split(stoker, sep, maxsplit):
     expected = [[piece.decode() for piece in pieces] for pieces in found]
     if sep is None and maxsplit > 0:
         expected = [pieces[:-1] if pieces[-1:] == [""] else pieces for pieces in expected]
+    assert one(stoker, TEXTS, f"text_split({show(sep or '')}, maxsplit={maxsplit})") == expected
     most = min(30, max(map(len, expected)))
     kept = [(t, e) for t, e in zip(TEXTS, expected) if len(e) <= most]
     names = [f"p{i}" for i in range(most)]

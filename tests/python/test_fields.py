@@ -40,6 +40,12 @@ def test_borrowed_bytes_are_not_read_beyond_their_end():
         assert len(list(call)) == 1
 
 
+def test_list_of_texts():
+    data = stoker.values({"t": ["a b", "", "c"], "i": [1, 2, 3]}).text_split(" ")
+    assert [[bytes(word) for word in element.t] for element in data] == [[b"a", b"b"], [b""], [b"c"]]
+    assert [bytes(word) for word in data[0].t] == [b"a", b"b"]
+
+
 def test_pattern_with_backslashes():
     data = stoker.values({"path": ["train/cat/0.jpg", "train/dog/1.jpg"]})
     data = data.text_regex_replace(r".*/(\w+)/(\d+)\.jpg", r"\2-\1", into="name")
