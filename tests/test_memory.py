@@ -77,6 +77,9 @@ def words(tmp_path_factory):
         "range(20000).zip(range(30000).rename({x: y})).map('x = x + y').batch(50)",
         "range(20000).filter('x > 9').concatenate(range(9)).batch(50)",
         "range(20000).batch(10).map('x + 1').shuffle(5)",
+        "range(20000).window(8, 1).shuffle(5)",
+        "range(20000).batch(10).rebatch(7)",
+        "values({name: ['a', 'bcd', ''], list: [[1], [2, 3], []]}).repeat(2000).padded_batch(8)",
         "values({name: ['a', 'bcd', ''], list: [[1], [2, 3], []]}).repeat(2000).batch(8)",
     ],
 )

@@ -41,6 +41,9 @@ REFUSED = [
     ("range(3).window(2147483647, stride=2)", "at most 2147483647 elements", "window"),
     ("range(3).scale(1).group_by_window(x, 2)", "a whole number or a text", "group_by_window"),
     ("values({s: ['a']}).group_by_window(s, 2)", "a whole number is wanted", "group_by_window"),
+    ("range(3).group_by_window(k, 2)", "no field 'k'", "group_by_window"),
+    ("range(3).group_by_window('x / 2', 2)", "a whole number or a text", "group_by_window"),
+    ("range(3).group_by_window('y % 2', 2)", "'y'", "group_by_window"),
     (LISTS + ".bucket_by_length(n, [2], [1, 1])", "'n' has no length", "bucket_by_length"),
     (LISTS + ".bucket_by_length(t, [2], [1, 1, 1])", "one number more", "bucket_by_length"),
     (LISTS + ".bucket_by_length(t, [2, 2], [1, 1, 1])", "ascending", "bucket_by_length"),
@@ -119,6 +122,15 @@ def test_plan_says_why_it_is_a_stream(stoker, chain, at, why):
     plan = json.loads(stoker("plan", chain, "--json").stdout)
     nodes = {node["op"]: node for stage in plan["stages"] for node in stage["nodes"]}
     assert nodes[at]["class"] == "stream" and nodes[at]["why"] == why
+
+
+def test_a_computed_key_is_not_delivered(stoker):
+    chain = "range(7).group_by_window('2 - x % 3', 2)"
+    nodes = json.loads(stoker("plan", chain, "--json").stdout)["stages"][0]["nodes"]
+    assert [n["op"] for n in nodes] == ["map", "range"] and nodes[0]["inserted"]
+    for tail in ("", ".map('x + 0')", ".batch(1).unbatch()"):
+        got = fields(run(stoker, chain + tail))
+        assert got == [{"x": [0, 3]}, {"x": [1, 4]}, {"x": [2, 5]}, {"x": [6]}]
 
 
 def test_plan_shows_what_is_put_in_and_what_is_kept(stoker):

@@ -59,7 +59,7 @@ EXAMPLES = [
     ),
     (
         "group_by_window",
-        "range(10).map('k = x % 2').group_by_window(k, window_size=5).select('x')",
+        "range(10).group_by_window('x % 2', window_size=5)",
         [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
     ),
     (

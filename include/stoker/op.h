@@ -247,6 +247,9 @@ struct stk_infer {
     /* preset to -1; set it (and return STK_OK) to have `read` put in before this op on that field
      * of the input */
     int read_field;
+    /* preset to NULL; set it (and return STK_OK) to have `map` put in before this op with that
+     * expression; infer is then asked again */
+    const char *map_before;
     size_t scratch_bytes;    /* estimate per row, for the budget */
     void *state;             /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */

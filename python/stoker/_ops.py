@@ -1110,16 +1110,16 @@ class Ops:
 
         Elements wait until `window_size` of them have the same key, and come out as one element
         with a new first dimension, as `batch` makes it. At the end come those that are left, by
-        ascending key, unless drop_remainder is true. The key is a field of whole numbers, which
-        `map` can compute.
+        ascending key, unless drop_remainder is true. The key is a field, or an expression in the
+        language of `map`, whose values are whole numbers.
 
-            range(10).map('odd = x % 2').group_by_window(odd, 5)
+            range(10).group_by_window('x % 2', 5)
             values({k: [3, 1, 3, 1, 2]}).group_by_window('k', window_size=2)
 
         As tf.data's group_by_window with a reduce_func that batches the window. The rows that wait
         count in the memory budget.
 
-        key: a field of whole numbers: elements with equal ones come together (text)
+        key: a field of whole numbers, or an expression such as 'x % 10' (text)
         window_size: elements of one value that come out together (int, at least 1)
         drop_remainder: leave out windows that are not full (bool)
         """

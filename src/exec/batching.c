@@ -72,7 +72,7 @@ size_t stk__batching_held(const void *run)
 static void end(void *run)
 {
     struct batching *b = run;
-    stk__groups_clear(&b->groups);
+    stk__groups_free(&b->groups);
     stk__slab_free(&b->slab);
     free(b);
 }
@@ -81,7 +81,7 @@ static void next_epoch(void *run, uint64_t path)
 {
     struct batching *b = run;
     (void)path;
-    stk__groups_clear(&b->groups);
+    stk__groups_restart(&b->groups);
     b->is_broken = false;
 }
 

@@ -230,7 +230,22 @@ struct stk__group *stk__groups_rest(struct stk__groups *s)
     return NULL;
 }
 
-void stk__groups_clear(struct stk__groups *s)
+void stk__groups_restart(struct stk__groups *s)
+{
+    s->has_ended = false;
+    s->n_flushed = 0;
+    if (s->grouping->by != STK__BY_NOTHING) {
+        stk__groups_free(s);
+    } else if (s->n) {
+        struct stk__group *only = &s->group[0];
+        if (only->held)
+            stk_chunk_drop(only->held, only->first, only->n);
+        only->first = only->n = 0;
+        only->to_skip = 0;
+    }
+}
+
+void stk__groups_free(struct stk__groups *s)
 {
     for (int i = 0; i < s->n; i++) {
         stk__chunk_free(s->group[i].held);
@@ -241,7 +256,6 @@ void stk__groups_clear(struct stk__groups *s)
     free(s->last);
     s->group = NULL;
     s->slot = s->last = NULL;
-    s->n = s->cap = s->n_flushed = 0;
-    s->has_ended = false;
+    s->n = s->cap = 0;
     s->held_bytes = 0;
 }

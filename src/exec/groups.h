@@ -47,5 +47,6 @@ void stk__group_advance(struct stk__groups *groups, struct stk__group *group);
 /* The sequences whose rest comes at the end, one after the other; NULL after the last. */
 struct stk__group *stk__groups_rest(struct stk__groups *groups);
 
-/* Forgets all rows. */
-void stk__groups_clear(struct stk__groups *groups);
+/* Forgets all rows; keeps the memory of an only sequence. */
+void stk__groups_restart(struct stk__groups *groups);
+void stk__groups_free(struct stk__groups *groups);

@@ -201,33 +201,38 @@ static void prepare_infer(struct builder *b, const struct stk__node *node, struc
 
 static int infer_node(struct builder *b, struct stk__node *node);
 
-/* Puts `read` between a node and its input, on the field that holds paths. */
-static int insert_read(struct builder *b, struct stk__node *node, int field)
+/* Puts an op with one argument, a text, between a node and its input. */
+static int insert_call(struct builder *b, struct stk__node *node, const char *name,
+                       const struct stk__arg *arg)
 {
-    const struct stk_op *op = stk__op_find("read");
-    struct stk__node *read = op ? node_new(b, op) : NULL;
-    if (!read)
+    const struct stk_op *op = stk__op_find(name);
+    struct stk__node *before = op ? node_new(b, op) : NULL;
+    if (!before)
         return stk__out_of_memory(b->err);
-    const struct stk__arg arg = {
-        .name = "field",
-        .value = &(struct stk_value){ .kind = STK__STRING,
-                                      .text = node->input[0]->type.field[field].name,
-                                      .text_len = strlen(node->input[0]->type.field[field].name) }
-    };
     const struct stk__call call = {
-        .name = "read", .at = node->at, .len = node->len, .n_args = 1, .arg = &arg
+        .name = name, .at = node->at, .len = node->len, .n_args = 1, .arg = arg
     };
-    int rc = stk__bind(&call, &op->decl, &b->graph->arena, read->params, b->err);
+    int rc = stk__bind(&call, &op->decl, &b->graph->arena, before->params, b->err);
     if (rc)
         return rc;
-    read->at = node->at;
-    read->len = node->len;
-    read->ordinal = read->draws_as = node->ordinal;
-    read->is_inserted = true;
-    read->n_inputs = 1;
-    read->input[0] = node->input[0];
-    node->input[0] = read;
-    return infer_node(b, read);
+    before->at = node->at;
+    before->len = node->len;
+    before->ordinal = before->draws_as = node->ordinal;
+    before->is_inserted = true;
+    before->n_inputs = 1;
+    before->input[0] = node->input[0];
+    node->input[0] = before;
+    return infer_node(b, before);
+}
+
+/* Puts in what infer asked for: `read` on the field that holds paths, or `map`. */
+static int insert_wanted(struct builder *b, struct stk__node *node, const struct stk_infer *inf)
+{
+    bool is_read = inf->read_field >= 0;
+    const char *text = is_read ? inf->in[0]->field[inf->read_field].name : inf->map_before;
+    const struct stk_value value = { .kind = STK__STRING, .text = text, .text_len = strlen(text) };
+    const struct stk__arg arg = { .name = is_read ? "field" : "expression", .value = &value };
+    return insert_call(b, node, is_read ? "read" : "map", &arg);
 }
 
 /* The node of the base graph that stands for the same call, as it was built; or NULL. */
@@ -326,11 +331,12 @@ static int infer_node(struct builder *b, struct stk__node *node)
         int rc = node->op->infer ? node->op->infer(&inf, b->err) : (stk_infer_pass(&inf), STK_OK);
         if (rc)
             return fail_node(b, node, rc);
-        if (inf.read_field < 0)
+        if (inf.read_field < 0 && !inf.map_before)
             break;
         if (attempt)
-            return stk_fail(b->err, STK_STATE, "%s: asks for read twice", node->op->decl.name);
-        if ((rc = insert_read(b, node, inf.read_field)))
+            return stk_fail(b->err, STK_STATE, "%s: asks for read or map twice",
+                            node->op->decl.name);
+        if ((rc = insert_wanted(b, node, &inf)))
             return rc;
     }
     memcpy(node->from, inf.from, sizeof node->from);

@@ -666,7 +666,9 @@ def op_window(node, path, size, shift=None, stride=1, drop_remainder=False, by=N
 
 def op_group_by_window(node, path, key, window_size, drop_remainder=False):
     def group_of(fields):
-        return fields[key].data, lambda: Group(window_size, window_size)
+        named = fields if key in fields else expression.assign(f"key = {key}", fields)
+        value = named[key if key in fields else "key"].data
+        return value, lambda: Group(window_size, window_size)
 
     def join(name, held):
         return stack(held)

@@ -491,7 +491,8 @@ class Maker(Combining):
         ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes")
         kind = pick.choice(["window", "window"] + ["group"] * bool(ints) + ["bucket"] * bool(lists))
         if kind == "group":
-            return f"group_by_window({pick.choice(ints)}, {size}{rest})"
+            name = pick.choice(ints)
+            return f"group_by_window({pick.choice([name, repr(name + ' % 4 - 1')])}, {size}{rest})"
         if kind == "bucket":
             sizes = [pick.choice([1, 2, 3, size]) for _ in range(3)]
             draft.is_padded = bool(draft.of_kind(*LISTS))
