@@ -18,7 +18,7 @@ struct cli_args {
     const char *cpu, *epochs, *png, *save;
     const char *to, *out, *compression, *checkpoint;
     int64_t take, n, shards, variants, every; /* take: -1 without limit */
-    bool json, digest, dump, quiet, errors, help, keep_original, force, resume;
+    bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume;
 };
 
 enum cli_option_kind {

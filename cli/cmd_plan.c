@@ -6,6 +6,17 @@
 
 #include <string.h>
 
+static int print_rewrites(const struct cli_chain *chain)
+{
+    char *text = stk_dataset_explain(chain->dataset);
+    if (!text)
+        return cli_report(&(struct stk_error){ .code = STK_MEMORY, .text = "out of memory" }, chain,
+                          false);
+    printf("\n%s", text);
+    stk_text_free(text);
+    return CLI_OK;
+}
+
 static int print_plan(const struct cli_args *args, const struct cli_chain *chain)
 {
     struct stk_error err = { 0 };
@@ -15,7 +26,7 @@ static int print_plan(const struct cli_args *args, const struct cli_chain *chain
     size_t len = strlen(plan);
     printf("%s%s", plan, len && plan[len - 1] == '\n' ? "" : "\n");
     stk_text_free(plan);
-    return CLI_OK;
+    return args->explain && !args->json ? print_rewrites(chain) : CLI_OK;
 }
 
 static int run(struct cli_args *args)
@@ -30,6 +41,8 @@ static int run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     { "json", NULL, "print the plan as JSON", CLI_FLAG, offsetof(struct cli_args, json) },
+    { "explain", NULL, "say how the chain was rewritten, and why; JSON always does", CLI_FLAG,
+      offsetof(struct cli_args, explain) },
     { 0 },
 };
 

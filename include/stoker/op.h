@@ -52,6 +52,9 @@ enum stk_row_flags {
     STK_TAKES_AUTO = 1 << 2, /* the word auto */
     STK_VARIADIC = 1 << 3,   /* gathers all remaining positional arguments; the last row that may */
     STK_TUNABLE = 1 << 4,    /* a knob: changes speed or memory, never what is delivered */
+    STK_MAKES =
+        1 << 5, /* row ops: its entries are fields that they make, each without the others */
+    STK_RENAMES = 1 << 6, /* row ops: its entries are fields, each with its name afterwards */
 };
 
 #define STK_NONE INT64_MIN
@@ -250,6 +253,12 @@ struct stk_infer {
     /* preset to NULL; set it (and return STK_OK) to have `map` put in before this op with that
      * expression; infer is then asked again */
     const char *map_before;
+    /* row ops: the fields of the input it looks at, a bit each; preset to all */
+    uint32_t reads;
+    bool never_fails; /* row ops: no row can become bad here */
+    /* row ops: rows become bad here only for what is in the fields it makes, so that nobody needs to
+     * know where these are not used: what reads, decodes, parses and changes images */
+    bool is_optional;
     size_t scratch_bytes;    /* estimate per row, for the budget */
     void *state;             /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
@@ -524,6 +533,12 @@ struct stk_op {
                 struct stk_part *out);
     int (*take_part)(const void *params, const void *state, struct stk_arena *arena,
                      const struct stk_part *part, void **new_state);
+    /* True if with these parameters an input of so many elements comes out as it went in. */
+    bool (*passes_all)(const void *params, int64_t in_count);
+    /* Row ops that can do what another call of the same op, with the parameters `upper`, does to
+     * their results: parameters for both together on `in`, or NULL if they cannot. */
+    int (*join)(const void *params, const void *state, const struct stk_type *in, const void *upper,
+                struct stk_arena *arena, void **new_params);
     struct stk_row_table row;
     struct stk_order_table order;
     struct stk_serial_table serial;

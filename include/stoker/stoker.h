@@ -241,8 +241,13 @@ STK_API const char *stk_dataset_class_name(const struct stk_dataset *dataset, co
 STK_API int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options,
                            int64_t index, struct stk_batch **out, struct stk_error *err);
 
-/* How the chain will run with these options (NULL: defaults): a tree for people or JSON. Returns
- * new. */
+/* What was made of the chain before it runs, and why: a line with the chain as it will run, then one
+ * for each rewrite, and one for each that would have helped but was not possible. Returns new, NULL
+ * when out of memory. */
+STK_API char *stk_dataset_explain(const struct stk_dataset *dataset);
+
+/* How the chain will run with these options (NULL: defaults): a tree for people or JSON, which has
+ * the rewrites too. Returns new. */
 STK_API int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options,
                              bool json, char **out, struct stk_error *err);
 

@@ -13,7 +13,7 @@ same chain as text, `str(ds)` prints it, `ds.plan()` says how it will run.
 
 from ._core import Array, Batch, Bytes, Iterator, Packed, Position, Ragged, Stats
 from ._core import version as _version
-from ._dataset import INFINITE, UNKNOWN, Dataset, Field, Plan, parse
+from ._dataset import INFINITE, UNKNOWN, Dataset, Field, Plan, Rewrite, parse
 from ._errors import (
     BudgetError,
     CancelledError,
@@ -52,6 +52,7 @@ __all__ = [
     "Plan",
     "Position",
     "Ragged",
+    "Rewrite",
     "StateError",
     "Statistics",
     "Stats",

@@ -99,10 +99,21 @@ class Call:
     """A call inside a value, as features are."""
     text: str
 
+class Rewrite(NamedTuple):
+    """What was done to a chain before it runs, or why it was not: a rule, and a sentence."""
+    rule: str
+    is_done: bool
+    text: str
+
 class Plan:
-    """How a chain will run: str(plan) is a tree for people, plan.json the same as data."""
+    """How a chain will run: str(plan) is a tree for people, plan.json the same as data. plan.chain is
+    what is run after plan.rewrites."""
     @property
     def json(self) -> dict[str, Any]: ...
+    @property
+    def chain(self) -> str: ...
+    @property
+    def rewrites(self) -> list[Rewrite]: ...
 
 class Array:
     """One field of a batch: an array in memory that the batch keeps."""

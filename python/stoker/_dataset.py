@@ -3,6 +3,7 @@
 
 import os
 from _thread import allocate_lock
+from collections import namedtuple
 
 from . import _ops, _text
 from ._core import Chain, state_epochs
@@ -61,8 +62,18 @@ class Field:
         return Field, self._row()
 
 
+class Rewrite(namedtuple("Rewrite", "rule is_done text")):
+    """What was done to a chain before it runs, or why it was not: a rule, and a sentence."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return self.text if self.is_done else f"not done: {self.text}"
+
+
 class Plan:
-    """How a chain will run: str(plan) is a tree for people, plan.json the same as data."""
+    """How a chain will run: str(plan) is a tree for people, plan.json the same as data. plan.chain is
+    what is run after plan.rewrites."""
 
     def __init__(self, chain, options):
         self._chain, self._options = chain, options
@@ -79,6 +90,14 @@ class Plan:
         import json
 
         return json.loads(self._chain.plan(self._options, True))
+
+    @property
+    def chain(self):
+        return self.json["chain"]
+
+    @property
+    def rewrites(self):
+        return [Rewrite(r["pass"], r["done"], r["text"]) for r in self.json["rewrites"]]
 
     def _repr_html_(self):
         import html

@@ -5,6 +5,7 @@
 #include "exec/plan.h"
 #include "lang/objects.h"
 #include "pass/pass.h"
+#include "pass/rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,17 @@ const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char
     if (!source || !source->op->source.class_name)
         return NULL;
     return source->op->source.class_name(source->state, field, value);
+}
+
+char *stk_dataset_explain(const struct stk_dataset *dataset)
+{
+    struct stk__text text = { 0 };
+    stk__text_add(&text, "runs as ");
+    stk__graph_text(dataset, &text);
+    stk__text_add(&text, "\n");
+    for (const struct stk__rewrite *r = dataset->rewrite; r; r = r->next)
+        stk__text_add(&text, "%s: %s\n", r->is_done ? "done" : "not done", r->text);
+    return stk__text_take(&text);
 }
 
 int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options *options,

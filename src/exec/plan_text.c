@@ -2,6 +2,7 @@
 /* plan_text.c: a plan for people, and as JSON. */
 #include "base/type.h"
 #include "exec/plan.h"
+#include "pass/rewrite.h"
 
 #include <string.h>
 
@@ -217,6 +218,24 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
     stk__text_add(out, "]}");
 }
 
+/* What the passes made of the chain. */
+static void json_rewrites(struct stk__text *out, const struct stk_dataset *graph)
+{
+    struct stk__text chain = { 0 };
+    stk__graph_text(graph, &chain);
+    json_text(out, "chain", chain.data ? chain.data : "");
+    stk__text_free(&chain);
+    stk__text_add(out, ", \"rewrites\": [");
+    for (const struct stk__rewrite *r = graph->rewrite; r; r = r->next) {
+        stk__text_add(out, "%s{", r == graph->rewrite ? "" : ", ");
+        json_text(out, "pass", r->pass);
+        stk__text_add(out, ", \"done\": %s, ", r->is_done ? "true" : "false");
+        json_text(out, "text", r->text);
+        stk__text_add(out, "}");
+    }
+    stk__text_add(out, "]");
+}
+
 void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
 {
     stk__text_add(
@@ -233,5 +252,7 @@ void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
     stk__text_add(out, ", \"stages\": [");
     for (int i = 0; i < plan->n_stages; i++)
         json_stage(out, plan, i);
-    stk__text_add(out, "]}");
+    stk__text_add(out, "], ");
+    json_rewrites(out, plan->graph);
+    stk__text_add(out, "}");
 }

@@ -17,6 +17,8 @@ struct stk__node {
     struct stk__node *input[STK_MAX_INPUTS];
     struct stk_type type;
     int from[STK_MAX_FIELDS]; /* see stk_infer */
+    uint32_t reads;           /* likewise */
+    bool never_fails, is_optional;
     int64_t count;
     enum stk_class class;
     const char *why;   /* why it has this class, for `plan` */
@@ -34,6 +36,13 @@ struct stk__node {
     const struct stk__node *part_for, *scaled_for;
 };
 
+/* What a pass did, or would have done, in words. */
+struct stk__rewrite {
+    const char *pass, *text;
+    bool is_done;
+    struct stk__rewrite *next;
+};
+
 /* What a dataset is. */
 struct stk_dataset {
     atomic_int refs;
@@ -45,8 +54,10 @@ struct stk_dataset {
     struct stk_objects
         *objects; /* the arrays the chain names, kept alive; NULL when it names none */
     struct stk__node *root;
+    /* all there ever were; the first n_used are those of the tree, inputs before what they go into */
     struct stk__node **node;
-    int n_nodes, cap_nodes;
+    int n_nodes, n_used, cap_nodes;
+    struct stk__rewrite *rewrite, *last_rewrite; /* in the order they were made */
     uint32_t n_calls;
     uint64_t hash; /* of the canonical text */
 };
@@ -56,6 +67,10 @@ struct stk_dataset {
 int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
                    struct stk_dataset **out, struct stk_error *err);
 void stk__graph_free(struct stk_dataset *graph);
+
+/* After nodes of a graph that nobody shares yet were moved or changed: types, counts and classes of
+ * all of them again, and the order of graph->node. */
+int stk__graph_infer(struct stk_dataset *graph, struct stk_error *err);
 
 /* The source node that a row of this field comes from, following untouched fields; NULL when
  * computed. */

@@ -187,6 +187,7 @@ static void prepare_infer(struct builder *b, const struct stk__node *node, struc
     *inf = (struct stk_infer){ .params = node->params,
                                .n_inputs = node->n_inputs,
                                .read_field = -1,
+                               .reads = UINT32_MAX,
                                .count = node->n_inputs ? node->input[0]->count : STK_UNKNOWN_COUNT,
                                .state = node->state,
                                .arena = &b->graph->arena,
@@ -314,7 +315,9 @@ static int scan_field(struct builder *b, struct stk__node *node)
     if (!field)
         return STK_OK;
     int rc = STK_OK;
-    if (known)
+    if (node->scanned)
+        node->state = node->scanned;
+    else if (known)
         node->state = known->scanned;
     else
         rc = stk__scan_node(b->graph, node, field, b->err);
@@ -342,6 +345,9 @@ static int infer_node(struct builder *b, struct stk__node *node)
     memcpy(node->from, inf.from, sizeof node->from);
     node->state = inf.state;
     node->scratch_bytes = inf.scratch_bytes;
+    node->reads = inf.reads;
+    node->never_fails = inf.never_fails;
+    node->is_optional = inf.is_optional;
     node->count = inf.count;
     int rc = classify(b, node);
     if (!rc)
@@ -464,6 +470,19 @@ static int hash_text(struct stk_dataset *g, struct stk_error *err)
     return rc;
 }
 
+/* Swaps the nodes of a subtree to the front, inputs first. */
+static void put_in_order(struct stk_dataset *g, struct stk__node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        put_in_order(g, node->input[i]);
+    int place = g->n_used++;
+    struct stk__node *other = g->node[place];
+    g->node[node->id] = other;
+    g->node[place] = node;
+    other->id = node->id;
+    node->id = place;
+}
+
 int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
                    struct stk_dataset **out, struct stk_error *err)
 {
@@ -490,10 +509,26 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
         rc = build_chain(&b, g->value, &g->root);
     if (!rc)
         rc = hash_text(g, err);
+    if (!rc)
+        put_in_order(g, g->root);
     if (rc)
         stk__graph_free(g);
     else
         *out = g;
+    return rc;
+}
+
+int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
+{
+    struct builder b = { g, err };
+    int rc = STK_OK;
+    g->n_used = 0;
+    put_in_order(g, g->root);
+    for (int i = 0; i < g->n_used && !rc; i++) {
+        g->node[i]->state = g->node[i]->opened;
+        g->node[i]->type = (struct stk_type){ 0 };
+        rc = infer_node(&b, g->node[i]);
+    }
     return rc;
 }
 

@@ -16,7 +16,7 @@ static const struct stk_param params[] = {
 };
 
 struct state {
-    const struct stk__expr_program *program;
+    const struct stk__expr_program *program; /* NULL: it has that dtype already */
     int field;
 };
 
@@ -27,12 +27,18 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     int field = stk__expr_pick(inf, cast->field, err);
     if (field < 0)
         return err ? err->code : STK_TYPE;
-    int rc = stk__expr_for_field(inf->in[0], field, cast->dtype, NULL, inf->arena, &program, err);
-    if (rc)
-        return rc;
     struct state *state = stk_arena_alloc(inf->arena, sizeof *state);
     if (!state)
         return stk_fail(err, STK_MEMORY, "out of memory");
+    if (inf->in[0]->field[field].dtype == cast->dtype) {
+        stk_infer_pass(inf);
+        *state = (struct state){ .field = field };
+        inf->state = state;
+        return STK_OK;
+    }
+    int rc = stk__expr_for_field(inf->in[0], field, cast->dtype, NULL, inf->arena, &program, err);
+    if (rc)
+        return rc;
     bool was_byte = inf->in[0]->field[field].dtype == STK_U8;
     stk__expr_infer(inf, program);
     if (was_byte && stk__dtype_kind(cast->dtype) == 'f')
@@ -45,7 +51,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 static int run(struct stk_rows *rows)
 {
     const struct state *state = rows->state;
-    return stk__expr_run(state->program, rows, rows->out);
+    return state->program ? stk__expr_run(state->program, rows, rows->out) : STK_OK;
 }
 
 static bool finish(const void *call, const void *given, struct stk_finish *out)

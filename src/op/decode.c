@@ -174,6 +174,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     *state = (struct state){ .field = f };
     inf->state = state;
     inf->from[f] = -1;
+    inf->reads = UINT32_C(1) << f;
+    inf->is_optional = true;
     inf->scratch_bytes = TYPICAL_BYTES;
     shape_output(params, &inf->out->field[f]);
     return name_output(inf, &inf->out->field[f], err);

@@ -400,6 +400,31 @@ int stk__expr_run_state(struct stk_rows *rows)
     return stk__expr_run(rows->state, rows, rows->out);
 }
 
+static uint32_t field_bit(int field)
+{
+    return field < 0 ? 0 : UINT32_C(1) << field;
+}
+
+void stk__expr_infer_reads(struct stk_infer *inf, const struct stk__expr_program *program)
+{
+    inf->reads = 0;
+    inf->never_fails = !program->n_checks;
+    for (int i = 0; i < program->n_regs; i++)
+        if (program->reg[i].source == STK__EXPR_COLUMN)
+            inf->reads |= field_bit(program->reg[i].index);
+    for (int i = 0; i < program->n_domains; i++)
+        inf->reads |= field_bit(program->domain[i].field);
+    for (int i = 0; i < program->n_instrs; i++) {
+        const struct stk__expr_instr *instr = &program->instr[i];
+        if (instr->code == STK__EXPR_LEN || instr->code == STK__EXPR_SAME)
+            inf->reads |= field_bit(instr->a);
+        if (instr->code == STK__EXPR_SAME)
+            inf->reads |= field_bit(instr->b);
+        inf->never_fails &= instr->code != STK__EXPR_NONZERO && instr->code != STK__EXPR_SLICE &&
+                            instr->code != STK__EXPR_AMIN && instr->code != STK__EXPR_AMAX;
+    }
+}
+
 void stk__expr_infer(struct stk_infer *inf, const struct stk__expr_program *program)
 {
     stk_infer_pass(inf);
@@ -410,6 +435,7 @@ void stk__expr_infer(struct stk_infer *inf, const struct stk__expr_program *prog
         inf->out->n_fields = to >= inf->out->n_fields ? to + 1 : inf->out->n_fields;
     }
     inf->scratch_bytes = program->scratch_bytes;
+    stk__expr_infer_reads(inf, program);
     inf->state = (void *)program; /* handed back as const */
 }
 

@@ -14,6 +14,9 @@ int stk__expr_run_state(struct stk_rows *rows);
 /* Takes the program's outputs over into the type and the state that infer yields. */
 void stk__expr_infer(struct stk_infer *inf, const struct stk__expr_program *program);
 
+/* Which fields a program looks at, and whether it can make rows bad. Part of the above. */
+void stk__expr_infer_reads(struct stk_infer *inf, const struct stk__expr_program *program);
+
 /* The field that cast and scale work on: `name`, else the only array of numbers, else the only
  * number. */
 int stk__expr_pick(const struct stk_infer *inf, const char *name, struct stk_error *err);

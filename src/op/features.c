@@ -37,6 +37,8 @@ int stk__features_infer(struct stk_infer *inf, int field, struct stk__feature_sp
 {
     const struct stk_type *in = inf->in[0];
     int code = STK_OK;
+    inf->reads = UINT32_C(1) << field;
+    inf->is_optional = true;
     inf->out->n_fields = 0;
     for (int f = 0; f < in->n_fields && !code; f++) {
         if (f != field) {

@@ -20,6 +20,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (rc)
         return rc;
     stk_infer_pass(inf);
+    stk__expr_infer_reads(inf, program);
     inf->count = STK_UNKNOWN_COUNT;
     inf->scratch_bytes = program->scratch_bytes + 1;
     inf->state = (void *)program; /* handed back as const */

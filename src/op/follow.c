@@ -166,6 +166,8 @@ int stk__follow_infer(struct stk_infer *inf, const struct stk__follow_words *wor
             code = find_field(inf, words->fields.name[i], image, item, err);
         if (!code)
             code = set_type(inf, out, item, image, err);
+        if (!code)
+            inf->reads |= UINT32_C(1) << item->field;
         if (code)
             return code;
     }

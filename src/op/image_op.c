@@ -28,6 +28,8 @@ int stk__image_infer(struct stk_infer *inf, const char *name,
         return err ? err->code : local.code;
     stk_infer_pass(inf);
     inf->from[*field] = -1;
+    inf->reads = UINT32_C(1) << *field;
+    inf->is_optional = true;
     return STK_OK;
 }
 

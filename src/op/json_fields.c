@@ -22,6 +22,8 @@ int stk__json_fields_infer(struct stk_infer *inf, const char *name, struct stk__
     fields->input = stk_infer_pick(inf, name, is_json, "a field with JSON texts", err);
     if (fields->input < 0)
         return err->code;
+    inf->reads = UINT32_C(1) << fields->input;
+    inf->is_optional = true;
     inf->out->n_fields = 0;
     for (int f = 0; f < in->n_fields && !code; f++) {
         if (f != fields->input) {

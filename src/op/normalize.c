@@ -145,6 +145,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         return stk_fail(err, STK_MEMORY, "out of memory");
     stk_infer_pass(inf);
     inf->from[state->field] = -1;
+    inf->reads = UINT32_C(1) << state->field;
+    inf->is_optional = true;
     inf->out->field[state->field].dtype = STK_F32;
     inf->out->field[state->field].flags &= (uint8_t)~STK_FIELD_255;
     inf->state = state;

@@ -9,7 +9,7 @@ struct parse_example {
 };
 
 static const struct stk_param params[] = {
-    STK_CALLS_ROW(parse_example, features, &stk__feature_calls, STK_REQUIRED,
+    STK_CALLS_ROW(parse_example, features, &stk__feature_calls, STK_REQUIRED | STK_MAKES,
                   "a map from fields to features: bytes, float32, int64, or a call such as "
                   "fixed([10], float32)"),
     STK_TEXT_ROW(parse_example, field, NULL, STK_TAKES_NONE,

@@ -9,7 +9,8 @@ struct parse_json {
 };
 
 static const struct stk_param params[] = {
-    STK_CALLS_ROW(parse_json, fields, &stk__json_calls, STK_REQUIRED, STK__JSON_FIELDS_HELP),
+    STK_CALLS_ROW(parse_json, fields, &stk__json_calls, STK_REQUIRED | STK_MAKES,
+                  STK__JSON_FIELDS_HELP),
     STK_TEXT_ROW(parse_json, field, NULL, STK_TAKES_NONE,
                  "field with the texts; none: the only one there can be"),
     STK_ROWS_END,

@@ -9,9 +9,9 @@ struct parse_sequence_example {
 };
 
 static const struct stk_param params[] = {
-    STK_CALLS_ROW(parse_sequence_example, context, &stk__feature_calls, STK_TAKES_NONE,
+    STK_CALLS_ROW(parse_sequence_example, context, &stk__feature_calls, STK_TAKES_NONE | STK_MAKES,
                   "a map from fields to features of the context, as parse_example takes"),
-    STK_CALLS_ROW(parse_sequence_example, sequence, &stk__feature_calls, STK_TAKES_NONE,
+    STK_CALLS_ROW(parse_sequence_example, sequence, &stk__feature_calls, STK_TAKES_NONE | STK_MAKES,
                   "a map from fields to features that have one entry per step: "
                   "fixed_sequence(shape, dtype, allow_missing=false)"),
     STK_TEXT_ROW(parse_sequence_example, field, NULL, STK_TAKES_NONE,

@@ -42,6 +42,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     }
     field->flags = 0;
     inf->from[f] = -1;
+    inf->reads = UINT32_C(1) << f;
+    inf->is_optional = true;
     return STK_OK;
 }
 

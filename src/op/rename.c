@@ -9,7 +9,7 @@ struct rename {
 };
 
 static const struct stk_param params[] = {
-    STK_PAIRS_ROW(rename, names, STK_REQUIRED, "old names and their new names"),
+    STK_PAIRS_ROW(rename, names, STK_REQUIRED | STK_RENAMES, "old names and their new names"),
     STK_ROWS_END,
 };
 
@@ -31,6 +31,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct rename *p = inf->params;
     stk_infer_pass(inf);
+    inf->reads = 0;
+    inf->never_fails = true;
     for (int i = 0; i < p->names.n; i++) {
         int f = stk_infer_pick(inf, p->names.name[i], is_any, "a field", err);
         if (f < 0)

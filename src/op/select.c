@@ -7,7 +7,7 @@ struct select {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(select, fields, 1, STK_MAX_FIELDS, STK_REQUIRED | STK_VARIADIC,
+    STK_TEXTS_ROW(select, fields, 1, STK_MAX_FIELDS, STK_REQUIRED | STK_VARIADIC | STK_MAKES,
                   "names of the fields to keep, in their new order"),
     STK_ROWS_END,
 };
@@ -21,6 +21,8 @@ static bool is_any(const struct stk_field *field)
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct select *p = inf->params;
+    inf->reads = 0;
+    inf->never_fails = true;
     inf->out->n_fields = 0;
     for (int i = 0; i < p->fields.n; i++) {
         int f = stk_infer_pick(inf, p->fields.item[i], is_any, "a field", err);

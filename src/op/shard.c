@@ -92,6 +92,12 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
         position[i] %= (uint64_t)run->in_count[0];
 }
 
+static bool passes_all(const void *given, int64_t in_count)
+{
+    (void)in_count;
+    return ((const struct shard *)given)->num_shards == 1;
+}
+
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
 {
     int code = check(b->params, b->rank, b->world, err);
@@ -155,6 +161,7 @@ const struct stk_op stk__op_shard = {
     .flags = STK_OP_ADDRESSES,
     .mode = mode,
     .infer = infer,
+    .passes_all = passes_all,
     .order = { .count = count, .at = at },
     .serial = { .begin = begin,
                 .end = free,

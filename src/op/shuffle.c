@@ -88,6 +88,12 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     }
 }
 
+static bool passes_all(const void *given, int64_t in_count)
+{
+    (void)in_count;
+    return ((const struct shuffle *)given)->buffer_size == 1;
+}
+
 struct buffer {
     const struct shuffle *params;
     struct stk_serial_begin host;
@@ -269,6 +275,7 @@ const struct stk_op stk__op_shuffle = {
     .flags = STK_OP_ADDRESSES | STK_OP_SHUFFLES,
     .mode = mode,
     .infer = infer,
+    .passes_all = passes_all,
     .order = { .count = count, .at = at },
     .serial = { .begin = begin,
                 .end = end,

@@ -46,6 +46,12 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
         position[i] += (uint64_t)p->count;
 }
 
+static bool passes_all(const void *given, int64_t in_count)
+{
+    (void)in_count;
+    return ((const struct skip *)given)->count == 0;
+}
+
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
 {
     const struct skip *p = b->params;
@@ -97,6 +103,7 @@ const struct stk_op stk__op_skip = {
               params, sizeof(struct skip) },
     .flags = STK_OP_ADDRESSES,
     .infer = infer,
+    .passes_all = passes_all,
     .order = { .count = count, .at = at },
     .serial = { .begin = begin,
                 .end = free,

@@ -34,6 +34,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return stk__infer_order(inf, count, err);
 }
 
+static bool passes_all(const void *given, int64_t in_count)
+{
+    const struct take *p = given;
+    return p->count < 0 || (in_count >= 0 && p->count >= in_count);
+}
+
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
 {
     const struct take *p = b->params;
@@ -88,6 +94,7 @@ const struct stk_op stk__op_take = {
               params, sizeof(struct take) },
     .flags = STK_OP_ADDRESSES,
     .infer = infer,
+    .passes_all = passes_all,
     .order = { .count = count, .at = stk__order_same },
     .serial = { .begin = begin,
                 .end = free,

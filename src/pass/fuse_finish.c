@@ -2,6 +2,7 @@
 /* fuse_finish.c: resize().flip().normalize() writes each pixel once. */
 #include "base/error.h"
 #include "pass/pass.h"
+#include "pass/rewrite.h"
 
 #include <string.h>
 
@@ -16,11 +17,18 @@ static bool keeps_others(const struct stk__node *upper, int field)
     return true;
 }
 
+static int tell(struct stk_dataset *graph, const struct stk__node *upper)
+{
+    return stk__tell(graph, "fuse_finish", true, NULL,
+                     "%s is carried out by %s: on the pixels it writes, while they are in cache",
+                     stk__call_text(upper).text, stk__call_text(upper->input[0]).text);
+}
+
 /* The upper node becomes both; what it was is kept for the plan. */
 static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state)
 {
     struct stk__node *was = stk_arena_alloc(&graph->arena, sizeof *was);
-    if (!was)
+    if (!was || tell(graph, upper))
         return STK_MEMORY;
     const struct stk__node *lower = upper->input[0];
     *was = *upper;
@@ -38,7 +46,7 @@ static int fuse(struct stk_dataset *graph, struct stk__node *upper, void *state)
 
 int stk__pass_fuse_finish(struct stk_dataset *graph, struct stk_error *err)
 {
-    for (int i = 0; i < graph->n_nodes; i++) {
+    for (int i = 0; i < graph->n_used; i++) {
         struct stk__node *upper = graph->node[i];
         struct stk_finish finish = { .ordinal = upper->ordinal };
         if (!upper->op->finish || !upper->input[0]->op->take_finish ||

@@ -3,6 +3,7 @@
  * more detail than is left. */
 #include "base/error.h"
 #include "pass/pass.h"
+#include "pass/rewrite.h"
 
 /* Both nodes stay: the lower one makes parts, and the upper one works on them. */
 static int fuse(struct stk_dataset *graph, struct stk__node *upper, struct stk_part *part)
@@ -21,12 +22,15 @@ static int fuse(struct stk_dataset *graph, struct stk__node *upper, struct stk_p
     } else {
         lower->scaled_for = upper;
     }
-    return STK_OK;
+    return stk__tell(graph, "fuse_part", true, NULL,
+                     part->choose ? "%s makes only the part that %s looks at"
+                                  : "%s makes no more detail than %s keeps",
+                     stk__call_text(lower).text, stk__call_text(upper).text);
 }
 
 int stk__pass_fuse_part(struct stk_dataset *graph, struct stk_error *err)
 {
-    for (int i = 0; i < graph->n_nodes; i++) {
+    for (int i = 0; i < graph->n_used; i++) {
         struct stk__node *upper = graph->node[i];
         struct stk_part part = { .choose = NULL };
         if (!upper->op->part || !upper->input[0]->op->take_part)

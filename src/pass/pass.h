@@ -7,9 +7,30 @@
 /* Runs every pass, in order. */
 int stk__passes_run(struct stk_dataset *graph, struct stk_error *err);
 
+/* Ops that do nothing are left out. */
+int stk__pass_drop_nothing(struct stk_dataset *graph, struct stk_error *err);
+
+/* Fields that nobody uses are not made. */
+int stk__pass_project(struct stk_dataset *graph, struct stk_error *err);
+
+/* A filter comes before ops that read or decode, if it looks at nothing that they make. */
+int stk__pass_filter_early(struct stk_dataset *graph, struct stk_error *err);
+
+/* take, skip and shard of a stream come before ops that change elements. */
+int stk__pass_move_choice(struct stk_dataset *graph, struct stk_error *err);
+
+/* Ops that only move pixels come before those that make values larger. */
+int stk__pass_late_float(struct stk_dataset *graph, struct stk_error *err);
+
+/* Maps that follow each other become one. */
+int stk__pass_fuse_maps(struct stk_dataset *graph, struct stk_error *err);
+
 /* An op that only finishes pixels (multiplies and adds per channel, casts, mirrors, crops, puts
  * channels in planes) is carried out by the op before it, while the rows are in cache. */
 int stk__pass_fuse_finish(struct stk_dataset *graph, struct stk_error *err);
 
 /* An op that makes images makes only the part that the op after it looks at. */
 int stk__pass_fuse_part(struct stk_dataset *graph, struct stk_error *err);
+
+/* Where shuffled passes run into one another it is said. */
+int stk__pass_tell_passes(struct stk_dataset *graph, struct stk_error *err);

@@ -34,7 +34,7 @@ _stoker() {
     inspect) options="--json --help" ;;
     stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
-    plan) options="--json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
+    plan) options="--json --explain --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --help" ;;
     ops) options="--json --help" ;;
     devices) options="--json --help" ;;
     version) options="--help" ;;
