@@ -72,6 +72,32 @@ static void test_accesses_fail(void **state)
     fail_accesses(&json);
 }
 
+/* A dataset that goes on from another shares its pattern, and each is let go in either order. */
+static void test_patterns_are_shared(void **state)
+{
+    static const char chain[] =
+        "values({t: ['ab', 'b', 'cab']}).text_regex_replace('a(b)', '\\\\1')";
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        struct stk_dataset *first = NULL, *second = NULL;
+        struct stk_error err = { 0 };
+        struct outcome seen = { 0 };
+        struct stk_options *options = stk_options_new();
+        assert_int_equal(stk_dataset_new(chain, NULL, &first, &err), STK_OK);
+        assert_int_equal(stk_dataset_then(first, "text_regex_full_match('b')", NULL, &second, &err),
+                         STK_OK);
+        assert_int_equal(read_batches(first, options, &seen), STK_END);
+        if (order)
+            stk_dataset_unref(first);
+        assert_int_equal(read_batches(second, options, &seen), STK_END);
+        assert_int_equal(seen.n_rows, 6);
+        stk_dataset_unref(second);
+        if (!order)
+            stk_dataset_unref(first);
+        stk_options_free(options);
+    }
+}
+
 static int set_up(void **state)
 {
     static const char lines[] = "1\n2\n3\nb";
@@ -92,6 +118,7 @@ int main(void)
         cmocka_unit_test(test_allocations_fail),
         cmocka_unit_test(test_allocations_fail_among_bad_elements),
         cmocka_unit_test(test_accesses_fail),
+        cmocka_unit_test(test_patterns_are_shared),
     };
     return cmocka_run_group_tests(tests, set_up, leave);
 }

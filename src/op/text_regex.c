@@ -48,6 +48,17 @@ static int compile(const char *text, uint32_t options, struct stk_arena *arena, 
     return STK_OK;
 }
 
+/* What open made may be shared by other datasets, so infer writes to a copy. */
+static struct pattern *copy_pattern(struct stk_infer *inf)
+{
+    struct pattern *copy = stk_arena_alloc(inf->arena, sizeof *copy);
+    if (!copy)
+        return NULL;
+    *copy = *(const struct pattern *)inf->state;
+    inf->state = copy;
+    return copy;
+}
+
 static void close_pattern(void *state)
 {
     pcre2_code_free(((struct pattern *)state)->code);
@@ -158,7 +169,9 @@ static int check_rewrite(const char *rewrite, uint32_t n_groups, struct stk_erro
 static int replace_infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct replace *p = inf->params;
-    struct pattern *pattern = inf->state;
+    struct pattern *pattern = copy_pattern(inf);
+    if (!pattern)
+        return stk__out_of_memory(err);
     int code = check_rewrite(p->rewrite, pattern->n_groups, err);
     return code ? code : stk__text_infer(inf, p->field, p->into, &pattern->use, err);
 }
@@ -295,7 +308,9 @@ static int match_open(const void *params, struct stk_arena *arena, void **state,
 static int match_infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct full_match *p = inf->params;
-    struct pattern *pattern = inf->state;
+    struct pattern *pattern = copy_pattern(inf);
+    if (!pattern)
+        return stk__out_of_memory(err);
     struct stk__text_values how = { .dtype = STK_BOOL };
     int code = stk__text_values_infer(inf, p->field, p->into, &how, err);
     pattern->use = how.use;
