@@ -38,8 +38,7 @@ static void test_allocations_fail_among_bad_elements(void **state)
     static const char *const chains[] = {
         "values({t: ['1', 'x', '', '2 3 4']}).text_to_number(sep=' ').pad([2])",
         "values({t: ['a', 'b c', 'd']}).text_split(' ', [u]).lookup([a], u, default=none)",
-        "values({t: ['aaaa', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab', 'a']})"
-        ".text_regex_full_match('(a+)+')",
+        "values({t: ['aaaa', 'aaaaaaaaaaaaaaaaaaaaaaaaaaab', 'a']}).text_regex_full_match('(a+)+')",
     };
     (void)state;
     fail_each_allocation(chains, sizeof chains / sizeof *chains, "skip");
