@@ -188,9 +188,11 @@ static void write_boxes(const struct stk__gather *g, const struct stk__picked *r
             if (from[d] != dims[d] && !b.n_outer)
                 b.n_outer = d + 1;
         }
-        if (b.n_outer)
+        if (!b.from_bytes[0])
+            fill(&b, dst, b.to_bytes[0]); /* an empty row may have no address */
+        else if (b.n_outer)
             put_in_box(&b, 0, src, dst);
-        else if (b.to_bytes[0])
+        else
             memcpy(dst, src, b.to_bytes[0]);
         dst += b.to_bytes[0];
     }

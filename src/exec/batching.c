@@ -117,7 +117,7 @@ static int emit_field(struct batching *b, int f, const struct stretch *rows, str
     int rc = stk__gather_measure(&gather, &picked, &bytes, dims, &differs);
     if (rc == STK_DATA)
         return stk_fail(err, rc, "rows of field '%.40s' differ in shape", gather.field.name);
-    uint8_t *data = dst->data + (size_t)row * dst->stride;
+    uint8_t *data = dst->span ? NULL : dst->data + (size_t)row * dst->stride;
     if (!rc && dst->span) {
         rc = stk__slab_take(&b->slab, b->pool, bytes, &dst->span[row]) ? STK_OK : STK_MEMORY;
         data = dst->span[row].data;

@@ -156,7 +156,8 @@ static void put_shaped(const struct entries *e, struct stk_column *dst, int at)
     for (size_t d = 1; d <= rank; d++)
         bytes *= (size_t)dims[d];
     for (int i = 0; i < e->n; i++) {
-        set_span(&dst->span[at + i], whole, whole->data + (e->first + (size_t)i) * bytes, bytes);
+        uint8_t *data = bytes ? whole->data + (e->first + (size_t)i) * bytes : NULL;
+        set_span(&dst->span[at + i], whole, data, bytes);
         memcpy(dst->dims + (size_t)(at + i) * rank, dims + 1, rank * sizeof *dims);
     }
 }
@@ -165,6 +166,8 @@ static void put_fixed(const struct entries *e, struct stk_column *dst, int at)
 {
     const struct stk_column *c = e->column;
     const uint8_t *src = c->span ? c->span[e->row].data : c->data + (size_t)e->row * c->stride;
+    if (!dst->stride)
+        return; /* nothing, and perhaps nowhere */
     memcpy(dst->data + (size_t)at * dst->stride, src + e->first * dst->stride,
            (size_t)e->n * dst->stride);
 }
