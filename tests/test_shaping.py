@@ -175,6 +175,27 @@ def test_many_values_within_the_budget(stoker):
     assert [f["x"] for f in got] == [[2 * i, 2 * i + 1] for i in range(20000)]
 
 
+@pytest.mark.parametrize("chain, stored", [
+    ("range(4).window(3, 1, drop_remainder=true)", [[0, 1, 2], [1, 2, 3]]),
+    ("range(4).window(3, 1, drop_remainder=true).shuffle(1)", [[0, 1, 2], [1, 2, 3]]),
+    ("range(4).window(3, 1, drop_remainder=true).batch(2)", [[0, 1, 2], [1, 2, 3]]),
+    ("range(4).group_by_window('x % 2', 2)", [[0], [2], [1], [3]]),
+    ("values({x: [[1], [2, 3]]}).padded_batch(2)", [[1, 0], [2, 3]]),
+    ("range(4).batch(2).unbatch()", [[0], [1], [2], [3]]),
+])
+def test_windows_are_packed_as_elements_and_batches_row_by_row(stoker, tmp_path, chain, stored):
+    done = stoker("pack", chain, "--out", tmp_path / "a.tfrecord")
+    assert done.returncode == 0, done.stderr
+    read = f"tfrecord('{tmp_path / 'a.tfrecord'}').parse_example({{x: varlen(int64)}})"
+    assert [f["x"] for f in fields(run(stoker, read))] == stored
+
+
+def test_texts_of_a_window_cannot_be_packed(stoker, tmp_path):
+    chain = "values({x: [1, 2], s: ['a', 'b']}).window(2)"
+    done = stoker("pack", chain, "--out", tmp_path / "a.tfrecord")
+    assert done.returncode != 0 and "'s' has a text or a list for each row of a window" in done.stderr
+
+
 def test_windows_of_an_endless_input(stoker):
     got = fields(run(stoker, "range(3).repeat().window(4, 2).take(3)"))
     assert [f["x"] for f in got] == [[0, 1, 2, 0], [2, 0, 1, 2], [1, 2, 0, 1]]

@@ -130,17 +130,6 @@ static int take_batch_apart(struct stk_field *field, struct stk_error *err)
     return STK_OK;
 }
 
-/* Elements that are no batches: what an op made a list of texts of has no place in the files. */
-static int refuse_lists(const struct stk_field *field, struct stk_error *err)
-{
-    if (field->flags & STK_FIELD_PACKED)
-        return stk_fail(err, STK_TYPE,
-                        "field '%s' has a list of texts per element, which cannot be stored; leave "
-                        "it out with select",
-                        field->name);
-    return STK_OK;
-}
-
 static int add_variant(struct stk_type *type, struct stk_error *err)
 {
     if (stk_type_find(type, "variant") >= 0)
@@ -155,6 +144,27 @@ static int add_variant(struct stk_type *type, struct stk_error *err)
     return STK_OK;
 }
 
+/* Whether what is delivered are batches, and not elements or windows of them. */
+static bool delivers_batches(const struct stk__plan *plan)
+{
+    const struct stk__node *node = plan->graph->root;
+    if (plan->batch || !plan->stage[plan->last].has_trace)
+        return plan->batch != NULL;
+    while (!(node->op->flags & STK_OP_BATCH))
+        node = node->input[0];
+    return !((const struct stk__grouping *)node->state)->is_element;
+}
+
+static int refuse_packed(const struct stk_field *field, struct stk_error *err)
+{
+    if (!(field->flags & STK_FIELD_PACKED))
+        return STK_OK;
+    return stk_fail(err, STK_TYPE,
+                    "field '%s' has several texts or lists per element, which cannot be stored as one "
+                    "value; leave it out with select",
+                    field->name);
+}
+
 /* The type of what is stored of a dataset; names are borrowed from it. */
 static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset,
                        struct stk_type *out, bool *is_batched, struct stk_error *err)
@@ -163,12 +173,12 @@ static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset
     int rc = stk__plan_new(dataset, &pack->options, &plan, err);
     if (rc)
         return rc;
-    *is_batched = plan->batch || plan->stage[plan->last].has_trace;
+    *is_batched = delivers_batches(plan);
     stk__plan_unref(plan);
     *out = dataset->root->type;
     for (int f = 0; f < out->n_fields && !rc; f++)
-        rc =
-            *is_batched ? take_batch_apart(&out->field[f], err) : refuse_lists(&out->field[f], err);
+        rc = *is_batched ? take_batch_apart(&out->field[f], err)
+                         : refuse_packed(&out->field[f], err);
     return rc;
 }
 

@@ -19,6 +19,7 @@ struct stk__grouping {
     bool is_bounded; /* one of those may refuse a row */
     int64_t size, shift, stride;
     bool drops_remainder;
+    bool is_element; /* what comes together is one element: a window, no batch of elements */
     enum stk__grouping_by by;
     int field;          /* by: of the input */
     bool ends_in_order; /* by value: what is left at the end comes by value, else by appearance */

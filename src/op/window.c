@@ -44,6 +44,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         return STK_MEMORY;
     g->shift = p->shift == STK_NONE ? p->size : p->shift;
     g->stride = p->stride;
+    g->is_element = true;
     int code = p->by ? stk__grouping_by_value(inf, p->by, g, err) : STK_OK;
     if (!code && stk__grouping_span(g) > INT32_MAX)
         code = stk_fail(err, STK_VALUE, "a window may reach over at most %d elements", INT32_MAX);
