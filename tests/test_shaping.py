@@ -193,7 +193,7 @@ def test_windows_are_packed_as_elements_and_batches_row_by_row(stoker, tmp_path,
 def test_texts_of_a_window_cannot_be_packed(stoker, tmp_path):
     chain = "values({x: [1, 2], s: ['a', 'b']}).window(2)"
     done = stoker("pack", chain, "--out", tmp_path / "a.tfrecord")
-    assert done.returncode != 0 and "'s' has a text or a list for each row of a window" in done.stderr
+    assert done.returncode != 0 and "'s' has several texts or lists per element" in done.stderr
 
 
 def test_windows_of_an_endless_input(stoker):
