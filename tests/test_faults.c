@@ -66,6 +66,11 @@ static void test_allocations_fail(void **state)
         ".take(3)",
         "range(20).batch(3).ragged_batch(2).take(3).unbatch().padded_batch(3)",
         "range(30).batch(4).take(5).skip(1).prefetch(2)",
+        "files('pictures/*').decode().cast(float32).crop(0, 0, 3, 3).take(-1).batch(2)",
+        "files('pictures/*').decode().map('n = 1').filter('n < 9').select(n).batch(2)",
+        "range(30).batch(1).unbatch().map('x + 1').map('y = x * 2; z = y').skip(2).select(x, y)",
+        "values({t: ['{\"a\": 1, \"b\": 2}']}).parse_json({a: int64, b: int64}).rename({a: c, b: "
+        "d}).select(d)",
         "values({record: ['\\x0a\\x0a\\x0a\\x08\\x0a\\x01a\\x12\\x03\\x1a\\x01\\x0a', '']})"
         ".parse_example({a: varlen(int64, key=b), b: fixed([2], float32, [1, 2], key=c), "
         "c: fixed([], bytes, 'text')}).batch(2)",

@@ -993,6 +993,10 @@ class Ops:
         The condition is one bool per element, in the language of map. Conditions on every value of
         a field are put into any() or all().
 
+        Where it looks at nothing that ops before it read or decode, it comes before them, and an
+        element that it drops is not made. So it cannot be bad either: an error in an element that
+        is filtered out does not count.
+
             range(10).filter('x % 2 == 0')
             range(10).filter('x > 2 and not (x == 5)')
 
@@ -2193,8 +2197,8 @@ class Ops:
     def select(self, *fields):
         """Keep the fields that are named.
 
-        The other fields are dropped, which costs nothing; the ops before it have run, though. The
-        order of the names is the new order of the fields.
+        The other fields are dropped, which costs nothing. What only they need is not read, decoded
+        or parsed: see docs/rewrites.md. The order of the names is the new order of the fields.
 
             image_folder('train').select(path)
             values({a: [1, 2], b: [3, 4], c: [5, 6]}).select(c, a)

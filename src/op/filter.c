@@ -41,6 +41,10 @@ static const char doc[] =
     "The condition is one bool per element, in the language of map. Conditions on every value\n"
     "of a field are put into any() or all().\n"
     "\n"
+    "Where it looks at nothing that ops before it read or decode, it comes before them, and an\n"
+    "element that it drops is not made. So it cannot be bad either: an error in an element that\n"
+    "is filtered out does not count.\n"
+    "\n"
     "    range(10).filter('x % 2 == 0')\n"
     "    range(10).filter('x > 2 and not (x == 5)')\n";
 

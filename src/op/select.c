@@ -39,8 +39,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_select = {
     .decl = { "select", 1, "Keep the fields that are named.",
-              "The other fields are dropped, which costs nothing; the ops before it have run, "
-              "though. "
+              "The other fields are dropped, which costs nothing. What only they need is not read, "
+              "decoded or parsed: see docs/rewrites.md. "
               "The order of the names is the new order of the fields.\n"
               "\n"
               "    image_folder('train').select(path)\n"
