@@ -7,6 +7,8 @@
 #include "pass/pass.h"
 #include "pass/rewrite.h"
 
+#include <unistd.h>
+
 /* ---- text in, text out ---- */
 
 struct rewriting {
@@ -18,6 +20,8 @@ struct rewriting {
 #define READ PICTURES ".read('path')"
 #define FOLDER "image_folder('tests/golden')"
 #define JSON "values({t: ['{}']})"
+#define TABLE "csv('tests/golden/csv/table-00.csv')"
+#define ARRAYS "npz('tests/golden/arrays/stored.npz')"
 /* a stream without cost */
 #define STREAM "range(9).batch(1).unbatch()"
 
@@ -64,6 +68,10 @@ static const struct rewriting rewritings[] = {
     { JSON ".parse_json({a: int64}).map('t = 1').select(t)", JSON ".map('t = 1')",
       "parse_json({a: int64}) is left out" },
     { "range(9).map('y = x + 1').select(x)", "range(9)", "nobody uses 'y'" },
+    { TABLE ".select(c2)", TABLE "[c2]", "csv does without 'c0', 'c1': nobody uses it" },
+    { ARRAYS ".map('z = float32(y) + x[1]').select(z)",
+      ARRAYS "[x, y].map('z = float32(y) + x[1]').select('z')", "npz does without 'name'" },
+    { ARRAYS ".map('x = 1').select(x)", ARRAYS "[x].map('x = 1')", "without 'y', 'name'" },
     { "range(9).map('y = 1 // x').select(x)", "range(9).map('y = 1 // x').select('x')",
       "is run although nobody uses 'y': it can make elements bad" },
     { "range(9).map('y = x + 1').map('y = x + 2')", "range(9).map('y = x + 2')",
@@ -299,6 +307,63 @@ static void make_picture_chain(struct text *text)
     add(text, PICK(ends));
 }
 
+static char table_file[] = P_tmpdir "/stoker_rewrites_XXXXXX";
+
+static int write_table(void **state)
+{
+    (void)state;
+    int file = mkstemp(table_file);
+    FILE *table = file < 0 ? NULL : fdopen(file, "w");
+    if (!table)
+        return -1;
+    fprintf(table, "a,b,c,d,e\n");
+    for (int i = 0; i < 200; i++)
+        fprintf(table, "%d,%d.5,\"text, %d\",%d,%s\n", i, i * 3, i, 200 - i,
+                i % 3 ? "true" : "false");
+    return fclose(table);
+}
+
+static int remove_table(void **state)
+{
+    (void)state;
+    return unlink(table_file);
+}
+
+/* Sources that make some of their fields. */
+static void make_source_chain(struct text *text)
+{
+    static const char *const selects[] = { ".select(a)",
+                                           ".select(d, a)",
+                                           ".select(b, e)",
+                                           ".map('x = b + float64(a)').select(x)",
+                                           ".filter('e').select(d)",
+                                           ".rename({d: q}).select(q)",
+                                           ".filter('len(c) == 8').select(a, b)" };
+    static const char *const arrays[] = { ".select(x)", ".select(y)", ".map('z = x[0]').select(z)",
+                                          ".filter('y > 2').select(x)",
+                                          ".rename({y: q}).select(q)" };
+    static const char *const others[] = { "",         ".take(40)",   ".shuffle()",
+                                          ".skip(3)", ".shuffle(7)", ".shard(2, 1)" };
+    static const char *const columns[] = {
+        "", ", {a: int64, b: float64, c: text, d: int32, e: bool}",
+        ", {d: float32, a: columns([a, d], int64), b: float64, e: bool, c: text}"
+    };
+    *text = (struct text){ .len = 0 };
+    bool is_table = random_below(3) > 0;
+    add(text,
+        is_table
+            ? "csv('"
+            : PICK(((const char *const[]){ ARRAYS, "npz('tests/golden/arrays/deflated.npz')" })));
+    add(text, is_table ? table_file : "");
+    add(text, is_table ? "'" : "");
+    add(text, is_table ? PICK(columns) : "");
+    add(text, is_table ? ")" : "");
+    add(text, PICK(others));
+    add(text, is_table ? PICK(selects) : PICK(arrays));
+    add(text, PICK(others));
+    add(text, random_below(2) ? ".batch(3)" : "");
+}
+
 static size_t view_bytes(const struct stk_view *view)
 {
     size_t bytes = stk_dtype_bytes(view->dtype);
@@ -409,6 +474,13 @@ static void test_random_picture_chains(void **state)
     compare_many(make_picture_chain, 120, options);
 }
 
+static void test_random_source_chains(void **state)
+{
+    (void)state;
+    static const char *const options[] = { "seed=3", NULL };
+    compare_many(make_source_chain, 200, options);
+}
+
 /* ---- less work ---- */
 
 /* What the row ops of a run did: their run functions are put aside, and these counted. */
@@ -491,6 +563,7 @@ static const struct saving savings[] = {
     { PICTURES ".decode().cast(float32).crop(0, 0, 4, 4)", 100, 20, 120 },
     { "range(90).map('x + 1').map('x * 2').map('x - 3')", 34, 34, 100 },
     { "range(90).select(x).map('y = x + 1; z = x * 2').select(x)", 0, 0, 100 },
+    { ARRAYS ".select(y)", 100, 100, 50 },
     { JSON ".parse_json({a: value('a', int64, 1), b: value('b', int64, 2)}).select(b)", 50, 50,
       100 },
 };
@@ -521,7 +594,8 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_random_chains),
         cmocka_unit_test(test_random_picture_chains),
+        cmocka_unit_test(test_random_source_chains),
         cmocka_unit_test(test_less_work),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, write_table, remove_table);
 }

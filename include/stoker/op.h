@@ -533,6 +533,9 @@ struct stk_op {
                 struct stk_part *out);
     int (*take_part)(const void *params, const void *state, struct stk_arena *arena,
                      const struct stk_part *part, void **new_state);
+    /* Sources that can do without some of their fields: a state that makes these (a bit each, at least
+     * one), from the arena, and borrows what the given one has; NULL if they cannot. */
+    int (*narrow)(const void *state, uint32_t fields, struct stk_arena *arena, void **new_state);
     /* True if with these parameters an input of so many elements comes out as it went in. */
     bool (*passes_all)(const void *params, int64_t in_count);
     /* Row ops that can do what another call of the same op, with the parameters `upper`, does to

@@ -12,6 +12,7 @@ struct stk__node {
     void *params, *state;
     void *opened;   /* what open made; state, unless infer or a scan put another one there */
     void *scanned;  /* what a scan of all rows made, or NULL */
+    void *narrowed; /* what makes some fields of a source alone, or NULL */
     bool is_shared; /* opened belongs to a graph that this one keeps alive */
     int n_inputs;
     struct stk__node *input[STK_MAX_INPUTS];

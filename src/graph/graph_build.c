@@ -525,7 +525,7 @@ int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
     g->n_used = 0;
     put_in_order(g, g->root);
     for (int i = 0; i < g->n_used && !rc; i++) {
-        g->node[i]->state = g->node[i]->opened;
+        g->node[i]->state = g->node[i]->narrowed ? g->node[i]->narrowed : g->node[i]->opened;
         g->node[i]->type = (struct stk_type){ 0 };
         rc = infer_node(&b, g->node[i]);
     }
@@ -535,8 +535,8 @@ int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
 void stk__graph_free(struct stk_dataset *g)
 {
     for (int i = g->n_nodes; i-- > 0;)
-        if (g->node[i]->op->close && g->node[i]->state && !g->node[i]->is_shared)
-            g->node[i]->op->close(g->node[i]->state);
+        if (g->node[i]->op->close && g->node[i]->opened && !g->node[i]->is_shared)
+            g->node[i]->op->close(g->node[i]->opened);
     free(g->node);
     stk_objects_free(g->objects);
     stk__arena_free(&g->arena);

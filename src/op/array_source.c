@@ -44,7 +44,7 @@ void stk__array_source_free(void *state)
     struct stk__array_source *source = state;
     if (!source)
         return;
-    for (size_t i = 0; source->array && i < source->files->n * (size_t)source->n_fields; i++)
+    for (size_t i = 0; source->array && i < source->files->n * (size_t)source->n_arrays; i++)
         free_array(&source->array[i]);
     for (int f = 0; f < source->n_fields; f++)
         free(source->name[f]);
@@ -65,10 +65,12 @@ int stk__array_source_name(struct stk__array_source *source, const char *const *
     source->first = calloc(source->files->n + 1, sizeof *source->first);
     if (!source->array || !source->first)
         return stk__out_of_memory(err);
-    source->n_fields = n;
-    for (int f = 0; f < n; f++)
+    source->n_fields = source->n_arrays = n;
+    for (int f = 0; f < n; f++) {
+        source->place[f] = f;
         if (!(source->name[f] = strdup(name[f])))
             return stk__out_of_memory(err);
+    }
     return STK_OK;
 }
 
@@ -424,4 +426,28 @@ void stk__array_source_describe(const void *state, uint64_t index, char *text, s
                  stk__array_shape_text(source->patch_rank, box.start, place, sizeof place));
     else
         snprintf(text, size, "%s, row %" PRIu64, source->files->item[file].path, index);
+}
+
+/* The arrays stay where they are, because the cache knows them by that. */
+int stk__array_source_narrow(const void *state, uint32_t fields, struct stk_arena *arena,
+                             void **new_state)
+{
+    const struct stk__array_source *all = state;
+    struct stk__array_source *source = stk_arena_alloc(arena, sizeof *source);
+    if (!source)
+        return STK_MEMORY;
+    *source = *all;
+    source->n_fields = source->n_places = 0;
+    for (int f = 0; f < all->n_fields; f++) {
+        if (!(fields >> f & 1))
+            continue;
+        int to = source->n_fields++;
+        source->name[to] = all->name[f];
+        source->place[to] = all->place[f];
+        source->n_slots[to] = all->n_slots[f];
+        source->first_slot[to] = source->n_places;
+        source->n_places += all->n_slots[f];
+    }
+    *new_state = source;
+    return STK_OK;
 }

@@ -43,8 +43,9 @@ struct stk__array_source {
     struct stk__data_files *files;
     int n_fields;
     char *name[STK_MAX_FIELDS];
-    struct stk__array *array; /* [files->n * n_fields] */
-    uint64_t *first;          /* [files->n + 1]: the first element of each file */
+    int n_arrays, place[STK_MAX_FIELDS]; /* of each file, and which of them a field is */
+    struct stk__array *array;            /* [files->n * n_arrays] */
+    uint64_t *first;                     /* [files->n + 1]: the first element of each file */
     int n_slots[STK_MAX_FIELDS], first_slot[STK_MAX_FIELDS], n_places;
     struct stk__chunk_cache *cache; /* of chunks that more than one element needs */
     int patch_rank; /* leading dimensions that patches are cut from; 0: elements are rows */
@@ -68,7 +69,7 @@ int stk__array_source_name(struct stk__array_source *source, const char *const *
 static inline struct stk__array *stk__array_at(const struct stk__array_source *source, size_t file,
                                                int field)
 {
-    return &source->array[file * (size_t)source->n_fields + (size_t)field];
+    return &source->array[file * (size_t)source->n_arrays + (size_t)source->place[field]];
 }
 
 /* Reads bytes of a file while the source is made. The message has the file's name. */
@@ -96,6 +97,8 @@ size_t stk__array_file(const struct stk__array_source *source, uint64_t *index);
 size_t stk__array_most_stored(const struct stk__array *array);
 
 /* Entries of the op's tables. */
+int stk__array_source_narrow(const void *state, uint32_t fields, struct stk_arena *arena,
+                             void **new_state);
 int stk__array_source_infer(struct stk_infer *inf, struct stk_error *err);
 int64_t stk__array_source_count(const void *state);
 int stk__array_source_n_places(const void *state);

@@ -316,6 +316,7 @@ const struct stk_op stk__op_csv = {
     .open = open_csv,
     .close = close_csv,
     .infer = infer,
+    .narrow = stk__csv_narrow,
     .source = { .count = count,
                 .is_stream = is_stream,
                 .n_places = n_places,

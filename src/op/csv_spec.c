@@ -249,3 +249,31 @@ int stk__csv_spec_read(struct stk__csv_table *table, const struct stk_value *map
         code = stk__out_of_memory(err);
     return code;
 }
+
+int stk__csv_narrow(const void *state, uint32_t fields, struct stk_arena *arena, void **new_state)
+{
+    const struct stk__csv_table *all = state;
+    size_t n_targets = (size_t)all->n_targets;
+    struct stk__csv_table *table = stk_arena_alloc(arena, sizeof *table);
+    struct stk__csv_target *target = stk_arena_alloc(arena, n_targets * sizeof *target + 1);
+    int new_field[STK_MAX_FIELDS];
+    if (!table || !target)
+        return STK_MEMORY;
+    *table = *all;
+    table->target = target;
+    table->n_fields = table->n_targets = table->n_wanted = 0;
+    for (int f = 0; f < all->n_fields; f++) {
+        new_field[f] = fields >> f & 1 ? table->n_fields++ : -1;
+        if (new_field[f] >= 0)
+            table->field[new_field[f]] = all->field[f];
+    }
+    for (int t = 0; t < all->n_targets; t++) {
+        int field = new_field[all->target[t].field];
+        if (field < 0)
+            continue;
+        target[table->n_targets] = all->target[t];
+        target[table->n_targets++].field = field;
+    }
+    *new_state = table;
+    return order_targets(table, arena);
+}

@@ -113,6 +113,9 @@ int stk__csv_spec_read(struct stk__csv_table *table, const struct stk_value *map
                        const struct stk__csv_head *head, struct stk_arena *arena,
                        struct stk_error *err);
 
+/* A table that makes these fields alone (a bit each), in the arena; it borrows all else. */
+int stk__csv_narrow(const void *state, uint32_t fields, struct stk_arena *arena, void **new_state);
+
 /* ---- csv_rows.c: rows to columns ---- */
 
 /* Where a row came from. */

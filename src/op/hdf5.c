@@ -209,5 +209,6 @@ const struct stk_op stk__op_hdf5 = {
     .open = open_hdf5,
     .close = stk__array_source_free,
     .infer = stk__array_source_infer,
+    .narrow = stk__array_source_narrow,
     .source = { STK__ARRAY_SOURCE },
 };

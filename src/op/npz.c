@@ -291,5 +291,6 @@ const struct stk_op stk__op_npz = {
     .open = open_npz,
     .close = stk__array_source_free,
     .infer = stk__array_source_infer,
+    .narrow = stk__array_source_narrow,
     .source = { STK__ARRAY_SOURCE },
 };

@@ -272,6 +272,31 @@ static int make_less(struct stk_dataset *graph, struct stk__node *node, uint32_t
                                        node->op->decl.name, dropped.text);
 }
 
+/* A source that makes the fields that are used; one that nobody uses any of keeps its first. */
+static int read_less(struct stk_dataset *graph, struct stk__node *node, uint32_t used,
+                     bool *is_done, struct stk_error *err)
+{
+    struct stk__kept_tree kept;
+    struct names dropped = { .n = 0 };
+    void *state = NULL;
+    int n = node->type.n_fields;
+    used &= n < STK_MAX_FIELDS ? bit(n) - 1 : all_fields;
+    used = used ? used : 1;
+    for (int f = 0; f < n; f++)
+        if (!(used & bit(f)))
+            add_name(&dropped, node->type.field[f].name);
+    if (dropped.n && node->op->narrow(node->state, used, &graph->arena, &state))
+        return stk__out_of_memory(err);
+    int rc = state ? stk__tree_keep(graph, &kept, err) : STK_OK;
+    if (rc || !state)
+        return rc;
+    node->narrowed = state;
+    rc = stk__tree_settle(graph, &kept, is_done, err);
+    return rc || !*is_done ? rc
+                           : stk__tell(graph, pass, true, err, "%s does without %s: nobody uses it",
+                                       node->op->decl.name, dropped.text);
+}
+
 /* The first change from the end of the chain down that holds. */
 static int change_one(struct stk_dataset *graph, const uint32_t *used, bool *is_done,
                       struct stk_error *err)
@@ -279,6 +304,8 @@ static int change_one(struct stk_dataset *graph, const uint32_t *used, bool *is_
     int rc = STK_OK;
     for (int i = graph->n_used; i-- > 0 && !rc && !*is_done;) {
         struct stk__node *node = graph->node[i];
+        if (node->op->narrow)
+            rc = read_less(graph, node, used[i], is_done, err);
         if (!stk__node_is_row_op(node))
             continue;
         if ((is_useless(node, used[i]) && may_go(node)) || renames_nothing(node, used[i]))

@@ -154,6 +154,9 @@ static void add_call(struct stk__text *out, const struct stk__node *node)
 {
     if (!takes_chains(node)) {
         stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__SHORT, out, NULL);
+        for (int f = 0; node->narrowed && f < node->type.n_fields; f++)
+            stk__text_add(out, "%s%s%s", f ? ", " : "[", node->type.field[f].name,
+                          f + 1 < node->type.n_fields ? "" : "]");
         return;
     }
     stk__text_add(out, "%s(", node->op->decl.name);

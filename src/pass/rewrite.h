@@ -40,5 +40,6 @@ struct stk__call_text stk__call_text(const struct stk__node *node);
 int stk__tell(struct stk_dataset *graph, const char *pass, bool is_done, struct stk_error *err,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The chain as it is after the passes; ops that one carries out too follow it with a +. */
+/* The chain as it is after the passes; ops that one carries out too follow it with a +, fields that
+ * are left of a source's stand behind it in brackets. */
 void stk__graph_text(const struct stk_dataset *graph, struct stk__text *out);
