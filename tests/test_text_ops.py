@@ -110,7 +110,7 @@ def test_list_of_texts_is_no_text(stoker, call, why):
 
 def test_list_of_texts_is_not_packed(stoker, tmp_path):
     done = stoker("pack", f"{texts('a b')}.text_split(' ')", "--out", tmp_path / "x.tfrecord")
-    assert done.returncode != 0 and "a list of texts per element, which cannot be stored" in done.stderr
+    assert done.returncode != 0 and "several texts or lists per element, which cannot be stored" in done.stderr
     assert not list(tmp_path.glob("*.tfrecord"))
 
 
