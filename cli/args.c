@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* args.c: the option parser and the help text. */
+#define _GNU_SOURCE
 #include "args.h"
 
 #include "report.h"
@@ -32,6 +33,7 @@ static const struct cli_option run_options[] = {
       CLI_LIBRARY, 0 },
     { "rank", "I", "this process among --world, for shard()", CLI_LIBRARY, 0 },
     { "world", "N", "processes that share the data, for shard()", CLI_LIBRARY, 0 },
+    CLI_PLUGIN_OPTION,
     { 0 },
 };
 
@@ -164,6 +166,26 @@ static int set_count(int64_t *out, const struct cli_option *option, const char *
     return CLI_OK;
 }
 
+static int load_plugin(const char *path)
+{
+    struct stk_error err = { 0 };
+    return stk_plugin_load(path, &err) ? cli_report(&err, NULL, false) : CLI_OK;
+}
+
+int cli_plugins_load(const char *list)
+{
+    int code = CLI_OK;
+    for (size_t len; list && *list && !code; list += len + (list[len] == ':')) {
+        len = strcspn(list, ":");
+        char *path = strndup(list, len);
+        if (!path)
+            cli_complain("out of memory");
+        code = !path ? CLI_FAILED : *path ? load_plugin(path) : CLI_OK;
+        free(path);
+    }
+    return code;
+}
+
 static int set_option(struct cli_args *args, const struct cli_option *option, const char *value)
 {
     char *member = (char *)args + option->offset;
@@ -176,6 +198,8 @@ static int set_option(struct cli_args *args, const struct cli_option *option, co
     case CLI_TEXT:
         *(const char **)(void *)member = value;
         return CLI_OK;
+    case CLI_PLUGIN:
+        return load_plugin(value);
     case CLI_LIBRARY:
     case CLI_BYTES:
         break;

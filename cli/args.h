@@ -18,7 +18,7 @@ struct cli_args {
     const char *cpu, *epochs, *png, *save;
     const char *to, *out, *compression, *checkpoint;
     int64_t take, n, shards, variants, every; /* take: -1 without limit */
-    bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume;
+    bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume, check;
 };
 
 enum cli_option_kind {
@@ -27,7 +27,13 @@ enum cli_option_kind {
     CLI_TEXT,    /* const char * */
     CLI_LIBRARY, /* goes to stk_options_set as it is; kept as text too where offset is not 0 */
     CLI_BYTES,   /* likewise, with suffixes K, M, G, T expanded */
+    CLI_PLUGIN,  /* a file that is loaded at once; may be given several times */
 };
+
+#define CLI_PLUGIN_OPTION                                                                          \
+    {                                                                                              \
+        "plugin", "FILE", "add the ops of a plug-in", CLI_PLUGIN, 0                                \
+    }
 
 /* A name of one letter takes one dash. */
 struct cli_option {
@@ -49,6 +55,9 @@ struct cli_command {
 int cli_args_parse(const struct cli_command *command, int n_words, char **words,
                    struct cli_args *args);
 void cli_args_free(struct cli_args *args);
+
+/* Loads plug-ins: names of files with ':' between them, or NULL. Reports what is wrong. */
+int cli_plugins_load(const char *list);
 
 void cli_args_help(const struct cli_command *command);
 

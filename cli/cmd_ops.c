@@ -148,8 +148,25 @@ static int show(const struct cli_json *ops, const struct cli_args *args)
     return CLI_OK;
 }
 
+static int check(const struct cli_args *args)
+{
+    struct stk_error err = { 0 };
+    char *text = NULL;
+    if (!args->word) {
+        cli_complain("--check needs the NAME of an op");
+        return CLI_USAGE;
+    }
+    if (stk_op_check(args->word, &text, &err))
+        return cli_report(&err, NULL, false);
+    fputs(text, stdout);
+    stk_text_free(text);
+    return CLI_OK;
+}
+
 static int run(struct cli_args *args)
 {
+    if (args->check)
+        return check(args);
     char *text = stk_ops_json();
     struct cli_json *json = cli_json_parse(text);
     const struct cli_json *ops =
@@ -166,6 +183,9 @@ static int run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     { "json", NULL, "print JSON", CLI_FLAG, offsetof(struct cli_args, json) },
+    { "check", NULL, "try the op NAME on the examples of its text, and its bounds", CLI_FLAG,
+      offsetof(struct cli_args, check) },
+    CLI_PLUGIN_OPTION,
     { 0 },
 };
 

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,7 +68,9 @@ static int run_command(int argc, char **argv, double start)
     if (!command)
         return CLI_USAGE;
     struct cli_args args = { .start = start, .take = -1, .n = 3, .shards = 1 };
-    int code = cli_args_parse(command, argc - 2, argv + 2, &args);
+    int code = cli_plugins_load(getenv("STOKER_PLUGINS"));
+    if (code == CLI_OK)
+        code = cli_args_parse(command, argc - 2, argv + 2, &args);
     if (code == CLI_OK && args.help)
         cli_args_help(command);
     else if (code == CLI_OK)

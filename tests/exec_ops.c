@@ -519,7 +519,7 @@ int test_ops_begin(void)
     };
     struct stk_error err;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (stk__op_register(ops[i], &err))
+        if (stk__ops_add(&ops[i], 1, &err))
             return fprintf(stderr, "%s\n", err.text), 1;
     return write_files();
 }

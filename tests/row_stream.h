@@ -59,9 +59,12 @@ static inline int row_next(void *pass, struct stk_cell *cell, struct stk_error *
     snprintf(p->text, sizeof p->text, "row %lld", (long long)i);
     int64_t width = i == p->stream->bad ? 3 : 2;
     cell[0] = (struct stk_cell){ .data = p->number, .bytes = sizeof p->number };
-    cell[1] = (struct stk_cell){ p->image, (size_t)height * 8, { height, width } };
+    cell[1] = (struct stk_cell){ .data = p->image,
+                                 .bytes = (size_t)height * 8,
+                                 .shape = { height, width } };
     cell[2] = (struct stk_cell){ .data = p->text, .bytes = strlen(p->text) };
-    cell[3] = (struct stk_cell){ p->list, (size_t)length * 8, { length } };
+    cell[3] =
+        (struct stk_cell){ .data = p->list, .bytes = (size_t)length * 8, .shape = { length } };
     return STK_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "file_tree.h"
 #include "lang/rows.h"
 #include "op/registry.h"
+#include "row_function.h"
 #include "row_stream.h"
 
 #include <ctype.h>
@@ -21,7 +22,8 @@ struct trial {
 };
 
 static struct row_stream rows = { .n = 5, .bad = -1 };
-static struct stk_objects *objects; /* @rows */
+static struct row_function function = { .bad = -1, .wrong = -1 };
+static struct stk_objects *objects; /* @rows, @twice, @even */
 
 #define PICTURES "files('train/*/*.jpg').decode()."
 #define LABELLED "image_folder('train').decode().resize(4, 4).batch(2)."
@@ -70,6 +72,7 @@ static const struct trial trials[] = {
     { "erasing", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "files", "", ".batch(2)", { "pattern='train/*/*.jpg'" } },
     { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
+    { "filter_function", "range(10).", ".batch(2)", { "function=@even" } },
     { "fixed_length", "", ".batch(2)", { "file='data.bin'", "record_bytes=4" } },
     { "flip", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "gaussian_blur", PICTURES, ".resize(4, 4).batch(2)", { "kernel_size=3" } },
@@ -87,6 +90,7 @@ static const struct trial trials[] = {
     { "lines", "", ".batch(2)", { "file='words.txt'" } },
     { "lookup", TEXTS, ".batch(2)", { "vocab=['a b', c]" } },
     { "map", "range(10).", ".batch(2)", { "expression='x + 1'" } },
+    { "map_function", "range(10).", ".batch(2)", { "function=@twice" } },
     { "mixup", LABELLED, "", { "num_classes=9" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
     { "one_hot", "range(5).", ".batch(2)", { "depth=3" } },
@@ -631,7 +635,7 @@ static int set_up(void **state)
     copy_file("tests/golden/records/plain.tfrecord", "train-0.tfrecord");
     copy_file("tests/golden/records/pictures.tar", "shard-0.tar");
     objects = row_objects(&rows);
-    return objects ? 0 : -1;
+    return objects ? function_bind(objects, &function, NULL) : -1;
 }
 
 static int tear_down(void **state)

@@ -303,6 +303,8 @@ struct stk_rows {
     const struct stk_span *fetched; /* located sources: [n * n_places]; unset where mask is bad */
     struct stk_arena *scratch;      /* memory until the end of this run */
     struct stk_fault **faults;      /* of bad rows; the caller's */
+    int n_outside;                  /* rows that were said to be bad and are none of these n */
+    const void *cancelled;          /* for stk_rows_is_cancelled */
 };
 
 /* Memory until the end of this run, 64-byte aligned with 64 readable bytes behind; NULL when
@@ -316,6 +318,9 @@ STK_API void stk_rows_fail(struct stk_rows *rows, int row, int code, const char 
 /* The i-th four random words of a row for an op with the user's seed: pure in all arguments. */
 STK_API void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed,
                              uint32_t index, uint32_t words[4]);
+
+/* True once nobody wants these rows any more: what takes long may leave the rest of them alone. */
+STK_API bool stk_rows_is_cancelled(const struct stk_rows *rows);
 
 struct stk_row_table {
     int (*thread_open)(const void *params, const void *state, void **thread, struct stk_error *err);
@@ -548,6 +553,73 @@ struct stk_op {
     struct stk_choice_table choice;
     struct stk_source_table source;
 };
+
+/* ---- plug-ins: row ops in a shared object of their own ----
+ *
+ *     #define STK_PLUGIN
+ *     #include <stoker/op.h>
+ *     …
+ *     STK_PLUGIN_OPS(&threshold, &sharpen)
+ *
+ * stk_plugin_load (stoker.h) takes such a file. It is linked with nothing: what it calls of the
+ * library is handed to it, so it works in every program that has the library inside. */
+
+/* The functions above, for plug-ins. */
+struct stk_host {
+    size_t (*dtype_bytes)(int dtype);
+    size_t (*field_bytes)(const struct stk_field *field);
+    int (*type_find)(const struct stk_type *type, const char *name);
+    void *(*arena_alloc)(struct stk_arena *arena, size_t bytes);
+    char *(*arena_text)(struct stk_arena *arena, const char *text);
+    int (*fail)(struct stk_error *err, int code, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    void (*infer_pass)(struct stk_infer *inf);
+    int (*infer_pick)(const struct stk_infer *inf, const char *name,
+                      bool (*fits)(const struct stk_field *), const char *what,
+                      struct stk_error *err);
+    void *(*rows_alloc)(struct stk_rows *rows, size_t bytes);
+    void (*rows_fail)(struct stk_rows *rows, int row, int code, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+    void (*rows_random)(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
+                        uint32_t words[4]);
+    bool (*rows_is_cancelled)(const struct stk_rows *rows);
+};
+
+/* What a plug-in exports as `stk_plugin`. The sizes tell headers apart that have one version. */
+struct stk_plugin {
+    int abi; /* STK_OP_ABI */
+    int n_ops;
+    const struct stk_op *const *op;
+    const struct stk_host **host; /* where to put it */
+    size_t op_bytes, infer_bytes, rows_bytes;
+};
+
+#ifdef STK_PLUGIN
+extern const struct stk_host *stk_host __attribute__((visibility("hidden")));
+extern STK_API const struct stk_plugin stk_plugin;
+#define STK_PLUGIN_OPS(...)                                                                        \
+    const struct stk_host *stk_host;                                                               \
+    static const struct stk_op *const stk_plugin_ops[] = { __VA_ARGS__ };                          \
+    const struct stk_plugin stk_plugin = { STK_OP_ABI,                                             \
+                                           sizeof stk_plugin_ops / sizeof *stk_plugin_ops,         \
+                                           stk_plugin_ops,                                         \
+                                           &stk_host,                                              \
+                                           sizeof(struct stk_op),                                  \
+                                           sizeof(struct stk_infer),                               \
+                                           sizeof(struct stk_rows) };
+#define stk_dtype_bytes stk_host->dtype_bytes
+#define stk_field_bytes stk_host->field_bytes
+#define stk_type_find stk_host->type_find
+#define stk_arena_alloc stk_host->arena_alloc
+#define stk_arena_text stk_host->arena_text
+#define stk_fail stk_host->fail
+#define stk_infer_pass stk_host->infer_pass
+#define stk_infer_pick stk_host->infer_pick
+#define stk_rows_alloc stk_host->rows_alloc
+#define stk_rows_fail stk_host->rows_fail
+#define stk_rows_random stk_host->rows_random
+#define stk_rows_is_cancelled stk_host->rows_is_cancelled
+#endif
 
 #ifdef __cplusplus
 }

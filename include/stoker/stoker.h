@@ -143,6 +143,19 @@ STK_API char *stk_ops_json(void);
 
 STK_API void stk_text_free(char *text);
 
+/* ---- plug-ins ---- */
+
+/* Adds the ops of a plug-in (op.h says what that is) for the life of the process: chains may call
+ * them from then on, and stk_ops_json lists them. Nothing is added if something is wrong with one
+ * of them. Loading a file again does nothing. Any thread. */
+STK_API int stk_plugin_load(const char *path, struct stk_error *err);
+
+/* Tries an op on the examples of its text: each runs, gives the same with one thread and with
+ * several, and every parameter is set to its bounds in turn, which must work or be refused. *out
+ * says what was done, or what went wrong where the result is not STK_OK. Returns new, freed with
+ * stk_text_free. */
+STK_API int stk_op_check(const char *name, char **out, struct stk_error *err);
+
 /* ---- options ---- */
 
 /* Run options, as name and text: workers, window, io_depth, memory, seed, epoch, epochs, on_error,
@@ -152,7 +165,7 @@ STK_API int stk_options_set(struct stk_options *options, const char *name, const
                             struct stk_error *err);
 STK_API void stk_options_free(struct stk_options *options);
 
-/* ---- objects without text: arrays and streams that a chain names as @name ---- */
+/* ---- objects without text: arrays, streams and functions that a chain names as @name ---- */
 
 STK_API struct stk_objects *stk_objects_new(void);
 
@@ -178,6 +191,9 @@ struct stk_cell {
     const void *data;
     size_t bytes;
     int64_t shape[STK_MAX_RANK];
+    /* of texts of a batch (STK_BYTES of rank 1): text i is from splits[i] to splits[i + 1] of data;
+     * shape[0] is how many there are */
+    const int64_t *splits;
 };
 
 /* Elements that the caller makes, one after the other: the chain generator(@name) reads them.
@@ -196,6 +212,27 @@ struct stk_stream {
 };
 STK_API int stk_objects_add_stream(struct stk_objects *objects, const char *name,
                                    const struct stk_stream *stream, struct stk_error *err);
+
+/* A function of the caller: map_function(@name) makes elements with it, filter_function(@name) asks
+ * it which to keep. Elements come in runs: enter, a call for each, leave, all of them on one worker
+ * thread. Runs may overlap. Behind batch an element is a batch. */
+struct stk_function {
+    int n_fields;                       /* of what it makes; 0: it is a condition */
+    const struct stk_field_info *field; /* copied, names too */
+    /* What the elements of this run have is valid until leave. May be NULL, as may be leave: *run is
+     * then the context. */
+    int (*enter)(void *context, int n_fields, const struct stk_field_info *field, void **run,
+                 struct stk_error *err);
+    /* One element: a cell per field of it; fills in one per field of the result, valid until the
+     * next call. STK_OK; STK_END, by which a condition drops the element; or another code and a
+     * message: the element is bad. STK_STATE and STK_MEMORY end the run of the chain. */
+    int (*call)(void *run, const struct stk_cell *in, struct stk_cell *out, struct stk_error *err);
+    void (*leave)(void *run);
+    void (*release)(void *context); /* when nobody can call any more; may be NULL */
+    void *context;
+};
+STK_API int stk_objects_add_function(struct stk_objects *objects, const char *name,
+                                     const struct stk_function *function, struct stk_error *err);
 STK_API void stk_objects_free(struct stk_objects *objects);
 
 /* ---- datasets ---- */

@@ -69,7 +69,7 @@ char *stk_ops_json(void)
         stk__decl_json_members(ns->decl[i], &out);
         stk__text_add(&out, ",\"class\":\"%s\"", class_of(op));
         add_flags(op, &out);
-        stk__text_add(&out, "}");
+        stk__text_add(&out, ",\"plugin\":%s}", stk__op_is_built_in(op) ? "false" : "true");
     }
     stk__text_add(&out, "]");
     return stk__text_take(&out);

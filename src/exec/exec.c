@@ -309,7 +309,8 @@ void stk__exec_cancel(struct stk__exec *x)
     if (!stk__exec_is_ours(x))
         return;
     pthread_mutex_lock(&x->lock);
-    x->is_cancelled = x->is_stopped = true;
+    x->is_stopped = true;
+    atomic_store(&x->is_cancelled, true);
     pthread_cond_broadcast(&x->work);
     pthread_cond_broadcast(&x->delivered);
     pthread_mutex_unlock(&x->lock);

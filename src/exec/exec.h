@@ -115,7 +115,7 @@ struct stk__stage {
     bool begins_pass; /* next_epoch is due */
     bool is_turning;  /* the mark of the pass that drains was read: it ended at this level */
     int turn_level;
-    int current; /* chaining: the input being read */
+    int current;                       /* chaining: the input being read */
     uint64_t n_chosen[STK_MAX_INPUTS]; /* choosing: positions of each input so far in this pass */
     /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int seen_level[STK_MAX_INPUTS];
@@ -169,7 +169,8 @@ struct stk__exec {
     pthread_cond_t work, delivered;
     struct stk__stage stage[STK__MAX_STAGES];
     int n_stages, n_sleeping, n_running;
-    bool is_stopped, is_cancelled, is_consumer_waiting, has_changed;
+    bool is_stopped, is_consumer_waiting, has_changed;
+    atomic_bool is_cancelled; /* written under the lock; ops that take long look at it */
     bool is_consumer_choosing, has_declined; /* a step that may block is left to the workers */
     int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
     size_t used_bytes, peak_bytes;

@@ -449,7 +449,9 @@ static size_t stage_row_bytes(const struct stk__plan *plan, const struct stk__st
  * together; else as many as stay in the first-level cache. */
 static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    const size_t chunk_bytes = 1 << 15, read_bytes = 1 << 17, most = 1024;
+    const size_t chunk_bytes = 1 << 15, read_bytes = 1 << 17;
+    /* functions of the caller may be slow, and a lock that is taken for 64 rows costs little */
+    const size_t most = s->kind == STK__SEGMENT && s->program->exclusive ? 64 : 1024;
     if (s->kind == STK__SEGMENT && s->program->is_heavy)
         return 1;
     size_t rows = chunk_bytes / (stage_row_bytes(plan, s, false) + sizeof(struct stk_address));

@@ -94,6 +94,8 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
     stk__text_add(out, ", %d row%s a ticket, ", s->ticket_rows, s->ticket_rows == 1 ? "" : "s");
     add_bytes(out, s->unit_bytes);
     stk__text_add(out, " a chunk");
+    if (s->program && s->program->exclusive)
+        stk__text_add(out, ", one worker at a time");
     if (s->held_bytes) {
         stk__text_add(out, ", keeps ");
         add_bytes(out, s->held_bytes);

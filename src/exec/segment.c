@@ -218,11 +218,24 @@ static struct stk__ticket *pick_fetched(struct stk__exec *x, struct stk__stage *
     return NULL;
 }
 
+/* Somebody is inside the lock that the stage's rows need. */
+static bool is_locked(const struct stk__exec *x, const struct stk__stage *s)
+{
+    const char *group = s->plan->program->exclusive;
+    for (int i = 0; group && i < x->n_stages; i++) {
+        const struct stk__program *other = x->stage[i].plan->program;
+        if (x->stage[i].is_busy && x->stage[i].plan->kind == STK__SEGMENT && other->exclusive &&
+            !strcmp(other->exclusive, group))
+            return true;
+    }
+    return false;
+}
+
 bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct grant g;
     struct stk__ticket *t = NULL;
-    if (s->plan->program->exclusive && s->is_busy)
+    if (is_locked(x, s))
         return false;
     if (s->plan->program->n_reads)
         t = pick_fetched(x, s);
@@ -266,6 +279,7 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
     *e = (struct stk__eval){ .program = s->plan->program,
                              .thread = &worker->eval[s - x->stage],
                              .scratch = &worker->scratch,
+                             .cancelled = &x->is_cancelled,
                              .n = t->n_in };
     if (!s->plan->program->cut)
         return fill_positions(t, e);

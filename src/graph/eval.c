@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "graph/guard.h"
 #include "graph/program.h"
 
 #include <stdlib.h>
@@ -91,7 +92,8 @@ static struct stk_rows make_call(struct stk__eval *e, const struct stk__pnode *p
                               .run_seed = e->program->seed,
                               .name = node->op->decl.name,
                               .scratch = e->scratch,
-                              .faults = &e->faults };
+                              .faults = &e->faults,
+                              .cancelled = e->cancelled };
 }
 
 static void fail_fetched(struct stk__eval *e, const char *op, int row,
@@ -201,6 +203,17 @@ static bool own_columns(struct stk__eval *e, const struct stk__pnode *p, int n,
     return true;
 }
 
+/* An op of a plug-in: what it did is checked before it goes on. */
+static int run_guarded(const struct stk__node *node, struct stk_rows *rows)
+{
+    struct stk__guard guard = { .from = node->from, .is_filter = node->op->flags & STK_OP_FILTER };
+    if (!stk__guard_begin(&guard, rows))
+        return STK_MEMORY;
+    int rc = node->op->row.run(rows);
+    stk__guard_end(&guard, rows, rc);
+    return rc == STK_MEMORY ? rc : STK_OK;
+}
+
 static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                     struct frame *frame)
 {
@@ -217,7 +230,7 @@ static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct plac
     rows.out = frame->column;
     rows.mask = in.mask;
     rows.key = in.key;
-    return p->node->op->row.run(&rows);
+    return p->is_guarded ? run_guarded(p->node, &rows) : p->node->op->row.run(&rows);
 }
 
 static int eval_read(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/type.h"
 #include "graph/graph.h"
+#include "graph/guard.h"
 #include "graph/scan.h"
 #include "lang/objects.h"
 #include "lang/rows.h"
@@ -342,6 +343,10 @@ static int infer_node(struct builder *b, struct stk__node *node)
         if ((rc = insert_wanted(b, node, &inf)))
             return rc;
     }
+    bool is_filter = node->op->flags & STK_OP_FILTER;
+    if (!stk__op_is_built_in(node->op) && is_row_op(node->op) &&
+        stk__guard_infer(&inf, is_filter, b->err))
+        return fail_node(b, node, STK_TYPE);
     memcpy(node->from, inf.from, sizeof node->from);
     node->state = inf.state;
     node->scratch_bytes = inf.scratch_bytes;

@@ -129,6 +129,7 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     struct stk__program *program = c->program;
     p->role = role_of(node, program->cut);
     p->node = node;
+    p->is_guarded = p->role == STK__ROLE_ROW && !stk__op_is_built_in(node->op);
     p->seed = stk__mix(program->seed, node->draws_as);
     memcpy(p->dest, dest, sizeof p->dest);
     stk__node_count(node, program->rank, program->world, p->in_count);
@@ -180,6 +181,9 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
     };
     if (!(program->root = compile(&c, root, dest)))
         return err && err->code ? err->code : STK_MEMORY;
+    if (program->is_heavy || program->n_reads)
+        program->exclusive =
+            NULL; /* other work is worth more than that nobody waits for the lock */
     *out = program;
     return STK_OK;
 }

@@ -43,6 +43,7 @@ struct stk__pnode {
     int read_slot;            /* reads and located sources; else -1 */
     int n_places;             /* located sources: of a row; reads: 1 */
     uint64_t seed;            /* of the run, mixed with the op's ordinal */
+    bool is_guarded;          /* a row op of a plug-in */
 };
 
 enum { STK__MAX_READS = 8 };
@@ -56,7 +57,7 @@ struct stk__program {
     struct stk__pnode *read[STK__MAX_READS];
     int n_reads;
     bool has_keys, has_filter, is_heavy;
-    const char *exclusive; /* lock group of an op in it, or NULL */
+    const char *exclusive; /* lock group of an op in it that is most of its work, or NULL */
     size_t scratch_bytes;  /* per row, estimated */
     /* of a row's places, about; 0: no source is located */
     size_t located_bytes;
@@ -109,6 +110,7 @@ struct stk__eval {
     const struct stk__program *program;
     struct stk__eval_thread *thread;
     struct stk_arena *scratch;
+    const atomic_bool *cancelled; /* of the run, or NULL */
     int n;
     /* where rows come from: positions… */
     const uint64_t *position; /* [n] */

@@ -13,9 +13,10 @@
 #include <string.h>
 
 struct entry {
-    struct stk__object object; /* first: an object of a table is its entry */
-    atomic_int refs;           /* pairs with itself: acq_rel on the last unref */
-    struct stk_field_info *field;
+    struct stk__object object;    /* first: an object of a table is its entry */
+    atomic_int refs;              /* pairs with itself: acq_rel on the last unref */
+    struct stk_field_info *field; /* [n_fields]: of a stream or a function */
+    int n_fields;
     char name[];
 };
 
@@ -41,7 +42,7 @@ void stk__object_ref(const struct stk__object *object)
 
 static void free_fields(struct entry *entry)
 {
-    for (int f = 0; entry->field && f < entry->object.stream.n_fields; f++)
+    for (int f = 0; entry->field && f < entry->n_fields; f++)
         free((char *)(uintptr_t)entry->field[f].name);
     free(entry->field);
 }
@@ -55,6 +56,8 @@ void stk__object_unref(const struct stk__object *object)
         object->array.release(object->array.context);
     if (object->kind == STK__STREAM_OF_CALLER && object->stream.release)
         object->stream.release(object->stream.context);
+    if (object->kind == STK__FUNCTION && object->function.release)
+        object->function.release(object->function.context);
     free_fields(entry);
     free(entry);
 }
@@ -207,15 +210,15 @@ int stk_objects_add_array(struct stk_objects *objects, const char *name,
     return STK_OK;
 }
 
-static int check_field(const char *name, const struct stk_stream *stream, int f,
-                       struct stk_error *err)
+/* A field that a stream or a function makes; `before` are those in front of it. */
+static int check_field(const char *name, const struct stk_field_info *before,
+                       const struct stk_field_info *field, struct stk_error *err)
 {
-    const struct stk_field_info *field = &stream->field[f];
     const char *label = field->name ? field->name : "";
     if (!stk__is_name(label, strlen(label)))
         return stk_fail(err, STK_NAME, "@%.64s: '%.64s' is no name for a field", name, label);
-    for (int i = 0; i < f; i++)
-        if (!strcmp(stream->field[i].name, label))
+    for (; before != field; before++)
+        if (!strcmp(before->name, label))
             return stk_fail(err, STK_NAME, "@%.64s: two fields are called '%.64s'", name, label);
     if (field->kind < STK_FIXED || field->kind > STK_RAGGED || !stk_dtype_bytes(field->dtype))
         return stk_fail(err, STK_TYPE, "@%.64s: the field '%.64s' has no such kind or dtype", name,
@@ -226,7 +229,8 @@ static int check_field(const char *name, const struct stk_stream *stream, int f,
                         name, field->rank, label, has_list, STK_MAX_RANK - 1);
     size_t bytes = stk_dtype_bytes(field->dtype);
     for (int d = has_list; d < field->rank; d++) {
-        bool may_differ = field->kind == STK_SHAPED && field->shape[d] == -1;
+        bool may_differ =
+            (field->kind == STK_SHAPED || field->kind == STK_BYTES) && field->shape[d] == -1;
         if (!may_differ && (field->shape[d] < 1 ||
                             __builtin_mul_overflow(bytes, (size_t)field->shape[d], &bytes) ||
                             bytes > PTRDIFF_MAX / 4096))
@@ -236,6 +240,15 @@ static int check_field(const char *name, const struct stk_stream *stream, int f,
     return STK_OK;
 }
 
+static int check_fields(const char *name, int n, const struct stk_field_info *field,
+                        struct stk_error *err)
+{
+    int status = STK_OK;
+    for (int f = 0; f < n && !status; f++)
+        status = check_field(name, field, &field[f], err);
+    return status;
+}
+
 static int check_stream(const char *name, const struct stk_stream *stream, struct stk_error *err)
 {
     if (stream->n_fields < 1 || stream->n_fields > STK_MAX_FIELDS)
@@ -243,24 +256,53 @@ static int check_stream(const char *name, const struct stk_stream *stream, struc
                         stream->n_fields, STK_MAX_FIELDS);
     if (!stream->open || !stream->next || !stream->close)
         return stk_fail(err, STK_VALUE, "@%.64s: a stream needs open, next and close", name);
-    int status = STK_OK;
-    for (int f = 0; f < stream->n_fields && !status; f++)
-        status = check_field(name, stream, f, err);
-    return status;
+    for (int f = 0; f < stream->n_fields; f++)
+        if (stream->field[f].kind == STK_BYTES && stream->field[f].rank)
+            return stk_fail(err, STK_VALUE, "@%.64s: elements of a stream have one text per field",
+                            name);
+    return check_fields(name, stream->n_fields, stream->field, err);
 }
 
-static bool copy_fields(struct entry *entry, const struct stk_stream *stream)
+static int check_function(const char *name, const struct stk_function *function,
+                          struct stk_error *err)
 {
-    entry->object.stream = *stream;
-    entry->field = calloc((size_t)stream->n_fields, sizeof *entry->field);
+    if (function->n_fields < 0 || function->n_fields > STK_MAX_FIELDS)
+        return stk_fail(err, STK_VALUE, "@%.64s: %d fields; 0 to %d are possible", name,
+                        function->n_fields, STK_MAX_FIELDS);
+    if (!function->call)
+        return stk_fail(err, STK_VALUE, "@%.64s: a function needs call", name);
+    return check_fields(name, function->n_fields, function->field, err);
+}
+
+/* The fields with their names; false when out of memory. */
+static bool copy_fields(struct entry *entry, int n, const struct stk_field_info *field)
+{
+    entry->field = calloc((size_t)n + 1, sizeof *entry->field);
     bool is_whole = entry->field != NULL;
-    for (int f = 0; is_whole && f < stream->n_fields; f++) {
-        entry->field[f] = stream->field[f];
-        entry->field[f].name = strdup(stream->field[f].name);
-        is_whole = entry->field[f].name != NULL;
+    for (; is_whole && entry->n_fields < n; entry->n_fields++) {
+        struct stk_field_info *copy = &entry->field[entry->n_fields];
+        *copy = field[entry->n_fields];
+        copy->name = strdup(copy->name);
+        is_whole = copy->name != NULL;
     }
-    entry->object.stream.field = entry->field;
     return is_whole;
+}
+
+/* A new entry with copies of the fields, at the end of the table; NULL when out of memory. */
+static struct entry *add_entry(struct stk_objects *objects, const char *name,
+                               enum stk__object_kind kind, int n,
+                               const struct stk_field_info *field)
+{
+    struct entry *entry = make_room(objects) ? entry_new(name, kind) : NULL;
+    if (!entry)
+        return NULL;
+    if (!copy_fields(entry, n, field)) {
+        free_fields(entry);
+        free(entry);
+        return NULL;
+    }
+    objects->entry[objects->n++] = entry;
+    return entry;
 }
 
 /* As with arrays, a fault leaves the stream to the caller. */
@@ -272,13 +314,28 @@ int stk_objects_add_stream(struct stk_objects *objects, const char *name,
         status = check_stream(name, stream, err);
     if (status)
         return status;
-    struct entry *entry = make_room(objects) ? entry_new(name, STK__STREAM_OF_CALLER) : NULL;
-    if (!entry || !copy_fields(entry, stream)) {
-        if (entry)
-            free_fields(entry);
-        free(entry);
+    struct entry *entry =
+        add_entry(objects, name, STK__STREAM_OF_CALLER, stream->n_fields, stream->field);
+    if (!entry)
         return stk__out_of_memory(err);
-    }
-    objects->entry[objects->n++] = entry;
+    entry->object.stream = *stream;
+    entry->object.stream.field = entry->field;
+    return STK_OK;
+}
+
+int stk_objects_add_function(struct stk_objects *objects, const char *name,
+                             const struct stk_function *function, struct stk_error *err)
+{
+    int status = check_name(objects, name, err);
+    if (!status)
+        status = check_function(name, function, err);
+    if (status)
+        return status;
+    struct entry *entry =
+        add_entry(objects, name, STK__FUNCTION, function->n_fields, function->field);
+    if (!entry)
+        return stk__out_of_memory(err);
+    entry->object.function = *function;
+    entry->object.function.field = entry->field;
     return STK_OK;
 }

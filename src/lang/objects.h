@@ -3,13 +3,14 @@
 #pragma once
 #include <stoker/stoker.h>
 
-enum stk__object_kind { STK__ARRAY, STK__STREAM_OF_CALLER };
+enum stk__object_kind { STK__ARRAY, STK__STREAM_OF_CALLER, STK__FUNCTION };
 
 /* What a name is bound to; constant. */
 struct stk__object {
     enum stk__object_kind kind;
     struct stk_array array;
-    struct stk_stream stream; /* its fields and their names live as long as the object */
+    struct stk_stream stream;     /* its fields and their names live as long as the object */
+    struct stk_function function; /* likewise */
 };
 
 /* The object bound to a name, or NULL. `objects` may be NULL. Borrowed from the table. */

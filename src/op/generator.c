@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lang/objects.h"
 #include "lang/value.h"
+#include "op/caller.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,20 +45,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct stk_stream *stream = stream_of(inf->state);
     (void)err;
-    inf->out->n_fields = stream->n_fields;
-    for (int f = 0; f < stream->n_fields; f++) {
-        const struct stk_field_info *from = &stream->field[f];
-        struct stk_field *to = &inf->out->field[f];
-        bool is_bytes = from->kind == STK_BYTES;
-        *to = (struct stk_field){ .name = from->name,
-                                  .kind = (uint8_t)from->kind,
-                                  .dtype = is_bytes ? STK_U8 : (uint8_t)from->dtype,
-                                  .rank = is_bytes ? 0 : (uint8_t)from->rank };
-        memcpy(to->shape, from->shape, sizeof to->shape);
-        if (from->kind == STK_RAGGED)
-            to->shape[0] = -1;
-        inf->from[f] = -1;
-    }
+    stk__caller_fields(stream->n_fields, stream->field, inf);
     inf->count = STK_UNKNOWN_COUNT;
     return STK_OK;
 }
@@ -119,31 +107,6 @@ static int rewind_stream(void *run, struct stk_error *err)
     return STK_OK;
 }
 
-static int fail_cell(struct run *r, int f, const char *what, long long got, long long want)
-{
-    return stk_fail(&r->error, STK_TYPE, "element %llu: the field '%s' has %s %lld, not %lld",
-                    (unsigned long long)r->n_made, r->stream->field[f].name, what, got, want);
-}
-
-/* Checks a shape against the declared one; the bytes must be what it takes. */
-static int check_cell(struct run *r, int f)
-{
-    const struct stk_field_info *field = &r->stream->field[f];
-    const struct stk_cell *cell = &r->cell[f];
-    size_t bytes = field->kind == STK_BYTES ? cell->bytes : stk_dtype_bytes(field->dtype);
-    for (int d = 0; field->kind != STK_BYTES && d < field->rank; d++) {
-        bool may_differ = field->kind == STK_RAGGED ? d == 0 : field->shape[d] == -1;
-        int64_t dim = field->kind == STK_FIXED ? field->shape[d] : cell->shape[d];
-        if (!may_differ && dim != field->shape[d])
-            return fail_cell(r, f, "a dimension of", dim, field->shape[d]);
-        if (dim < 0 || dim > INT32_MAX || __builtin_mul_overflow(bytes, (size_t)dim, &bytes))
-            return fail_cell(r, f, "a dimension of", dim, 0);
-    }
-    if (bytes != cell->bytes || (bytes && !cell->data))
-        return fail_cell(r, f, "bytes:", (long long)cell->bytes, (long long)bytes);
-    return STK_OK;
-}
-
 static int copy_span(struct run *r, int f, struct stk_column *column, int row)
 {
     const struct stk_cell *cell = &r->cell[f];
@@ -164,7 +127,9 @@ static int add_row(struct run *r, struct stk_chunk *out)
     int row = out->n, f = 0, code = STK_OK;
     for (; f < r->stream->n_fields && !code; f++) {
         struct stk_column *column = &out->column[f];
-        code = check_cell(r, f);
+        code = stk__caller_check(&r->stream->field[f], &r->cell[f], &r->error);
+        if (code)
+            stk__error_prefix(&r->error, "element %llu: ", (unsigned long long)r->n_made);
         if (!code && column->span)
             code = copy_span(r, f, column, row);
         else if (!code && r->cell[f].bytes)

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry.c: op_list.def as a sorted namespace. */
+/* registry.c: op_list.def as a sorted namespace, and what is added to it.
+ *
+ * Who looks for a name takes no lock: an edition of the namespace is constant. Adding ops makes a
+ * larger edition and puts it before the last one, which stays for those who are looking into it.
+ */
 #include "op/registry.h"
 
+#include "base/error.h"
+
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +23,19 @@ static const struct stk_op *const built_in[] = {
 #undef OP
 };
 
-enum { N_BUILT_IN = sizeof built_in / sizeof *built_in, MAX_OPS = N_BUILT_IN + 64 };
+enum { N_BUILT_IN = sizeof built_in / sizeof *built_in };
 
-static const struct stk_decl *decls[MAX_OPS];
-static struct stk__namespace pipelines = { .name = "pipeline", .decl = decls };
+struct edition {
+    struct stk__namespace names;
+    struct edition *before;
+    const struct stk_decl *decl[];
+};
+
+static const struct stk_decl *first_decls[N_BUILT_IN];
+static const struct stk__namespace first = { "pipeline", first_decls, N_BUILT_IN };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic(struct edition *) latest; /* store: release, with `adding` held; load: acquire */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 static int by_name(const void *a, const void *b)
 {
@@ -31,15 +46,15 @@ static int by_name(const void *a, const void *b)
 static void fill(void)
 {
     for (int i = 0; i < N_BUILT_IN; i++)
-        decls[i] = &built_in[i]->decl;
-    pipelines.n_decls = N_BUILT_IN;
-    qsort(decls, N_BUILT_IN, sizeof *decls, by_name);
+        first_decls[i] = &built_in[i]->decl;
+    qsort(first_decls, N_BUILT_IN, sizeof *first_decls, by_name);
 }
 
 const struct stk__namespace *stk__ops_namespace(void)
 {
     pthread_once(&once, fill);
-    return &pipelines;
+    const struct edition *edition = atomic_load_explicit(&latest, memory_order_acquire);
+    return edition ? &edition->names : &first;
 }
 
 const struct stk_op *stk__op_find(const char *name)
@@ -48,13 +63,43 @@ const struct stk_op *stk__op_find(const char *name)
     return decl ? stk__op_of(decl) : NULL;
 }
 
-int stk__op_register(const struct stk_op *op, struct stk_error *err)
+bool stk__op_is_built_in(const struct stk_op *op)
 {
-    if (stk__op_find(op->decl.name))
-        return stk_fail(err, STK_NAME, "an op named %s exists already", op->decl.name);
-    if (pipelines.n_decls == MAX_OPS)
-        return stk_fail(err, STK_STATE, "no room for more ops");
-    decls[pipelines.n_decls++] = &op->decl;
-    qsort(decls, (size_t)pipelines.n_decls, sizeof *decls, by_name);
+    for (int i = 0; i < N_BUILT_IN; i++)
+        if (built_in[i] == op)
+            return true;
+    return false;
+}
+
+/* With `adding` held. */
+static int add(const struct stk_op *const *op, int n, struct stk_error *err)
+{
+    const struct stk__namespace *old = stk__ops_namespace();
+    for (int i = 0; i < n; i++) {
+        bool is_known = stk__namespace_find(old, op[i]->decl.name) != NULL;
+        for (int k = 0; k < i; k++)
+            is_known |= !strcmp(op[k]->decl.name, op[i]->decl.name);
+        if (is_known)
+            return stk_fail(err, STK_NAME, "an op named %.64s exists already", op[i]->decl.name);
+    }
+    size_t count = (size_t)(old->n_decls + n);
+    struct edition *edition = malloc(sizeof *edition + count * sizeof *edition->decl);
+    if (!edition)
+        return stk__out_of_memory(err);
+    memcpy(edition->decl, old->decl, (size_t)old->n_decls * sizeof *edition->decl);
+    for (int i = 0; i < n; i++)
+        edition->decl[old->n_decls + i] = &op[i]->decl;
+    qsort(edition->decl, count, sizeof *edition->decl, by_name);
+    edition->names = (struct stk__namespace){ old->name, edition->decl, (int)count };
+    edition->before = atomic_load_explicit(&latest, memory_order_relaxed);
+    atomic_store_explicit(&latest, edition, memory_order_release);
     return STK_OK;
+}
+
+int stk__ops_add(const struct stk_op *const *op, int n, struct stk_error *err)
+{
+    pthread_mutex_lock(&adding);
+    int rc = add(op, n, err);
+    pthread_mutex_unlock(&adding);
+    return rc;
 }

@@ -3,7 +3,8 @@
 #pragma once
 #include "lang/lang.h"
 
-/* The namespace of pipelines: every op's declaration, sorted by name. */
+/* The namespace of pipelines: every op's declaration, sorted by name. It never changes: ops that
+ * are added later are in the one that a later call gives. Any thread. */
 const struct stk__namespace *stk__ops_namespace(void);
 
 /* The op behind a declaration of that namespace (the declaration is its first member). */
@@ -14,5 +15,8 @@ static inline const struct stk_op *stk__op_of(const struct stk_decl *decl)
 
 const struct stk_op *stk__op_find(const char *name);
 
-/* Adds an op for the life of the process; not thread-safe, before the first dataset. For tests. */
-int stk__op_register(const struct stk_op *op, struct stk_error *err);
+/* Adds ops, all of them or none, for the life of the process: chains hold pointers to them. */
+int stk__ops_add(const struct stk_op *const *op, int n, struct stk_error *err);
+
+/* False for ops that were added. */
+bool stk__op_is_built_in(const struct stk_op *op);

@@ -17,6 +17,10 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
 {
     char text[STK_ERROR_TEXT];
     va_list args;
+    if (row < 0 || row >= rows->n) {
+        rows->n_outside++;
+        return;
+    }
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);

@@ -235,7 +235,10 @@ static int borrow_array(const struct stk_value *value, struct stk__value_column 
     const struct stk_array *array = &object->array;
     struct survey s = { .name = column->field.name, .err = err };
     if (object->kind != STK__ARRAY)
-        return fail_value(&s, value, "is a stream, not an array; generator(@name) reads it");
+        return fail_value(&s, value,
+                          object->kind == STK__FUNCTION
+                              ? "is a function, not an array; map_function(@name) calls it"
+                              : "is a stream, not an array; generator(@name) reads it");
     if (array->rank < 1)
         return fail_value(&s, value,
                           "is an array without dimensions; the first one counts elements");
