@@ -22,8 +22,14 @@ TREE = Path(__file__).resolve().parent.parent
 WIDTH = 100
 
 # Ops that Python reaches in another way, and options that are no options of a run there.
-OTHERWISE = {"generator": "stoker.from_generator"}
-NO_OPTIONS = {"cpu": "stoker.cpu_limit"}
+OTHERWISE = {
+    "filter_function": "ds.filter",
+    "generator": "stoker.from_generator",
+    "map_function": "ds.map",
+}
+NO_OPTIONS = {"cpu": "stoker.cpu_limit", "plugin": "stoker.load_plugin"}
+# Ops whose methods take more than a chain does: Dataset and the stub have them by hand.
+BY_HAND = ("filter", "map")
 
 OPTION_TYPES = {
     "epochs": "int | None",
@@ -103,7 +109,7 @@ def is_slow(op):
 
 
 def is_method(op):
-    return "root" not in op["flags"]
+    return "root" not in op["flags"] and op["name"] not in OTHERWISE
 
 
 def inner_calls(ops):
@@ -315,7 +321,8 @@ def stub_options(options):
 
 
 def stub_module(ops, options, template):
-    methods = [stub_op(op, True) for op in ops if is_method(op)] + stub_options(options)
+    shown = [op for op in ops if is_method(op) and op["name"] not in BY_HAND]
+    methods = [stub_op(op, True) for op in shown] + stub_options(options)
     roots = [stub_op(op, False) for op in ops if is_root(op)]
     for call in inner_calls(ops):
         given = [stub_parameter(param) for param in call["params"]]

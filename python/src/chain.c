@@ -48,7 +48,9 @@ static int bind(PyObject *name, PyObject *object, struct stk_objects *objects)
         return ext_memory_bind(object, objects, text);
     if (Py_TYPE(object) == ext_types.stream)
         return ext_stream_bind(object, objects, text);
-    PyErr_Format(PyExc_TypeError, "@%s can be an array or a stream, not %R", text,
+    if (Py_TYPE(object) == ext_types.function)
+        return ext_function_bind(object, objects, text);
+    PyErr_Format(PyExc_TypeError, "@%s can be an array, a stream or a function, not %R", text,
                  (PyObject *)Py_TYPE(object));
     return -1;
 }
@@ -117,12 +119,12 @@ static int name_fields(struct ext_chain *self)
     return self->names && self->attributes ? 0 : -1;
 }
 
-static bool has_streams(PyObject *objects)
+static bool has_callers(PyObject *objects)
 {
     PyObject *name, *object;
     Py_ssize_t at = 0;
     while (objects && PyDict_Next(objects, &at, &name, &object))
-        if (Py_TYPE(object) == ext_types.stream)
+        if (Py_TYPE(object) == ext_types.stream || Py_TYPE(object) == ext_types.function)
             return true;
     return false;
 }
@@ -137,7 +139,7 @@ static PyObject *chain_new(struct stk_dataset *dataset, PyObject *objects, bool 
     }
     self->dataset = dataset;
     self->objects = Py_XNewRef(objects);
-    self->has_streams = has_streams(objects);
+    self->has_callers = has_callers(objects);
     self->is_slow = is_slow;
     int rc = name_fields(self);
     PyObject_GC_Track(self);
@@ -378,7 +380,7 @@ static PyObject *chain_at(PyObject *self, PyObject *args)
     look->out = NULL;
     if (out)
         batch = ext_batch_new(out, chain);
-    else
+    else if (!chain->has_callers || !ext_raise_failure(chain, &look->err))
         ext_raise(&look->err, NULL, 0);
     look_drop(&look->job);
     ext_drain();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element.c: what a generator yields, field by field, as memory for the library. Arrays are lent as
+/* element.c: what a generator yields or a function returns, as memory for the library. Arrays are lent as
  * they are; numbers and lists are written to scratch. */
 #include "ext.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void let_go(struct ext_cell *cell)
+void ext_cell_release(struct ext_cell *cell)
 {
     if (cell->buffer.obj)
         PyBuffer_Release(&cell->buffer);
@@ -19,7 +19,7 @@ static void let_go(struct ext_cell *cell)
 
 void ext_cell_clear(struct ext_cell *cell)
 {
-    let_go(cell);
+    ext_cell_release(cell);
     free(cell->scratch);
     cell->scratch = NULL;
     cell->scratch_bytes = 0;
@@ -74,7 +74,7 @@ static int check_dtype(const struct stk_field_info *field, int dtype)
     if (dtype == field->dtype)
         return 0;
     PyErr_Format(PyExc_TypeError,
-                 "field '%s': the array is %s, but the spec says %s; convert it in the generator",
+                 "field '%s': the array is %s, but the spec says %s; convert it before",
                  field->name, dtype < 0 ? "of another dtype" : stk_dtype_name(dtype),
                  stk_dtype_name(field->dtype));
     return -1;
@@ -226,6 +226,46 @@ static int set_text(struct ext_cell *cell, const struct stk_field_info *field, P
     return 0;
 }
 
+/* Adds one text behind those that are there; `at` is where it begins. */
+static int add_text(struct ext_cell *cell, const struct stk_field_info *field, PyObject *item,
+                    size_t *at)
+{
+    struct stk_cell one;
+    struct ext_cell part = { 0 };
+    int rc = set_text(&part, field, item, &one);
+    if (!rc && !(rc = make_room(cell, *at + one.bytes + 1)) && one.bytes)
+        memcpy(cell->scratch + *at, one.data, one.bytes);
+    *at += rc ? 0 : one.bytes;
+    ext_cell_release(&part);
+    return rc;
+}
+
+/* The texts of a batch: where they begin, and behind that all of them. */
+static int set_texts(struct ext_cell *cell, const struct stk_field_info *field, PyObject *value,
+                     struct stk_cell *out)
+{
+    Py_ssize_t n = PyUnicode_Check(value) || PyBytes_Check(value) ? -1 : PySequence_Size(value);
+    if (n < 0) {
+        PyErr_Format(PyExc_TypeError, "field '%s': a list of bytes or str is wanted, not %R",
+                     field->name, (PyObject *)Py_TYPE(value));
+        return -1;
+    }
+    size_t head = ((size_t)n + 1) * sizeof(int64_t), at = head;
+    int rc = make_room(cell, head + 1);
+    for (Py_ssize_t i = 0; i <= n && !rc; i++) {
+        ((int64_t *)(void *)cell->scratch)[i] = (int64_t)(at - head);
+        PyObject *item = i < n ? PySequence_GetItem(value, i) : NULL;
+        rc = i == n ? 0 : item ? add_text(cell, field, item, &at) : -1;
+        Py_XDECREF(item);
+    }
+    if (!rc)
+        *out = (struct stk_cell){ .data = cell->scratch + head,
+                                  .bytes = at - head,
+                                  .shape = { n },
+                                  .splits = (const int64_t *)(void *)cell->scratch };
+    return rc;
+}
+
 /* Says which field it was, where the message does not. */
 static void name_field(const struct stk_field_info *field)
 {
@@ -251,10 +291,12 @@ int ext_cell_set(struct ext_cell *cell, const struct stk_field_info *field, PyOb
                  struct stk_cell *out)
 {
     int rc;
-    let_go(cell);
+    ext_cell_release(cell);
     cell->value = Py_NewRef(value);
     *out = (struct stk_cell){ 0 };
-    if (field->kind == STK_BYTES)
+    if (field->kind == STK_BYTES && field->rank)
+        rc = set_texts(cell, field, value, out);
+    else if (field->kind == STK_BYTES)
         rc = set_text(cell, field, value, out);
     else if (field->rank && PyObject_CheckBuffer(value))
         rc = set_buffer(cell, field, value, out);

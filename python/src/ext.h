@@ -12,6 +12,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdatomic.h>
 #include <stoker/stoker.h>
 
 enum { EXT_PATIENCE_MS = 50 }; /* between two looks for signals */
@@ -19,24 +20,24 @@ enum { EXT_PATIENCE_MS = 50 }; /* between two looks for signals */
 /* ---- types ---- */
 
 struct ext_types {
-    PyTypeObject *chain, *iterator, *batch, *array, *bytes, *ragged, *memory, *stream, *position,
-        *stats, *packed;
+    PyTypeObject *chain, *iterator, *batch, *array, *bytes, *ragged, *memory, *stream, *function,
+        *position, *stats, *packed;
 };
 extern struct ext_types ext_types; /* filled once, when the module is made */
 
 extern PyType_Spec ext_chain_spec, ext_iterator_spec, ext_batch_spec, ext_array_spec,
-    ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec;
+    ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec, ext_function_spec;
 extern PyStructSequence_Desc ext_position_desc, ext_stats_desc, ext_packed_desc;
 
 /* A dataset of the library and the Python objects it names. */
 struct ext_chain {
     PyObject base;
     struct stk_dataset *dataset;
-    PyObject *objects;    /* dict: name → Memory or Stream; NULL: none */
+    PyObject *objects;    /* dict: name → Memory, Stream or Function; NULL: none */
     PyObject *names;      /* tuple of field names */
     PyObject *attributes; /* the same, but None where Batch has an attribute of that name */
-    bool has_streams;
-    bool is_slow; /* making or reading elements may wait for storage */
+    bool has_callers;     /* streams or functions */
+    bool is_slow;         /* making or reading elements may wait for storage */
 };
 
 /* One array in memory that an owner keeps, C-contiguous. */
@@ -151,7 +152,7 @@ PyObject *ext_chain_statistics(PyObject *self, PyObject *args); /* a method of C
 
 /* ---- iterator.c ---- */
 
-/* Raises what a generator raised, as it was; false if the message tells of none. */
+/* Raises what a generator or a function raised, as it was; false if the message tells of none. */
 bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *err);
 
 /* state NULL: from the beginning. */
@@ -199,14 +200,39 @@ void ext_dlpack_release(void *managed, bool is_versioned);
 /* Copies elements at strides (in bytes) one behind the other. */
 void ext_copy_strided(const struct ext_tensor *from, void *to);
 
-/* ---- memory.c, stream.c, element.c ---- */
+/* ---- caller.c: what streams and functions share ---- */
+
+/* How the library refers to an object of ours: it never holds Python's references. */
+struct ext_binding {
+    atomic_int refs;  /* pairs with itself: acq_rel on the last one */
+    PyObject *object; /* borrowed; NULL when it is gone. Guarded by the GIL */
+};
+struct ext_binding *ext_binding_new(PyObject *object); /* returns new, or NULL and an exception */
+void ext_binding_ref(struct ext_binding *binding);
+void ext_binding_unref(void *binding);
+void ext_binding_drop(struct ext_binding *binding); /* by the object as it goes; may be NULL */
+
+unsigned long long ext_number_new(void); /* another one at each call */
+
+/* Keeps the current exception in the dict for the consumer, who finds it by its number in the
+ * message. Returns the code for the library: STK_STATE for what is not an Exception, such as
+ * KeyboardInterrupt. */
+int ext_failure_keep(PyObject *failures, struct stk_error *err);
+
+/* The exception that a message tells of, taken out of the dict. Returns new, or NULL without an
+ * exception. */
+PyObject *ext_failure_take(PyObject *failures, const char *message);
+void ext_failure_note(PyObject *failure, const char *message); /* adds where it happened */
+
+/* ---- memory.c, stream.c, function.c, element.c, spec.c ---- */
+
+enum { EXT_MAX_FIELDS = 32 };
 
 int ext_memory_bind(PyObject *memory, struct stk_objects *objects, const char *name);
 int ext_stream_bind(PyObject *stream, struct stk_objects *objects, const char *name);
-
-/* The exception that a generator raised, if the message tells of one; taken out of the stream.
- * Returns new, or NULL without an exception. */
-PyObject *ext_stream_failure(PyObject *stream, const char *message);
+int ext_function_bind(PyObject *function, struct stk_objects *objects, const char *name);
+PyObject *ext_stream_failures(PyObject *stream); /* borrowed; may be NULL */
+PyObject *ext_function_failures(PyObject *function);
 
 /* One field of an element as memory, kept until the next value. */
 struct ext_cell {
@@ -218,4 +244,19 @@ struct ext_cell {
 };
 int ext_cell_set(struct ext_cell *cell, const struct stk_field_info *field, PyObject *value,
                  struct stk_cell *out);
+void ext_cell_release(struct ext_cell *cell); /* lets the value go, keeps the scratch */
 void ext_cell_clear(struct ext_cell *cell);
+
+/* The fields of elements that Python makes. */
+struct ext_spec {
+    int n_fields;
+    struct stk_field_info field[EXT_MAX_FIELDS];
+    PyObject *names; /* tuple of str, which own the names of the fields */
+};
+int ext_spec_read(struct ext_spec *spec, PyObject *rows); /* (name, kind, dtype, shape), … */
+void ext_spec_clear(struct ext_spec *spec);
+
+/* The fields of an element (a dict, a tuple, or the only value) as cells; 0, or -1 with an
+ * exception. */
+int ext_spec_take(const struct ext_spec *spec, PyObject *element, struct ext_cell *kept,
+                  struct stk_cell *out);

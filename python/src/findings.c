@@ -66,7 +66,7 @@ PyObject *ext_chain_statistics(PyObject *self, PyObject *args)
     }
     if (rc == STK_CANCELLED && PyErr_Occurred())
         return NULL;
-    if (chain->has_streams && ext_raise_failure(chain, &err))
+    if (chain->has_callers && ext_raise_failure(chain, &err))
         return NULL;
     return ext_raise(&err, NULL, 0);
 }

@@ -145,9 +145,14 @@ bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *er
     PyObject *name, *object, *failure = NULL;
     Py_ssize_t at = 0;
     PyObject *objects = chain->objects;
-    while (!failure && objects && PyDict_Next(objects, &at, &name, &object))
+    while (!failure && objects && PyDict_Next(objects, &at, &name, &object)) {
         if (Py_TYPE(object) == ext_types.stream)
-            failure = ext_stream_failure(object, err->text);
+            failure = ext_failure_take(ext_stream_failures(object), err->text);
+        else if (Py_TYPE(object) == ext_types.function)
+            failure = ext_failure_take(ext_function_failures(object), err->text);
+        if (failure && Py_TYPE(object) == ext_types.function)
+            ext_failure_note(failure, err->text);
+    }
     if (failure)
         PyErr_SetObject((PyObject *)Py_TYPE(failure), failure);
     Py_XDECREF(failure);
@@ -160,7 +165,7 @@ static PyObject *conclude(const struct iterator *self, int rc, const struct stk_
         return NULL; /* StopIteration */
     if (rc == STK_CANCELLED)
         return ext_raise_state("this iterator was closed");
-    if (self->chain->has_streams && ext_raise_failure(self->chain, err))
+    if (self->chain->has_callers && ext_raise_failure(self->chain, err))
         return NULL;
     return ext_raise(err, NULL, 0);
 }

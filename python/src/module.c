@@ -68,6 +68,16 @@ static PyObject *core_ops_json(PyObject *module, PyObject *unused)
     return take_json(stk_ops_json());
 }
 
+static PyObject *core_load_plugin(PyObject *module, PyObject *path)
+{
+    struct stk_error err = { 0 };
+    char *bytes;
+    (void)module;
+    if (PyBytes_AsStringAndSize(path, &bytes, NULL) < 0)
+        return NULL;
+    return stk_plugin_load(bytes, &err) ? ext_raise(&err, NULL, 0) : Py_NewRef(Py_None);
+}
+
 static PyObject *core_cpu_limit(PyObject *module, PyObject *level)
 {
     struct stk_error err = { 0 };
@@ -113,6 +123,7 @@ static PyMethodDef functions[] = {
     { "devices_json", core_devices_json, METH_NOARGS, NULL },
     { "ops_json", core_ops_json, METH_NOARGS, NULL },
     { "cpu_limit", core_cpu_limit, METH_O, NULL },
+    { "load_plugin", core_load_plugin, METH_O, NULL },
     { "inspect", ext_inspect, METH_VARARGS, NULL },
     { "state_epochs", core_state_epochs, METH_O, NULL },
     { "_exit", core_exit, METH_NOARGS, NULL },
@@ -146,6 +157,7 @@ static int add_types(PyObject *module)
            add_type(module, "Iterator", &ext_iterator_spec, &t->iterator) ||
            add_type(module, "Memory", &ext_memory_spec, &t->memory) ||
            add_type(module, "Stream", &ext_stream_spec, &t->stream) ||
+           add_type(module, "Function", &ext_function_spec, &t->function) ||
            add_tuple(module, "Position", &ext_position_desc, &t->position) ||
            add_tuple(module, "Stats", &ext_stats_desc, &t->stats) ||
            add_tuple(module, "Packed", &ext_packed_desc, &t->packed);

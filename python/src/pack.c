@@ -99,7 +99,7 @@ PyObject *ext_chain_pack(PyObject *self, PyObject *args)
         return take_result(&result);
     if (rc == STK_CANCELLED && PyErr_Occurred())
         return NULL;
-    if (chain->has_streams && ext_raise_failure(chain, &err))
+    if (chain->has_callers && ext_raise_failure(chain, &err))
         return NULL;
     return ext_raise(&err, NULL, 0);
 }

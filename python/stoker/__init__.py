@@ -11,6 +11,8 @@ A Dataset is a chain of calls and a value: each method gives a new one. `stoker.
 same chain as text, `str(ds)` prints it, `ds.plan()` says how it will run.
 """
 
+from os import environ as _environ
+
 from ._core import Array, Batch, Bytes, Iterator, Packed, Position, Ragged, Stats
 from ._core import version as _version
 from ._dataset import INFINITE, UNKNOWN, Dataset, Field, Plan, Rewrite, parse
@@ -63,6 +65,7 @@ __all__ = [
     "from_arrays",
     "from_generator",
     "inspect",
+    "load_plugin",
     "pack",
     "parse",
     "progress",
@@ -114,6 +117,21 @@ def from_generator(fn, spec):
     from . import _arrays
 
     return _arrays.from_generator(fn, spec)
+
+
+def load_plugin(path):
+    """Adds the ops of a plug-in, a shared object built with stoker/op.h, for the life of the
+    process: methods of datasets, and calls in chains. Gives the names of those that are new.
+
+        stoker.load_plugin('./threshold.so')
+        stoker.range(10).threshold(4)
+
+    Files that the environment's STOKER_PLUGINS names (':' between them) are loaded at import.
+    docs/plugins.md shows how one is written.
+    """
+    from . import _plugins
+
+    return _plugins.load(path)
 
 
 def inspect(path):
@@ -180,3 +198,9 @@ def __getattr__(name):
     from . import _names
 
     raise AttributeError(_names.missing_function(name, __all__), name=name)
+
+
+if _environ.get("STOKER_PLUGINS"):
+    from . import _plugins
+
+    _plugins.load_all(_environ["STOKER_PLUGINS"])

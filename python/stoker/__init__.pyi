@@ -275,6 +275,14 @@ class Dataset:
     def __getitem__(self, key: int) -> Batch: ...
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
+    def filter(self, expression: str | Callable[[dict[str, Any]], Any]) -> Dataset:
+        """Keep the elements for which a condition is true: an expression or a function."""
+    def map(
+        self,
+        expression: str | Callable[[dict[str, Any]], Any],
+        output: Any = None,
+    ) -> Dataset:
+        """Compute fields by an expression, or elements by a function."""
     def adjust_brightness(self, brightness_factor: float, field: str | None = None) -> Dataset:
         """Make images brighter or darker."""
     def adjust_contrast(self, contrast_factor: float, field: str | None = None) -> Dataset:
@@ -481,8 +489,6 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Cover a random rectangle of images, of all or some by chance."""
-    def filter(self, expression: str) -> Dataset:
-        """Keep the elements for which a condition is true."""
     def flip(
         self,
         axis: Literal['horizontal', 'vertical', 'both'] = 'horizontal',
@@ -552,8 +558,6 @@ class Dataset:
         into: str | None = None,
     ) -> Dataset:
         """Find the numbers of terms in a vocabulary."""
-    def map(self, expression: str) -> Dataset:
-        """Compute fields by an expression."""
     def mixup(
         self,
         alpha: float = 1.0,
@@ -1048,6 +1052,8 @@ def from_generator(fn: Callable[[], Iterable[Any]], spec: Any) -> Dataset:
     """A dataset of what a Python function yields: it is called once per epoch."""
 def inspect(path: str | PathLike[str]) -> Inspection:
     """What is in a file or a directory, and the chain that reads it."""
+def load_plugin(path: str | PathLike[str]) -> list[str]:
+    """Adds the ops of a plug-in for the life of the process; gives the names of the new ones."""
 def pack(ds: Dataset, out: str | PathLike[str], shards: int = 1, **options: Any) -> Packed:
     """Stores every element of a Dataset in record files; the same as ds.pack."""
 def progress(batches: Dataset | Iterable[Batch], **options: Any) -> _Iterator[Batch]:

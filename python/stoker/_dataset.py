@@ -132,11 +132,59 @@ class Dataset(_ops.Ops):
 
     def _then(self, name, values):
         writer = _text.Writer(self._chain.objects)
-        text = writer.call(name, _ops.ROWS[name], values)
+        rows = _ops.ROWS.get(name) or _plugin_rows(name)
+        text = writer.call(name, rows, values)
         more = writer.more
         everything = {**(self._chain.objects or {}), **more} if more else None
         chain = self._chain.then(_text.encode(text), more or None, everything, name in _ops.SLOW)
         return Dataset.__new__(type(self))._set(chain, self._settings)
+
+    def _with_object(self, name, wanted, thing):
+        """This and a call of an op with an object of the program, named like it."""
+        writer = _text.Writer(self._chain.objects)
+        text = f"{name}(@{writer.bind(wanted, thing)})"
+        everything = {**(self._chain.objects or {}), **writer.more}
+        chain = self._chain.then(_text.encode(text), writer.more, everything, False)
+        return Dataset.__new__(type(self))._set(chain, self._settings)
+
+    def map(self, expression, output=None):
+        """Compute fields by an expression. Or elements by a function:
+
+            ds.map('y = x / 255')
+            ds.map(lambda e: {'y': e['x'] / 255})
+            ds.batch(32).map(augment, output={'image': ('float32', (None, 64, 64, 3))})
+
+        An expression is a text in stoker's language; docs/expressions.md has all of it, and it is
+        fast. A function gets an element as a dict of NumPy arrays (numbers where a field has no
+        dimensions, bytes, lists of bytes) that are its own, behind batch a whole batch, and
+        returns a dict, or the new value of the only field. It is called on threads of stoker, in
+        any order, while results keep theirs. An exception makes the element a bad one: it is raised
+        where the batches are read, or skipped under on_error='skip'.
+
+        What the function makes is found by trying it on the first element, or said by output:
+        {name: dtype} or {name: (dtype, shape)}, None for a dimension that differs.
+        """
+        if callable(expression):
+            from . import _functions
+
+            return _functions.map(self, expression, output)
+        if output is not None:
+            raise TypeError("output says what a function makes; an expression says it itself")
+        return super().map(expression)
+
+    def filter(self, expression):
+        """Keep the elements for which a condition is true. That is an expression or a function:
+
+            ds.filter('label < 5')
+            ds.filter(lambda e: e['label'] < 5)
+
+        A function gets what one of map gets.
+        """
+        if callable(expression):
+            from . import _functions
+
+            return _functions.filter(self, expression)
+        return super().filter(expression)
 
     def _with_options(self, given):
         return Dataset.__new__(type(self))._set(self._chain, {**self._settings, **texts(given)})
@@ -183,9 +231,18 @@ class Dataset(_ops.Ops):
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name, name=name, obj=self)
-        from . import _names
+        from . import _names, _plugins
 
-        raise AttributeError(_names.missing_method(name, dir(type(self))), name=name, obj=self)
+        method = _plugins.method(self, name)
+        if method is not None:
+            return method
+        known = [*dir(type(self)), *_plugins.names()]
+        raise AttributeError(_names.missing_method(name, known), name=name, obj=self)
+
+    def __dir__(self):
+        from . import _plugins
+
+        return [*super().__dir__(), *_plugins.names()]
 
     # ---- questions ----
 
@@ -365,6 +422,12 @@ class Dataset(_ops.Ops):
         from . import _progress
 
         return _progress.progress(self, options)
+
+
+def _plugin_rows(name):
+    from . import _plugins
+
+    return _plugins.rows(name)
 
 
 def texts(options):

@@ -7,10 +7,7 @@ REQUIRED = ...
 
 # Rows whose texts are quoted; in others a text is a word such as auto or bilinear.
 _QUOTED = ("text", "texts", "pairs", "value")
-FUNCTION_HINT = (
-    "; an expression is a text such as 'x / 255', and Python functions go into "
-    "stoker.from_generator"
-)
+FUNCTION_HINT = "; Python functions go into ds.map, ds.filter and stoker.from_generator"
 _PLAIN = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 

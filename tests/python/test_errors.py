@@ -120,7 +120,7 @@ def test_unknown_methods():
 
 def test_arguments_that_cannot_be():
     with pytest.raises(TypeError, match="from_generator"):
-        stoker.range(10).map(lambda x: x + 1)
+        stoker.range(10).batch(lambda x: x + 1)
     with pytest.raises(TypeError, match="batch_size cannot be object"):
         stoker.range(10).batch(object())
     with pytest.raises(TypeError, match="a name is a str"):

@@ -240,7 +240,7 @@ def registry():
 
 def test_every_op_is_there():
     for name, op in registry().items():
-        if name == "generator":
+        if name in ("filter_function", "generator", "map_function"):  # Python has other names
             continue
         is_root = "root" in op["flags"]
         holders = (
@@ -250,7 +250,8 @@ def test_every_op_is_there():
             parameters = [
                 p for p in inspect.signature(getattr(holder, name)).parameters if p != "self"
             ]
-            assert parameters == [param["name"] for param in op["params"]], name
+            more = ["output"] if name == "map" else []
+            assert parameters == [param["name"] for param in op["params"]] + more, name
             assert inspect.getdoc(getattr(holder, name)).startswith(op["summary"])
 
 
