@@ -32,11 +32,10 @@ static int open_function(const void *given, struct stk_arena *arena, void **stat
                          struct stk_error *err)
 {
     const struct stk_value *value = ((const struct function *)given)->function;
-    (void)arena;
+    (void)arena, (void)state;
     if (value->kind != STK__OBJECT || value->object.bound->kind != STK__FUNCTION)
         return stk__fail_at(err, STK_TYPE, value->at, value->len,
                             "wants a function of the calling program, as in map_function(@name)");
-    *state = (void *)(uintptr_t)&value->object.bound->function;
     return STK_OK;
 }
 
@@ -63,7 +62,8 @@ static int know(struct stk_infer *inf, struct known **out, struct stk_error *err
     struct known *known = stk_arena_alloc(inf->arena, sizeof *known);
     int rc = known ? STK_OK : stk__out_of_memory(err);
     if (known) {
-        known->function = inf->state;
+        const struct function *p = inf->params;
+        known->function = &p->function->object.bound->function;
         known->n_in = inf->in[0]->n_fields;
     }
     for (int f = 0; !rc && f < known->n_in; f++)
