@@ -163,6 +163,8 @@ def environment():
     path = f"{STOKER.parent}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
     return dict(
         os.environ,
+        PKG_CONFIG_PATH=str(STOKER.parent),  # which speaks of an installed tree,
+        CPATH=str(TREE / "include"),  # so the headers are here
         PATH=path,
         NO_COLOR="1",
         LC_ALL="C.UTF-8",
