@@ -62,6 +62,7 @@ static const struct trial trials[] = {
     { "cutmix", LABELLED, "", { "num_classes=9" } },
     { "decode", "files('train/*/*.jpg').", ".resize(4, 4).batch(2)", { 0 } },
     { "decode_raw", "values({x: ['abcd', 'efgh']}).", ".batch(2)", { "dtype=uint16" } },
+    { "element", "range(3).flat_map(", ".repeat(2)).batch(2)", { 0 } },
     { "encode_jpeg", PICTURES, ".batch(2)", { 0 } },
     { "encode_png", PICTURES, ".batch(2)", { 0 } },
     { "encode_webp", PICTURES, ".batch(2)", { 0 } },
@@ -74,6 +75,7 @@ static const struct trial trials[] = {
     { "filter", "range(10).", ".batch(2)", { "expression='x > 3'" } },
     { "filter_function", "range(10).", ".batch(2)", { "function=@even" } },
     { "fixed_length", "", ".batch(2)", { "file='data.bin'", "record_bytes=4" } },
+    { "flat_map", "files('train-0.tfrecord').", ".batch(2)", { "chain=tfrecord(path)" } },
     { "flip", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "gaussian_blur", PICTURES, ".resize(4, 4).batch(2)", { "kernel_size=3" } },
     { "gaussian_noise", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
@@ -83,6 +85,7 @@ static const struct trial trials[] = {
     { "hdf5", "", ".batch(2)", { "file='types.h5'" } },
     { "ignore_errors", "range(10).map('y = 1 // x').", ".batch(4)", { 0 } },
     { "image_folder", "", ".batch(2)", { "dir='train'" } },
+    { "interleave", "range(3).", ".batch(2)", { "chain=element().repeat(4)" } },
     { "invert", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "jpeg_quality", PICTURES, ".resize(4, 4).batch(2)", { "quality=50" } },
     { "jsonl", "", ".batch(2)", { "file='a.jsonl'", "fields={label: int64, name: 'user.name'}" } },
@@ -244,12 +247,13 @@ static void test_declarations_are_complete(void **state)
                 assert_string_not_equal(other->name, row->name);
         }
         const struct stk_op *op = stk__op_of(decl);
-        const uint32_t carried_out =
-            STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_MULTI;
+        const uint32_t carried_out = STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT |
+                                     STK_OP_MULTI | STK_OP_NESTS | STK_OP_ELEMENT;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
                     op->source.next || op->choice.wanted || op->beside || op->flags & carried_out);
         bool is_source = op->source.rows || op->source.next;
-        assert_true(is_source || op->begins_with || !(op->flags & STK_OP_ROOT));
+        assert_true(is_source || op->begins_with || op->flags & STK_OP_ELEMENT ||
+                    !(op->flags & STK_OP_ROOT));
         assert_true(!is_source || op->flags & STK_OP_ROOT);
         assert_true(!(op->source.rows || op->source.next) || op->source.describe);
     }

@@ -58,6 +58,11 @@ EXAMPLES = [
         [{"x": [7, 8], "index": 0}, {"x": [9, 10], "index": 1}],
     ),
     (
+        "flat_map",
+        "values({x: [[1, 2, 3], [4, 5, 6], [7, 8, 9]]}).unbatch()",
+        [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    ),
+    (
         "group_by_window",
         "range(10).group_by_window('x % 2', window_size=5)",
         [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
@@ -66,6 +71,11 @@ EXAMPLES = [
         "ignore_errors",
         "values({x: [1, 2, 0, 4]}).map('4 // x').ignore_errors()",
         [4, 2, 1],
+    ),
+    (
+        "interleave",
+        "range(1, 6).interleave(element().repeat(6), cycle_length=2, block_length=4)",
+        [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5],
     ),
     (
         "lookup",

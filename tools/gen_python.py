@@ -23,6 +23,7 @@ WIDTH = 100
 
 # Ops that Python reaches in another way, and options that are no options of a run there.
 OTHERWISE = {
+    "element": "interleave('element()')",
     "filter_function": "ds.filter",
     "generator": "stoker.from_generator",
     "map_function": "ds.map",
@@ -49,7 +50,7 @@ TYPES = {
     "texts": "str | PathLike[str] | Sequence[str | PathLike[str]]",
     "pairs": "Mapping[str, str]",
     "value": "Mapping[str, Any]",
-    "chains": "Sequence[Dataset]",
+    "chains": "Dataset | str | Sequence[Dataset | str]",
 }
 
 # What each of any number of arguments is.
@@ -105,7 +106,7 @@ def is_slow(op):
     every value.
     """
     takes_paths = any(param["type"] in ("text", "texts") for param in op["params"])
-    return bool({"multi", "stable"} & set(op["flags"])) or ("root" in op["flags"] and takes_paths)
+    return bool({"multi", "stable", "nests"} & set(op["flags"])) or ("root" in op["flags"] and takes_paths)
 
 
 def is_method(op):

@@ -55,6 +55,8 @@ enum stk_row_flags {
     STK_MAKES =
         1 << 5, /* row ops: its entries are fields that they make, each without the others */
     STK_RENAMES = 1 << 6, /* row ops: its entries are fields, each with its name afterwards */
+    /* TEXTS: in the chain of interleave a bare word is a field of the element, not a text */
+    STK_TAKES_FIELD = 1 << 7,
 };
 
 #define STK_NONE INT64_MIN
@@ -71,6 +73,7 @@ struct stk_numbers {
 struct stk_texts {
     const char *const *item;
     int n;
+    bool is_word; /* one, written without quotes */
 };
 struct stk_pairs {
     const char *const *name, *const *value;
@@ -412,6 +415,9 @@ struct stk_source_table {
     int (*n_places)(const void *state);
     void (*locate)(const void *state, int n, const uint64_t *index, struct stk_place *out);
     struct stk__data_files *(*files)(const void *state);
+    /* Indexed sources with a row that has STK_TAKES_FIELD: the number of each file's first row, and
+     * behind them the count of all. */
+    const uint64_t *(*first_rows)(const void *state, size_t *n_files);
     /* Writes rows `index[0..n)` to the columns; fixed columns have memory, others have span
      * arrays whose bytes may belong to the state (owner NULL, valid while the dataset lives).
      * Marks rows through mask. */
@@ -450,6 +456,10 @@ enum stk_op_flags {
     STK_OP_EXPANDS = 1 << 16,
     STK_OP_GROUPS = 1 << 17, /* batch: not of one run of so many rows after the other */
     STK_OP_STABLE = 1 << 11, /* needs an input whose order is always the same: split */
+    /* opens its chain for each element of what comes before; carried out by the executor, which its
+     * state, a stk__nesting, tells how */
+    STK_OP_NESTS = 1 << 18,
+    STK_OP_ELEMENT = 1 << 19, /* the element that such a chain is opened for */
 };
 
 /* Part of an image. */

@@ -46,6 +46,8 @@ class Writer:
             return number(value)
         if isinstance(value, PathLike):
             value = fspath(value)
+        if isinstance(value, str) and kind == "chains":
+            return value  # a chain that is not a dataset by itself
         if isinstance(value, (str, bytes)):
             is_word = kind not in _QUOTED and isinstance(value, str) and is_name(value)
             return value if is_word else quote(value)

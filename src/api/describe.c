@@ -17,7 +17,7 @@ static const char *class_of(const struct stk_op *op)
 {
     if (op->flags & STK_OP_ROOT)
         return "source";
-    if (op->flags & (STK_OP_BATCH | STK_OP_PREFETCH))
+    if (op->flags & (STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_NESTS))
         return "executor";
     if (op->row.run || op->flags & STK_OP_FETCH)
         return "row";
@@ -44,6 +44,7 @@ static void add_flags(const struct stk_op *op, struct stk__text *out)
         { STK_OP_MULTI, "multi" },       { STK_OP_ADDRESSES, "addresses" },
         { STK_OP_SHUFFLES, "shuffles" }, { STK_OP_STABLE, "stable" },
         { STK_OP_EXPANDS, "expands" },   { STK_OP_GROUPS, "groups" },
+        { STK_OP_NESTS, "nests" },       { STK_OP_ELEMENT, "element" },
     };
     const char *separator = "";
     stk__text_add(out, ",\"flags\":[");

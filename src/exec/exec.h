@@ -328,6 +328,11 @@ bool stk__mix_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__wo
 void stk__run_mix(struct stk__stage *s, struct stk__work *w);
 void stk__run_choosing(struct stk__stage *s, struct stk__work *w);
 
+/* Stages of ops that open a chain for each element (nesting.c). */
+int stk__nesting_begin(struct stk__stage *s, struct stk_error *err);
+void stk__run_nesting(struct stk__stage *s, struct stk__work *w);
+void stk__nesting_end(void *run);
+
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
 
 /* Brings the gates to where they were. */

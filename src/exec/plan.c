@@ -98,6 +98,17 @@ static int build_choosing(struct planner *p, const struct stk__node *node,
     return s;
 }
 
+static int build_nesting(struct planner *p, const struct stk__node *node,
+                         const struct stk__program *program)
+{
+    int s = add_stage(p, STK__NESTING, node, &no_fields);
+    if (s < 0)
+        return -1;
+    p->plan->stage[s].nest = program->nest;
+    set_origin(p, s, program, NULL);
+    return s;
+}
+
 /* The serial stages that choose positions of an indexed subtree; row ops on the way run later,
  * in a segment. */
 static int build_positions(struct planner *p, const struct stk__node *node,
@@ -113,6 +124,8 @@ static int build_positions(struct planner *p, const struct stk__node *node,
     }
     if (node->op->choice.wanted)
         return build_choosing(p, node, program);
+    if (node->nest)
+        return build_nesting(p, node, program);
     int n_levels = p->n_levels;
     if (is_passes(node) && push_passes(p, node))
         return -1;
@@ -280,7 +293,7 @@ static int refuse_replace(struct planner *p, const struct stk__node *node)
 /* The op whose choices could not be made again for another element, or NULL. */
 static const struct stk__node *find_choice(const struct stk__node *node)
 {
-    while (node->class == STK_ADDRESSED && !node->op->choice.wanted)
+    while (node->class == STK_ADDRESSED && !node->op->choice.wanted && !node->nest)
         node = node->input[0];
     return node->class == STK_ADDRESSED ? node : NULL;
 }

@@ -12,6 +12,7 @@
  *  mixing     one worker at a time; an op that chooses which input the next row comes from
  *  positions  a serial source of positions of an indexed subtree, for serial ops on addresses
  *  choosing   the same, of several inputs that an op chooses from
+ *  nesting    the same, of chains that are opened for each element
  *  stream     a serial source of rows
  *
  * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat`
@@ -32,6 +33,7 @@ enum stk__stage_kind {
     STK__CHAINING,
     STK__MIXING,
     STK__CHOOSING,
+    STK__NESTING,
     STK__POSITIONS,
     STK__STREAMING
 };
@@ -52,6 +54,7 @@ struct stk__stage_plan {
     uint64_t first;       /* position the first pass begins with: indexed sources */
     uint64_t count;       /* positions of one pass: indexed sources; UINT64_MAX: no end */
     int64_t in_count[STK_MAX_INPUTS]; /* choosing: positions of each input; below 0: no end */
+    const struct stk__nest_map *nest; /* nesting */
     int origin;                       /* sources: number in the addresses of their rows */
     int depth;                        /* repetition levels around it, minus one */
     /* passes per level, outermost first; UINT64_MAX: no end */

@@ -2,6 +2,7 @@
 /* plan_text.c: a plan for people, and as JSON. */
 #include "base/type.h"
 #include "exec/plan.h"
+#include "graph/nest.h"
 #include "pass/rewrite.h"
 
 #include <string.h>
@@ -11,8 +12,8 @@ static const char *const kind_names[] = {
     [STK__SEGMENT] = "segment",         [STK__SERIAL] = "serial stage",
     [STK__BATCHING] = "batching stage", [STK__ZIPPING] = "zipping stage",
     [STK__CHAINING] = "chaining stage", [STK__MIXING] = "mixing stage",
-    [STK__CHOOSING] = "choosing",       [STK__POSITIONS] = "positions",
-    [STK__STREAMING] = "stream source",
+    [STK__CHOOSING] = "choosing",       [STK__NESTING] = "nesting",
+    [STK__POSITIONS] = "positions",     [STK__STREAMING] = "stream source",
 };
 
 static void add_bytes(struct stk__text *out, size_t bytes)
@@ -77,11 +78,39 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
     stk__text_add(out, "\n");
 }
 
+/* What a role is shown for; the positions of others are a stage's business. */
+static bool is_shown(const struct stk__pnode *p)
+{
+    return p->role != STK__ROLE_PASS && p->role != STK__ROLE_NEST;
+}
+
+/* The nodes whose positions a nest decides: itself, what orders rows in its chain, and the chain of
+ * the elements if it is not shown with their rows. */
+struct nest_nodes {
+    const struct stk__node *node[2 * STK__MAX_STEPS + 1];
+    int n;
+};
+
+static struct nest_nodes nodes_of_nest(const struct stk__stage_plan *s)
+{
+    const struct stk__nest_map *map = s->nest;
+    struct nest_nodes nodes = { .node = { s->node }, .n = 1 };
+    for (int i = 0; i < map->n_inner; i++)
+        nodes.node[nodes.n++] = map->inner[i].node;
+    if (map->nest->leaf->op->flags & STK_OP_ELEMENT)
+        return nodes;
+    for (const struct stk__node *node = map->nest->outer;; node = node->input[0]) {
+        nodes.node[nodes.n++] = node;
+        if (node->n_inputs != 1 || nodes.n == (int)(sizeof nodes.node / sizeof *nodes.node))
+            return nodes;
+    }
+}
+
 static void add_program(struct stk__text *out, const struct stk__pnode *p, int indent)
 {
     if (p->role == STK__ROLE_CUT)
         return;
-    if (p->role != STK__ROLE_PASS)
+    if (is_shown(p))
         add_node(out, p->node, indent);
     for (int i = 0; i < p->node->n_inputs && p->role != STK__ROLE_SOURCE; i++)
         add_program(out, p->input[i], p->node->n_inputs > 1 ? indent + 4 : indent);
@@ -105,7 +134,11 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
     stk__text_add(out, "\n");
     if (s->program)
         add_program(out, s->program->root, indent + 6);
-    else if (s->kind != STK__POSITIONS && s->kind != STK__CHOOSING)
+    else if (s->nest) {
+        const struct nest_nodes nodes = nodes_of_nest(s);
+        for (int i = 0; i < nodes.n; i++)
+            add_node(out, nodes.node[i], indent + 6);
+    } else if (s->kind != STK__POSITIONS && s->kind != STK__CHOOSING)
         add_node(out, s->node, indent + 6);
     for (int i = 0; i < s->n_inputs; i++)
         add_stage(out, plan, s->input[i], indent + 3);
@@ -195,7 +228,7 @@ static void json_program(struct stk__text *out, const struct stk__pnode *p, bool
 {
     if (p->role == STK__ROLE_CUT)
         return;
-    if (p->role != STK__ROLE_PASS)
+    if (is_shown(p))
         json_node(out, p->node, is_first);
     for (int i = 0; i < p->node->n_inputs && p->role != STK__ROLE_SOURCE; i++)
         json_program(out, p->input[i], is_first);
@@ -215,7 +248,11 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
     stk__text_add(out, "], \"nodes\": [");
     if (s->program)
         json_program(out, s->program->root, &is_first);
-    else
+    else if (s->nest) {
+        const struct nest_nodes nodes = nodes_of_nest(s);
+        for (int i = 0; i < nodes.n; i++)
+            json_node(out, nodes.node[i], &is_first);
+    } else
         json_node(out, s->node, &is_first);
     stk__text_add(out, "]}");
 }

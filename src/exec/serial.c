@@ -211,6 +211,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     switch (s->plan->kind) {
     case STK__POSITIONS:
     case STK__CHOOSING:
+    case STK__NESTING:
     case STK__STREAMING:
         w->is_closed = stk__is_closed(s);
         is_ready = !s->is_exhausted && (w->is_closed || !s->is_stuck);
@@ -371,6 +372,9 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
     case STK__CHOOSING:
         stk__run_choosing(w->stage, w);
         break;
+    case STK__NESTING:
+        stk__run_nesting(w->stage, w);
+        break;
     default:
         run_op(w->stage, w);
     }
@@ -529,6 +533,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
         rc = node->op->source.begin(node->params, node->state, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
+    if (s->plan->kind == STK__NESTING)
+        rc = stk__nesting_begin(s, err);
     bool has_choice = s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING;
     if (s->plan->kind == STK__SERIAL || has_choice) {
         const struct stk_serial_begin begin = { .params = node->params,
@@ -560,6 +566,8 @@ void stk__serial_end(struct stk__exec *x, struct stk__stage *s)
         op->source.end(s->run);
     if (s->plan->kind == STK__BATCHING)
         stk__batching.end(s->run);
+    if (s->plan->kind == STK__NESTING)
+        stk__nesting_end(s->run);
     if (s->plan->kind == STK__SERIAL && op->serial.end)
         op->serial.end(s->run);
     if (s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING)

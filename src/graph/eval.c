@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "graph/guard.h"
+#include "graph/nest.h"
 #include "graph/program.h"
 
 #include <stdlib.h>
@@ -394,6 +395,35 @@ static int eval_order(struct stk__eval *e, const struct stk__pnode *p, struct pl
     return eval_node(e, p->input[0], at, n, frame);
 }
 
+/* From places of a nest to positions below its chain. */
+static int enter_nest(struct stk__eval *e, struct places at, int n)
+{
+    uint64_t *path = stk__arena_take(e->scratch, frame_rows(n) * sizeof *path);
+    if (!path)
+        return STK_MEMORY;
+    stk__nest_resolve(e->program->nest, n, at.position, at.path, path);
+    e->nest_path = path;
+    return STK_OK;
+}
+
+static int eval_nest(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                     struct frame *frame)
+{
+    int rc = enter_nest(e, at, n);
+    return rc ? rc : eval_node(e, p->input[0], at, n, frame);
+}
+
+/* An element that is there several times is another one each time for what draws. */
+static int eval_element(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                        struct frame *frame)
+{
+    int rc = eval_node(e, p->input[0], at, n, frame);
+    for (int i = 0; !rc && frame->key && i < n; i++)
+        frame->key[i] =
+            stk__key_join(frame->key[i], stk__key_make(p->node->ordinal, e->nest_path[i], 0));
+    return rc;
+}
+
 static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                      struct frame *frame)
 {
@@ -414,6 +444,10 @@ static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct pla
         return eval_zip(e, p, at, n, frame);
     case STK__ROLE_CONCAT:
         return eval_concat(e, p, at, n, frame);
+    case STK__ROLE_NEST:
+        return eval_nest(e, p, at, n, frame);
+    case STK__ROLE_ELEMENT:
+        return eval_element(e, p, at, n, frame);
     }
     return STK_STATE;
 }
@@ -557,6 +591,8 @@ static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const str
         return STK_MEMORY;
     if (p->role == STK__ROLE_CONCAT || p->role == STK__ROLE_ORDER)
         map_places(e, p, at, n, input);
+    if (p->role == STK__ROLE_NEST && enter_nest(e, at, n))
+        return STK_MEMORY;
     if (p->node->n_inputs == 1)
         return find_paths(e, p->input[0], search, at, row, n);
     for (int k = 0; k < p->node->n_inputs; k++) {
@@ -629,6 +665,8 @@ const struct stk__node *stk__eval_locate(const struct stk__program *program, uin
                                            .world = program->world };
         if (p->role == STK__ROLE_ORDER || p->role == STK__ROLE_CONCAT)
             p->node->op->order.at(&run, 1, &position, &path, &input);
+        if (p->role == STK__ROLE_NEST)
+            stk__nest_resolve(program->nest, 1, &position, &path, NULL);
         p = p->input[input];
     }
     *index = position;

@@ -35,6 +35,7 @@ struct stk__node {
     const struct stk__node *absorbed;
     /* the op above that gets only the part it asks for, or NULL; that says how large is enough */
     const struct stk__node *part_for, *scaled_for;
+    const struct stk__nest *nest; /* of an op that opens its input for each element; see nest.h */
 };
 
 /* What a pass did, or would have done, in words. */

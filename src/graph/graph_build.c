@@ -16,6 +16,7 @@
 #include "base/type.h"
 #include "graph/graph.h"
 #include "graph/guard.h"
+#include "graph/nest.h"
 #include "graph/scan.h"
 #include "lang/objects.h"
 #include "lang/rows.h"
@@ -26,6 +27,7 @@
 struct builder {
     struct stk_dataset *graph;
     struct stk_error *err;
+    struct stk__node *outer; /* whose elements the chain that is built is opened for, or NULL */
 };
 
 static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out);
@@ -176,6 +178,10 @@ static int classify(struct builder *b, struct stk__node *node)
         set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
     else if (op->choice.wanted)
         classify_choice(node);
+    else if (op->flags & STK_OP_NESTS)
+        set_class(node, STK_ADDRESSED, "takes positions of indexed data in turn");
+    else if (op->flags & STK_OP_ELEMENT)
+        set_class(node, node->input[0]->class, "keeps the class of the element's chain");
     else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
         set_class(node, node->input[0]->class, "keeps the class of its input");
     else
@@ -365,6 +371,8 @@ static int infer_node(struct builder *b, struct stk__node *node)
     }
     if (!rc && node->op->source.count)
         node->count = node->op->source.count(node->state);
+    if (!rc && node->nest)
+        node->count = stk__nest_count(node, 0, 1);
     return rc;
 }
 
@@ -390,6 +398,55 @@ static int add_inputs(struct builder *b, struct stk__node *node)
     return STK_OK;
 }
 
+/* The chain that is opened for each element becomes the input, and stands on what comes before. */
+static int add_nest(struct builder *b, struct stk__node *node)
+{
+    struct stk__node *before = b->outer, *outer = node->n_inputs ? node->input[0] : NULL;
+    if (!outer)
+        return STK_OK; /* refused for having no receiver */
+    int rc = stk__nest_check_outer(node, outer, b->err);
+    b->outer = outer;
+    node->n_inputs = 0;
+    if (!rc)
+        rc = add_inputs(b, node);
+    b->outer = before;
+    if (!rc && node->n_inputs != 1)
+        rc = stk__fail_at(b->err, STK_VALUE, node->at, node->len, "%s: takes one chain",
+                          node->op->decl.name);
+    return rc ? rc : stk__nest_new(b->graph, node, outer, b->err);
+}
+
+/* The beginning of such a chain: the element itself, or the files that its field names. */
+static int begin_nested(struct builder *b, struct stk__node *node)
+{
+    bool has_files = stk__nest_reference(node->op, node->params) != NULL;
+    if (has_files && !node->op->source.first_rows)
+        return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
+                            "%s: can only be read from front to back, so it cannot be opened for "
+                            "each element; give it all files",
+                            node->op->decl.name);
+    if (has_files || node->op->flags & STK_OP_ELEMENT)
+        node->input[node->n_inputs++] = b->outer;
+    return STK_OK;
+}
+
+/* A source that stands on others is opened with the files they name. */
+static int open_call(struct builder *b, struct stk__node *node)
+{
+    bool is_nested = is_source(node->op) && node->n_inputs && !known_node(b, node);
+    struct stk_texts *files = is_nested ? stk__nest_reference(node->op, node->params) : NULL;
+    const struct stk_texts given = files ? *files : (struct stk_texts){ 0 };
+    int rc = STK_OK;
+    if (files && (rc = stk__nest_list(b->graph, node->input[0], given.item[0], files, b->err)))
+        return fail_node(b, node, rc);
+    rc = open_node(b, node);
+    if (!rc)
+        rc = infer_node(b, node);
+    if (files)
+        *files = given; /* as it was written */
+    return rc;
+}
+
 static int check_receiver(struct builder *b, const struct stk__node *node, bool has_receiver)
 {
     const struct stk_op *op = node->op;
@@ -401,6 +458,10 @@ static int check_receiver(struct builder *b, const struct stk__node *node, bool 
             b->err, STK_TYPE, node->at, node->len,
             "%s: works on data, so a source such as files('*.jpg') must come before it",
             op->decl.name);
+    if (op->flags & STK_OP_ELEMENT && !node->n_inputs)
+        return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
+                            "%s: begins the chain of interleave or flat_map, and nothing else",
+                            op->decl.name);
     return STK_OK;
 }
 
@@ -419,8 +480,10 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     if (receiver)
         node->input[node->n_inputs++] = receiver;
     int rc = stk__bind(call, decl, &b->graph->arena, node->params, b->err);
+    if (!rc && b->outer && !receiver)
+        rc = begin_nested(b, node);
     if (!rc)
-        rc = add_inputs(b, node);
+        rc = node->op->flags & STK_OP_NESTS ? add_nest(b, node) : add_inputs(b, node);
     if (!rc)
         rc = check_receiver(b, node, receiver != NULL);
     if (!rc && node->op->begins_with)
@@ -430,8 +493,7 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     if (rc)
         return rc;
     *out = node;
-    rc = open_node(b, node);
-    return rc ? rc : infer_node(b, node);
+    return open_call(b, node);
 }
 
 static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out)
@@ -499,7 +561,7 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
     atomic_init(&g->refs, 1);
     g->base = base ? stk_dataset_ref(base) : NULL;
     stk__arena_init(&g->arena, 1 << 14);
-    struct builder b = { g, err };
+    struct builder b = { .graph = g, .err = err };
     int rc = STK_OK;
     if (!(g->text = stk_arena_text(&g->arena, text)))
         rc = stk__out_of_memory(err);
@@ -563,7 +625,7 @@ void stk_dataset_unref(struct stk_dataset *dataset)
 
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field)
 {
-    while (node->n_inputs) {
+    while (node->n_inputs && !is_source(node->op)) {
         int from = node->op->flags & STK_OP_BATCH ? field : node->from[field];
         if (from < 0)
             return NULL;
@@ -598,6 +660,8 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
         if (in_count)
             in_count[i] = inf.in_count[i];
     }
+    if (node->nest)
+        return stk__nest_count(node, rank, world);
     bool is_one_to_one = is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
     int64_t count =
         is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "graph/nest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ struct compiler {
     struct stk_arena *arena;
     struct stk_error *err;
     bool is_shuffled;
+    bool is_nested; /* in the chain of a nest, which has chosen the positions */
 };
 
 bool stk__subtree_is_random(const struct stk__node *node)
@@ -43,6 +45,10 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
         return STK__ROLE_PASS;
     if (op->choice.wanted)
         return STK__ROLE_CONCAT;
+    if (node->nest)
+        return STK__ROLE_NEST;
+    if (op->flags & STK_OP_ELEMENT)
+        return STK__ROLE_ELEMENT;
     if (node->is_order && node->n_inputs > 1)
         return op->order.at ? STK__ROLE_CONCAT : STK__ROLE_ZIP;
     return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;
@@ -112,11 +118,23 @@ static void input_dest(const struct stk__pnode *p, int i, int *dest)
     for (int f = 0; f < STK_MAX_FIELDS; f++)
         dest[f] = -1;
     for (int f = 0; f < node->type.n_fields; f++) {
-        bool is_same = p->role == STK__ROLE_ORDER || p->role == STK__ROLE_PASS;
+        bool is_same = p->role == STK__ROLE_ORDER || p->role == STK__ROLE_PASS ||
+                       p->role == STK__ROLE_NEST || p->role == STK__ROLE_ELEMENT;
         int from = is_same ? f : node->from[f] - first;
         if (from >= 0 && from < node->input[i]->type.n_fields && dest[from] < 0)
             dest[from] = p->dest[f];
     }
+}
+
+static int add_nest(struct compiler *c, const struct stk__node *node)
+{
+    struct stk__nest_map *map = stk_arena_alloc(c->arena, sizeof *map);
+    const struct stk__nest_run run = { c->program->seed, c->program->rank, c->program->world };
+    if (!map)
+        return stk__out_of_memory(c->err);
+    c->program->nest = map;
+    c->is_nested = true;
+    return stk__nest_map_init(map, node, &run, c->err);
 }
 
 static struct stk__pnode *compile(struct compiler *c, const struct stk__node *node, const int *dest)
@@ -128,6 +146,12 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     }
     struct stk__program *program = c->program;
     p->role = role_of(node, program->cut);
+    if (p->role == STK__ROLE_NEST && add_nest(c, node))
+        return NULL;
+    if (c->is_nested && p->role == STK__ROLE_ORDER)
+        p->role = STK__ROLE_PASS;
+    if (p->role == STK__ROLE_ELEMENT)
+        c->is_nested = false;
     p->node = node;
     p->is_guarded = p->role == STK__ROLE_ROW && !stk__op_is_built_in(node->op);
     p->seed = stk__mix(program->seed, node->draws_as);

@@ -31,6 +31,8 @@ enum stk__role {
     STK__ROLE_READ,
     STK__ROLE_ZIP,
     STK__ROLE_CONCAT,
+    STK__ROLE_NEST,    /* from places of a nest to positions of its leaf; see nest.h */
+    STK__ROLE_ELEMENT, /* what it stands for, with a key of its own */
 };
 
 struct stk__pnode {
@@ -57,8 +59,9 @@ struct stk__program {
     struct stk__pnode *read[STK__MAX_READS];
     int n_reads;
     bool has_keys, has_filter, is_heavy;
-    const char *exclusive; /* lock group of an op in it that is most of its work, or NULL */
-    size_t scratch_bytes;  /* per row, estimated */
+    const struct stk__nest_map *nest; /* of the one nest in it, or NULL */
+    const char *exclusive;            /* lock group of an op in it that is most of its work, or NULL */
+    size_t scratch_bytes;             /* per row, estimated */
     /* of a row's places, about; 0: no source is located */
     size_t located_bytes;
     int rank, world;
@@ -119,6 +122,7 @@ struct stk__eval {
     struct stk_chunk *in;
     int in_from;
     const struct stk__fetched *fetched[STK__MAX_READS]; /* [n * n_places] per read */
+    const uint64_t *nest_path; /* below a nest: the rows' paths in its chain */
     const int *fetched_row; /* inside a concatenation: which of the n rows these are; else NULL */
     /* where they go */
     struct stk_chunk *out; /* columns and keys are written; the mask too when a row is not live */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan.c: evaluates one field of all rows in blocks and keeps a hash of each value. */
+/* scan.c: evaluates one field of all rows in blocks. */
 #include "graph/scan.h"
 
 #include "base/error.h"
@@ -10,15 +10,6 @@
 #include <string.h>
 
 enum { BLOCK = 1024 };
-
-static void hash_rows(const struct stk_chunk *chunk, int field, int n, uint64_t *hash)
-{
-    const struct stk_column *c = &chunk->column[field];
-    for (int i = 0; i < n; i++) {
-        const void *data = c->span ? c->span[i].data : c->data + (size_t)i * c->stride;
-        hash[i] = stk__hash_bytes(0, data, c->span ? c->span[i].bytes : c->stride);
-    }
-}
 
 static int scan_block(const struct stk__program *program, struct stk__eval_thread *thread,
                       struct stk_arena *scratch, struct stk_chunk *chunk, uint64_t first)
@@ -50,7 +41,7 @@ static const struct stk__node *lowest_with(const struct stk__node *node, int *fi
     return node;
 }
 
-static int scan_all(struct stk__program *program, int field, int64_t n, uint64_t *hash)
+static int scan_all(struct stk__program *program, int64_t n, stk__visit_fn visit, void *ctx)
 {
     struct stk_arena scratch;
     struct stk__eval_thread thread = { 0 };
@@ -62,7 +53,7 @@ static int scan_all(struct stk__program *program, int field, int64_t n, uint64_t
         chunk->n = n - at < BLOCK ? (int)(n - at) : BLOCK;
         rc = scan_block(program, &thread, &scratch, chunk, (uint64_t)at);
         if (!rc)
-            hash_rows(chunk, field, chunk->n, hash + at);
+            rc = visit(ctx, chunk, at);
         stk_chunk_drop(chunk, 0, chunk->n);
         stk__arena_reset(&scratch);
     }
@@ -71,6 +62,46 @@ static int scan_all(struct stk__program *program, int field, int64_t n, uint64_t
     stk__pool_unref(pool);
     stk__arena_free(&scratch);
     return rc;
+}
+
+int stk__scan_rows(struct stk_dataset *graph, const struct stk__node *node, const char *field,
+                   const struct stk__scan *scan, struct stk_error *err)
+{
+    struct stk__program *program;
+    struct stk__program_options options = { .world = 1 };
+    int rc = stk__program_new(node, NULL, &options, &graph->arena, &program, err);
+    if (rc)
+        return rc;
+    if (program->n_reads)
+        return stk_fail(err, STK_TYPE,
+                        "field '%s' is known only after reading files; put it before that", field);
+    if (stk__subtree_is_random(node))
+        return stk_fail(err, STK_TYPE,
+                        "field '%s' is random, so it differs between epochs; put it before that",
+                        field);
+    rc = scan_all(program, node->count, scan->visit, scan->ctx);
+    if (rc)
+        stk_fail(err, rc, "field '%s' could not be evaluated for every row%s", field,
+                 rc == STK_MEMORY ? ": out of memory" : "");
+    return rc;
+}
+
+/* ---- hashes of values ---- */
+
+struct hashes {
+    uint64_t *hash;
+    int field;
+};
+
+static int hash_rows(void *ctx, const struct stk_chunk *chunk, int64_t first)
+{
+    const struct hashes *hashes = ctx;
+    const struct stk_column *c = &chunk->column[hashes->field];
+    for (int i = 0; i < chunk->n; i++) {
+        const void *data = c->span ? c->span[i].data : c->data + (size_t)i * c->stride;
+        hashes->hash[first + i] = stk__hash_bytes(0, data, c->span ? c->span[i].bytes : c->stride);
+    }
+    return STK_OK;
 }
 
 int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char *field,
@@ -86,26 +117,12 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
                         "finite input",
                         field);
     input = lowest_with(input, &f);
-    struct stk__program *program;
-    struct stk__program_options options = { .world = 1 };
-    int rc = stk__program_new(input, NULL, &options, &graph->arena, &program, err);
-    if (rc)
-        return rc;
-    if (program->n_reads)
-        return stk_fail(err, STK_TYPE,
-                        "field '%s' is known only after reading files; put it before that", field);
-    if (stk__subtree_is_random(input))
-        return stk_fail(err, STK_TYPE,
-                        "field '%s' is random, so it differs between epochs; put it before that",
-                        field);
     uint64_t *hash = malloc(sizeof *hash * (size_t)(input->count + 1));
     if (!hash)
         return stk__out_of_memory(err);
-    rc = scan_all(program, f, input->count, hash);
-    if (rc)
-        stk_fail(err, rc, "field '%s' could not be evaluated for every row%s", field,
-                 rc == STK_MEMORY ? ": out of memory" : "");
-    else
+    const struct stk__scan scan = { hash_rows, &(struct hashes){ hash, f } };
+    int rc = stk__scan_rows(graph, input, field, &scan, err);
+    if (!rc)
         rc = node->op->scan(node->params, &graph->arena, hash, input->count, &node->state, err);
     free(hash);
     return rc;

@@ -202,7 +202,8 @@ static int bind_texts(struct binder *b, const struct stk_value *value)
 {
     struct items items = { .size = sizeof(char *), .read = read_text };
     int status = bind_items(b, value, &items);
-    *(struct stk_texts *)b->field = (struct stk_texts){ (void *)items.data, items.n };
+    *(struct stk_texts *)b->field =
+        (struct stk_texts){ (void *)items.data, items.n, value->kind == STK__WORD };
     return status ? status : check_count(b, value, items.n);
 }
 

@@ -113,6 +113,10 @@ static void print_list(struct printer *p, const struct stk_param *row, const voi
         stk__quote_name(p->out, row->choices[((const struct stk_numbers *)field)->choice]);
         return;
     }
+    if (row->flags & STK_TAKES_FIELD && ((const struct stk_texts *)field)->is_word) {
+        stk__quote_name(p->out, ((const struct stk_texts *)field)->item[0]);
+        return;
+    }
     stk__text_add(p->out, is_bare ? "" : "[");
     for (int i = 0; i < n; i++)
         print_item(p, row, field, i);

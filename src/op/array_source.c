@@ -377,6 +377,13 @@ struct stk__data_files *stk__array_source_files(const void *state)
     return ((const struct stk__array_source *)state)->files;
 }
 
+const uint64_t *stk__array_source_first_rows(const void *state, size_t *n_files)
+{
+    const struct stk__array_source *source = state;
+    *n_files = source->files->n;
+    return source->first;
+}
+
 /* ---- what it is ---- */
 
 int64_t stk__array_source_count(const void *state)

@@ -105,6 +105,7 @@ int stk__array_source_n_places(const void *state);
 void stk__array_source_locate(const void *state, int n, const uint64_t *index,
                               struct stk_place *out);
 struct stk__data_files *stk__array_source_files(const void *state);
+const uint64_t *stk__array_source_first_rows(const void *state, size_t *n_files);
 int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index);
 void stk__array_source_describe(const void *state, uint64_t index, char *text, size_t size);
 
@@ -112,5 +113,6 @@ void stk__array_source_describe(const void *state, uint64_t index, char *text, s
 #define STK__ARRAY_SOURCE                                                                          \
     .count = stk__array_source_count, .n_places = stk__array_source_n_places,                      \
     .locate = stk__array_source_locate, .files = stk__array_source_files,                          \
-    .rows = stk__array_source_rows, .describe = stk__array_source_describe
+    .first_rows = stk__array_source_first_rows, .rows = stk__array_source_rows,                    \
+    .describe = stk__array_source_describe
 /* clang-format on */

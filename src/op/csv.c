@@ -20,7 +20,7 @@ struct csv {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(csv, file, 1, INT32_MAX, STK_REQUIRED,
+    STK_TEXTS_ROW(csv, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_CALLS_ROW(csv, columns, &stk__csv_types, STK_TAKES_NONE,
                   "a map from columns to types; none: all columns, types by their first values"),
@@ -254,6 +254,13 @@ static struct stk__data_files *files(const void *state)
     return ((const struct stk__csv_table *)state)->groups->files;
 }
 
+static const uint64_t *first_rows(const void *state, size_t *n_files)
+{
+    const struct stk__csv_table *table = state;
+    *n_files = table->groups->files->n;
+    return table->first_row;
+}
+
 static void describe(const void *state, uint64_t index, char *text, size_t size)
 {
     const struct stk__csv_table *table = state;
@@ -322,6 +329,7 @@ const struct stk_op stk__op_csv = {
                 .n_places = n_places,
                 .locate = stk__csv_locate,
                 .files = files,
+                .first_rows = first_rows,
                 .rows = stk__csv_rows,
                 STK__CSV_STREAM,
                 .describe = describe,

@@ -23,7 +23,7 @@ struct fixed_length {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(fixed_length, file, 1, INT32_MAX, STK_REQUIRED,
+    STK_TEXTS_ROW(fixed_length, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_INT_ROW(fixed_length, record_bytes, 1, 1, MOST_BYTES, STK_REQUIRED,
                 "bytes of every record"),
@@ -169,6 +169,13 @@ static struct stk__data_files *files(const void *state)
     return ((const struct source *)state)->files;
 }
 
+static const uint64_t *first_rows(const void *state, size_t *n_files)
+{
+    const struct source *source = state;
+    *n_files = source->files->n;
+    return source->first;
+}
+
 static int rows(struct stk_rows *r, const uint64_t *index)
 {
     (void)index;
@@ -280,6 +287,7 @@ const struct stk_op stk__op_fixed_length = {
                 .n_places = n_places,
                 .locate = locate,
                 .files = files,
+                .first_rows = first_rows,
                 .rows = rows,
                 .begin = begin,
                 STK__STREAM_RUN,

@@ -18,7 +18,8 @@ struct hdf5 {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(hdf5, file, 1, INT32_MAX, STK_REQUIRED, "a path or a pattern, or a list of them"),
+    STK_TEXTS_ROW(hdf5, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+                  "a path or a pattern, or a list of them"),
     STK_PAIRS_ROW(hdf5, fields, STK_TAKES_NONE,
                   "what the fields are called, and which dataset each is; none: all datasets"),
     STK_NUMBERS_ROW(hdf5, patch, NULL, 1, STK_MAX_RANK, STK_TAKES_NONE,

@@ -11,7 +11,7 @@ struct jsonl {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(jsonl, file, 1, INT32_MAX, STK_REQUIRED,
+    STK_TEXTS_ROW(jsonl, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_CALLS_ROW(jsonl, fields, &stk__json_calls, STK_REQUIRED | STK_MAKES, STK__JSON_FIELDS_HELP),
     STK_CHOICE_ROW(jsonl, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,

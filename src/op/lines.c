@@ -14,7 +14,7 @@ struct lines {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(lines, file, 1, INT32_MAX, STK_REQUIRED,
+    STK_TEXTS_ROW(lines, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_CHOICE_ROW(lines, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "how the files are compressed; auto: as their first bytes say"),

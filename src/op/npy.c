@@ -8,7 +8,8 @@ struct npy {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(npy, file, 1, INT32_MAX, STK_REQUIRED, "a path or a pattern, or a list of them"),
+    STK_TEXTS_ROW(npy, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+                  "a path or a pattern, or a list of them"),
     STK_TEXT_ROW(npy, field, "data", 0, "what the field is called"),
     STK_ROWS_END,
 };

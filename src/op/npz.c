@@ -19,7 +19,8 @@ struct npz {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(npz, file, 1, INT32_MAX, STK_REQUIRED, "a path or a pattern, or a list of them"),
+    STK_TEXTS_ROW(npz, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+                  "a path or a pattern, or a list of them"),
     STK_PAIRS_ROW(npz, fields, STK_TAKES_NONE,
                   "what the fields are called, and which array each is; none: all arrays"),
     STK_ROWS_END,

@@ -53,6 +53,13 @@ struct stk__data_files *stk__record_source_files(const void *state)
     return ((const struct stk__record_source *)state)->records->files;
 }
 
+const uint64_t *stk__record_source_first_rows(const void *state, size_t *n_files)
+{
+    const struct stk__record_files *records = ((const struct stk__record_source *)state)->records;
+    *n_files = records->files->n;
+    return records->first;
+}
+
 int stk__record_source_begin(const void *params, const void *state, void **run,
                              struct stk_error *err)
 {

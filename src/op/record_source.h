@@ -31,6 +31,7 @@ int stk__record_source_n_places(const void *state);
 void stk__record_source_locate(const void *state, int n, const uint64_t *index,
                                struct stk_place *out);
 struct stk__data_files *stk__record_source_files(const void *state);
+const uint64_t *stk__record_source_first_rows(const void *state, size_t *n_files);
 int stk__record_source_begin(const void *params, const void *state, void **run,
                              struct stk_error *err);
 void stk__record_source_describe(const void *state, uint64_t index, char *text, size_t size);
@@ -39,6 +40,7 @@ void stk__record_source_describe(const void *state, uint64_t index, char *text, 
 #define STK__RECORD_SOURCE                                                                         \
     .count = stk__record_source_count, .is_stream = stk__record_source_is_stream,                  \
     .n_places = stk__record_source_n_places, .locate = stk__record_source_locate,                  \
-    .files = stk__record_source_files, .begin = stk__record_source_begin,                          \
+    .files = stk__record_source_files, .first_rows = stk__record_source_first_rows,                \
+    .begin = stk__record_source_begin,                                                             \
     .describe = stk__record_source_describe, STK__STREAM_RUN
 /* clang-format on */

@@ -19,7 +19,7 @@ struct tar {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(tar, file, 1, INT32_MAX, STK_REQUIRED,
+    STK_TEXTS_ROW(tar, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_PAIRS_ROW(
         tar, fields, 0,

@@ -15,7 +15,7 @@ struct tfrecord {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(tfrecord, file, 1, INT32_MAX, STK_REQUIRED,
+    STK_TEXTS_ROW(tfrecord, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_CHOICE_ROW(tfrecord, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "of the files; auto: by their first bytes"),

@@ -112,6 +112,71 @@ def op_choose_from(node, path, field=None, stop_on_empty=True):
             return
 
 
+# ---- a chain for each element ----
+
+
+def op_interleave(node, path, cycle_length=8, block_length=1):
+    """Places take turns. One without a chain opens that of the next element; one whose chain has
+    ended loses its turn. It ends if no element gives anything, were there no end of them.
+    """
+    outer, chain = node.inputs
+    elements = enumerate(model.rows(outer, path))
+    places, turn, is_last, n_empty = [None] * cycle_length, 0, False, 0
+    while (not is_last or any(places)) and n_empty < 1000:
+        if not places[turn] and not is_last:
+            number, row = next(elements, (None, None))
+            is_last = row is None
+            if not is_last:
+                places[turn] = model.rows(opened(chain, outer, row), mix(path, number))
+                n_empty += 1
+        elif places[turn]:
+            for _ in range(block_length):
+                row = next(places[turn], None)
+                if row is None:
+                    places[turn] = None
+                    break
+                n_empty = 0
+                yield row
+            turn = (turn + 1) % cycle_length
+        else:
+            turn = (turn + 1) % cycle_length
+
+
+def op_flat_map(node, path):
+    return op_interleave(node, path, 1, 1)
+
+
+def op_element(node, path, make):
+    """What opened() put in for one element."""
+    return make(node, path)
+
+
+def opened(chain, outer, row):
+    """The chain for one element."""
+    if chain.inputs:
+        return replace(chain, inputs=[opened(chain.inputs[0], outer, row)])
+    if chain.name == "element":
+        return replace(chain, args=[lambda node, path: one_row(node, path, row)])
+    if chain.args[:1] == ["path"]:
+        name = row.fields["path"].data.decode()
+        make = [lambda _, path: rows_of(chain, outer, name, path)]
+        return replace(chain, name="element", args=make, kwargs={})
+    return chain
+
+
+def one_row(node, path, row):
+    yield replace(row, key=key_join(row.key, key_make(node.ordinal, path, 0)))
+
+
+def rows_of(chain, outer, name, path):
+    """The rows of one file of those that all elements name, counted through."""
+    while outer.inputs:
+        outer = outer.inputs[0]
+    names = [row.fields["path"].data.decode() for row in model.rows(outer, 0)]
+    source = replace(chain, args=[names, *chain.args[1:]])
+    return (row for row in model.rows(source, path) if row.origin[0].startswith(f"{name}, "))
+
+
 # ---- classes ----
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Maker writes of the ops in combining.py."""
 
+import re
+
 
 from .draft import Draft
 from .language import show
@@ -9,7 +11,7 @@ from .language import show
 class Combining:
     """Part of Maker. `draft` is the chain that is being written."""
 
-    SOURCES = ["counter", "drawn", "sample", "choose", "balanced"]
+    SOURCES = ["counter", "drawn", "sample", "choose", "balanced", "nested", "nested", "nested_files"]
 
     def counter(self):
         draft = self.range()
@@ -63,6 +65,48 @@ class Combining:
         args += pick.choice([[], ["stop_on_empty=false"], ["field=x"]])
         text = f"{first.text}.choose_from({', '.join(args)})"
         return Draft(text, {"x": "int"}, first.n, is_indexed=False)
+
+    def nested(self):
+        """A chain for each number; some numbers are bad where the chain may have bad rows."""
+        pick, outer = self.random, self.range()
+        outer.then(f"take({pick.choice([0, 1, 3, 10, 30])})")
+        self.order_elements(outer)
+        if self.bad_one_in and pick.random() < 0.5:
+            outer.then(f"map('100 // (x % {self.bad_one_in})')")
+        chain = pick.choice(["element()", "element()", "element()", "range(3)", "range(7).shuffle()"])
+        return self.open_for_each(outer.text, chain, {"x": "int"})
+
+    def nested_files(self):
+        """Files of different lengths, some damaged."""
+        make = self.random.choice([self.tfrecord, self.csv, self.fixed_length, self.npy])
+        draft = make()
+        kind, names, rest = re.fullmatch(r"(\w+)\((\[.*?\]|'.*?')(.*)", draft.text).groups()
+        if not draft.is_indexed:
+            return draft
+        outer = Draft(f"files([{names.strip('[]')}])")
+        self.order_elements(outer)
+        return self.open_for_each(outer.text, f"{kind}(path{rest}", draft.fields)
+
+    def order_elements(self, outer):
+        orders = ["", "shuffle()", "repeat(2)", "shuffle().repeat(2)", "repeat(2).shuffle()"]
+        orders += ["skip(1)", "shard(2, 1)", "shuffle().take(2)", "repeat()", "shard()"]
+        order = self.random.choice(orders)
+        if order:
+            outer.then(order)
+
+    def open_for_each(self, outer, chain, fields):
+        pick, most = self.random, 150
+        for _ in range(pick.choice([0, 1, 1, 2, 3])):
+            ops = ["repeat(2)", "repeat(3)", "take(2)", "take(5)", "skip(1)", "skip(3)", "shuffle()"]
+            ops += ["shard(2, 0)", "shard()", "prefetch()"]
+            ops += ["map('x = x * 2 + 1')"] * (fields == {"x": "int"})
+            chain += "." + pick.choice(ops)
+        chain += pick.choice([""] * 5 + [".repeat()"])
+        args = pick.choice(["", ", 1", ", 2", ", cycle_length=3", ", 1000"])
+        args += pick.choice(["", ", block_length=2", ", block_length=4"])
+        name = pick.choice(["interleave", "interleave", "interleave", "flat_map"])
+        text = f"{outer}.{name}({chain}{args if name == 'interleave' else ''}).take({most})"
+        return Draft(text, dict(fields), most, is_indexed=False)
 
     def combine(self, draft):
         """One of the ops that follow a chain."""

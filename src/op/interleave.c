@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interleave.c: a chain for each element, several of them in turn; and what they begin with. */
+#include "op/nesting.h"
+#include "op/order.h"
+
+struct interleave {
+    struct stk_chains chain;
+    int64_t cycle_length, block_length;
+};
+
+enum { MOST_OPEN = 1 << 16 };
+
+static const struct stk_param interleave_params[] = {
+    STK_CHAINS_ROW(interleave, chain, STK_REQUIRED, "what is opened for each element"),
+    STK_INT_ROW(interleave, cycle_length, 8, 1, MOST_OPEN, 0, "chains that are open at a time"),
+    STK_INT_ROW(interleave, block_length, 1, 1, STK__MAX_COUNT, 0,
+                "elements of one before it is the next one's turn"),
+    STK_ROWS_END,
+};
+
+static int infer_turns(struct stk_infer *inf, int64_t cycle_length, int64_t block_length,
+                       struct stk_error *err)
+{
+    struct stk__nesting *nesting = stk_arena_alloc(inf->arena, sizeof *nesting);
+    if (!nesting)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    *nesting = (struct stk__nesting){ cycle_length, block_length };
+    stk_infer_pass(inf);
+    inf->state = nesting;
+    return STK_OK;
+}
+
+static int infer_interleave(struct stk_infer *inf, struct stk_error *err)
+{
+    const struct interleave *p = inf->params;
+    return infer_turns(inf, p->cycle_length, p->block_length, err);
+}
+
+const struct stk_op stk__op_interleave = {
+    .decl = { "interleave", 1, "Open a chain for each element, and take from several in turn.",
+              "For each element a chain is opened. Of these, `cycle_length` are open at a time, "
+              "and "
+              "`block_length` elements are taken from each in turn; when one has ended, the next "
+              "element's takes its place. The order is that of tf.data's interleave.\n"
+              "\n"
+              "    files('*.tfrecord').shuffle().interleave(tfrecord(path), cycle_length=16)\n"
+              "    range(1, 6).interleave(element().repeat(6), cycle_length=2, block_length=4)\n"
+              "\n"
+              "The chain begins with a source of files that is given a field of the element by its "
+              "bare name (tfrecord, csv, fixed_length, tar, npy, npz, hdf5; a name in quotes is a "
+              "path as usual), with element(), which is the element itself, or with any other "
+              "source that can be read at random. In Python it is given as a text: "
+              "`interleave('tfrecord(path)')`.\n"
+              "\n"
+              "All files are looked at when the dataset is made, so only numbers are taken in "
+              "turn, and elements are read and made on all workers. What comes before, and the "
+              "chain, must be readable at random: a shuffle there has no buffer size, and files "
+              "are not compressed. take, skip, shard, repeat and shuffle in the chain are carried "
+              "out for each element's on its own, and another shuffle is drawn for each; ops that "
+              "work on single elements can be anywhere. filter, batch and the like come behind.",
+              interleave_params, sizeof(struct interleave) },
+    .flags = STK_OP_NESTS,
+    .infer = infer_interleave,
+};
+
+struct flat_map {
+    struct stk_chains chain;
+};
+
+static const struct stk_param flat_map_params[] = {
+    STK_CHAINS_ROW(flat_map, chain, STK_REQUIRED, "what is opened for each element"),
+    STK_ROWS_END,
+};
+
+static int infer_flat_map(struct stk_infer *inf, struct stk_error *err)
+{
+    return infer_turns(inf, 1, 1, err);
+}
+
+const struct stk_op stk__op_flat_map = {
+    .decl = { "flat_map", 1, "Open a chain for each element, one after the other.",
+              "All elements of the chain that is opened for the first element, then all of the "
+              "second one's, and so on: interleave with one chain at a time, which says what the "
+              "chain may be.\n"
+              "\n"
+              "    files('*.csv').shuffle().flat_map(csv(path).skip(1))\n"
+              "    range(3).flat_map(element().repeat(2))\n"
+              "\n"
+              "Elements that hold several are taken apart by unbatch.",
+              flat_map_params, sizeof(struct flat_map) },
+    .flags = STK_OP_NESTS,
+    .infer = infer_flat_map,
+};
+
+static const struct stk_param element_params[] = { STK_ROWS_END };
+
+static int infer_element(struct stk_infer *inf, struct stk_error *err)
+{
+    (void)err;
+    stk_infer_pass(inf);
+    inf->count = 1;
+    return STK_OK;
+}
+
+const struct stk_op stk__op_element = {
+    .decl = { "element", 1, "The element that a chain is opened for.",
+              "Begins the chain of interleave and flat_map, and stands for the one element that it "
+              "is opened for.\n"
+              "\n"
+              "    range(3).flat_map(element().repeat(2))\n"
+              "\n"
+              "An element that is repeated is made each time anew, and random ops behind the "
+              "repeat draw other numbers each time.",
+              element_params, 0 },
+    .flags = STK_OP_ROOT | STK_OP_ELEMENT,
+    .infer = infer_element,
+};
