@@ -83,7 +83,7 @@ const struct stk_op stk__op_flat_map = {
               "second one's, and so on: interleave with one chain at a time, which says what the "
               "chain may be.\n"
               "\n"
-              "    files('*.csv').shuffle().flat_map(csv(path).skip(1))\n"
+              "    files('*.tfrecord').shuffle().flat_map(tfrecord(path).take(100))\n"
               "    range(3).flat_map(element().repeat(2))\n"
               "\n"
               "Elements that hold several are taken apart by unbatch.",

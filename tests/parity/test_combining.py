@@ -115,3 +115,63 @@ def test_sample_from_draws_by_weight_as_tf_data_does(stoker):
         for drawn in (theirs, ours):
             share = sum(x // 100000 == i for x in drawn) / n
             assert abs(share - weight) < 5 * (weight * (1 - weight) / n) ** 0.5
+
+
+# ---- interleave ----
+
+
+def nested(pick):
+    """The same chain for each element, here and there: rows of files, repeats and takes."""
+    ops = [pick.choice([("repeat", 2), ("repeat", 3), ("take", 2), ("take", 5), ("skip", 1)])
+           for _ in range(pick.choice([0, 1, 2, 3]))]
+
+    def there(first, size):
+        dataset = Dataset.range(first, first + size)
+        for name, n in ops:
+            dataset = getattr(dataset, name)(n)
+        return dataset
+
+    return there, "".join(f".{name}({n})" for name, n in ops)
+
+
+@pytest.mark.parametrize("n_parallel", [None, 2])
+@pytest.mark.parametrize("seed", range(40))
+def test_interleave(stoker, tmp_path, seed, n_parallel):
+    """Files of random lengths, some without rows; cycles longer and shorter than there are files."""
+    pick = random.Random(seed)
+    sizes = [pick.choice([0, 1, 2, 3, 5, 8, 13]) for _ in range(pick.randint(1, 9))]
+    for i, size in enumerate(sizes):
+        rows = "".join(f"{100 * i + k}\n" for k in range(size))
+        (tmp_path / f"{i}.csv").write_text("x\n" + rows)
+    cycle, block, n_passes = pick.randint(1, 11), pick.randint(1, 4), pick.choice([1, 1, 2])
+    there, here = nested(pick)
+    lengths = tf.constant(sizes, tf.int64)
+    expected = numbers(
+        Dataset.range(len(sizes)).repeat(n_passes).interleave(
+            lambda i: there(100 * i, lengths[i]), cycle_length=cycle, block_length=block,
+            num_parallel_calls=n_parallel and min(n_parallel, cycle))
+    )
+    chain = (f"files('{tmp_path}/*.csv').repeat({n_passes})"
+             f".interleave(csv(path, {{x: int64}}){here}, {cycle}, {block})")
+    assert xs(delivered(stoker, chain)) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interleave_of_elements(stoker, seed):
+    pick = random.Random(seed)
+    n, times, cycle, block = (pick.randint(0, 9) for _ in range(4))
+    cycle, block = cycle + 1, block + 1
+    expected = numbers(
+        Dataset.range(n).interleave(lambda x: Dataset.from_tensors(x).repeat(times),
+                                    cycle_length=cycle, block_length=block)
+    )
+    chain = f"range({n}).interleave(element().repeat({times}), {cycle}, {block})"
+    assert xs(delivered(stoker, chain)) == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_flat_map(stoker, seed):
+    pick = random.Random(seed)
+    n, times = pick.randint(0, 9), pick.randint(0, 4)
+    expected = numbers(Dataset.range(n).flat_map(lambda x: Dataset.from_tensors(x).repeat(times)))
+    assert xs(delivered(stoker, f"range({n}).flat_map(element().repeat({times}))")) == expected

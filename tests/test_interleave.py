@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""interleave, flat_map and element: what they refuse, what plans and counts say of them, files of
+any format, and their behaviour beside damage, ends and epochs. The order is the model's business.
+"""
+
+import gzip
+import json
+import random
+
+import pytest
+from model import damage
+from rows_of import elements, values
+from test_combining import nodes, refusal
+
+NO_DAMAGE = damage.Damager(random.Random(0), 0)
+SIZES = {"a": 3, "b": 0, "c": 5, "d": 1}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of a few records each, in every format; b has none."""
+    path = tmp_path_factory.mktemp("nested")
+    for name, n in SIZES.items():
+        texts = [f"{name}{i}" for i in range(n)]
+        (path / f"{name}.csv").write_text("t,i\n" + "".join(f"{t},{t[1:]}\n" for t in texts))
+        (path / f"{name}.bin").write_bytes("".join(texts).encode())
+        records = damage.tfrecord(NO_DAMAGE, [text.encode() for text in texts])
+        (path / f"{name}.tfrecord").write_bytes(records)
+        (path / f"{name}.tfrecord.gz").write_bytes(gzip.compress(records))
+        members = [{"txt": text.encode()} for text in texts]
+        (path / f"{name}.tar").write_bytes(damage.tar(NO_DAMAGE, members))
+        (path / f"{name}.npy").write_bytes(damage.npy("|S2", [n], "".join(texts).encode()))
+    (path / "one.tfrecord").write_bytes(damage.tfrecord(NO_DAMAGE, [b"x"]))
+    return path
+
+
+def listed(folder, ending):
+    return "files([" + ", ".join(f"'{folder}/{name}.{ending}'" for name in SIZES) + "])"
+
+
+IN_TURN = ["a0", "a1", "c0", "a2", "c1", "c2", "d0", "c3", "c4"]
+
+
+@pytest.mark.parametrize("ending, source, field", [
+    ("csv", "csv(path, {t: text})", "t"),
+    ("bin", "fixed_length(path, 2)", "record"),
+    ("tfrecord", "tfrecord(path)", "record"),
+    ("tfrecord", "tfrecord(file=path, index=none)", "record"),
+    ("tar", "tar(path, {t: 'txt'})", "t"),
+    ("npy", "npy(path, field=t)", "t"),
+])
+def test_files_of_any_format(stoker, folder, ending, source, field):
+    """b has no elements: its place loses a turn."""
+    chain = f"{listed(folder, ending)}.interleave({source}, cycle_length=2)"
+    assert values(stoker, chain, field) == IN_TURN
+    one_by_one = f"{listed(folder, ending)}.flat_map({source})"
+    assert values(stoker, one_by_one, field) == sorted(IN_TURN)
+
+
+def test_paths_that_are_computed(stoker, folder):
+    names = f"values({{p: ['{folder}/c.bin ', ' {folder}/a.bin']}}).text_strip().repeat(2).skip(1)"
+    chain = f"{names}.flat_map(fixed_length(p, 2).take(1))"
+    assert values(stoker, chain, "record") == ["a0", "c0", "a0"]
+
+
+def test_elements_of_several_inputs(stoker, folder):
+    parts = [f"files('{folder}/{name}.bin')" for name in "ca"]
+    chain = f"concatenate({', '.join(parts)}).repeat(2).interleave(fixed_length(path, 2).take(2), 2)"
+    assert values(stoker, chain, "record") == ["c0", "a0", "c1", "a1"] * 2
+    chain = f"zip({parts[0]}, range(5)).flat_map(fixed_length(path, 2).take(2))"
+    assert values(stoker, chain, "record") == ["c0", "c1"]
+    chain = "zip(range(3).shuffle(), range(5).rename({x: y})).flat_map(element().repeat(2))"
+    got = elements(stoker, chain)
+    assert [e["y"] for e in got] == [0, 0, 1, 1, 2, 2] and got[::2] == got[1::2]
+
+
+def test_ops_in_the_chain_work_within_each_file(stoker, folder):
+    files = listed(folder, "csv")
+    chain = f"{files}.flat_map(csv(path).skip(1).take(2).map('j = i * 10').repeat(2))"
+    got = [(e["t"], e["j"]) for e in elements(stoker, chain)]
+    assert got == [("a1", 10), ("a2", 20)] * 2 + [("c1", 10), ("c2", 20)] * 2
+    every_other = f"{files}.flat_map(csv(path).shard(2, 1))"
+    assert values(stoker, every_other, "t") == ["a1", "c1", "c3"]
+
+
+def test_a_shuffle_in_the_chain_is_another_one_for_each_file_and_epoch(stoker, folder):
+    files = f"files(['{folder}/c.bin']).repeat(4)"
+    chain = f"{files}.flat_map(fixed_length(path, 2).shuffle())"
+    got = values(stoker, f"{chain}.repeat(3)", "record")
+    runs = [tuple(got[i : i + 5]) for i in range(0, 60, 5)]
+    assert all(sorted(run) == ["c0", "c1", "c2", "c3", "c4"] for run in runs)
+    assert len(set(runs)) > 6
+
+
+def test_files_come_in_another_order_in_every_epoch(stoker, folder):
+    files = listed(folder, "bin")
+    chain = f"{files}.shuffle().flat_map(fixed_length(path, 2).take(1)).repeat(20)"
+    got = values(stoker, chain, "record")
+    epochs = {tuple(got[i : i + 3]) for i in range(0, 60, 3)}
+    assert len(epochs) > 1 and all(sorted(epoch) == ["a0", "c0", "d0"] for epoch in epochs)
+
+
+def test_random_ops_behind_a_repeat_of_the_element_draw_anew(stoker):
+    chain = "range(40).flat_map(element().repeat(50)).rejection_resample(x, {}, initial={})"
+    halves = "[" + ", ".join(["1"] * 20 + ["0.5"] * 20) + "]"
+    got = values(stoker, chain.format(halves, "[" + ", ".join(["1"] * 40) + "]"), "x")
+    counts = [got.count(x) for x in range(40)]
+    assert counts[:20] == [50] * 20 and all(5 < n < 45 for n in counts[20:])
+
+
+def test_what_was_drawn_before_belongs_to_the_element(stoker):
+    got = values(stoker, "random().take(5).flat_map(element().repeat(3))", "x")
+    assert got == [x for x in values(stoker, "random().take(5)", "x") for _ in range(3)]
+
+
+# ---- plans and counts ----
+
+
+def test_the_plan_shows_what_is_taken_in_turn(stoker, folder):
+    chain = f"{listed(folder, 'csv')}.shuffle().interleave(csv(path).take(2).map('j = i')).batch(2)"
+    found, kinds, plan = nodes(stoker, chain)
+    assert found["interleave"][:2] == ("addressed", "takes positions of indexed data in turn")
+    assert kinds == ["nesting", "segment"] and plan["count"] == 3
+    assert {"take", "shuffle", "files"} <= {node["op"] for node in plan["stages"][0]["nodes"]}
+    assert {"map", "csv"} == {node["op"] for node in plan["stages"][1]["nodes"]}
+    text = stoker("plan", chain).stdout
+    assert text.count("interleave(csv(path).take(2).map('j = i'))  [addressed") == 1
+
+
+def test_an_element_is_made_with_its_chain(stoker):
+    _, kinds, plan = nodes(stoker, "range(9).shuffle().flat_map(element().repeat(2).map('x + 1'))")
+    assert kinds == ["nesting", "segment"]
+    assert [node["op"] for node in plan["stages"][0]["nodes"]] == ["flat_map", "repeat"]
+    assert [node["op"] for node in plan["stages"][1]["nodes"]] == ["map", "element", "shuffle", "range"]
+
+
+@pytest.mark.parametrize("rest, count", [
+    ("flat_map(csv(path))", 9),
+    ("shuffle().repeat(3).interleave(csv(path))", 27),
+    ("take(2).flat_map(csv(path))", 3),
+    ("skip(2).repeat(2).flat_map(csv(path).take(2))", 6),
+    ("shuffle().take(2).flat_map(csv(path))", -2),
+    ("shuffle().take(2).flat_map(csv(path).take(0))", 0),
+    ("repeat().flat_map(csv(path))", -1),
+    ("flat_map(csv(path).repeat())", -1),
+    ("flat_map(element().repeat(3))", 12),
+    ("flat_map(range(7).skip(2))", 20),
+    ("take(0).flat_map(csv(path).repeat())", 0),
+])
+def test_counts(stoker, folder, rest, count):
+    chain = f"{listed(folder, 'csv')}.{rest}"
+    plan = nodes(stoker, chain)[2]
+    assert plan["count"] == count
+    if count >= 0:
+        assert len(elements(stoker, chain)) == count
+
+
+def test_a_shard_of_the_run_counts_its_own(stoker, folder):
+    for rank, count in [(0, 8), (1, 1)]:
+        words = ["--rank", rank, "--world", 2]
+        chain = f"{listed(folder, 'csv')}.shard().interleave(csv(path))"
+        done = stoker("plan", chain, *words)
+        assert done.stdout.splitlines()[0].endswith(f"elements an epoch: {count}")
+        assert len(elements(stoker, chain, *words)) == count
+
+
+def test_the_word_stays_a_word(stoker, folder):
+    chain = f"files('{folder}/*.csv').interleave(csv(path, index='none'), 2)"
+    done = stoker("plan", chain, "--json")
+    call = json.loads(done.stdout)["stages"][0]["nodes"][0]["call"]
+    assert "csv@1(file=path," in call
+
+
+# ---- ends ----
+
+
+def test_an_endless_chain_never_gives_its_place_away(stoker):
+    chain = "range(3).interleave(element().repeat(), cycle_length=2).take(7)"
+    assert values(stoker, chain, "x") == [0, 1, 0, 1, 0, 1, 0]
+
+
+def test_endless_elements(stoker):
+    chain = "counter().interleave(element().repeat(2), cycle_length=2, block_length=2).take(9)"
+    assert values(stoker, chain, "x") == [0, 0, 1, 1, 2, 2, 3, 3, 4]
+
+
+@pytest.mark.parametrize("chain", [
+    "counter().flat_map(element().skip(1))",
+    "range(0).interleave(element().repeat())",
+    "range(5).repeat().interleave(element().take(0), cycle_length=3).repeat()",
+])
+def test_elements_that_give_nothing(stoker, chain):
+    assert elements(stoker, chain) == []
+
+
+def test_an_endless_search_for_an_element_is_given_up(stoker, folder):
+    """Only the file without elements is ever opened."""
+    chain = f"{listed(folder, 'csv')}.skip(1).take(1).repeat().flat_map(csv(path))"
+    done = stoker("run", chain, "--dump", "--quiet")
+    assert done.returncode == 1 and "one after the other gave nothing" in done.stderr
+
+
+# ---- bad elements ----
+
+
+def test_a_damaged_record_costs_itself(stoker, tmp_path):
+    for name in "ab":
+        data = damage.tfrecord(NO_DAMAGE, [f"{name}{i}".encode() for i in range(3)])
+        (tmp_path / name).write_bytes(damage.flipped(data, 18 + 13) if name == "a" else data)
+    chain = f"files('{tmp_path}/*').interleave(tfrecord(path), cycle_length=2)"
+    got = [e["record"] for e in elements(stoker, chain, "--on-error", "skip")]
+    assert got == ["a0", "b0", "b1", "a2", "b2"]
+    done = stoker("run", chain, "--dump", "--quiet")
+    assert done.returncode == 1 and f"{tmp_path}/a, record 1 at byte 18" in done.stderr
+
+
+def test_a_bad_element_is_bad_as_often_as_it_is_repeated(stoker):
+    chain = "range(4).map('6 // (x - 2)').flat_map(element().repeat(2))"
+    got = [e["x"] for e in elements(stoker, chain, "--on-error", "skip")]
+    assert got == [-3, -3, -6, -6, 6, 6]
+    done = stoker("run", chain, "--on-error", "skip", "--max-errors", 1, "--dump", "--quiet")
+    assert done.returncode == 1 and "range, element 2" in done.stderr
+
+
+def test_nothing_is_chosen_again(stoker):
+    done = stoker("run", "range(4).flat_map(element()).batch(2)", "--on-error", "replace")
+    assert done.returncode == 2 and "cannot choose again" in done.stderr
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize("rest, part, place", [
+    ("interleave(csv(pth))", "no field 'pth'; the name of a file is written in quotes", "csv"),
+    ("flat_map(lines(path))", "can only be read from front to back", "lines"),
+    ("flat_map(jsonl(path, {a: int64}))", "can only be read from front to back", "jsonl"),
+    ("shuffle(2).flat_map(csv(path))", "without a buffer size", "shuffle"),
+    ("filter('true').flat_map(csv(path))", "can be reached in any order", "filter"),
+    ("flat_map(csv(path).filter('i > 1'))", "put it behind flat_map(…)", "filter"),
+    ("flat_map(csv(path).batch(2))", "Put it behind flat_map(…)", "batch"),
+    ("flat_map(csv(path).shuffle(2))", "Put it behind flat_map(…)", "shuffle"),
+    ("flat_map(csv(path).split([0.5, 0.5]))", "Put it behind flat_map(…)", "split"),
+    ("flat_map(csv(path).zip(range(3)))", "Put it behind flat_map(…)", "zip"),
+    ("flat_map(element().flat_map(element()))", "Put it behind flat_map(…)", "flat_map"),
+    ("flat_map(element(), element())", "takes at most 1 argument", "element()"),
+    ("flat_map([element(), element()])", "takes one chain", "flat_map"),
+    ("flat_map(path)", "takes chains", "path"),
+    ("interleave(element(), cycle_length=0)", "cycle_length", "0"),
+    ("interleave(element(), block_length=0)", "block_length", "0"),
+    ("shuffle().text_strip(field=path).flat_map(csv(path))", "an order that changes", "csv"),
+    ("flat_map(element().repeat().shuffle())", "needs an input of known length", "shuffle"),
+])
+def test_refused(stoker, folder, rest, part, place):
+    message, shown = refusal(stoker, f"files('{folder}/*.csv').{rest}")
+    assert part in message and shown == place
+
+
+def test_compressed_files_are_refused(stoker, folder):
+    message, place = refusal(stoker, f"files('{folder}/*.gz').interleave(tfrecord(path).take(2))")
+    assert "can only be read from front to back" in message and place == "tfrecord"
+
+
+def test_a_field_that_is_no_path(stoker):
+    message, place = refusal(stoker, "range(3).flat_map(tfrecord(x))")
+    assert "field 'x' is no text" in message and place == "tfrecord"
+
+
+def test_a_pattern_is_not_one_file(stoker, folder):
+    message, _ = refusal(stoker, f"values({{p: ['{folder}/*.csv']}}).flat_map(csv(p))")
+    assert "is a pattern, not the name of one file" in message
+
+
+def test_files_must_be_there(stoker, folder):
+    message, _ = refusal(stoker, f"values({{p: ['{folder}/nobody.csv']}}).flat_map(csv(p))")
+    assert "nobody.csv" in message
+
+
+def test_endless_values_cannot_be_listed(stoker):
+    chain = "counter().map('p = \\'a\\'').flat_map(tfrecord(p))"
+    done = stoker("plan", chain)
+    assert done.returncode in (1, 2)
+
+
+def test_element_stands_in_a_chain_only(stoker):
+    message, place = refusal(stoker, "element().repeat(2)")
+    assert "begins the chain of interleave or flat_map" in message and place == "element"
+    message, place = refusal(stoker, "range(3).element()")
+    assert "begins a chain" in message and place == "element"
