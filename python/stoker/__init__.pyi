@@ -362,7 +362,7 @@ class Dataset:
         """Keep the middle of an image."""
     def choose_from(
         self,
-        inputs: Sequence[Dataset],
+        inputs: Dataset | str | Sequence[Dataset | str],
         field: str | None = None,
         stop_on_empty: bool = True,
     ) -> Dataset:
@@ -489,6 +489,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Cover a random rectangle of images, of all or some by chance."""
+    def flat_map(self, chain: Dataset | str | Sequence[Dataset | str]) -> Dataset:
+        """Open a chain for each element, one after the other."""
     def flip(
         self,
         axis: Literal['horizontal', 'vertical', 'both'] = 'horizontal',
@@ -531,6 +533,13 @@ class Dataset:
         """Put elements with equal keys together as batches."""
     def ignore_errors(self) -> Dataset:
         """Leave out elements that are bad."""
+    def interleave(
+        self,
+        chain: Dataset | str | Sequence[Dataset | str],
+        cycle_length: int = 8,
+        block_length: int = 1,
+    ) -> Dataset:
+        """Open a chain for each element, and take from several in turn."""
     def invert(
         self,
         probability: float = 1.0,
@@ -838,7 +847,7 @@ class Dataset:
         """Turn images by an angle."""
     def sample_from(
         self,
-        inputs: Sequence[Dataset],
+        inputs: Dataset | str | Sequence[Dataset | str],
         weights: float | Sequence[float] | None = None,
         seed: int | None = None,
         stop_on_empty: bool = False,
@@ -1126,7 +1135,7 @@ def random(seed: int | None = None) -> Dataset:
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """The numbers from start up to stop, in steps."""
 def sample_from(
-    inputs: Sequence[Dataset],
+    inputs: Dataset | str | Sequence[Dataset | str],
     weights: float | Sequence[float] | None = None,
     seed: int | None = None,
     stop_on_empty: bool = False,

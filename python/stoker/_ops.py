@@ -14,11 +14,11 @@ METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'ad
         'balance', 'batch', 'bucket_by_length', 'cast', 'center_crop', 'choose_from',
         'color_jitter', 'concat_fields', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
         'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'enumerate', 'equalize', 'erase',
-        'erasing', 'filter', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale',
-        'group_by_window', 'ignore_errors', 'invert', 'jpeg_quality', 'layout', 'lookup', 'map',
-        'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch', 'parse_example', 'parse_json',
-        'parse_sequence_example', 'per_image_standardization', 'perspective', 'posterize',
-        'prefetch', 'ragged_batch', 'rand_augment', 'random_affine', 'random_crop',
+        'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale',
+        'group_by_window', 'ignore_errors', 'interleave', 'invert', 'jpeg_quality', 'layout',
+        'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch', 'parse_example',
+        'parse_json', 'parse_sequence_example', 'per_image_standardization', 'perspective',
+        'posterize', 'prefetch', 'ragged_batch', 'rand_augment', 'random_affine', 'random_crop',
         'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rebatch', 'reduce',
         'rejection_resample', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
         'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'sample_from', 'scale',
@@ -27,7 +27,7 @@ METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'ad
         'text_split', 'text_strip', 'text_to_hash_bucket', 'text_to_number', 'text_upper',
         'trivial_augment', 'unbatch', 'unique', 'window', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
-SLOW = frozenset(['balance', 'concatenate', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder', 'jsonl', 'lines', 'npy', 'npz', 'sample_from', 'split', 'tar', 'tfrecord', 'zip'])
+SLOW = frozenset(['balance', 'concatenate', 'csv', 'files', 'fixed_length', 'flat_map', 'hdf5', 'image_folder', 'interleave', 'jsonl', 'lines', 'npy', 'npz', 'sample_from', 'split', 'tar', 'tfrecord', 'zip'])
 
 # Of every parameter: name, type, default (...: none), whether it takes several values.
 ROWS = {
@@ -109,6 +109,7 @@ ROWS = {
     'filter': (('expression', 'text', ..., False),),
     'fixed_length': (('file', 'texts', ..., False), ('record_bytes', 'int', ..., False), ('header',
         'int', 0, False), ('footer', 'int', 0, False), ('compression', 'choice', 'none', False)),
+    'flat_map': (('chain', 'chains', ..., False),),
     'flip': (('axis', 'choice', 'horizontal', False), ('probability', 'real', 1.0, False), ('seed',
         'int', None, False), ('field', 'text', None, False), ('fields', 'pairs', None, False),
         ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0, False)),
@@ -126,6 +127,8 @@ ROWS = {
         None, False), ('stride', 'numbers', None, False), ('hold', 'int', 4194304, False)),
     'ignore_errors': (),
     'image_folder': (('dir', 'text', ..., False),),
+    'interleave': (('chain', 'chains', ..., False), ('cycle_length', 'int', 8, False),
+        ('block_length', 'int', 1, False)),
     'invert': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field', 'text',
         None, False)),
     'jpeg_quality': (('quality', 'numbers', ..., False), ('probability', 'real', 1.0, False),
@@ -1006,6 +1009,21 @@ class Ops:
         """
         return self._then('filter', (expression,))
 
+    def flat_map(self, chain):
+        """Open a chain for each element, one after the other.
+
+        All elements of the chain that is opened for the first element, then all of the second
+        one's, and so on: interleave with one chain at a time, which says what the chain may be.
+
+            files('*.tfrecord').shuffle().flat_map(tfrecord(path).take(100))
+            range(3).flat_map(element().repeat(2))
+
+        Elements that hold several are taken apart by unbatch.
+
+        chain: what is opened for each element (chains)
+        """
+        return self._then('flat_map', (chain,))
+
     def flip(self, axis='horizontal', probability=1.0, seed=None, field=None, fields=None,
              visibility=0.0, mask_fill=0.0):
         """Mirror images, all or some by chance.
@@ -1146,6 +1164,34 @@ class Ops:
         Leaves elements out, so nobody knows beforehand how many will come.
         """
         return self._then('ignore_errors', ())
+
+    def interleave(self, chain, cycle_length=8, block_length=1):
+        """Open a chain for each element, and take from several in turn.
+
+        For each element a chain is opened. Of these, `cycle_length` are open at a time, and
+        `block_length` elements are taken from each in turn; when one has ended, the next element's
+        takes its place. The order is that of tf.data's interleave.
+
+            files('*.tfrecord').shuffle().interleave(tfrecord(path), cycle_length=16)
+            range(1, 6).interleave(element().repeat(6), cycle_length=2, block_length=4)
+
+        The chain begins with a source of files that is given a field of the element by its bare
+        name (tfrecord, csv, fixed_length, tar, npy, npz, hdf5; a name in quotes is a path as
+        usual), with element(), which is the element itself, or with any other source that can be
+        read at random. In Python it is given as a text: `interleave('tfrecord(path)')`.
+
+        All files are looked at when the dataset is made, so only numbers are taken in turn, and
+        elements are read and made on all workers. What comes before, and the chain, must be
+        readable at random: a shuffle there has no buffer size, and files are not compressed. take,
+        skip, shard, repeat and shuffle in the chain are carried out for each element's on its own,
+        and another shuffle is drawn for each; ops that work on single elements can be anywhere.
+        filter, batch and the like come behind.
+
+        chain: what is opened for each element (chains)
+        cycle_length: chains that are open at a time (int, 1 to 65536)
+        block_length: elements of one before it is the next one's turn (int, at least 1)
+        """
+        return self._then('interleave', (chain, cycle_length, block_length))
 
     def invert(self, probability=1.0, seed=None, field=None):
         """Make negatives of images, all or some by chance.

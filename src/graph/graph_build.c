@@ -587,7 +587,7 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
 
 int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
 {
-    struct builder b = { g, err };
+    struct builder b = { .graph = g, .err = err };
     int rc = STK_OK;
     g->n_used = 0;
     put_in_order(g, g->root);

@@ -111,7 +111,7 @@ static int drop_texts(struct stk_texts *texts, const bool *keeps, struct stk_are
     for (int i = 0; item && i < texts->n; i++)
         if (keeps[i])
             item[n++] = texts->item[i];
-    *texts = (struct stk_texts){ item, n };
+    *texts = (struct stk_texts){ .item = item, .n = n };
     return item ? STK_OK : STK_MEMORY;
 }
 
