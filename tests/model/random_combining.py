@@ -199,7 +199,7 @@ class Combining:
 
     def reduce(self, draft):
         made = self.state(draft)
-        if not made or self.random.random() < 0.5:
+        if not made or self.must_keep(draft) or self.random.random() < 0.5:
             return
         draft.then(f"reduce({made[0]})")
         draft.fields = {name: "int" for name in made[1]}
