@@ -5,8 +5,11 @@ behaviour beside bad elements, ends and epochs. What they yield is the model's b
 
 import gzip
 import json
+import pathlib
 
 import pytest
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 
 def dumped(stoker, chain, *words):
@@ -118,6 +121,15 @@ def test_errors_behind_it_count(stoker):
     assert len(got) == 2 and done.returncode == 1 and "division by zero" in done.stderr
 
 
+def test_what_it_leaves_out_does_not_depend_on_who_uses_the_rest(stoker, tmp_path):
+    """An image that nobody uses need not be decoded, but here it decides."""
+    (tmp_path / "0.jpg").write_bytes((GOLDEN / "decode" / "gray.jpg").read_bytes())
+    (tmp_path / "1.jpg").write_text("no picture")
+    names = [str(tmp_path / name) for name in ("0.jpg", "1.jpg")]
+    chain = f"files({names}, labels=[5, 6]).decode().ignore_errors().select(label)"
+    assert dumped(stoker, chain)[0] == [{"label": 5}]
+
+
 # ---- sample_from ----
 
 
@@ -172,7 +184,7 @@ def test_an_input_of_weight_0_is_not_read(stoker):
     ("sample_from([range(3), range(3)], weights=[1, -1])", "weight 2 is -1"),
     ("sample_from([range(3), range(3)], weights=[0, 0])", "the weights add up to 0"),
     ("sample_from([range(3), range(3).rename({x: y})])", "input 2 has {y: int64[]}"),
-    ("sample_from([range(3), range(3)]).shuffle()", "needs an indexed input"),
+    ("sample_from([range(3), range(3)]).shuffle()", "needs an input that can be read at random"),
     ("sample_from([range(3), range(3)]).split([0.5, 0.5])", "must come before shuffle"),
 ])
 def test_sample_from_refuses(stoker, call, part):
