@@ -47,3 +47,15 @@ def test_chain(stoker, folder, number):
 def test_rare_chain(stoker, text):
     for on_error, max_errors in [("fail", None), ("skip", 2), ("skip", 0.05)]:
         check(stoker, text, Options(seed=7, epochs=3, on_error=on_error, max_errors=max_errors))
+
+
+@pytest.mark.parametrize("rest", ["", ".shuffle(3)", ".enumerate()"])
+def test_files_are_read_for_the_input_that_was_chosen(stoker, folder, rest):
+    names = [[f"{folder}/{name}.txt" for name in part] for part in ([3, 1, 4], ["none", 5, 9, 26])]
+    one, two = (f"files({part}).read()" for part in names)
+    for text in (
+        f"sample_from([{one}, {two}], weights=[1, 2]){rest}.batch(2)",
+        f"range(6).map('x % 2').choose_from([{one}, {two}]){rest}.batch(2)",
+    ):
+        for on_error in ("fail", "skip"):
+            check(stoker, text, Options(seed=3, epochs=2, on_error=on_error))
