@@ -258,7 +258,7 @@ class Dataset(_ops.Ops):
         if count >= 0:
             return count
         if count == INFINITE:
-            raise TypeError("this dataset is endless (repeat without a count), so it has no length")
+            raise TypeError("this dataset is endless (take() gives it an end), so it has no length")
         raise TypeError(
             "nobody knows the length of this dataset before it is read: "
             "it has a filter or a stream in it"
