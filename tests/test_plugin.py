@@ -23,7 +23,8 @@ def call(*words, **options):
 
 
 def build(source, out, *flags):
-    result = call("cc", "-std=c11", "-Wall", "-Wextra", "-shared", "-fPIC", *flags, "-o", out, source)
+    strict = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+    result = call("cc", *strict, "-shared", "-fPIC", *flags, "-o", out, source)
     assert result.returncode == 0, result.stderr
     return out
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element.c: what a generator yields or a function returns, as memory for the library. Arrays are lent as
- * they are; numbers and lists are written to scratch. */
+/* element.c: what a generator yields or a function returns, as memory for the library. Arrays are
+ * lent as they are; numbers and lists are written to scratch. */
 #include "ext.h"
 
 #include <stdio.h>

@@ -248,13 +248,27 @@ def spec_dtype(name, dtype):
 # ---- objects of parse ----
 
 
-def assignments(objects):
+def function_of(value):
+    """What parse takes for a function of the chain: a condition, or (function, output)."""
+    from . import _functions
+
+    if callable(value):
+        return _functions.bound(value, None)
+    function, output = value
+    if not isinstance(output, dict):
+        raise TypeError(f"what a function makes is a dict of names and dtypes, not {output!r}")
+    return _functions.bound(function, _functions.given_rows(None, output))
+
+
+def assignments(objects, text):
     """(lines of a recipe, objects to bind) for the keywords of parse."""
     writer, lines = _text.Writer(), []
     bound = {}
     for name, value in objects.items():
         if isinstance(value, (int, float, str, bytes)):
             lines.append(f"{name} = {writer.value(value, 'text')}\n")
+        elif callable(value) or f"_function(@{name})" in text:
+            bound[name] = function_of(value)
         elif isinstance(value, tuple) and len(value) == 2 and callable(value[0]):
             bound[name] = Stream(value[0], spec_rows(value[1]))
         elif not isinstance(value, _dataset.Dataset):

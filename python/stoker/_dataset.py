@@ -473,8 +473,9 @@ def parse(text, **objects):
         stoker.parse("files('*.jpg').decode().batch(32)")
         stoker.parse("values({x: @images}).shuffle().batch(@size)", images=array, size=32)
 
-    An object may be an array, a number, a text, another Dataset, or a pair (function, spec) for
-    `generator(@name)`, as in from_generator.
+    An object may be an array, a number, a text, another Dataset, a pair (function, spec) for
+    `generator(@name)`, as in from_generator, or for `map_function(@name)` (the spec is a dict), or a
+    function for `filter_function(@name)`.
     """
     if not isinstance(text, str):
         raise TypeError(f"a chain is a str, not {type(text).__name__}")
@@ -482,7 +483,7 @@ def parse(text, **objects):
         return Dataset.__new__(Dataset)._set(Chain(_text.encode(text)), {})
     from . import _arrays
 
-    before, bound = _arrays.assignments(objects)
+    before, bound = _arrays.assignments(objects, text)
     return Dataset.__new__(Dataset)._set(Chain(_text.encode(before + text), bound or None), {})
 
 

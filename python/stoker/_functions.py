@@ -31,11 +31,15 @@ def filter(dataset, function):
     return append(dataset, "filter_function", function, None)
 
 
-def append(dataset, op, function, rows):
+def bound(function, rows):
     _numpy()
+    return Function(function, rows, empty)
+
+
+def append(dataset, op, function, rows):
     name = getattr(function, "__name__", "function")
     name = name if _text.is_name(name) else "function"
-    return dataset._with_object(op, name, Function(function, rows, empty))
+    return dataset._with_object(op, name, bound(function, rows))
 
 
 def _numpy():
@@ -137,7 +141,8 @@ def found_row(name, value, varying):
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         array = _numpy().asarray(value)
-        dtype, shape = {"b": "bool", "i": "int64", "f": "float32"}.get(array.dtype.kind), array.shape
+        dtype = {"b": "bool", "i": "int64", "f": "float32"}.get(array.dtype.kind)
+        shape = array.shape
     else:
         shape = tuple(value.shape)
     if dtype is None:

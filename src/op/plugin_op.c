@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin_op.c: declarations that somebody else wrote are looked at before anybody relies on them. */
+/* plugin_op.c: declarations that somebody else wrote are checked before anybody relies on them. */
 #include "op/plugin_op.h"
 
 #include "lang/lexer.h"

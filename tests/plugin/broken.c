@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broken.c: for test_plugin.py: plug-ins that break the contract, one way for each value of BREAK. */
+/* broken.c: for test_plugin.py: plug-ins that break the contract, in the way that BREAK says. */
 #define STK_PLUGIN
 #include <stoker/op.h>
 

@@ -124,7 +124,8 @@ def test_texts_of_a_batch():
         seen.append(batch["name"])
         return {"name": [name.upper() for name in batch["name"]], "x": batch["x"]}
 
-    for made in (ds.map(upper), ds.map(upper, output={"name": (str, (None,)), "x": ("int64", (None,))})):
+    output = {"name": (str, (None,)), "x": ("int64", (None,))}
+    for made in (ds.map(upper), ds.map(upper, output=output)):
         got = [(b.name.tolist(), b.x.tolist()) for b in made]
         assert got == [([b"ANN", b"", b"BOB"], [1, 2, 3]), (["é".encode()], [4])]
     assert seen[0] == [b"ann", b"", b"bob"]
@@ -136,8 +137,9 @@ def test_texts_of_a_batch():
 
 
 def test_output_is_found():
+    array = np.ones((2, 3), "f2")
     made = stoker.range(3).map(
-        lambda e: {"b": True, "i": 1, "f": 1.5, "t": "x", "l": [1.0, 2.0], "a": np.ones((2, 3), "f2")}
+        lambda e: {"b": True, "i": 1, "f": 1.5, "t": "x", "l": [1.0, 2.0], "a": array}
     )
     assert [repr(field) for field in made.spec.values()] == [
         "bool[]", "int64[]", "float32[]", "bytes", "float32[2]", "float16[2, 3]",
@@ -431,3 +433,50 @@ def test_without_numpy(run_python):
         """
     )
     assert "need NumPy" in result.stdout, result.stderr
+
+
+# ---- with other ops ----
+
+
+def test_functions_in_chains_of_chains():
+    def plus(n):
+        return lambda element: element["x"] + n
+
+    low, high = stoker.range(5).map(plus(100)), stoker.range(5).map(plus(200))
+    assert numbers(low.concatenate(high)) == [*range(100, 105), *range(200, 205)]
+    pairs = low.zip(high.rename({"x": "y"}))
+    assert numbers(pairs, "y", workers=2) == list(range(200, 205))
+    classes = stoker.range(30).map(lambda e: {"x": e["x"], "k": int(e["x"]) % 3})
+    assert len(classes.split([0.5, 0.5], by="k")) in (10, 20)  # calls it while it is built
+
+
+def test_parse():
+    ds = stoker.parse(
+        "range(6).filter_function(@odd).map_function(@double)",
+        odd=lambda e: e["x"] % 2,
+        double=(lambda e: {"y": e["x"] * 2}, {"y": "int64"}),
+    )
+    assert numbers(ds, "y") == [2, 6, 10]
+    with pytest.raises(stoker.Error, match="is a condition"):
+        stoker.parse("range(6).map_function(@odd)", odd=lambda e: True)
+    with pytest.raises(TypeError, match="a dict of names"):
+        stoker.parse("range(6).map_function(@odd)", odd=(lambda e: True, "int64"))
+
+
+def test_replaced_elements():
+    ds = stoker.range(40).map(fail_at(0, 5, 39), output={"x": "int64"}).batch(8)
+    first = numbers(ds, workers=0, on_error="replace", epoch=0)
+    assert len(first) == 40 and not {0, 5, 39} & set(first)
+    for workers in WORKERS:
+        assert numbers(ds, workers=workers, on_error="replace", epoch=0) == first
+
+
+def test_pack_and_stats(tmp_path):
+    ds = stoker.range(40).map(lambda e: {"x": e["x"], "t": "a"})
+    assert ds.pack(tmp_path / "a.tfrecord").elements == 40
+    assert "classes" in ds.stats()["x"]
+    bad = stoker.range(40).map(fail_at(7), output={"x": "int64"})
+    for use in (bad.stats, lambda: bad.pack(tmp_path / "b.tfrecord")):
+        with pytest.raises(ArithmeticError) as caught:
+            use()
+        assert "element 7" in caught.value.__notes__[0]
