@@ -47,7 +47,7 @@ int stk__gather_measure(const struct stk__gather *gather, const struct stk__pick
 void stk__gather_write(const struct stk__gather *gather, const struct stk__picked *rows,
                        const int32_t *dims, uint8_t *dst);
 
-/* Marks rows [from, from + n) of a chunk, with a gather for each field, that are not bad already and
- * cannot be gathered; returns how many. */
+/* Marks rows [from, from + n) of a chunk, with a gather for each field, that are not bad already
+ * and cannot be gathered; returns how many. */
 int stk__gather_mark(const struct stk__gather *gather, struct stk_chunk *chunk, int from, int n,
                      const char *op);
