@@ -263,6 +263,7 @@ struct stk_infer {
      * know where these are not used: what reads, decodes, parses and changes images */
     bool is_optional;
     size_t scratch_bytes;    /* estimate per row, for the budget */
+    bool is_heavy;           /* with this state it is as if it had the flag STK_OP_HEAVY */
     void *state;             /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
 };

@@ -230,6 +230,9 @@ struct stk_function {
     void (*leave)(void *run);
     void (*release)(void *context); /* when nobody can call any more; may be NULL */
     void *context;
+    /* A call is much work, or waits for somebody else to do it: elements are handed to workers one
+     * by one, and calls overlap. */
+    bool is_heavy;
 };
 STK_API int stk_objects_add_function(struct stk_objects *objects, const char *name,
                                      const struct stk_function *function, struct stk_error *err);

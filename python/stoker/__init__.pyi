@@ -275,12 +275,19 @@ class Dataset:
     def __getitem__(self, key: int) -> Batch: ...
     @overload
     def __getitem__(self, key: slice) -> Dataset: ...
-    def filter(self, expression: str | Callable[[dict[str, Any]], Any]) -> Dataset:
+    def filter(
+        self,
+        expression: str | Callable[[dict[str, Any]], Any],
+        workers: Literal['thread', 'process'] = 'thread',
+        processes: int | None = None,
+    ) -> Dataset:
         """Keep the elements for which a condition is true: an expression or a function."""
     def map(
         self,
         expression: str | Callable[[dict[str, Any]], Any],
         output: Any = None,
+        workers: Literal['thread', 'process'] = 'thread',
+        processes: int | None = None,
     ) -> Dataset:
         """Compute fields by an expression, or elements by a function."""
     def adjust_brightness(self, brightness_factor: float, field: str | None = None) -> Dataset:

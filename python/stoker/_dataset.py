@@ -147,7 +147,7 @@ class Dataset(_ops.Ops):
         chain = self._chain.then(_text.encode(text), writer.more, everything, False)
         return Dataset.__new__(type(self))._set(chain, self._settings)
 
-    def map(self, expression, output=None):
+    def map(self, expression, output=None, workers="thread", processes=None):
         """Compute fields by an expression. Or elements by a function:
 
             ds.map('y = x / 255')
@@ -163,16 +163,21 @@ class Dataset(_ops.Ops):
 
         What the function makes is found by trying it on the first element, or said by output:
         {name: dtype} or {name: (dtype, shape)}, None for a dimension that differs.
+
+        workers='process' has helper processes (as many as `processes` says, or as there are cores)
+        carry the function out, for code that holds the lock of the interpreter. They are forks of
+        this process, made when they are first needed. What they get and give is pickled, and arrays
+        go through shared memory. An element whose helper dies is given to another one, once.
         """
         if callable(expression):
             from . import _functions
 
-            return _functions.map(self, expression, output)
-        if output is not None:
-            raise TypeError("output says what a function makes; an expression says it itself")
+            return _functions.map(self, expression, output, workers, processes)
+        if output is not None or workers != "thread" or processes is not None:
+            raise TypeError("output, workers and processes are for functions, not for expressions")
         return super().map(expression)
 
-    def filter(self, expression):
+    def filter(self, expression, workers="thread", processes=None):
         """Keep the elements for which a condition is true. That is an expression or a function:
 
             ds.filter('label < 5')
@@ -183,7 +188,9 @@ class Dataset(_ops.Ops):
         if callable(expression):
             from . import _functions
 
-            return _functions.filter(self, expression)
+            return _functions.filter(self, expression, workers, processes)
+        if workers != "thread" or processes is not None:
+            raise TypeError("workers and processes are for functions, not for expressions")
         return super().filter(expression)
 
     def _with_options(self, given):

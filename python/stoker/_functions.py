@@ -20,20 +20,40 @@ def empty(dtype, shape):
     return bits.view(ml_dtypes.bfloat16), bits
 
 
-def map(dataset, function, output):
+def map(dataset, function, output, workers, processes):
     """The dataset of what a function makes of each element."""
+    carried_out = by_whom(function, workers, processes)
     rows = found_rows(dataset, function) if output is None else given_rows(dataset, output)
-    return append(dataset, "map_function", function, rows)
+    return append(dataset, "map_function", carried_out, rows)
 
 
-def filter(dataset, function):
+def filter(dataset, function, workers, processes):
     """The dataset of the elements for which a function is true."""
-    return append(dataset, "filter_function", function, None)
+    return append(dataset, "filter_function", by_whom(function, workers, processes), None)
+
+
+def by_whom(function, workers, processes):
+    """The function, or one that has helper processes carry it out."""
+    if workers not in ("thread", "process"):
+        raise ValueError(f"workers is 'thread' or 'process', not {workers!r}")
+    if workers == "thread":
+        if processes is not None:
+            raise TypeError("processes is how many helpers workers='process' has")
+        return function
+    import os
+
+    from . import _helpers
+
+    n = len(os.sched_getaffinity(0)) if processes is None else processes.__index__()
+    if n < 1:
+        raise ValueError(f"processes is 1 or more, not {n}")
+    return _helpers.Remote(function, n)
 
 
 def bound(function, rows):
     _numpy()
-    return Function(function, rows, empty)
+    is_remote = type(function).__module__ == "stoker._helpers"
+    return Function(function, rows, empty, is_remote)
 
 
 def append(dataset, op, function, rows):

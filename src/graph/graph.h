@@ -30,6 +30,7 @@ struct stk__node {
     uint32_t draws_as; /* ordinal that seeds the op: its own, also when it carries out others */
     uint32_t at, len;  /* of the call's name in that text */
     size_t scratch_bytes;
+    bool is_heavy; /* likewise */
     /* the op above that this one carries out too, as it was, or NULL; its own absorbed is the one
      * before it */
     const struct stk__node *absorbed;

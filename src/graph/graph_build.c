@@ -356,6 +356,7 @@ static int infer_node(struct builder *b, struct stk__node *node)
     memcpy(node->from, inf.from, sizeof node->from);
     node->state = inf.state;
     node->scratch_bytes = inf.scratch_bytes;
+    node->is_heavy = inf.is_heavy;
     node->reads = inf.reads;
     node->never_fails = inf.never_fails;
     node->is_optional = inf.is_optional;

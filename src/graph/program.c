@@ -101,7 +101,8 @@ static int add_slots(struct compiler *c, struct stk__pnode *p)
     }
     if (p->role == STK__ROLE_ROW || p->role == STK__ROLE_READ) {
         program->has_filter |= (op->flags & STK_OP_FILTER) != 0;
-        program->is_heavy |= p->role == STK__ROLE_ROW && op->flags & STK_OP_HEAVY;
+        program->is_heavy |=
+            p->role == STK__ROLE_ROW && (op->flags & STK_OP_HEAVY || p->node->is_heavy);
         program->exclusive = op->exclusive ? op->exclusive : program->exclusive;
         program->scratch_bytes += p->node->scratch_bytes;
     }

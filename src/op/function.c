@@ -81,6 +81,7 @@ static int infer_map(struct stk_infer *inf, struct stk_error *err)
     if (!known->function->n_fields)
         return stk_fail(err, STK_TYPE, "the function is a condition: it makes no fields");
     stk__caller_fields(known->function->n_fields, known->function->field, inf);
+    inf->is_heavy = known->function->is_heavy;
     inf->state = known;
     return STK_OK;
 }
@@ -95,6 +96,7 @@ static int infer_filter(struct stk_infer *inf, struct stk_error *err)
         return stk_fail(err, STK_TYPE, "the function makes fields: it is no condition");
     stk_infer_pass(inf);
     inf->count = STK_UNKNOWN_COUNT;
+    inf->is_heavy = known->function->is_heavy;
     inf->state = known;
     return STK_OK;
 }

@@ -250,7 +250,8 @@ def test_every_op_is_there():
             parameters = [
                 p for p in inspect.signature(getattr(holder, name)).parameters if p != "self"
             ]
-            more = ["output"] if name == "map" else []
+            more = {"map": ["output"], "filter": []}.get(name)
+            more = [] if more is None else [*more, "workers", "processes"]
             assert parameters == [param["name"] for param in op["params"]] + more, name
             assert inspect.getdoc(getattr(holder, name)).startswith(op["summary"])
 
