@@ -90,6 +90,12 @@ static const struct rewriting rewritings[] = {
     { FOLDER ".decode().filter('9 // label < 5')",
       FOLDER ".read('path').decode().filter('9 // label < 5')", "it can fail" },
     { "range(9).map('y = x').filter('x > 2')", "range(9).map('y = x').filter('x > 2')", NULL },
+    /* chains inside others */
+    { "range(3).skip(0).interleave(range(5).map('x + 1').map('x * 2'))",
+      "range(3).skip(0).interleave(range(5).map('x = (x + 1); x = (x * 2)'))", "are one" },
+    { "values({k: [1, 2]}).interleave(element().map('y = k').take(-1)).select(k)",
+      "values({k: [1, 2]}).interleave(element().map('y = k')).select('k')",
+      "take(-1) is left out" },
     /* move_choice */
     { STREAM ".map('x + 1').skip(3)", STREAM ".skip(3).map('x + 1')",
       "skip(3) comes before map('x + 1'): what lies between keeps order and number" },
@@ -342,6 +348,8 @@ static void make_source_chain(struct text *text)
     static const char *const arrays[] = { ".select(x)", ".select(y)", ".map('z = x[0]').select(z)",
                                           ".filter('y > 2').select(x)",
                                           ".rename({y: q}).select(q)" };
+    static const char *const chunks[] = { ".select(gzip_part)", ".select(lzf_row, all_part)",
+                                          ".map('z = check_row + all_tiny').select(z)" };
     static const char *const others[] = { "",         ".take(40)",   ".shuffle()",
                                           ".skip(3)", ".shuffle(7)", ".shard(2, 1)" };
     static const char *const columns[] = {
@@ -349,17 +357,20 @@ static void make_source_chain(struct text *text)
         ", {d: float32, a: columns([a, d], int64), b: float64, e: bool, c: text}"
     };
     *text = (struct text){ .len = 0 };
-    bool is_table = random_below(3) > 0;
-    add(text,
-        is_table
-            ? "csv('"
-            : PICK(((const char *const[]){ ARRAYS, "npz('tests/golden/arrays/deflated.npz')" })));
-    add(text, is_table ? table_file : "");
-    add(text, is_table ? "'" : "");
-    add(text, is_table ? PICK(columns) : "");
-    add(text, is_table ? ")" : "");
+    uint64_t source = random_below(4);
+    const char *begin = source == 0   ? ARRAYS
+                        : source == 1 ? "npz('tests/golden/arrays/deflated.npz')"
+                        : source == 2 ? "hdf5('tests/golden/arrays/chunks.h5')"
+                                      : "csv('";
+    add(text, begin);
+    if (source == 3) {
+        add(text, table_file);
+        add(text, "'");
+        add(text, PICK(columns));
+        add(text, ")");
+    }
     add(text, PICK(others));
-    add(text, is_table ? PICK(selects) : PICK(arrays));
+    add(text, source < 2 ? PICK(arrays) : source == 2 ? PICK(chunks) : PICK(selects));
     add(text, PICK(others));
     add(text, random_below(2) ? ".batch(3)" : "");
 }

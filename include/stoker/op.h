@@ -259,8 +259,8 @@ struct stk_infer {
     /* row ops: the fields of the input it looks at, a bit each; preset to all */
     uint32_t reads;
     bool never_fails; /* row ops: no row can become bad here */
-    /* row ops: rows become bad here only for what is in the fields it makes, so that nobody needs to
-     * know where these are not used: what reads, decodes, parses and changes images */
+    /* row ops: rows become bad here only for what is in the fields it makes, so that nobody needs
+     * to know where these are not used: what reads, decodes, parses and changes images */
     bool is_optional;
     size_t scratch_bytes;    /* estimate per row, for the budget */
     bool is_heavy;           /* with this state it is as if it had the flag STK_OP_HEAVY */
@@ -549,8 +549,8 @@ struct stk_op {
                 struct stk_part *out);
     int (*take_part)(const void *params, const void *state, struct stk_arena *arena,
                      const struct stk_part *part, void **new_state);
-    /* Sources that can do without some of their fields: a state that makes these (a bit each, at least
-     * one), from the arena, and borrows what the given one has; NULL if they cannot. */
+    /* Sources that can do without some of their fields: a state that makes these (a bit each, at
+     * least one), from the arena, and borrows what the given one has; NULL if they cannot. */
     int (*narrow)(const void *state, uint32_t fields, struct stk_arena *arena, void **new_state);
     /* True if with these parameters an input of so many elements comes out as it went in. */
     bool (*passes_all)(const void *params, int64_t in_count);

@@ -541,6 +541,8 @@ static int hash_text(struct stk_dataset *g, struct stk_error *err)
 /* Swaps the nodes of a subtree to the front, inputs first. */
 static void put_in_order(struct stk_dataset *g, struct stk__node *node)
 {
+    if (node->id < g->n_used)
+        return;
     for (int i = 0; i < node->n_inputs; i++)
         put_in_order(g, node->input[i]);
     int place = g->n_used++;

@@ -32,6 +32,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         return stk_fail(err, STK_MEMORY, "out of memory");
     if (inf->in[0]->field[field].dtype == cast->dtype) {
         stk_infer_pass(inf);
+        inf->reads = 0;
+        inf->never_fails = true;
         *state = (struct state){ .field = field };
         inf->state = state;
         return STK_OK;

@@ -11,13 +11,12 @@
 
 static const char pass[] = "drop_nothing";
 
-/* True if every field comes out as it went in, under the same name. Ops of plug-ins that do so may
- * be there to find bad elements. */
+/* True if every field comes out as it went in, under the same name. An op that can fail may be there
+ * to find bad elements. */
 static bool changes_no_field(const struct stk__node *node)
 {
     const struct stk_type *in = &node->input[0]->type;
-    if (!node->op->row.run || node->op->flags & STK_OP_FILTER ||
-        (!stk__op_is_built_in(node->op) && !node->never_fails) ||
+    if (!node->op->row.run || node->op->flags & STK_OP_FILTER || !node->never_fails ||
         node->type.n_fields != in->n_fields)
         return false;
     for (int f = 0; f < in->n_fields; f++)

@@ -19,7 +19,7 @@ struct way {
     int field;                        /* of that op's output: what the filter looks at */
 };
 
-/* The fields of an op's input that these of its output are, or 0 with one that it makes or names. */
+/* The fields of an op's input that these of its output are; 0 and one that it makes or names. */
 static uint32_t fields_before(const struct stk__node *op, uint32_t fields, int *made)
 {
     uint32_t before = 0;

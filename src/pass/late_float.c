@@ -3,8 +3,8 @@
  *
  * An op that only moves or leaves out pixels gives the same before or after one that changes each
  * value by itself. It comes first where values get larger by that one: fewer bytes are moved, fewer
- * values are converted, and a crop behind decode is one that decode can look at. Where the op before
- * both would carry them out anyway nothing moves.
+ * values are converted, and a crop behind decode is one that decode can look at. Where the op
+ * before both would carry them out anyway nothing moves.
  */
 #include "pass/pass.h"
 #include "pass/rewrite.h"

@@ -6,8 +6,8 @@
  *
  * It is exact because such ops keep order and number, and a bad element counts as an element. Over
  * what can be read at random nothing moves: there positions are chosen before anything is run. The
- * stage that chooses elements cuts a segment in two, so it moves into one only if that saves work of
- * weight.
+ * stage that chooses elements cuts a segment in two, so it moves into one only if that saves work
+ * of weight.
  */
 #include "pass/pass.h"
 #include "pass/rewrite.h"

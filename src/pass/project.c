@@ -3,8 +3,8 @@
  *
  * From the end of the chain down, every op says which fields it looks at. What no op looks at and
  * the chain does not deliver is left out where it is made: an op that makes nothing else goes
- * altogether, one that makes several fields by name (STK_MAKES) makes the others. Nobody learns then
- * whether such a field could have been made, so an error in it does not count; docs/errors.md
+ * altogether, one that makes several fields by name (STK_MAKES) makes the others. Nobody learns
+ * then whether such a field could have been made, so an error in it does not count; docs/errors.md
  * promises that for what reads, decodes and parses. Other ops go only if they cannot fail.
  *
  *     image_folder('train').decode().select(label)            what is used:  label
@@ -178,8 +178,8 @@ static int drop_entries(const struct stk_param *row, void *field, const bool *ke
                                       : drop_items(field, keeps, arena);
 }
 
-/* How many entries of a parameter are kept: those of fields that are used; `dropped` has the others'
- * names. */
+/* How many entries of a parameter are kept: those of fields that are used; `dropped` has the
+ * names of the others. */
 static int choose_entries(const struct stk__node *node, const struct stk_param *row, uint32_t used,
                           bool keeps[STK_MAX_FIELDS], struct names *dropped)
 {

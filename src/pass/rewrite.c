@@ -3,6 +3,7 @@
 #include "pass/rewrite.h"
 
 #include "base/error.h"
+#include "graph/nest.h"
 #include "lang/lang.h"
 
 #include <stdarg.h>
@@ -176,10 +177,20 @@ static void add_absorbed(struct stk__text *out, const struct stk__node *last)
     add_call(out, last);
 }
 
+/* What a node is written behind, or NULL. The chain of interleave stands on what comes before that. */
+static const struct stk__node *receiver_of(const struct stk__node *node)
+{
+    if (node->nest)
+        return node->nest->outer;
+    bool is_begun = node->n_inputs && node->op->flags & STK_OP_ROOT && !node->input[0]->is_inserted;
+    return node->n_inputs && !is_begun && !takes_chains(node) ? node->input[0] : NULL;
+}
+
 static void add_chain(struct stk__text *out, const struct stk__node *node)
 {
-    if (node->n_inputs && !takes_chains(node)) {
-        add_chain(out, node->input[0]);
+    const struct stk__node *receiver = receiver_of(node);
+    if (receiver) {
+        add_chain(out, receiver);
         stk__text_add(out, ".");
     }
     add_call(out, node);
