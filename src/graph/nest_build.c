@@ -66,7 +66,6 @@ struct listing {
     struct stk_arena *arena;
     const char **item;
     int field;
-    struct stk_error *err;
 };
 
 static int list_texts(void *ctx, const struct stk_chunk *chunk, int64_t first)
@@ -103,10 +102,12 @@ int stk__nest_list(struct stk_dataset *graph, const struct stk__node *outer, con
     const char **item = n < INT32_MAX ? stk_arena_alloc(&graph->arena, n * sizeof *item) : NULL;
     if (!item)
         return stk__out_of_memory(err);
-    struct listing listing = { &graph->arena, item, f, err };
+    struct listing listing = { &graph->arena, item, f };
     rc = stk__scan_rows(graph, listed, field, &(struct stk__scan){ list_texts, &listing }, err);
     *out = (struct stk_texts){ item, (int)n, false };
-    return rc;
+    return rc != STK_VALUE
+               ? rc
+               : stk_fail(err, rc, "a value of '%s' is empty or has a NUL byte: no file", field);
 }
 
 /* ---- what may be in the chain ---- */
