@@ -171,6 +171,24 @@ def test_the_word_stays_a_word(stoker, folder):
     assert "csv@1(file=path," in call
 
 
+@pytest.mark.parametrize("rest", [
+    "interleave(csv(path).map('j = i').skip(0), 2).select(t)",
+    "take(9).interleave(csv(path).take(99).prefetch(), 2).map('j = i').select(t)",
+    "skip(0).interleave(csv(path), 2).map('j = i').map('k = j').select(t)",
+    "shard(1, 0).repeat(1).interleave(csv(path), 2).select(t)",
+])
+def test_rewrites_leave_the_order_alone(stoker, folder, rest):
+    assert values(stoker, f"{listed(folder, 'csv')}.{rest}", "t") == IN_TURN
+
+
+def test_fields_that_nobody_uses_are_not_read(stoker, folder):
+    chain = f"{listed(folder, 'csv')}.shuffle().interleave(csv(path).shuffle()).select(t)"
+    assert "csv does without 'i'" in stoker("plan", chain, "--explain").stdout
+    both = f"{listed(folder, 'csv')}.shuffle().interleave(csv(path).shuffle())"
+    whole = [{"t": e["t"]} for e in elements(stoker, both)]
+    assert elements(stoker, chain) == whole
+
+
 # ---- ends ----
 
 

@@ -131,7 +131,7 @@ static int add_steps(struct stk__nest_step *step, const struct stk__node *from,
                      const struct stk__node *to, const struct stk__nest_run *run)
 {
     int n = 0;
-    for (; from != to; from = from->input[0]) {
+    for (; from != to && from->n_inputs; from = from->input[0]) {
         if (!from->is_order)
             continue;
         if (n == STK__MAX_STEPS)
@@ -196,7 +196,7 @@ static int64_t times(int64_t a, int64_t b)
 
 static bool shuffles_between(const struct stk__node *from, const struct stk__node *to)
 {
-    for (; from != to; from = from->input[0])
+    for (; from != to && from->n_inputs; from = from->input[0])
         if (from->op->flags & STK_OP_SHUFFLES)
             return true;
     return false;
@@ -223,7 +223,7 @@ static int64_t count_listed(const struct stk__nest_map *map, int rank, int world
     const struct stk__node *node = map->nest->outer, *listed = map->nest->listed;
     int64_t n_passes = 1;
     int step = 0;
-    for (; node != listed; node = node->input[0]) {
+    for (; node != listed && node->n_inputs; node = node->input[0]) {
         if (!node->is_order)
             continue;
         int64_t count = stk__node_count(node, rank, world, NULL);

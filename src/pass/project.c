@@ -59,7 +59,8 @@ static bool is_useless(const struct stk__node *node, uint32_t used)
 /* Ops that choose and order rows, or join them to batches, and look at no field. */
 static bool only_moves_rows(const struct stk__node *node)
 {
-    const uint32_t movers = STK_OP_ADDRESSES | STK_OP_REPEAT | STK_OP_BATCH | STK_OP_PREFETCH;
+    const uint32_t movers = STK_OP_ADDRESSES | STK_OP_REPEAT | STK_OP_BATCH | STK_OP_PREFETCH |
+                            STK_OP_NESTS | STK_OP_ELEMENT;
     return node->n_inputs == 1 && (node->is_order || node->op->flags & movers);
 }
 
