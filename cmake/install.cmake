@@ -3,7 +3,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS stoker EXPORT stokerTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS stoker_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES include/stoker/stoker.h include/stoker/op.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stoker)
+install(FILES include/stoker/checkpoint.h include/stoker/op.h include/stoker/stoker.h include/stoker/tools.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stoker)
 
 # Relative, so that the installed tree can be moved.
 file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

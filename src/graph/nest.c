@@ -71,13 +71,13 @@ struct rows {
     uint64_t element[BLOCK], ordinal[BLOCK], inner[BLOCK], group[BLOCK], path[BLOCK];
 };
 
-/* Runs of rows of one element go through its chain together. */
+/* Runs of rows of one element, in one pass, go through its chain together. */
 static void follow_inner(const struct stk__nest_map *map, int n, struct rows *rows)
 {
     int64_t below[STK__MAX_STEPS];
     uint8_t input[BLOCK];
     for (int i = 0, end; i < n && map->n_inner; i = end) {
-        for (end = i + 1; end < n && rows->element[end] == rows->element[i];)
+        for (end = i + 1; end < n && rows->inner[end] == rows->inner[i];)
             end++;
         if (map->nest->first || i == 0)
             count_inner(map, rows->group[i], below);

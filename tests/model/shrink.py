@@ -25,7 +25,10 @@ def calls(text):
 def smaller(text):
     """Chains to try instead: without a call, or with a smaller number."""
     parts = calls(text)
+    is_endless = re.search(r"counter\(|random\(|repeat\((-1)?\)", text)
     for i in range(len(parts) - 1, 0, -1):
+        if is_endless and parts[i].startswith("take"):
+            continue  # it would never end
         yield ".".join(parts[:i] + parts[i + 1 :])
     for found in re.finditer(r"(?<![\w.'])\d+(?![\w.'])", text):
         number = int(found.group())
