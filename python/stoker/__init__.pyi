@@ -99,7 +99,7 @@ class Call:
     """A call inside a value, as features are."""
     text: str
 
-class Rewrite(NamedTuple):
+class Rewrite:
     """What was done to a chain before it runs, or why it was not: a rule, and a sentence."""
     rule: str
     is_done: bool

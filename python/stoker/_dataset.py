@@ -3,7 +3,6 @@
 
 import os
 from _thread import allocate_lock
-from collections import namedtuple
 
 from . import _ops, _text
 from ._core import Chain, state_epochs
@@ -62,10 +61,16 @@ class Field:
         return Field, self._row()
 
 
-class Rewrite(namedtuple("Rewrite", "rule is_done text")):
+class Rewrite:
     """What was done to a chain before it runs, or why it was not: a rule, and a sentence."""
 
-    __slots__ = ()
+    __slots__ = ("rule", "is_done", "text")
+
+    def __init__(self, rule, is_done, text):
+        self.rule, self.is_done, self.text = rule, is_done, text
+
+    def __repr__(self):
+        return f"Rewrite(rule={self.rule!r}, is_done={self.is_done}, text={self.text!r})"
 
     def __str__(self):
         return self.text if self.is_done else f"not done: {self.text}"
