@@ -305,7 +305,7 @@ static void check_run(const struct chain *chain, struct stk_dataset *graph, stru
     if (stk__exec_new(r.plan, from, &r.exec, &err))
         fail(err.text);
     current = r.exec;
-    r.mark_at = r.first + (int)random_below((uint64_t)left);
+    r.mark_at = r.first + (left > 0 ? (int)random_below((uint64_t)left) : 0);
     if (want->is_open || one_in(8))
         r.stop_at = r.first + (int)random_below((uint64_t)left + 1);
     r.may_be_cancelled = r.stop_at < 0 && one_in(8);

@@ -533,6 +533,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
         rc = node->op->source.begin(node->params, node->state, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
+    if (!rc && s->plan->is_judge)
+        stk__batching_judge(s->run)->epoch = s->counter[0]; /* not the first, if it is resumed */
     if (s->plan->kind == STK__NESTING)
         rc = stk__nesting_begin(s, err);
     bool has_choice = s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING;
