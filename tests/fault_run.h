@@ -226,6 +226,17 @@ static inline void fail_allocations(const struct settings *s, bool for_ever)
     assert_true(n > 10);
 }
 
+/* Each of the chains, without workers and with two, one failure and all from then on. */
+static inline void fail_each_allocation(const char *const *chain, size_t n, const char *on_error)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (int mode = 0; mode < 4; mode++) {
+            const struct settings s = { chain[i], mode & 1 ? "2" : "0", on_error };
+            fail_allocations(&s, mode & 2);
+        }
+    }
+}
+
 /* ---- file accesses ---- */
 
 static inline const char *base_name(const char *path)

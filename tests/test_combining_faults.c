@@ -22,12 +22,7 @@ static void test_allocations_fail(void **state)
         "range(9).reduce({n: 0, v: [1, 2]}, 'n = n + x; v = v * 2')",
     };
     (void)state;
-    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        for (int mode = 0; mode < 4; mode++) {
-            const struct settings s = { chains[i], mode & 1 ? "2" : "0", "fail" };
-            fail_allocations(&s, mode & 2);
-        }
-    }
+    fail_each_allocation(chains, sizeof chains / sizeof *chains, "fail");
 }
 
 /* Want of memory is not the fault of an element: it is not ignored. */
@@ -42,12 +37,7 @@ static void test_allocations_fail_among_bad_elements(void **state)
         "range(9).reduce({n: 1}, 'n = n + 8 // (x - 3)').batch(2)",
     };
     (void)state;
-    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        for (int mode = 0; mode < 2; mode++) {
-            const struct settings s = { chains[i], mode ? "2" : "0", "skip" };
-            fail_allocations(&s, false);
-        }
-    }
+    fail_each_allocation(chains, sizeof chains / sizeof *chains, "skip");
 }
 
 static int set_up(void **state)

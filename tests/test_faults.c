@@ -82,12 +82,7 @@ static void test_allocations_fail(void **state)
         "values({x: ['abcd', 'ef', '']}).decode_raw(int16, little_endian=false).batch(2)",
     };
     (void)state;
-    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        for (int mode = 0; mode < 4; mode++) {
-            const struct settings s = { chains[i], mode & 1 ? "2" : "0", "fail" };
-            fail_allocations(&s, mode & 2);
-        }
-    }
+    fail_each_allocation(chains, sizeof chains / sizeof *chains, "fail");
 }
 
 /* Bad elements are left out or replaced; want of memory is not their fault and must not cost

@@ -4,16 +4,6 @@
 #define _GNU_SOURCE
 #include "fault_run.h"
 
-static void fail_each_allocation(const char *const *chain, size_t n, const char *on_error)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (int mode = 0; mode < 4; mode++) {
-            const struct settings s = { chain[i], mode & 1 ? "2" : "0", on_error };
-            fail_allocations(&s, mode & 2);
-        }
-    }
-}
-
 static void test_allocations_fail(void **state)
 {
     static const char *const chains[] = {

@@ -94,8 +94,7 @@ static const struct rewriting rewritings[] = {
     { "range(3).skip(0).interleave(range(5).map('x + 1').map('x * 2'))",
       "range(3).skip(0).interleave(range(5).map('x = (x + 1); x = (x * 2)'))", "are one" },
     { "values({k: [1, 2]}).interleave(element().map('y = k').take(-1)).select(k)",
-      "values({k: [1, 2]}).interleave(element())",
-      "take(-1) is left out" },
+      "values({k: [1, 2]}).interleave(element())", "take(-1) is left out" },
     /* move_choice */
     { STREAM ".map('x + 1').skip(3)", STREAM ".skip(3).map('x + 1')",
       "skip(3) comes before map('x + 1'): what lies between keeps order and number" },

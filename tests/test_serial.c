@@ -153,7 +153,7 @@ static int pump_epoch(struct pump *p, int n_rows, uint64_t path, bool give_up, u
     }
     struct stk_chunk *out = stk__chunk_new(p->feed->type, p->feed->max_out, p->feed->has_keys);
     for (bool is_done = give_up; !is_done;) {
-        is_done = serial->flush(p->run, out);
+        is_done = !serial->flush || serial->flush(p->run, out);
         assert_true(is_done || out->n == out->cap);
         collect(p->feed, out, rows, &n);
     }

@@ -371,7 +371,7 @@ struct stk_serial_table {
     void (*end)(void *run);
     void (*next_epoch)(void *run, uint64_t path); /* before the first row of every epoch */
     int (*step)(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out);
-    bool (*flush)(void *run, struct stk_chunk *out);
+    bool (*flush)(void *run, struct stk_chunk *out); /* may be NULL: nothing is held back */
     /* May be NULL. The epoch's last row was eaten, and the next one may fill while this one drains:
      * until next_epoch is called step only eats, rows of the next epoch, and flush empties what
      * is left of this one. */

@@ -159,10 +159,11 @@ static int refuse_packed(const struct stk_field *field, struct stk_error *err)
 {
     if (!(field->flags & STK_FIELD_PACKED))
         return STK_OK;
-    return stk_fail(err, STK_TYPE,
-                    "field '%s' has several texts or lists per element, which cannot be stored as one "
-                    "value; leave it out with select",
-                    field->name);
+    return stk_fail(
+        err, STK_TYPE,
+        "field '%s' has several texts or lists per element, which cannot be stored as one "
+        "value; leave it out with select",
+        field->name);
 }
 
 /* The type of what is stored of a dataset; names are borrowed from it. */

@@ -60,8 +60,8 @@ struct stk__program {
     int n_reads;
     bool has_keys, has_filter, is_heavy;
     const struct stk__nest_map *nest; /* of the one nest in it, or NULL */
-    const char *exclusive;            /* lock group of an op in it that is most of its work, or NULL */
-    size_t scratch_bytes;             /* per row, estimated */
+    const char *exclusive; /* lock group of an op in it that is most of its work, or NULL */
+    size_t scratch_bytes;  /* per row, estimated */
     /* of a row's places, about; 0: no source is located */
     size_t located_bytes;
     int rank, world;

@@ -14,8 +14,9 @@
  * 0 or 1 bytes. float16 and bfloat16 only convert. */
 #define STK__ELEMENTWISE_LIST(X)                                                                   \
     X(ADD)                                                                                         \
-    X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) \
-        X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) \
+    X(SUB)                                                                                         \
+    X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ)  \
+        X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS)       \
             X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
 
 enum stk__elementwise_op {

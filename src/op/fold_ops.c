@@ -101,12 +101,6 @@ static int step_scan(void *run, struct stk_chunk *in, int from, int n, struct st
     return m;
 }
 
-static bool flush_scan(void *run, struct stk_chunk *out)
-{
-    (void)run, (void)out;
-    return true;
-}
-
 const struct stk_op stk__op_scan = {
     .decl = { "scan", 1, "Compute fields by an expression that remembers.",
               "As map, but the expression also sees the names of `initial`: at the first element "
@@ -127,8 +121,7 @@ const struct stk_op stk__op_scan = {
     .serial = { .begin = begin_scan,
                 .end = end_scan,
                 .next_epoch = next_epoch_scan,
-                .step = step_scan,
-                .flush = flush_scan },
+                .step = step_scan },
 };
 
 /* ---- reduce ---- */

@@ -132,12 +132,6 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return n;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
-{
-    (void)run, (void)out;
-    return true;
-}
-
 const struct stk_op stk__op_shard = {
     .decl = { "shard", 1, "Keep every num_shards-th element, for one of several processes.",
               "Yields the elements whose position modulo `num_shards` is `index`, so that "
@@ -163,9 +157,5 @@ const struct stk_op stk__op_shard = {
     .infer = infer,
     .passes_all = passes_all,
     .order = { .count = count, .at = at },
-    .serial = { .begin = begin,
-                .end = free,
-                .next_epoch = next_epoch,
-                .step = step,
-                .flush = flush },
+    .serial = { .begin = begin, .end = free, .next_epoch = next_epoch, .step = step },
 };

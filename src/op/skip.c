@@ -82,12 +82,6 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return left_out + m;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
-{
-    (void)run, (void)out;
-    return true;
-}
-
 static bool is_closed(const void *run)
 {
     return ((const struct skipping *)run)->wanted < 0;
@@ -109,6 +103,5 @@ const struct stk_op stk__op_skip = {
                 .end = free,
                 .next_epoch = next_epoch,
                 .step = step,
-                .flush = flush,
                 .is_closed = is_closed },
 };

@@ -77,12 +77,6 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return m;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
-{
-    (void)run, (void)out;
-    return true;
-}
-
 const struct stk_op stk__op_take = {
     .decl = { "take", 1, "Keep the first elements.",
               "Yields at most `count` elements and asks for no more than it needs. A negative "
@@ -100,6 +94,5 @@ const struct stk_op stk__op_take = {
                 .end = free,
                 .next_epoch = next_epoch,
                 .step = step,
-                .flush = flush,
                 .is_closed = is_closed },
 };

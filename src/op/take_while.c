@@ -125,12 +125,6 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return t->is_over ? n : m;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
-{
-    (void)run, (void)out;
-    return true;
-}
-
 const struct stk_op stk__op_take_while = {
     .decl = { "take_while", 1, "Keep elements up to the first for which a condition is false.",
               "The condition is one bool per element, in the language of map. The epoch ends "
@@ -146,6 +140,5 @@ const struct stk_op stk__op_take_while = {
                 .end = end,
                 .next_epoch = next_epoch,
                 .step = step,
-                .flush = flush,
                 .is_closed = is_closed },
 };

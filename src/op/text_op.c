@@ -154,3 +154,19 @@ int stk__text_values_run(struct stk_rows *rows, const struct stk__text_values *h
     }
     return STK_OK;
 }
+
+int stk__text_values_keep(struct stk_infer *inf, const char *name, const char *into,
+                          struct stk__text_values how, struct stk_error *err)
+{
+    struct stk__text_values *kept = stk_arena_alloc(inf->arena, sizeof *kept);
+    if (!kept)
+        return stk__out_of_memory(err);
+    *kept = how;
+    inf->state = kept;
+    return stk__text_values_infer(inf, name, into, kept, err);
+}
+
+int stk__text_values_run_kept(struct stk_rows *rows)
+{
+    return stk__text_values_run(rows, rows->state);
+}

@@ -76,3 +76,8 @@ struct stk__text_values {
 int stk__text_values_infer(struct stk_infer *inf, const char *name, const char *into,
                            struct stk__text_values *how, struct stk_error *err);
 int stk__text_values_run(struct stk_rows *rows, const struct stk__text_values *how);
+
+/* The same for ops whose state is nothing but that. */
+int stk__text_values_keep(struct stk_infer *inf, const char *name, const char *into,
+                          struct stk__text_values how, struct stk_error *err);
+int stk__text_values_run_kept(struct stk_rows *rows);

@@ -94,17 +94,8 @@ static bool make(const struct stk__text_values *how, struct stk_rows *rows, int 
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct text_to_number *p = inf->params;
-    struct stk__text_values *how = stk_arena_alloc(inf->arena, sizeof *how);
-    if (!how)
-        return stk__out_of_memory(err);
-    inf->state = how;
-    *how = (struct stk__text_values){ .sep = p->sep, .make = make, .dtype = dtype_of[p->dtype] };
-    return stk__text_values_infer(inf, p->field, p->into, how, err);
-}
-
-static int run(struct stk_rows *rows)
-{
-    return stk__text_values_run(rows, rows->state);
+    struct stk__text_values how = { .sep = p->sep, .make = make, .dtype = dtype_of[p->dtype] };
+    return stk__text_values_keep(inf, p->field, p->into, how, err);
 }
 
 static const char doc[] =
@@ -121,5 +112,5 @@ const struct stk_op stk__op_text_to_number = {
     .decl = { "text_to_number", 1, "Read numbers from texts.", doc, params,
               sizeof(struct text_to_number) },
     .infer = infer,
-    .row = { .run = run },
+    .row = { .run = stk__text_values_run_kept },
 };

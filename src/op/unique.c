@@ -227,12 +227,6 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return n;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
-{
-    (void)run, (void)out;
-    return true;
-}
-
 const struct stk_op stk__op_unique = {
     .decl = { "unique", 1, "Keep the first element of each value.",
               "Leaves out elements that are equal, bit for bit, to one before them in the same "
@@ -251,6 +245,5 @@ const struct stk_op stk__op_unique = {
                 .end = end,
                 .next_epoch = next_epoch,
                 .step = step,
-                .flush = flush,
                 .keeps_more = true },
 };
