@@ -43,14 +43,19 @@ def faster_than(peer, limit):
     )
 
 
-def less_memory_than(peer, limit):
+def less_than(peer, key, text, limit):
+    """A number of stoker's reading, as a share of somebody else's."""
     return Bar(
-        f"peak memory, as a share of {peer}'s",
-        taken(lambda mine, other: mine["rss_mb"] / other["rss_mb"], "stoker", peer),
+        f"{text}, as a share of {peer}'s",
+        taken(lambda mine, other: mine[key] / other[key], "stoker", peer),
         "×",
         limit,
         is_most=True,
     )
+
+
+def less_memory_than(peer, limit):
+    return less_than(peer, "rss_mb", "peak memory", limit)
 
 
 def at_most(key, text, limit, unit, factor=1, who="stoker"):
@@ -64,10 +69,19 @@ def at_least(key, text, limit, unit, factor=1, who="stoker"):
 
 def costs_per_batch_over(peer, batch, limit):
     """Microseconds that a batch takes longer from Python than it does for somebody else."""
+    return costs_over(f"time per batch over {peer}'s", peer, batch, limit)
+
+
+def costs_per_call_over(peer, n, limit):
+    """The same for a call of a function that gets n elements."""
+    return costs_over(f"time per call over {peer}'s", peer, n, limit)
+
+
+def costs_over(text, peer, n, limit):
     return Bar(
-        f"time per batch over {peer}'s",
+        text,
         taken(
-            lambda mine, other: 1e6 * batch * (1 / mine["per_s"] - 1 / other["per_s"]),
+            lambda mine, other: 1e6 * n * (1 / mine["per_s"] - 1 / other["per_s"]),
             "stoker",
             peer,
         ),

@@ -14,6 +14,7 @@ A work (works/NAME.py) says what is to be done:
     DATA         "images": a directory of JPEG files; "photos": large ones; "reads": small files;
                  "own": what make_own(setup) → path makes, in setup.cache
     COUNT        elements of an epoch where DATA does not say; COUNT_FOR = {peer: another number}
+    KEPT         the share of them that comes out and is counted (1)
     BATCH        elements of a batch
     IN_ORDER     True: everybody's first batch has the same elements, and is compared with stoker's
     PARAMETERS   numbers that peers need, as attributes of the job
@@ -83,6 +84,7 @@ class Work(Entry):
         "DATA": None,
         "COUNT": None,
         "COUNT_FOR": {},
+        "KEPT": 1,
         "BATCH": None,
         "IN_ORDER": False,
         "PARAMETERS": {},

@@ -98,7 +98,7 @@ def make(setup, work, peer, mode):
         # for how long
         repeat=repeat,
         epochs=1 + setup.n_stretches,
-        epoch_elements=count * repeat,
+        epoch_elements=int(count * repeat * work.KEPT),
         stretch_s=setup.stretch_s,
         n_stretches=setup.n_stretches,
         # what its first batch must be

@@ -75,6 +75,16 @@ def first_batch(epoch):
     return when
 
 
+def border_gap(epoch, job):
+    """The longest time between batches where epochs meet, divided by the median between any."""
+    times = []
+    for array in epoch():
+        len(array)
+        times.append(time.monotonic())
+    gaps = [after - before for before, after in zip(times, times[1:])]
+    return max(gaps[job.border_every - 1 :: job.border_every]) / sorted(gaps)[len(gaps) // 2]
+
+
 def timed(epoch, job):
     """Whole epochs until enough time has passed: rate, and CPU seconds per 1000 elements."""
     cpu, start, n = cpu_seconds(), time.monotonic(), 0
@@ -86,11 +96,14 @@ def timed(epoch, job):
 
 
 def measure(make, loaded, job, send, times):
+    before = status_megabytes("RssAnon")
     epoch = make(loaded, job)
     when = first_batch(epoch)
     send(event="warm")
     readings = [timed(epoch, job) for _ in range(job.n_stretches)]
     best = max(readings, key=lambda reading: reading["per_s"])
+    if hasattr(job, "border_every"):
+        best["border_gap"] = border_gap(epoch, job)
     send(
         event="done",
         **best,
@@ -99,6 +112,7 @@ def measure(make, loaded, job, send, times):
         import_s=times.imported - times.begun,
         rss_mb=status_megabytes("VmHWM"),
         anon_mb=status_megabytes("RssAnon"),
+        grown_mb=status_megabytes("RssAnon") - before,
     )
 
 

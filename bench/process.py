@@ -2,8 +2,8 @@
 """Runs a peer in a process of its own and turns what it says into a reading.
 
 A reading is a dict: per_s, first_s (first batch, from the start of the process), after_import_s
-(the same without start and import), import_s, rss_mb (peak), anon_mb, cpu_s_per_1000; or {"failed":
-why}."""
+(the same without start and import), import_s, rss_mb (peak), anon_mb, grown_mb (from before the
+first batch to the end), cpu_s_per_1000; or {"failed": why}."""
 
 import json
 import os
@@ -188,5 +188,5 @@ def better(old, new):
     """The best of two readings. Rates high; times low; memory is the most that was seen."""
     if old is None or "failed" in old or "failed" in new:
         return new if old is None or "failed" in new else old
-    pick = {"per_s": max, "rss_mb": max, "anon_mb": max, "differs": max}
+    pick = {"per_s": max, "rss_mb": max, "anon_mb": max, "grown_mb": max, "differs": max}
     return {key: pick.get(key, min)(old.get(key, new[key]), new[key]) for key in new}

@@ -52,3 +52,15 @@ def make_pictures(setup, count, shards=4):
         data = stoker.from_arrays({"label": np.arange(count) % 10, "image": pictures})
         data.pack(str(folder / "raw-{shard}.tfrecord"), shards=shards, force=True)
     return folder
+
+
+def make_compressed(setup, count):
+    """Examples of a picture as JPEG, in one compressed file."""
+    import numpy as np
+    import stoker
+
+    path = setup.cache / f"jpegs-{count}.tfrecord.gz"
+    if not path.exists():
+        data = stoker.from_arrays({"image": np.stack(list(draw(count)))}).encode_jpeg(quality=95)
+        data.pack(str(path), compression="gzip", force=True)
+    return path

@@ -163,22 +163,41 @@ static int check(const struct cli_args *args)
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+/* Hands the list of ops on. */
+static int with_ops(int (*use)(const struct cli_json *, const struct cli_args *),
+                    const struct cli_args *args)
 {
-    if (args->check)
-        return check(args);
     char *text = stk_ops_json();
     struct cli_json *json = cli_json_parse(text);
     const struct cli_json *ops =
         json && json->kind == CLI_JSON_MAP ? cli_json_get(json, "ops") : json;
     int code = CLI_FAILED;
     if (ops)
-        code = show(ops, args);
+        code = use(ops, args);
     else
         cli_complain("out of memory");
     cli_json_free(json);
     stk_text_free(text);
     return code;
+}
+
+static int run(struct cli_args *args)
+{
+    return args->check ? check(args) : with_ops(show, args);
+}
+
+static int explain(const struct cli_json *ops, const struct cli_args *args)
+{
+    const struct cli_json *op = find_op(ops, args->word);
+    if (op)
+        print_op(op);
+    return op ? CLI_OK : CLI_USAGE;
+}
+
+bool cli_op_explain(const char *name)
+{
+    struct cli_args args = { .word = name };
+    return with_ops(explain, &args) == CLI_OK;
 }
 
 static const struct cli_option options[] = {

@@ -5,3 +5,6 @@
 
 extern const struct cli_command cli_run, cli_head, cli_inspect, cli_stats, cli_pack, cli_plan,
     cli_ops, cli_devices, cli_version;
+
+/* Prints what an op is; false if there is none of that name. */
+bool cli_op_explain(const char *name);

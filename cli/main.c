@@ -23,20 +23,24 @@ static void print_overview(void)
            "Takes data from storage to the training step, as fast as the machine allows.\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-    printf("  %-8s  %s\n", "help", "Explain a command: stoker help run.");
+    printf("  %-8s  %s\n", "help", "Explain a command or an op: stoker help run.");
     printf("\nExit codes: 0 done, 1 data or I/O error, 2 wrong usage or a chain that cannot run,\n"
            "130 interrupted.\n");
 }
 
-/* Complains where there is none of that name. */
-static const struct cli_command *find_command(const char *name)
+static const struct cli_command *command_named(const char *name)
 {
-    const char *names[N_COMMANDS + 2];
-    for (int i = 0; i < N_COMMANDS; i++) {
+    for (int i = 0; i < N_COMMANDS; i++)
         if (!strcmp(commands[i]->name, name))
             return commands[i];
+    return NULL;
+}
+
+static void complain_unknown(const char *name)
+{
+    const char *names[N_COMMANDS + 2];
+    for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i]->name;
-    }
     names[N_COMMANDS] = "help";
     names[N_COMMANDS + 1] = NULL;
     const char *near = cli_nearest(name, names);
@@ -46,17 +50,20 @@ static const struct cli_command *find_command(const char *name)
         cli_complain("unknown command '%s'; did you mean %s?", name, near);
     else
         cli_complain("unknown command '%s'; 'stoker help' lists them", name);
-    return NULL;
 }
 
 static int help(const char *name)
 {
-    const struct cli_command *command = name ? find_command(name) : NULL;
-    if (!name)
+    const struct cli_command *command = name ? command_named(name) : NULL;
+    if (!name) {
         print_overview();
-    else if (command)
+    } else if (command) {
         cli_args_help(command);
-    return name && !command ? CLI_USAGE : CLI_OK;
+    } else if (!cli_op_explain(name)) {
+        complain_unknown(name);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
 }
 
 static int run_command(int argc, char **argv, double start)
@@ -64,9 +71,11 @@ static int run_command(int argc, char **argv, double start)
     if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return help(argv[2]);
     const char *name = strcmp(argv[1], "--version") ? argv[1] : "version";
-    const struct cli_command *command = find_command(name);
-    if (!command)
+    const struct cli_command *command = command_named(name);
+    if (!command) {
+        complain_unknown(name);
         return CLI_USAGE;
+    }
     struct cli_args args = { .start = start, .take = -1, .n = 3, .shards = 1 };
     int code = cli_plugins_load(getenv("STOKER_PLUGINS"));
     if (code == CLI_OK)

@@ -111,8 +111,8 @@ MUTANTS = [
     Mutant(
         "rows behind a closed gate are judged",
         BATCHER,
-        "if (x->closed_level >= 0) {",
-        "if (false) {",
+        "if (x->closed_level >= 0) { discard_rows",
+        "if (false) { discard_rows",
     ),
     Mutant(
         "discarded rows keep their places",
@@ -149,14 +149,14 @@ MUTANTS = [
     Mutant(
         "gates do not begin again",
         GATES,
-        "x->gate[i].begins_pass |= x->plan->gate[i].depth >= level;",
+        " x->gate[i].begins_pass = true;",
         "",
     ),
     Mutant(
         "gates begin again in every pass",
         GATES,
-        "|= x->plan->gate[i].depth >= level;",
-        "= true;",
+        "if (x->plan->gate[i].depth < level) continue;",
+        "",
     ),
     Mutant("a closed gate stays closed", GATES, " x->closed_level = -1; }", "(void)0; }"),
     Mutant(
@@ -277,7 +277,7 @@ MUTANTS = [
     Mutant(
         "an incomplete batch is handed on at a break",
         SERIAL,
-        "t->end == STK__END_BROKEN && s->plan->kind == STK__BATCHING",
+        "t->end == STK__END_BROKEN && op->is_whole",
         "false",
     ),
     Mutant(
@@ -313,7 +313,9 @@ MUTANTS = [
         "",
         costs_speed_only=True,
     ),
-    Mutant("requests stay open", FETCH, " x->n_requests_open -= t->n_in * n_reads; ", ""),
+    Mutant(
+        "requests stay open", FETCH, " atomic_fetch_sub(&x->n_requests_open, t->n_requests); ", ""
+    ),
     Mutant(
         "no second look",
         EXEC,
@@ -336,14 +338,15 @@ MUTANTS = [
     Mutant(
         "cancelling wakes nobody",
         EXEC,
-        " x->is_cancelled = x->is_stopped = true; pthread_cond_broadcast(&x->work);",
-        "x->is_cancelled = x->is_stopped = true;",
+        " pthread_cond_broadcast(&x->work); pthread_cond_broadcast(&x->delivered); "
+        "pthread_mutex_unlock",
+        "pthread_mutex_unlock",
     ),
     Mutant(
         "who takes work wakes nobody",
         EXEC,
-        " stk__wake_worker(x); perform(x, worker, &w);",
-        "perform(x, worker, &w);",
+        " if (is_shared) stk__wake_worker(x);",
+        "",
         costs_speed_only=True,
     ),
     Mutant(
@@ -369,8 +372,8 @@ MUTANTS = [
     Mutant(
         "reads of a concatenation are mixed up",
         EVAL,
-        "e->fetched_row ? e->fetched_row[i] : i",
-        "i",
+        "&fetched[e->fetched_row ? e->fetched_row[i] : i]",
+        "&fetched[i]",
     ),
     Mutant("the later of two faults", "base/chunk.c", " found = f;", "return f;"),
     Mutant(
@@ -401,8 +404,61 @@ MUTANTS = [
     Mutant(
         "reads that depend on reads are one",
         "exec/plan.c",
-        "(has_read(node, base) && subtree_reads(base))",
+        "(has_read(node, base) && stk__subtree_reads(base))",
         "false",
+    ),
+    # where a run goes on
+    Mutant(
+        "a place within a ticket is forgotten",
+        BATCHER,
+        " x->restart.n_out += (uint64_t)n_used;",
+        "(void)n_used;",
+    ),
+    Mutant(
+        "a place behind a ticket is forgotten",
+        BATCHER,
+        " x->restart.n_in += (uint64_t)t->n_in;",
+        "(void)0;",
+    ),
+    Mutant(
+        "a resumed segment makes its rows again",
+        EXEC,
+        " last->n_skipped = at.n_in;",
+        "(void)0;",
+    ),
+    Mutant("rows that were used are used again", EXEC, " x->n_dropped = at.n_out;", ""),
+    Mutant(
+        "a resumed source begins in the first pass",
+        EXEC,
+        " x->stage[i].counter[l] = at.counter[l];",
+        "(void)0;",
+    ),
+    Mutant(
+        "a resumed gate has seen nothing",
+        GATES,
+        " for (; gate->n_seen < from->n_gated[i]; gate->n_seen++) {",
+        "while (false) {",
+    ),
+    Mutant("a resumed judge has seen no rows", EXEC, " x->judge.n_rows = from->n_rows;", ""),
+    Mutant("a resumed judge has seen no faults", EXEC, " x->judge.n_bad = from->n_bad;", ""),
+    Mutant(
+        "rows since a mark are counted on",
+        PASSES,
+        "if (level <= x->plan->restart_level) s->n_since = 0;",
+        "",
+    ),
+    Mutant(
+        "runs begin again at marks where rows are held",
+        "exec/plan.c",
+        "if (has_state && s->depth < plan->restart_level)",
+        "if (false)",
+    ),
+    # the next pass fills while this one drains
+    Mutant(
+        "a turn drops what drains",
+        SERIAL,
+        "if (!w->is_flushed && t && !t->end) w->used",
+        "if (t && !t->end) w->used",
     ),
     Mutant(
         "prefetch hides the shard's size",

@@ -4,6 +4,9 @@
 import itertools
 import os
 
+from functions import busy, plus_one
+from lists import ragged_lists
+
 NAME = "stoker"
 PLACE = 0
 IS_STOKER = True
@@ -16,7 +19,10 @@ def load():
 
 
 def chain(stoker, job):
-    data = stoker.parse(job.chain)
+    return _epoch(stoker.parse(job.chain), job)
+
+
+def _epoch(data, job):
     epochs = itertools.count()
 
     def epoch():
@@ -42,3 +48,27 @@ def pack(stoker, job):
         os.unlink(result.manifest)
 
     return epoch
+
+
+def padded_batch(stoker, job):
+    values, splits = ragged_lists(job.count, job.longest)
+    ends = zip(splits[:-1], splits[1:])
+    lists = stoker.from_arrays({"t": [values[first:end].tolist() for first, end in ends]})
+    return _epoch(lists.padded_batch(job.batch), job)
+
+
+def python_map(stoker, job):
+    numbers = stoker.range(job.count).map(lambda element: plus_one(element["x"]))
+    return _epoch(numbers.batch(job.batch), job)
+
+
+def python_batches(stoker, job):
+    batches = stoker.range(job.count).batch(job.batch)
+    return _epoch(batches.map(lambda batch: plus_one(batch["x"])), job)
+
+
+def python_processes(stoker, job, processes=2):
+    numbers = stoker.range(job.count).map(
+        lambda element: busy(element["x"]), workers="process", processes=processes
+    )
+    return _epoch(numbers.batch(job.batch), job)

@@ -3,6 +3,9 @@
 
 import os
 
+from functions import plus_one
+from lists import ragged_lists
+
 NAME = "tf.data"
 PLACE = 10
 PACKAGES = ["tensorflow-cpu"]
@@ -86,6 +89,60 @@ def map(tf, job):  # pylint: disable=redefined-builtin
     return _epoch(tf, job, numbers.map(lambda x: x + 1, num_parallel_calls=tf.data.AUTOTUNE))
 
 
+def filter(tf, job):  # pylint: disable=redefined-builtin
+    return _epoch(tf, job, tf.data.Dataset.range(job.count).filter(lambda x: x % 2 == 0))
+
+
+def zip(tf, job):  # pylint: disable=redefined-builtin
+    pairs = tf.data.Dataset.zip(
+        tf.data.Dataset.range(job.count), tf.data.Dataset.range(0, 2 * job.count, 2)
+    )
+    batches = _epoch(tf, job, pairs)
+    return lambda: (first for first, _ in batches())
+
+
+def interleave(tf, job):
+    def repeated(x):
+        return tf.data.Dataset.from_tensors(x).repeat(job.rows)
+
+    groups = tf.data.Dataset.range(0, job.count, job.rows)
+    elements = groups.interleave(repeated, cycle_length=job.open, block_length=job.block)
+    return _epoch(tf, job, elements)
+
+
+def window(tf, job):
+    windows = tf.data.Dataset.range(job.count).window(job.size, 1, drop_remainder=True)
+    return _epoch(tf, job, windows.flat_map(lambda window: window.batch(job.size)))
+
+
+def padded_batch(tf, job):
+    lists = tf.RaggedTensor.from_row_splits(*ragged_lists(job.count, job.longest))
+    rows = tf.data.Dataset.from_tensor_slices(lists).map(lambda row: row)
+    batches = rows.padded_batch(job.batch, [None]).prefetch(tf.data.AUTOTUNE)
+    return lambda: iter(batches)
+
+
+def buffer_stream(tf, job):
+    return buffer(tf, job)
+
+
+def shuffle_10m(tf, job):
+    return shuffle(tf, job)
+
+
+def python_map(tf, job):
+    def call(x):
+        return tf.ensure_shape(tf.numpy_function(plus_one, [x], tf.int64), [])
+
+    return _epoch(tf, job, tf.data.Dataset.range(job.count).map(call))
+
+
+def python_batches(tf, job):
+    batches = tf.data.Dataset.range(job.count).batch(job.batch)
+    batches = batches.map(lambda batch: tf.numpy_function(plus_one, [batch], tf.int64))
+    return lambda: iter(batches.prefetch(tf.data.AUTOTUNE))
+
+
 def iterate(tf, job):
     return _epoch(tf, job, tf.data.Dataset.range(job.count))
 
@@ -125,6 +182,18 @@ def tfrecord_open(tf, job):
         yield [sum(len(batch) for batch in batches)]
 
     return epoch
+
+
+def epoch_border(tf, job):
+    def make(record):
+        kinds = {"bytes": tf.io.FixedLenFeature([], tf.string)}
+        image = tf.io.decode_jpeg(tf.io.parse_single_example(record, kinds)["bytes"], channels=3)
+        return tf.image.resize(image, [224, 224]) / 255.0
+
+    records = tf.data.TFRecordDataset([job.own], compression_type="GZIP")
+    images = records.map(make, num_parallel_calls=tf.data.AUTOTUNE).shuffle(job.held)
+    batches = images.batch(job.batch).repeat(job.n_epochs).prefetch(tf.data.AUTOTUNE)
+    return lambda: iter(batches)
 
 
 def beyond_memory(tf, job):

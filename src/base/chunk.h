@@ -60,6 +60,14 @@ const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int
 void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from,
                           int n);
 
+/* Moves row place[i] of `held` to the end of `out`, and row from + i of `in` to where it was, for
+ * each of n in turn. All have the same columns; whether that can be done: no row is bad, and they
+ * carry along the same. */
+bool stk__chunk_can_exchange(const struct stk_chunk *held, const struct stk_chunk *in,
+                             const struct stk_chunk *out);
+void stk__chunk_exchange(struct stk_chunk *held, const int *place, const struct stk_chunk *in,
+                         int from, int n, struct stk_chunk *out);
+
 /* Moves those of the first n rows that are not dead to the front; returns how many are left. */
 int stk__chunk_compact(struct stk_chunk *chunk, int n);
 

@@ -180,22 +180,19 @@ static void move_last(struct buffer *s, int place, int last)
     stk_chunk_drop(s->held, last, 1);
 }
 
-/* The draws of a full buffer, on addresses alone. No draw depends on what another one loads, so
- * the processor has many of them under way. */
-static void exchange_addresses(struct buffer *s, const struct stk_address *in, int n,
-                               struct stk_chunk *out)
+/* Draws n times from a full buffer, in blocks. No draw depends on what another one loads, so the
+ * processor has many of them under way. */
+static void exchange(struct buffer *s, const struct stk_chunk *in, int from, int n,
+                     struct stk_chunk *out)
 {
-    struct stk_address *held = s->held->address, *to = out->address + out->n;
-    uint64_t key = s->key, draws = s->draws, cap = (uint64_t)s->cap;
-    uint64_t last = s->is_reversed ? cap - 1 : 0;
-    for (int i = 0; i < n; i++) {
-        uint64_t pick = stk__below(stk__mix(key, draws + (uint64_t)i), cap);
-        pick = last ? last - pick : pick;
-        to[i] = held[pick];
-        held[pick] = in[i];
+    enum { BLOCK = 512 };
+    int place[BLOCK];
+    for (int i = 0, m; i < n; i += m) {
+        m = n - i < BLOCK ? n - i : BLOCK;
+        for (int k = 0; k < m; k++)
+            place[k] = place_of(s, draw(s));
+        stk__chunk_exchange(s->held, place, in, from + i, m, out);
     }
-    s->draws += (uint64_t)n;
-    out->n += n;
 }
 
 /* Takes rows of this pass or, while it drains, of the next. */
@@ -219,8 +216,8 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     if (s->is_turning)
         return used;
     int m = (int)stk__min_count(n - used, out->cap - out->n);
-    if (is_bare(s, in)) {
-        exchange_addresses(s, in->address + from + used, m, out);
+    if (stk__chunk_can_exchange(s->held, in, out)) {
+        exchange(s, in, from + used, m, out);
         return used + m;
     }
     for (int i = 0; i < m; i++) {
