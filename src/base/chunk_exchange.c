@@ -14,9 +14,8 @@ struct exchange {
 };
 
 /* Inlined, with the number of bytes known where it is one of the usual ones. */
-static inline __attribute__((always_inline)) void exchange_bytes(const struct exchange *x, size_t n,
-                                                                 void *held, const void *in,
-                                                                 void *out)
+static inline __attribute__((always_inline)) void
+exchange_bytes(const struct exchange *x, size_t n, void *held, const void *in, void *out)
 {
     uint8_t *to = (uint8_t *)out + n * (size_t)x->at;
     const uint8_t *from = (const uint8_t *)in + n * (size_t)x->from;
