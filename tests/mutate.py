@@ -457,8 +457,15 @@ MUTANTS = [
     Mutant(
         "a turn drops what drains",
         SERIAL,
-        "if (!w->is_flushed && t && !t->end) w->used",
-        "if (t && !t->end) w->used",
+        "if (!w->is_flushed && n) w->used",
+        "if (n) w->used",
+    ),
+    Mutant(
+        "a pass drains at once",
+        SERIAL,
+        "(s->is_turning && !holds_back(x, s))",
+        "s->is_turning",
+        costs_speed_only=True,
     ),
     Mutant(
         "prefetch hides the shard's size",

@@ -68,12 +68,16 @@ def time_program(path, seconds):
 
 
 def run_program(text, place, seconds):
-    (place / "program.py").write_text(text, encoding="utf-8")
+    """In a directory of its own, because programs write files."""
+    home = Path(tempfile.mkdtemp(dir=place))
+    for folder in ("train", "photos"):
+        (home / folder).symlink_to(place / folder)
+    (home / "program.py").write_text(text, encoding="utf-8")
     command = [sys.executable, Path(__file__).resolve(), "--time", "program.py", str(seconds)]
     env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
     done = subprocess.run(
         command,
-        cwd=place,
+        cwd=home,
         env=env,
         capture_output=True,
         text=True,

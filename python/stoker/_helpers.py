@@ -20,6 +20,8 @@ import threading
 import traceback
 import weakref
 
+from ._errors import DataError, StateError
+
 _ALIGN = 64
 _FIRST_BYTES = 1 << 20
 _PARTING_SECONDS = 1.0
@@ -34,10 +36,6 @@ def _renew_lock():
 
 
 os.register_at_fork(after_in_child=_renew_lock)
-
-
-class Lost(RuntimeError):
-    """Helper processes ended while they had an element."""
 
 
 class RemoteTraceback(Exception):
@@ -207,7 +205,7 @@ class Crew:
             while not self.idle and self.n_started >= self.n and not self.is_over:
                 self.changed.wait()
             if self.is_over:
-                raise Lost("the interpreter is on its way out")
+                raise StateError("the interpreter is on its way out")
             if self.idle:
                 return self.idle.pop()
             self.n_started += 1
@@ -275,4 +273,6 @@ class Remote:
             error, text = result
             raise error from RemoteTraceback(text)
         signal_text = f", the last by signal {-how}" if how is not None and how < 0 else ""
-        raise Lost(f"two helper processes ended while they had this element{signal_text}")
+        lost = DataError(f"two helper processes ended while they had this element{signal_text}")
+        lost.code = "data"
+        raise lost

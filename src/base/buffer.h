@@ -36,10 +36,15 @@ size_t stk__pool_bytes(struct stk__pool *pool);
 /* Returns new with at least `bytes` capacity, contents undefined; NULL when out of memory. */
 struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes);
 
+static inline struct stk_buffer *stk__buffer_ref_n(struct stk_buffer *buffer, int n)
+{
+    atomic_fetch_add_explicit(&buffer->refs, n, memory_order_relaxed);
+    return buffer;
+}
+
 static inline struct stk_buffer *stk__buffer_ref(struct stk_buffer *buffer)
 {
-    atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
-    return buffer;
+    return stk__buffer_ref_n(buffer, 1);
 }
 
 void stk__buffer_unref(struct stk_buffer *buffer); /* NULL is fine */

@@ -117,12 +117,23 @@ void stk__chunk_free(struct stk_chunk *chunk)
     stk__memory_free(chunk, stk__chunk_bytes(chunk->type, chunk->cap, parts));
 }
 
+/* Rows of one buffer often lie side by side: as many as begin with the same owner. */
+static int same_owner(const struct stk_span *span, int n)
+{
+    int same = 1;
+    while (same < n && span[same].owner == span[0].owner)
+        same++;
+    return same;
+}
+
 void stk__spans_drop(struct stk_span *span, int n)
 {
-    for (int i = 0; i < n; i++) {
-        stk__buffer_unref(span[i].owner);
-        span[i] = (struct stk_span){ 0 };
+    for (int i = 0, same; i < n; i += same) {
+        same = same_owner(span + i, n - i);
+        if (span[i].owner)
+            stk__buffer_unref_n(span[i].owner, same);
     }
+    memset(span, 0, (size_t)n * sizeof *span);
 }
 
 void stk_chunk_drop(struct stk_chunk *chunk, int from, int n)
@@ -204,12 +215,15 @@ static void move_spans(struct stk_span *span, int at, int from, int n)
 
 void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n)
 {
+    for (int i = 0, same; i < n; i += same) {
+        same = same_owner(src + i, n - i);
+        if (src[i].owner)
+            stk__buffer_ref_n(src[i].owner, same);
+    }
     for (int i = 0; i < n; i++) {
-        struct stk_span span = src[i];
-        if (span.owner)
-            stk__buffer_ref(span.owner);
-        stk__buffer_unref(dst[i].owner);
-        dst[i] = span;
+        if (dst[i].owner)
+            stk__buffer_unref(dst[i].owner);
+        dst[i] = src[i];
     }
 }
 

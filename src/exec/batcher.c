@@ -48,6 +48,8 @@ static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_
 {
     x->queue[(x->queue_head + x->queue_len++) % x->queue_cap] =
         (struct stk__delivery){ kind, batch };
+    x->is_impatient = false;
+    x->patient_until = 0;
     if (x->is_consumer_waiting)
         pthread_cond_signal(&x->delivered);
 }

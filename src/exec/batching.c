@@ -93,14 +93,19 @@ struct stretch {
     int n, step;
 };
 
-/* Pads what differs to the longest that a row of this bucket may have. */
-static struct stk__gather gather_of(const struct batching *b, int f, int64_t bucket)
+/* How field f is gathered. What is padded may be padded to the longest that a row of this bucket may
+ * have; `own` is room for that. */
+static const struct stk__gather *gather_of(const struct batching *b, int f, int64_t bucket,
+                                           struct stk__gather *own)
 {
-    struct stk__gather gather = b->grouping->gather[f];
-    for (int d = 0; b->grouping->pads_to_boundary && d < gather.field.rank; d++)
-        if (gather.kind == STK__PAD && gather.box[d] < 0)
-            gather.box[d] = (int64_t)b->grouping->boundary[bucket] - 1;
-    return gather;
+    const struct stk__gather *gather = &b->grouping->gather[f];
+    if (!b->grouping->pads_to_boundary || gather->kind != STK__PAD)
+        return gather;
+    *own = *gather;
+    for (int d = 0; d < own->field.rank; d++)
+        if (own->box[d] < 0)
+            own->box[d] = (int64_t)b->grouping->boundary[bucket] - 1;
+    return own;
 }
 
 /* One field of the new row; the message is the cause. */
@@ -111,20 +116,25 @@ static int emit_field(struct batching *b, int f, const struct stretch *rows, str
     int row = out->n, differs;
     const struct stk__picked picked = { &rows->group->held->column[f], rows->group->first,
                                         rows->step, rows->n };
-    const struct stk__gather gather = gather_of(b, f, rows->group->value);
+    struct stk__gather own;
+    const struct stk__gather *gather = gather_of(b, f, rows->group->value, &own);
     int32_t dims[STK_MAX_RANK];
     size_t bytes;
-    int rc = stk__gather_measure(&gather, &picked, &bytes, dims, &differs);
-    if (rc == STK_DATA)
-        return stk_fail(err, rc, "rows of field '%.40s' differ in shape", gather.field.name);
     uint8_t *data = dst->span ? NULL : dst->data + (size_t)row * dst->stride;
+    if (!dst->span && gather->kind == STK__STACK) { /* of a size that is known */
+        stk__gather_write(gather, &picked, NULL, data);
+        return STK_OK;
+    }
+    int rc = stk__gather_measure(gather, &picked, &bytes, dims, &differs);
+    if (rc == STK_DATA)
+        return stk_fail(err, rc, "rows of field '%.40s' differ in shape", gather->field.name);
     if (!rc && dst->span) {
         rc = stk__slab_take(&b->slab, b->pool, bytes, &dst->span[row]) ? STK_OK : STK_MEMORY;
         data = dst->span[row].data;
     }
     if (rc)
         return stk__out_of_memory(err);
-    stk__gather_write(&gather, &picked, dims, data);
+    stk__gather_write(gather, &picked, dims, data);
     if (dst->dims) {
         int32_t *all = dst->dims + (size_t)row * (size_t)dst->rank;
         all[0] = rows->n;
@@ -141,7 +151,9 @@ static int set_trace(struct batching *b, const struct stretch *rows, struct stk_
     if (!stk__slab_take(&b->slab, b->pool, (size_t)rows->n * sizeof *from, trace))
         return STK_MEMORY;
     struct stk_address *to = (struct stk_address *)(void *)trace->data;
-    for (int i = 0; i < rows->n; i++)
+    if (rows->step == 1)
+        memcpy(to, from, (size_t)rows->n * sizeof *to);
+    for (int i = 0; rows->step > 1 && i < rows->n; i++)
         to[i] = from[i * rows->step];
     return STK_OK;
 }
@@ -150,9 +162,9 @@ static int set_trace(struct batching *b, const struct stretch *rows, struct stk_
 static void emit(struct batching *b, struct stk__group *group, struct stk_chunk *out)
 {
     int step = (int)b->grouping->stride, row = out->n, first = group->first;
-    int64_t n = 1 + (group->n - 1) / step;
-    const struct stretch rows = { group, (int)(n < group->size ? n : group->size), step };
-    struct stk_error err = { 0 };
+    int64_t n = group->n >= group->span ? group->size : 1 + (group->n - 1) / step;
+    const struct stretch rows = { group, (int)n, step };
+    struct stk_error err; /* not cleared: it is large */
     out->address[row] = group->held->address[first];
     if (out->key)
         out->key[row] =
@@ -240,8 +252,9 @@ static int check_bucket(const struct batching *b, const struct stk_chunk *in, in
                         "field '%s' is as long as the last boundary, %.0f, or longer",
                         in->type->field[g->field].name, g->boundary[bucket - 1]);
     for (int f = 0; f < in->type->n_fields && !rc; f++) {
-        const struct stk__gather gather = gather_of(b, f, bucket);
-        rc = gather.kind == STK__PAD ? stk__gather_check(&gather, &in->column[f], row, err) : rc;
+        struct stk__gather own;
+        const struct stk__gather *gather = gather_of(b, f, bucket, &own);
+        rc = gather->kind == STK__PAD ? stk__gather_check(gather, &in->column[f], row, err) : rc;
     }
     return rc;
 }

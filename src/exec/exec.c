@@ -192,6 +192,23 @@ static void note_held(struct stk__exec *x)
     x->n_held = n_held < 1 ? 1 : n_held;
 }
 
+/* Waits, but no longer than a pass that drains may be held back, however often it is called. */
+static void wait_patiently(struct stk__exec *x, uint64_t until)
+{
+    const uint64_t patience_ns = 100000000;
+    bool is_patient = x->n_turning && !x->is_impatient;
+    if (is_patient && !x->patient_until)
+        x->patient_until = stk__clock_ns() + patience_ns;
+    uint64_t end = is_patient ? x->patient_until : UINT64_MAX;
+    x->is_consumer_waiting = true;
+    wait_until(&x->delivered, &x->lock, end < until ? end : until);
+    x->is_consumer_waiting = false;
+    if (!is_patient || x->queue_len || stk__clock_ns() < end)
+        return;
+    x->is_impatient = true;
+    pthread_cond_signal(&x->work);
+}
+
 /* Until something is in the queue or the clock says `until`; UINT64_MAX: never. */
 static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 {
@@ -208,9 +225,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
             break;
         if (x->has_declined)
             pthread_cond_signal(&x->work);
-        x->is_consumer_waiting = true;
-        wait_until(&x->delivered, &x->lock, until);
-        x->is_consumer_waiting = false;
+        wait_patiently(x, until);
         note_held(x);
     }
 }

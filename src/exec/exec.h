@@ -172,6 +172,9 @@ struct stk__exec {
     bool is_stopped, is_consumer_waiting, has_changed;
     atomic_bool is_cancelled; /* written under the lock; ops that take long look at it */
     bool is_consumer_choosing, has_declined; /* a step that may block is left to the workers */
+    int n_turning;     /* stages in which a pass drains while the next one fills; */
+    bool is_impatient; /* they keep step no longer: a consumer has waited until then */
+    uint64_t patient_until;
     int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
     size_t used_bytes, peak_bytes;
     uint64_t take_pass, taken, take_holes;                    /* the last segment, at its tail */

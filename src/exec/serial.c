@@ -197,6 +197,26 @@ static bool zip_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
 
 /* ---- choosing ---- */
 
+/* Whether rows or marks may still come out of a stage. */
+static bool may_come(struct stk__exec *x, const struct stk__stage *s)
+{
+    if (s->ring.head != s->ring.tail)
+        return true;
+    if (s->plan->is_source)
+        return !s->is_exhausted && !s->is_stuck;
+    for (int i = 0; i < s->plan->n_inputs; i++)
+        if (may_come(x, &x->stage[s->plan->input[i]]))
+            return true;
+    return false;
+}
+
+/* A pass that drains keeps step with the next one that fills, so that there is no gap between them;
+ * unless the consumer has waited for long. */
+static bool holds_back(struct stk__exec *x, struct stk__stage *s)
+{
+    return !x->is_impatient && !stk__is_closed(s) && may_come(x, input_of(x, s, 0));
+}
+
 bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     if (s->is_busy || !stk__has_room(&s->ring) || (s->has_told && !stk__is_closed(s)) ||
@@ -227,7 +247,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
         break;
     default:
         w->ticket = stk__peek(x, input_of(x, s, 0), s);
-        is_ready = w->ticket || s->is_turning;
+        is_ready = w->ticket || (s->is_turning && !holds_back(x, s));
     }
     if (!is_ready)
         return false;
@@ -313,15 +333,19 @@ static void run_chain(struct stk__stage *s, struct stk__work *w)
     w->used = n;
 }
 
-/* A pass drains; what comes belongs to the next one. Marks wait until it is over. */
+/* A pass drains by as many rows as come; they belong to the next one. Marks wait until it is over. */
 static void run_turning(struct stk__stage *s, struct stk__work *w)
 {
     const struct stk_serial_table *op = &s->plan->node->op->serial;
     struct stk__ticket *t = w->ticket;
     struct stk_chunk *out = s->open_out->chunk;
+    int n = t && !t->end ? t->n - t->n_used : 0, cap = out->cap;
+    if (n && n < cap - out->n)
+        out->cap = out->n + n;
     w->is_flushed = op->flush(s->run, out);
-    if (!w->is_flushed && t && !t->end)
-        w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, t->n - t->n_used, out);
+    out->cap = cap;
+    if (!w->is_flushed && n)
+        w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, n, out);
 }
 
 static void run_op(struct stk__stage *s, struct stk__work *w)
@@ -450,6 +474,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
     }
     if (s->is_turning) {
         s->is_turning = false;
+        x->n_turning--;
         publish_end(x, s, s->turn_level);
         return;
     }
@@ -484,6 +509,7 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
     const struct stk_chunk *out = s->open_out->chunk;
     if (w->is_turned) {
         s->is_turning = true;
+        x->n_turning++;
         s->turn_level = w->ticket->level;
         stk__retire(x, input_of(x, s, 0));
     }

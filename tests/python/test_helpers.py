@@ -86,7 +86,7 @@ def test_an_element_that_kills_is_bad():
         return element["x"]
 
     ds = stoker.range(20).map(kill, "int64", "process", 2).batch(4)
-    with pytest.raises(RuntimeError, match="two helper processes ended .* by signal 9"):
+    with pytest.raises(stoker.DataError, match="two helper processes ended .* by signal 9"):
         list(ds)
     for workers in (0, 3):
         left = numbers(ds, workers=workers, on_error="skip")
