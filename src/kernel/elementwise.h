@@ -12,12 +12,13 @@
 /* Operations by operand type. Integers wrap, shift counts count modulo the width, // and % round
  * down, and give 0 for a divisor of 0. MIN and MAX yield NaN if either side is. Comparisons yield
  * 0 or 1 bytes. float16 and bfloat16 only convert. */
+/* clang-format off */
 #define STK__ELEMENTWISE_LIST(X)                                                                   \
-    X(ADD)                                                                                         \
-    X(SUB)                                                                                         \
-    X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ)  \
-        X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS)       \
-            X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
+    X(ADD) X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX)                            \
+    X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE)                                      \
+    X(NEG) X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH)                     \
+    X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
+/* clang-format on */
 
 enum stk__elementwise_op {
 #define STK__ELEMENTWISE_ENUM(name) STK__EW_##name,
