@@ -455,6 +455,7 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
 {
     struct stk__plan *plan = x->plan;
     x->pid = getpid();
+    stk__decisions_begin(&x->decisions);
     x->n_workers = (int)plan->options.workers;
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
@@ -579,6 +580,7 @@ void stk__exec_free(struct stk__exec *x)
         free(lot);
     }
     stk__gates_end(x);
+    stk__decisions_end(&x->decisions);
     free_batches(x);
     stk__chunk_free(x->spare_row);
     if (x->depot)

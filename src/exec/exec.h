@@ -30,6 +30,7 @@
  */
 #pragma once
 #include "exec/batch.h"
+#include "exec/decisions.h"
 #include "exec/judge.h"
 
 struct stk__account {
@@ -201,6 +202,7 @@ struct stk__exec {
     struct stk__delivery *queue;
     int queue_cap, queue_head, queue_len;
     struct stk_stats stats;
+    struct stk__decisions decisions;
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
     /* the most at a time doubles whenever somebody waits for a read */
