@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decisions.c: a ring of the last decisions of a run. */
+#define _GNU_SOURCE
 #include "exec/decisions.h"
 
 #include "base/clock.h"
