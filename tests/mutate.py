@@ -99,7 +99,7 @@ MUTANTS = [
         "if (x->plan->is_direct ? x->opened_no <= x->current_no : !stk__open_batches(x, "
         "x->current_no + 1))",
     ),
-    Mutant("more batches than the window", BATCHER, "x->n_open == x->plan->window ||", ""),
+    Mutant("more batches than the window", BATCHER, "x->n_open >= x->window.now", "false"),
     Mutant("bad rows in place count as good", BATCHER, " || t->n_bad || t->n_used", "|| t->n_used"),
     Mutant(
         "replaced rows leave holes",

@@ -4,10 +4,10 @@
  *
  *     test_exec [first_seed] [n_chains] [patience]
  *
- * Each chain runs with 0, 1, 2, 3 and 8 workers under other windows, rings, tickets and budgets. A
- * run is compared event by event: rows, position, origin, the error at the end, the errors on the
- * way. A cancelled run must be a prefix. A run that stands still for `patience` seconds is a hang:
- * the watchdog names the seed and dumps the rings.
+ * Each chain runs with 0, 1, 2, 3 and 8 workers under other windows, rings, tickets and budgets;
+ * window and workers move while it is on. A run is compared event by event: rows, position, origin,
+ * the error at the end, the errors on the way. A cancelled run must be a prefix. A run that stands
+ * still for `patience` seconds is a hang: the watchdog names the seed and dumps the rings.
  */
 #define _GNU_SOURCE
 #include "exec/batching.h"
@@ -112,6 +112,8 @@ static void set_tickets(struct stk__plan *plan)
 static void set_knobs(struct stk__plan *plan)
 {
     plan->window = small_or(2, 6);
+    plan->max_window = plan->window + (int)random_below(3);
+    plan->is_window_given = plan->is_workers_given = false; /* they move; see turn_knobs */
     plan->ring = small_or(2, 9);
     if (one_in(5))
         plan->is_direct = false;
@@ -253,6 +255,17 @@ static void keep_batch(struct run *r, struct stk_batch *batch, int i)
         usleep(200);
 }
 
+/* Moves the limits as a tuner may, at any time. */
+static void turn_knobs(struct stk__exec *x)
+{
+    pthread_mutex_lock(&x->lock);
+    if (one_in(2))
+        stk__set_window(x, (int)random_below((uint64_t)x->window.most + 1));
+    else
+        stk__set_workers(x, (int)random_below((uint64_t)x->workers.most + 1));
+    pthread_mutex_unlock(&x->lock);
+}
+
 /* Returns the code the run ended with, STK_OK if the consumer went away. */
 static int consume(struct run *r)
 {
@@ -265,6 +278,8 @@ static int consume(struct run *r)
                 return STK_OK;
             stk__exec_cancel(r->exec);
         }
+        if (one_in(3))
+            turn_knobs(r->exec);
         int code = stk__exec_next(r->exec, -1, &batch, &err);
         if (code == STK_CANCELLED && (r->may_be_cancelled || i == r->stop_at))
             return code;

@@ -33,6 +33,14 @@ static void batch_free(struct stk_batch *batch)
     free(batch);
 }
 
+static void free_all(struct stk_batch *batch)
+{
+    for (struct stk_batch *next; batch; batch = next) {
+        next = batch->next;
+        batch_free(batch);
+    }
+}
+
 /* Called with the lock held, leaves it released. */
 static void drop_ref(struct stk__depot *depot)
 {
@@ -40,10 +48,7 @@ static void drop_ref(struct stk__depot *depot)
     pthread_mutex_unlock(&depot->lock);
     if (!is_last)
         return;
-    for (struct stk_batch *b = depot->kept, *next; b; b = next) {
-        next = b->next;
-        batch_free(b);
-    }
+    free_all(depot->kept);
     stk__pool_unref(depot->pool);
     stk__plan_unref(depot->plan);
     pthread_mutex_destroy(&depot->waking);
@@ -63,6 +68,21 @@ void stk__depot_set_waiter(struct stk__depot *depot, void (*wake)(void *waiter),
     depot->wake = wake;
     depot->waiter = waiter;
     pthread_mutex_unlock(&depot->waking);
+}
+
+void stk__depot_keep(struct stk__depot *depot, int most)
+{
+    pthread_mutex_lock(&depot->lock);
+    depot->max_kept = most;
+    struct stk_batch *surplus = NULL;
+    for (struct stk_batch *b = depot->kept; depot->n_kept > most; b = depot->kept) {
+        depot->kept = b->next;
+        b->next = surplus;
+        surplus = b;
+        depot->n_kept--;
+    }
+    pthread_mutex_unlock(&depot->lock);
+    free_all(surplus);
 }
 
 int stk__depot_n_live(struct stk__depot *depot)

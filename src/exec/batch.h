@@ -47,6 +47,9 @@ void stk__depot_unref(struct stk__depot *depot);
 /* Names who is told of batches that come back. Once NULL is set it is called no more. */
 void stk__depot_set_waiter(struct stk__depot *depot, void (*wake)(void *waiter), void *waiter);
 
+/* How many batches wait for use at most; others are freed. */
+void stk__depot_keep(struct stk__depot *depot, int most);
+
 int stk__depot_n_live(struct stk__depot *depot);
 
 /* True if fewer than `most` batches are in use; else the waiter is told of the next that comes

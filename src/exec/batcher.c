@@ -17,10 +17,12 @@
 
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
 {
-    uint64_t window = (uint64_t)x->plan->window;
     while (x->opened_no < end_no) {
-        if (x->n_open == x->plan->window ||
-            !stk__depot_has_room(x->depot, x->plan->window + x->n_held) ||
+        if (x->n_open >= x->window.now) {
+            x->pulse.n_full += x->queue_len == x->n_open;
+            return false;
+        }
+        if (!stk__depot_has_room(x->depot, x->window.now + x->n_held) ||
             !stk__can_charge(x, &x->batch_account, x->plan->batch_bytes))
             return false;
         struct stk_batch *batch = stk__batch_new(x->depot);
@@ -29,7 +31,7 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
             return false;
         }
         stk__charge(x, &x->batch_account, x->plan->batch_bytes);
-        x->batch[x->opened_no++ % window] = batch;
+        *stk__batch_slot(x, x->opened_no++) = batch;
         x->n_open++;
     }
     return true;
@@ -37,9 +39,9 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
 
 static void release_batch(struct stk__exec *x, uint64_t no)
 {
-    uint64_t slot = no % (uint64_t)x->plan->window;
-    stk__batch_give_back(x->batch[slot]);
-    x->batch[slot] = NULL;
+    struct stk_batch **slot = stk__batch_slot(x, no);
+    stk__batch_give_back(*slot);
+    *slot = NULL;
     x->n_open--;
     stk__credit(x, &x->batch_account, x->plan->batch_bytes);
 }
@@ -77,15 +79,14 @@ static void set_bookmark(const struct stk__exec *x, struct stk__bookmark *out)
 
 static void deliver_current(struct stk__exec *x)
 {
-    uint64_t slot = x->current_no % (uint64_t)x->plan->window;
-    struct stk_batch *batch = x->batch[slot];
+    struct stk_batch **slot = stk__batch_slot(x, x->current_no), *batch = *slot;
     uint64_t no = x->current_no++;
     if (!stk__gates_pass(x)) {
         release_batch(x, no);
         x->fill = 0;
         return;
     }
-    x->batch[slot] = NULL;
+    *slot = NULL;
     batch->n = x->fill;
     set_bookmark(x, &batch->bookmark);
     x->position.batch++;
@@ -224,7 +225,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
         }
         if (!stk__open_batches(x, x->current_no + 1))
             return NULL;
-        struct stk_batch *current = x->batch[x->current_no % (uint64_t)x->plan->window];
+        struct stk_batch *current = *stk__batch_slot(x, x->current_no);
         if (t->chunk != current->chunk || t->out_from != x->fill || t->n_bad || t->n_used)
             return t;
         x->fill += t->n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec.c: choosing work, workers, next, birth and death. Rules in exec.h.
  *
- * At most `workers` threads compute at a time. The consumer is one of them while it waits in
+ * At most `workers` threads compute at a time (knobs.h). The consumer is one of them while it waits in
  * next, so a plan that is cheaper than waking somebody needs nobody else.
  */
 #define _GNU_SOURCE
@@ -28,7 +28,7 @@ static bool look(struct stk__exec *x, struct stk__work *w)
         *w = (struct stk__work){ .kind = STK__MOVE,
                                  .ticket = t,
                                  .fill = x->fill,
-                                 .current = x->batch[x->current_no % (uint64_t)x->plan->window] };
+                                 .current = *stk__batch_slot(x, x->current_no) };
         return true;
     }
     if (stk__pick_fetch(x, w))
@@ -55,7 +55,7 @@ static bool pick(struct stk__exec *x, struct stk__work *w)
 
 static bool may_work(const struct stk__exec *x)
 {
-    return x->n_workers == 0 || x->n_running < x->n_workers;
+    return x->n_workers == 0 || x->n_running < x->workers.now;
 }
 
 /* Somebody who may not work would only go to sleep again; those at work look when they are done. */
@@ -109,6 +109,8 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
         stk__finish_move(x, w);
         break;
     }
+    if (is_shared && x->pulse.wait_began && x->hook.tick)
+        stk__hook_call(x, stk__clock_ns());
 }
 
 static void *worker_main(void *arg)
@@ -225,6 +227,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
             break;
         if (x->has_declined)
             pthread_cond_signal(&x->work);
+        stk__pulse_wait(x);
         wait_patiently(x, until);
         note_held(x);
     }
@@ -233,8 +236,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 /* Refill by halves, not one by one. */
 static void ask_for_more(struct stk__exec *x)
 {
-    if (x->n_workers && !x->pace.is_quick &&
-        (x->n_open <= x->plan->window / 2 || x->queue_len == 0))
+    if (x->n_workers && !x->pace.is_quick && (x->n_open <= x->window.now / 2 || x->queue_len == 0))
         stk__wake_worker(x);
 }
 
@@ -278,12 +280,14 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
     note_entry(&x->pace, entered);
+    stk__pulse_ask(x, entered);
     wait_for_delivery(x, deadline(entered, milliseconds));
     if (x->is_cancelled) {
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_CANCELLED, "cancelled");
     }
     if (x->queue_len == 0) {
+        stk__pulse_leave(x, stk__clock_ns(), false);
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_AGAIN, "nothing was ready within %lld ms",
                         (long long)milliseconds);
@@ -302,7 +306,9 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     x->stats.elements += (uint64_t)d.batch->n;
     x->handed = d.batch->bookmark;
     ask_for_more(x);
-    note_exit(&x->pace, entered, stk__clock_ns());
+    uint64_t left = stk__clock_ns();
+    note_exit(&x->pace, entered, left);
+    stk__pulse_leave(x, left, true);
     pthread_mutex_unlock(&x->lock);
     int rc = stk__batch_pack(d.batch, err);
     if (rc) {
@@ -461,8 +467,8 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->judge.plan = plan;
     x->n_held = 1;
-    x->queue_cap = plan->window + 4;
-    x->batch = calloc((size_t)plan->window, sizeof(struct stk_batch *));
+    x->queue_cap = plan->max_window + 4;
+    x->batch = calloc((size_t)plan->max_window, sizeof(struct stk_batch *));
     x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
     x->pool = stk__pool_new();
     if (x->pool)
@@ -471,6 +477,7 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);
     stk__depot_set_waiter(x->depot, on_batch_back, x);
+    stk__knobs_begin(x);
     if (plan->options.on_error == STK__REPLACE) {
         x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
                                       stk__stage_parts(plan, &plan->stage[plan->last]));
@@ -542,7 +549,7 @@ static void free_stage(struct stk__exec *x, struct stk__stage *s)
 static void free_batches(struct stk__exec *x)
 {
     drop_queue(x);
-    for (int i = 0; x->batch && i < x->plan->window; i++)
+    for (int i = 0; x->batch && i < x->plan->max_window; i++)
         stk__batch_give_back(x->batch[i]);
     free(x->batch);
     free(x->queue);

@@ -32,6 +32,7 @@
 #include "exec/batch.h"
 #include "exec/decisions.h"
 #include "exec/judge.h"
+#include "exec/knobs.h"
 
 struct stk__account {
     size_t unit_bytes, held_bytes;
@@ -181,7 +182,7 @@ struct stk__exec {
     uint64_t take_pass, taken, take_holes;                    /* the last segment, at its tail */
     uint64_t open_pass, opened, open_holes, claimed, base_no; /* and at its opened cursor */
     struct stk__account batch_account;
-    struct stk_batch **batch; /* batch[no % window] */
+    struct stk_batch **batch; /* [max_window]; see stk__batch_slot */
     uint64_t opened_no, current_no;
     int n_open, fill; /* n_open: opened and not yet delivered */
     /* What the consumer had when it last asked, at least one: a loop that still has the batch
@@ -213,6 +214,9 @@ struct stk__exec {
         uint64_t left_at, outside_ns, inside_ns;
         bool is_quick; /* a batch costs the consumer less than waking somebody else */
     } pace;
+    struct stk__knob window, workers; /* batches in flight; threads that compute at a time */
+    struct stk__pulse pulse;
+    struct stk__hook hook;
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
     int n_workers, n_started;
     pid_t pid;
@@ -257,6 +261,12 @@ void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot);
 
 /* Corrects what a lot is charged to what its rows really take. */
 void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot, size_t bytes);
+
+/* Where batch number `no` is while it is open. */
+static inline struct stk_batch **stk__batch_slot(const struct stk__exec *x, uint64_t no)
+{
+    return &x->batch[no % (uint64_t)x->plan->max_window];
+}
 
 /* ---- rings ---- */
 

@@ -515,17 +515,25 @@ static int64_t prefetch_window(const struct stk__node *node)
     return STK_AUTO;
 }
 
+/* How many batches fit in so many bytes, within bounds. */
+static int64_t fit_batches(const struct stk__plan *plan, size_t bytes, int64_t least, int64_t most)
+{
+    int64_t fit = (int64_t)(bytes / (plan->batch_bytes + 1));
+    return fit < least ? least : fit > most ? most : fit;
+}
+
 static void size_window(struct stk__plan *plan)
 {
     const size_t window_bytes = (size_t)48 << 20;
     int64_t window = plan->options.window;
     if (window == STK_AUTO)
         window = prefetch_window(plan->graph->root);
-    if (window == STK_AUTO) {
-        size_t fit = window_bytes / (plan->batch_bytes + 1);
-        window = fit < 2 ? 2 : fit > 16 ? 16 : (int64_t)fit;
-    }
-    plan->window = (int)(window > 4096 ? 4096 : window);
+    plan->is_window_given = window != STK_AUTO;
+    if (!plan->is_window_given)
+        window = fit_batches(plan, window_bytes, 2, 16);
+    plan->window = plan->max_window = (int)(window > 4096 ? 4096 : window);
+    if (!plan->is_window_given)
+        plan->max_window = (int)fit_batches(plan, (size_t)plan->options.memory / 4, window, 64);
     int64_t in_flight = 2 * plan->options.io_depth + 2 * plan->options.workers;
     plan->ring = in_flight < 16 ? 16 : in_flight > 1024 ? 1024 : (int)in_flight;
 }
@@ -599,6 +607,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     plan->graph = graph;
     atomic_fetch_add(&graph->refs, 1);
     plan->options = *options;
+    plan->is_workers_given = options->workers != STK_AUTO;
     stk__options_resolve(&plan->options);
     plan->has_keys = stk__subtree_is_random(graph->root) || plan->options.on_error == STK__REPLACE;
     struct planner p = { .plan = plan,

@@ -101,6 +101,9 @@ struct stk__plan {
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
     int window, ring;
+    int max_window; /* how far the window may grow while the run is on */
+    /* given as options or by prefetch: they stay as they are */
+    bool is_window_given, is_workers_given;
     int restart_level; /* when a pass of this level ends, no stage holds anything; see bookmark.h */
 };
 

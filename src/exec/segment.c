@@ -146,7 +146,7 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
     if (is_direct) {
         t->is_direct = true;
         t->out_from = (int)(land % batch);
-        t->chunk = x->batch[(x->base_no + land / batch) % (uint64_t)x->plan->window]->chunk;
+        t->chunk = (*stk__batch_slot(x, x->base_no + land / batch))->chunk;
         x->claimed = land + (uint64_t)n;
         x->stats.direct_tickets++;
     } else if (!end) {

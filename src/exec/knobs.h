@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* knobs.h: what of a run may change while it is on, and what it shows to whoever turns them.
+ *
+ * Neither knob changes what is delivered. The array of open batches is made for the largest window,
+ * so a window is only a limit that moves: one that shrinks lets the batches above it drain, one that
+ * grows wakes somebody. Of the worker threads, all of which are there, as many compute at a time as the
+ * limit says. Everything here is guarded by the lock of the run.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stk__exec;
+
+struct stk__knob {
+    int now, least, most; /* least and most are equal where the user gave a number */
+};
+
+/* What the consumer met with, counted since the run began. */
+struct stk__pulse {
+    uint64_t n_asked;    /* batches that were asked for */
+    uint64_t n_ready;    /* batches that were ready when it asked, summed */
+    int least_ready;     /* the fewest, since the hook was last called; INT_MAX: it did not ask */
+    uint64_t wait_ns;    /* it asked and nothing was ready */
+    uint64_t wait_began; /* the wait that is on; 0: none is */
+    uint64_t n_full;     /* times that work was left because a whole window was ready */
+    uint64_t n_blocked;  /* times that it waited, others idle, because a whole window was not */
+    bool is_asking;      /* it gave up a wait and comes back for the same batch */
+};
+
+/* Called with the lock held when the consumer leaves next, and by workers while it waits there;
+ * not more often than every 20 ms. */
+typedef void (*stk__tick_fn)(void *ctx, struct stk__exec *x, uint64_t now);
+
+struct stk__hook {
+    stk__tick_fn tick; /* NULL: nobody listens */
+    void *ctx;
+    uint64_t due_at;
+};
+
+void stk__knobs_begin(struct stk__exec *x);
+
+/* With the lock held; brought into the knob's bounds. */
+void stk__set_window(struct stk__exec *x, int batches);
+void stk__set_workers(struct stk__exec *x, int workers);
+
+/* Before the first next. */
+void stk__exec_set_hook(struct stk__exec *x, stk__tick_fn tick, void *ctx);
+void stk__hook_call(struct stk__exec *x, uint64_t now);
+
+/* The consumer asks, waits though others are idle, and gets something or not. */
+void stk__pulse_ask(struct stk__exec *x, uint64_t now);
+void stk__pulse_wait(struct stk__exec *x);
+void stk__pulse_leave(struct stk__exec *x, uint64_t now, bool has_batch);
