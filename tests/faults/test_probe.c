@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +85,53 @@ static int delays_reads(const char *path)
            other == MAP_FAILED;
 }
 
+/* The environment asks for 1 MB/s: two processes that read at the same time share it. */
+static int shares_bandwidth(const char *path)
+{
+    char data[1000];
+    int fd = open(path, O_RDONLY), status = 1;
+    double start = seconds();
+    pid_t child = fork();
+    int n = (int)pread(fd, data, sizeof data, 0);
+    n += (int)pread(fd, data, sizeof data, 0);
+    if (!child)
+        _exit(n != 2 * sizeof data);
+    waitpid(child, &status, 0);
+    return status || n != 2 * sizeof data || seconds() - start < 0.004;
+}
+
+/* The environment asks for a disk whose head takes 10 ms to move: it does for the first read, not
+ * for the second, which goes on from there, and for the third. What lies behind the end of the file
+ * is not asked for. */
+static int moves_head(const char *path)
+{
+    char data[100];
+    int fd = open(path, O_RDONLY);
+    double start = seconds();
+    int n = (int)read(fd, data, sizeof data);
+    n += (int)pread(fd, data, sizeof data, sizeof data);
+    n += (int)pread(fd, data, sizeof data, 0);
+    int behind = (int)pread(fd, data, sizeof data, 1 << 30);
+    return n != 3 * sizeof data || behind || seconds() - start < 0.020;
+}
+
+/* The environment asks for every second read to be short and every third to be interrupted. */
+static int disturbs_reads(const char *path)
+{
+    char data[100];
+    struct iovec half[2] = { { data, 40 }, { data + 40, 60 } };
+    int fd = open(path, O_RDONLY);
+    int first = (int)readv(fd, half, 2), second = (int)preadv(fd, half, 2, 0);
+    int third = (int)read(fd, data, sizeof data), is_interrupted = errno == EINTR;
+    return first != 100 || second != 50 || third != -1 || !is_interrupted;
+}
+
+static int refuses_rings(void)
+{
+    long ring = syscall(SYS_io_uring_setup, 4, NULL);
+    return ring != -1 || errno != ENOSYS;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
@@ -90,6 +140,12 @@ int main(int argc, char **argv)
         return fails_third_read(argv[2]);
     if (strcmp(argv[1], "delay") == 0 && argc == 3)
         return delays_reads(argv[2]);
+    if (strcmp(argv[1], "bandwidth") == 0 && argc == 3)
+        return shares_bandwidth(argv[2]);
+    if (strcmp(argv[1], "seek") == 0 && argc == 3)
+        return moves_head(argv[2]);
+    if (strcmp(argv[1], "disturb") == 0 && argc == 3)
+        return disturbs_reads(argv[2]) || refuses_rings();
     if (strcmp(argv[1], "count") == 0)
         return counts_own_allocations();
     if (strcmp(argv[1], "alloc") == 0)
