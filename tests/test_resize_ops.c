@@ -211,6 +211,21 @@ static void test_pad(void **state)
     }
 }
 
+/* Pixel 24 of 49 lies on pixel 0 of 1, but for rounding. */
+static void test_on_a_pixel(void **state)
+{
+    (void)state;
+    struct stk_type type = shaped(STK_U8, 1);
+    const uint8_t gray[4] = { 200, 200, 200, 200 };
+    image_to_use = gray;
+    uint8_t *one = result_of("resize(49, 98, lanczos4, semantics=opencv)", &type,
+                             (const int32_t[3]){ 1, 2, 1 }, 49 * 98);
+    image_to_use = NULL;
+    for (int i = 0; i < 49 * 98; i++)
+        assert_int_equal(one[i], 200);
+    free(one);
+}
+
 /* Columns beside the image, of another value. */
 static void test_pad_beside(void **state)
 {
@@ -334,11 +349,17 @@ static void test_layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_a_library_has),   cmocka_unit_test(test_dtypes),
-        cmocka_unit_test(test_dtypes_are_converted), cmocka_unit_test(test_sides),
-        cmocka_unit_test(test_side_too_long),        cmocka_unit_test(test_pad),
-        cmocka_unit_test(test_pad_beside),           cmocka_unit_test(test_and_crop),
-        cmocka_unit_test(test_crop_or_pad),          cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_what_a_library_has),
+        cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_dtypes_are_converted),
+        cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_side_too_long),
+        cmocka_unit_test(test_pad),
+        cmocka_unit_test(test_on_a_pixel),
+        cmocka_unit_test(test_pad_beside),
+        cmocka_unit_test(test_and_crop),
+        cmocka_unit_test(test_crop_or_pad),
+        cmocka_unit_test(test_layout),
     };
     stk__arena_init(&scratch, 1 << 12);
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

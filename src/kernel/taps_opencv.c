@@ -82,8 +82,11 @@ static void lanczos_weights(float x, double *weight)
     double y = (double)-(x + 3) * quarter, sine = sin(y), cosine = cos(y);
     float all[8], sum = 0;
     for (int k = 0; k < 8; k++) {
-        double at = (double)-(x + 3 - (float)k) * quarter;
-        all[k] = (float)((turn[k][0] * sine + turn[k][1] * cosine) / (at * at));
+        float apart = x + 3 - (float)k;
+        double at = (double)-apart * quarter;
+        all[k] = fabsf(apart) < 1e-6f /* on the pixel, but for rounding: it outweighs the others */
+                     ? 1e30f
+                     : (float)((turn[k][0] * sine + turn[k][1] * cosine) / (at * at));
         sum += all[k];
     }
     sum = 1.0f / sum;
