@@ -88,6 +88,22 @@ static PyObject *core_cpu_limit(PyObject *module, PyObject *level)
     return stk_cpu_limit(text, &err) ? ext_raise(&err, NULL, 0) : Py_NewRef(Py_None);
 }
 
+static PyObject *core_memory_limit(PyObject *module, PyObject *number)
+{
+    struct stk_error err = { 0 };
+    long long bytes = PyLong_AsLongLong(number);
+    (void)module;
+    if (bytes == -1 && PyErr_Occurred())
+        return NULL;
+    return stk_memory_limit(bytes, &err) ? ext_raise(&err, NULL, 0) : Py_NewRef(Py_None);
+}
+
+static PyObject *core_memory_json(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return take_json(stk_memory_json());
+}
+
 /* Called by atexit, while threads can still take the GIL. */
 static PyObject *core_exit(PyObject *module, PyObject *unused)
 {
@@ -123,6 +139,8 @@ static PyMethodDef functions[] = {
     { "devices_json", core_devices_json, METH_NOARGS, NULL },
     { "ops_json", core_ops_json, METH_NOARGS, NULL },
     { "cpu_limit", core_cpu_limit, METH_O, NULL },
+    { "memory_limit", core_memory_limit, METH_O, NULL },
+    { "memory_json", core_memory_json, METH_NOARGS, NULL },
     { "load_plugin", core_load_plugin, METH_O, NULL },
     { "inspect", ext_inspect, METH_VARARGS, NULL },
     { "state_epochs", core_state_epochs, METH_O, NULL },

@@ -66,6 +66,8 @@ __all__ = [
     "from_generator",
     "inspect",
     "load_plugin",
+    "memory",
+    "memory_limit",
     "pack",
     "parse",
     "progress",
@@ -186,6 +188,28 @@ def cpu_limit(level):
     from . import _core
 
     _core.cpu_limit(level)
+
+
+def memory_limit(limit):
+    """Limits what all runs of the process together use: bytes, or text such as '512M'. 'auto'
+    leaves it to the machine: a quarter of what is free, within the limits of its control groups.
+
+    Runs share it; one with `memory=` of its own takes that much out of it.
+    """
+    from . import _core
+    from ._dataset import _bytes
+
+    limit = _bytes(limit) if isinstance(limit, str) else limit
+    _core.memory_limit(0 if limit == "auto" else limit)
+
+
+def memory():
+    """Who has how much of the memory of `memory_limit`, as a dict."""
+    import json
+
+    from . import _core
+
+    return json.loads(_core.memory_json())
 
 
 def __getattr__(name):

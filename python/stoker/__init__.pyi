@@ -1076,6 +1076,10 @@ def progress(batches: Dataset | Iterable[Batch], **options: Any) -> _Iterator[Ba
     """Iterates and shows how far it is, and how fast, on standard error."""
 def devices() -> dict[str, Any]:
     """What this machine offers and what is used."""
+def memory_limit(limit: int | str) -> None:
+    """Limits what all runs of the process together use: bytes, text such as '512M', or 'auto'."""
+def memory() -> dict[str, Any]:
+    """Who has how much of the memory of memory_limit."""
 def cpu_limit(level: Literal['auto', 'scalar', 'avx2', 'avx512']) -> None:
     """Limits the kernels to an instruction set, for the whole process."""
 

@@ -2,13 +2,15 @@
 /* describe.c: the ops and the machine as JSON. */
 #define _GNU_SOURCE
 #include "api/api.h"
+#include "base/cgroup.h"
+#include "base/cores.h"
 #include "base/cpu.h"
+#include "base/purse.h"
 #include "op/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 /* The table an op is carried out by; ops with an order table may have a serial one beside it,
@@ -108,24 +110,55 @@ static long cache_bytes(int name)
     return bytes > 0 ? bytes : 0;
 }
 
+static void add_cores(struct stk__text *out)
+{
+    struct stk__cores cores = stk__cores_count("");
+    struct stk__text why = { 0 };
+    stk__cores_explain(&cores, &why);
+    stk__text_add(out, " \"cores\": {\"online\": %d, \"affinity\": %d, \"quota\": ", cores.online,
+                  cores.affinity);
+    if (cores.quota > 0)
+        stk__text_add_rounded(out, cores.quota, 4);
+    else
+        stk__text_add(out, "null");
+    stk__text_add(out, ", \"local_ranks\": %d, \"usable\": %d, \"why\": \"%s\"},\n",
+                  cores.local_ranks, cores.usable, why.data ? why.data : "");
+    stk__text_free(&why);
+}
+
+static void add_number(struct stk__text *out, const char *name, int64_t value)
+{
+    stk__text_add(out, "\"%s\": ", name);
+    if (value < 0)
+        stk__text_add(out, "null, ");
+    else
+        stk__text_add(out, "%lld, ", (long long)value);
+}
+
+static void add_memory(struct stk__text *out)
+{
+    struct stk__cgroup group;
+    stk__cgroup_read("", &group);
+    stk__text_add(out, " \"memory\": {");
+    add_number(out, "free_bytes", stk__memory_available(""));
+    add_number(out, "container_limit_bytes", group.memory_limit);
+    add_number(out, "container_free_bytes", group.memory_left);
+    stk__text_add(out, "\"default_budget_bytes\": %lld}", (long long)stk__purse_limit());
+}
+
 char *stk_devices_json(void)
 {
     struct stk__text out = { 0 };
-    const char *why;
-    int cores = stk__cpu_cores(&why);
-    struct stk__options options = stk__options_default();
-    stk__options_resolve(&options);
     stk__text_add(&out, "{\"cpu\": {");
     add_model(&out);
     add_levels(&out);
-    stk__text_add(&out, "},\n \"cores\": {\"online\": %d, \"usable\": %d, \"why\": \"%s\"},\n",
-                  get_nprocs(), cores, why);
+    stk__text_add(&out, "},\n");
+    add_cores(&out);
     stk__text_add(&out,
                   " \"caches\": {\"l1d_bytes\": %ld, \"l2_bytes\": %ld, \"l3_bytes\": %ld},\n",
                   cache_bytes(_SC_LEVEL1_DCACHE_SIZE), cache_bytes(_SC_LEVEL2_CACHE_SIZE),
                   cache_bytes(_SC_LEVEL3_CACHE_SIZE));
-    stk__text_add(&out, " \"memory\": {\"free_bytes\": %lld, \"default_budget_bytes\": %lld}}",
-                  (long long)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE),
-                  (long long)options.memory);
+    add_memory(&out);
+    stk__text_add(&out, "}");
     return stk__text_take(&out);
 }

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "api/pack.h"
 
-#include "base/cpu.h"
+#include "base/cores.h"
 
 #include <stdlib.h>
 
@@ -271,7 +271,7 @@ static int thread_count(const struct stk__pack *pack)
 {
     int64_t n = pack->form == STK__FORM_PLAIN ? 2 : pack->options.workers;
     if (n == STK_AUTO)
-        n = stk__cpu_cores(NULL);
+        n = stk__cores_count("").usable;
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
 }
 

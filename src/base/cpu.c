@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.c: detection of instruction sets and of usable cores. */
-#define _GNU_SOURCE
+/* cpu.c: detection of instruction sets. */
 #include "base/cpu.h"
 
 #include "base/error.h"
 
-#include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #if defined __x86_64__
 #include <cpuid.h>
 #endif
@@ -73,48 +69,4 @@ int stk_cpu_limit(const char *level, struct stk_error *err)
         return STK_OK;
     }
     return stk_fail(err, STK_VALUE, "cpu: '%s' is not one of auto, scalar, avx2, avx512", level);
-}
-
-/* Cores allowed by a cgroup v2 or v1 quota, rounded up; 0 when there is none. */
-static int quota_cores(void)
-{
-    long quota = -1, period = 0;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (f) {
-        if (fscanf(f, "%ld %ld", &quota, &period) != 2)
-            quota = -1;
-        fclose(f);
-    } else {
-        f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re");
-        if (f && fscanf(f, "%ld", &quota) != 1)
-            quota = -1;
-        if (f)
-            fclose(f);
-        f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
-        if (f && fscanf(f, "%ld", &period) != 1)
-            period = 0;
-        if (f)
-            fclose(f);
-    }
-    return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
-}
-
-int stk__cpu_cores(const char **why)
-{
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    int cores = online > 0 ? (int)online : 1;
-    const char *reason = "all cores of the machine";
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < cores) {
-        cores = CPU_COUNT(&set);
-        reason = "the affinity mask of this process";
-    }
-    int quota = quota_cores();
-    if (quota && quota < cores) {
-        cores = quota;
-        reason = "the CPU quota of this container";
-    }
-    if (why)
-        *why = reason;
-    return cores > 0 ? cores : 1;
 }

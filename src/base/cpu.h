@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.h: what the processor can do, what we were told to use, and how many cores we may keep
- * busy. */
+/* cpu.h: what the processor can do, and what we were told to use. */
 #pragma once
 #include <stoker/stoker.h>
 
@@ -14,7 +13,3 @@ enum stk__cpu_level stk__cpu_best(void);
 
 /* The level in force: the best, unless limited by stk_cpu_limit. Any thread. */
 enum stk__cpu_level stk__cpu_level(void);
-
-/* Cores this process may use: affinity and cgroup quota, at least 1. `why` (may be NULL) says
- * which. */
-int stk__cpu_cores(const char **why);

@@ -2,14 +2,13 @@
 /* options.c: run options as parameter rows. */
 #include "exec/options.h"
 
-#include "base/cpu.h"
+#include "base/cores.h"
 #include "base/error.h"
+#include "base/purse.h"
 
 #include <float.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const on_error_names[] = { "fail", "skip", "replace", NULL };
 
@@ -24,8 +23,8 @@ static const struct stk_param rows[] = {
                 "reads in flight; auto: 32"),
     STK_INT_ROW(
         stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
-        "budget in bytes for everything between storage and the consumer; auto: a quarter of what "
-        "is free, at most 2 GiB"),
+        "budget in bytes for everything between storage and the consumer; auto: what all such runs "
+        "of the process share, a quarter of what is free, at most 2 GiB"),
     STK_INT_ROW(stk__options, seed, 0, 0, INT64_MAX, 0, "key of everything random"),
     STK_INT_ROW(stk__options, epoch, 0, 0, INT64_MAX / 2, 0,
                 "number of the first epoch: shuffles and random ops differ from epoch to epoch"),
@@ -110,33 +109,6 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
     return rc;
 }
 
-static int64_t read_number(const char *path)
-{
-    long long value = -1;
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return -1;
-    if (fscanf(f, "%lld", &value) != 1)
-        value = -1;
-    fclose(f);
-    return value;
-}
-
-/* Bytes this process may still take: free memory, within the limit of its container. */
-static int64_t free_bytes(void)
-{
-    int64_t bytes = (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    int64_t limit = read_number("/sys/fs/cgroup/memory.max");
-    int64_t used = read_number("/sys/fs/cgroup/memory.current");
-    if (limit < 0) {
-        limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-        used = read_number("/sys/fs/cgroup/memory/memory.usage_in_bytes");
-    }
-    if (limit > 0 && used >= 0 && limit - used < bytes)
-        bytes = limit - used;
-    return bytes;
-}
-
 int64_t stk__options_end_epoch(const struct stk__options *o)
 {
     int64_t end;
@@ -191,14 +163,13 @@ int stk__options_resolve_world(struct stk__options *o, struct stk_error *err)
 
 void stk__options_resolve(struct stk__options *o)
 {
-    const int64_t most = (int64_t)2 << 30, least = (int64_t)64 << 20;
     if (o->workers == STK_AUTO)
-        o->workers = stk__cpu_cores(NULL);
+        o->workers = stk__cores_count("").usable;
     if (o->io_depth == STK_AUTO)
         o->io_depth = 32;
     if (o->memory == STK_AUTO) {
-        o->memory = free_bytes() / 4;
-        o->memory = o->memory > most ? most : o->memory < least ? least : o->memory;
+        o->is_memory_shared = true;
+        o->memory = stk__purse_limit();
     }
     if (o->epochs == STK_NONE)
         o->epochs = INT64_MAX;

@@ -10,7 +10,8 @@ struct stk__options {
     /* STK_AUTO where not set */
     int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world;
     int on_error;
-    double max_errors; /* below 1: a fraction of the rows; else a count */
+    double max_errors;     /* below 1: a fraction of the rows; else a count */
+    bool is_memory_shared; /* memory is the limit of the process, which others share */
 };
 
 /* As a declaration, so that docs, checks and messages come from the same rows. */
