@@ -213,6 +213,14 @@ static void move_spans(struct stk_span *span, int at, int from, int n)
     }
 }
 
+uint64_t stk__span_bytes(const struct stk_span *span, int n)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; span && i < n; i++)
+        bytes += span[i].bytes;
+    return bytes;
+}
+
 void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n)
 {
     for (int i = 0, same; i < n; i += same) {

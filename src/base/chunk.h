@@ -98,5 +98,7 @@ static inline struct stk_column stk__column_slice(const struct stk_column *colum
 #define STK__NO_WHERE UINT64_MAX
 
 /* Copies n spans, taking references; what was there is dropped. */
+/* Bytes of n of them; none where there are no spans. */
+uint64_t stk__span_bytes(const struct stk_span *span, int n);
 void stk__spans_copy(struct stk_span *dst, const struct stk_span *src, int n);
 void stk__spans_drop(struct stk_span *span, int n);

@@ -348,7 +348,8 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
         w->fill += run;
         x->judge.n_rows += (uint64_t)run;
     }
-    w->used = i - t->n_used;
+    w->n_taken = w->used = i - t->n_used;
+    w->n_made = w->n_taken - w->holes;
 }
 
 void stk__count_holes(struct stk__exec *x, const struct stk__ticket *t, int n)

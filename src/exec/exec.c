@@ -80,6 +80,7 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
     if (is_mark)
         return;
     pthread_mutex_unlock(&x->lock);
+    stk__work_begin(worker, w);
     switch (w->kind) {
     case STK__RUN:
         stk__run_segment(x, worker, w);
@@ -94,6 +95,7 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
         stk__run_move(x, worker, w);
         break;
     }
+    stk__work_end(worker, w);
     pthread_mutex_lock(&x->lock);
     x->n_running--;
     switch (w->kind) {
@@ -127,8 +129,10 @@ static void *worker_main(void *arg)
         }
         if (x->is_stopped)
             break;
+        stk__idle_begin(x);
         x->n_sleeping++;
         pthread_cond_wait(&x->work, &x->lock);
+        stk__idle_end(x);
         x->n_sleeping--;
     }
     pthread_mutex_unlock(&x->lock);
@@ -202,9 +206,12 @@ static void wait_patiently(struct stk__exec *x, uint64_t until)
     if (is_patient && !x->patient_until)
         x->patient_until = stk__clock_ns() + patience_ns;
     uint64_t end = is_patient ? x->patient_until : UINT64_MAX;
+    uint64_t began = stk__idle_begin(x);
     x->is_consumer_waiting = true;
     wait_until(&x->delivered, &x->lock, end < until ? end : until);
     x->is_consumer_waiting = false;
+    x->consumer.metrics.blocked_ns += stk__idle_end(x) - began;
+    x->consumer.metrics.n_blocked++;
     if (!is_patient || x->queue_len || stk__clock_ns() < end)
         return;
     x->is_impatient = true;
@@ -281,13 +288,16 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     pthread_mutex_lock(&x->lock);
     note_entry(&x->pace, entered);
     stk__pulse_ask(x, entered);
+    stk__consumer_enters(x, entered);
     wait_for_delivery(x, deadline(entered, milliseconds));
     if (x->is_cancelled) {
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_CANCELLED, "cancelled");
     }
     if (x->queue_len == 0) {
-        stk__pulse_leave(x, stk__clock_ns(), false);
+        uint64_t left = stk__clock_ns();
+        stk__pulse_leave(x, left, false);
+        stk__consumer_leaves(x, entered, left, false);
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_AGAIN, "nothing was ready within %lld ms",
                         (long long)milliseconds);
@@ -309,6 +319,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     uint64_t left = stk__clock_ns();
     note_exit(&x->pace, entered, left);
     stk__pulse_leave(x, left, true);
+    stk__consumer_leaves(x, entered, left, true);
     pthread_mutex_unlock(&x->lock);
     int rc = stk__batch_pack(d.batch, err);
     if (rc) {
@@ -380,7 +391,7 @@ static int init_workers(struct stk__exec *x, struct stk_error *err)
                 stk__eval_thread_init(&worker->eval[k], x->plan->stage[k].program))
                 return stk__out_of_memory(err);
     }
-    return STK_OK;
+    return stk__meters_init(x, err);
 }
 
 static int start_workers(struct stk__exec *x, struct stk_error *err)
@@ -462,10 +473,12 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     struct stk__plan *plan = x->plan;
     x->pid = getpid();
     stk__decisions_begin(&x->decisions);
+    x->settled_at = x->decisions.began_at;
     x->n_workers = (int)plan->options.workers;
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->judge.plan = plan;
+    x->judge.causes = &x->causes;
     x->n_held = 1;
     x->queue_cap = plan->max_window + 4;
     x->batch = calloc((size_t)plan->max_window, sizeof(struct stk_batch *));
@@ -514,6 +527,7 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
         return stk__out_of_memory(err);
     pthread_mutex_init(&x->lock, NULL);
     pthread_mutex_init(&x->io_lock, NULL);
+    pthread_mutex_init(&x->causes.lock, NULL);
     pthread_cond_init(&x->work, NULL);
     init_clocked(&x->delivered);
     pthread_cond_init(&x->io_work, NULL);
@@ -562,6 +576,7 @@ static void free_workers(struct stk__exec *x)
             if (x->plan->stage[k].program)
                 stk__eval_thread_free(&x->worker[i].eval[k], x->plan->stage[k].program);
         stk__arena_free(&x->worker[i].scratch);
+        stk__meters_free(&x->worker[i]);
     }
     free(x->worker);
 }
@@ -600,6 +615,7 @@ void stk__exec_free(struct stk__exec *x)
     pthread_cond_destroy(&x->io_work);
     pthread_mutex_destroy(&x->lock);
     pthread_mutex_destroy(&x->io_lock);
+    pthread_mutex_destroy(&x->causes.lock);
     free(x);
 }
 

@@ -33,6 +33,7 @@
 #include "exec/decisions.h"
 #include "exec/judge.h"
 #include "exec/knobs.h"
+#include "exec/metrics.h"
 
 struct stk__account {
     size_t unit_bytes, held_bytes;
@@ -127,6 +128,9 @@ struct stk__stage {
     bool has_told;
     struct stk_error broken;   /* what a break on its way downstream says */
     struct stk_error breaking; /* a stream's next one, written outside the lock */
+    int first_meter;           /* of its ops, among a worker's meters */
+    enum stk__wait wait;       /* what it waited for when a worker last found nothing to do */
+    uint64_t wait_ns[STK__N_WAITS];
 };
 
 /* A gate above the batcher at work, on chunks of one row without columns. */
@@ -137,10 +141,21 @@ struct stk__gate {
     uint64_t n_seen; /* batches in this pass */
 };
 
+/* What a worker counts of one kind of work of one stage. */
+struct stk__work_meter {
+    struct stk__meter meter;
+    struct stk__sampling sampling;
+};
+
 struct stk__worker {
     struct stk__exec *exec;
     pthread_t thread;
     struct stk_arena scratch;
+    _Atomic uint64_t scratch_bytes;     /* of the arena, for whoever reads metrics */
+    struct stk__meter *op_meter;        /* [exec->n_op_meters] */
+    struct stk__work_meter *work_meter; /* see stk__work_meter_of */
+    struct stk__work_meter *meter;      /* of what it does now */
+    struct stk__stopwatch watch;
     struct stk__eval_thread eval[STK__MAX_STAGES];
     bool is_ready;
 };
@@ -217,6 +232,17 @@ struct stk__exec {
     struct stk__knob window, workers; /* batches in flight; threads that compute at a time */
     struct stk__pulse pulse;
     struct stk__hook hook;
+    struct stk__consumer {
+        uint64_t left_at;   /* when next last returned; 0: not yet called */
+        uint64_t polled_ns; /* in calls that gave up, since the last delivery */
+        uint64_t delivered_at;
+        struct stk__consumer_metrics metrics;
+    } consumer;
+    /* waits are settled whenever somebody finds nothing to do, or goes on */
+    int n_idle;          /* workers asleep, and the consumer */
+    uint64_t settled_at; /* when times of waiting were last added up */
+    uint64_t idle_ns;    /* of workers */
+    int n_op_meters;
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
     int n_workers, n_started;
     pid_t pid;
@@ -228,12 +254,16 @@ struct stk__exec {
     int io_width, n_quick_reads; /* threads that may read at a time; reads since one waited */
     bool is_io_stopped;
     pthread_t *io_thread;
+    struct stk__latency read_latency; /* of requests */
+    uint64_t read_ns;
+    struct stk__causes causes; /* has a lock of its own */
 };
 
 struct stk__work {
     enum { STK__RUN, STK__FETCH, STK__STEP, STK__MOVE } kind;
     struct stk__stage *stage;
     struct stk__ticket *ticket;
+    int n_taken, n_made; /* rows, for the meters; filled in by what is run */
     /* STEP */
     struct stk__ticket *ticket_of[STK_MAX_INPUTS];
     int used_of[STK_MAX_INPUTS]; /* mixing: rows taken of each */
@@ -379,6 +409,9 @@ void stk__run_out_of_memory(struct stk__exec *x);
 /* A resumed run finds less data than there was. */
 void stk__end_short(struct stk__exec *x);
 
+/* True if somebody is inside the lock that the stage's rows need. */
+bool stk__is_locked(const struct stk__exec *x, const struct stk__stage *s);
+
 /* Fills in an evaluation of n rows from positions or from a chunk; see segment.c. */
 int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct stk__stage *s,
                       struct stk__ticket *t, struct stk__eval *e);
@@ -401,6 +434,33 @@ void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetche
 
 /* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. */
 void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick);
+
+/* ---- counting (metering.c) ---- */
+
+int stk__meters_init(struct stk__exec *x, struct stk_error *err);
+void stk__meters_free(struct stk__worker *worker);
+
+/* Of a stage's tickets or steps; of asking for its reads; of the batcher (NULL). */
+struct stk__work_meter *stk__work_meter_of(const struct stk__worker *worker,
+                                           const struct stk__stage *stage, bool is_asking);
+
+/* Around a piece of work, outside the lock, by the worker that does it. */
+void stk__work_begin(struct stk__worker *worker, const struct stk__work *w);
+void stk__work_end(struct stk__worker *worker, const struct stk__work *w);
+
+/* The consumer comes to next, leaves with a batch, or gives up; with the lock held. */
+void stk__consumer_enters(struct stk__exec *x, uint64_t now);
+void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, bool has_batch);
+
+/* ---- waiting (waits.c); all under the lock ---- */
+
+/* A worker, or the consumer, finds nothing to do, or goes on. Returns the time. */
+uint64_t stk__idle_begin(struct stk__exec *x);
+uint64_t stk__idle_end(struct stk__exec *x);
+
+/* Adds up the time that stages have waited; and looks again what they wait for. */
+void stk__waits_settle(struct stk__exec *x, uint64_t now);
+void stk__waits_look(struct stk__exec *x, uint64_t now);
 
 /* ---- running (exec.c) ---- */
 

@@ -196,6 +196,8 @@ static void note_read(struct stk__exec *x, uint64_t ns, bool has_waited)
 {
     const uint64_t slow_ns = 300000, step_ns = 1000000;
     const int patience = 16;
+    stk__latency_add(&x->read_latency, ns);
+    x->read_ns += ns;
     if (has_waited && ns >= slow_ns) {
         x->n_quick_reads = 0;
         if (x->request_len || !x->io_width)
@@ -305,6 +307,7 @@ void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk_
     struct stk__eval e;
     size_t bytes = 0;
     int rc = stk__eval_prepare(x, worker, w->stage, w->ticket, &e);
+    w->n_taken = w->n_made = e.n;
     for (int k = 0; k < program->n_reads && !rc; k++) {
         rc = stk__eval_wanted(&e, k, &wanted[k]);
         if (!rc)

@@ -39,6 +39,7 @@ bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
     judge->n_errors++;
     struct stk_error *err = stk__judge_last(judge);
     describe(judge, fault, address, err);
+    stk__causes_add(judge->causes, fault);
     /* memory may be there another time; what is in a wrong state is so for all elements */
     bool is_elements_fault = fault && fault->code != STK_MEMORY && fault->code != STK_STATE;
     if (judge->plan->options.on_error == STK__FAIL || !is_elements_fault)

@@ -3,15 +3,17 @@
  * the last batches, so the answer depends neither on the number of workers nor on how far they
  * ran ahead. */
 #pragma once
+#include "exec/causes.h"
 #include "exec/plan.h"
 
 enum { STK__KEPT_ERRORS = 64 };
 
 struct stk__judge {
     const struct stk__plan *plan;
-    uint64_t n_rows, n_bad; /* rows seen in this pass, bad ones among them */
-    uint64_t n_errors;      /* bad ones in all passes */
-    uint64_t epoch;         /* for messages; kept by the owner */
+    struct stk__causes *causes; /* of the run: where bad rows are counted by cause */
+    uint64_t n_rows, n_bad;     /* rows seen in this pass, bad ones among them */
+    uint64_t n_errors;          /* bad ones in all passes */
+    uint64_t epoch;             /* for messages; kept by the owner */
     struct stk_error kept[STK__KEPT_ERRORS];
 };
 

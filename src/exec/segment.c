@@ -218,8 +218,7 @@ static struct stk__ticket *pick_fetched(struct stk__exec *x, struct stk__stage *
     return NULL;
 }
 
-/* Somebody is inside the lock that the stage's rows need. */
-static bool is_locked(const struct stk__exec *x, const struct stk__stage *s)
+bool stk__is_locked(const struct stk__exec *x, const struct stk__stage *s)
 {
     const char *group = s->plan->program->exclusive;
     for (int i = 0; group && i < x->n_stages; i++) {
@@ -235,7 +234,7 @@ bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__wo
 {
     struct grant g;
     struct stk__ticket *t = NULL;
-    if (is_locked(x, s))
+    if (s->plan->program->exclusive && stk__is_locked(x, s))
         return false;
     if (s->plan->program->n_reads)
         t = pick_fetched(x, s);
@@ -320,8 +319,7 @@ static size_t span_bytes(const struct stk_chunk *chunk, int n)
 {
     size_t bytes = 0;
     for (int f = 0; f < chunk->type->n_fields; f++)
-        for (int i = 0; chunk->column[f].span && i < n; i++)
-            bytes += chunk->column[f].span[i].bytes;
+        bytes += chunk->column[f].span ? stk__span_bytes(chunk->column[f].span, n) : 0;
     return bytes;
 }
 
@@ -350,6 +348,8 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
     int rc = stk__eval_prepare(x, worker, w->stage, t, &e);
     e.out = t->chunk;
     e.out_from = t->out_from;
+    e.meter = &worker->op_meter[w->stage->first_meter];
+    e.watch = &worker->watch;
     for (int k = 0; k < w->stage->plan->program->n_reads; k++)
         e.fetched[k] = t->fetched[k];
     if (!rc)
@@ -361,6 +361,8 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
         fail_rows(t, rc);
     if (!t->is_direct)
         settle_staged(x, t, !rc && e.n_dead > 0);
+    w->n_taken = t->n_in;
+    w->n_made = t->n;
     stk__arena_reset(&worker->scratch);
     const struct stk__program *program = w->stage->plan->program;
     for (int k = 0; k < program->n_reads; k++)

@@ -377,6 +377,8 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
 void stk__run_step(struct stk__exec *x, struct stk__work *w)
 {
     (void)x;
+    const struct stk_chunk *out = w->stage->open_out->chunk;
+    int n_before = out->n;
     switch (w->stage->plan->kind) {
     case STK__POSITIONS:
         run_positions(w->stage, w);
@@ -402,6 +404,10 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
     default:
         run_op(w->stage, w);
     }
+    w->n_taken = w->used;
+    for (int i = 0; i < w->stage->plan->n_inputs; i++)
+        w->n_taken += w->used_of[i];
+    w->n_made = out->n - n_before;
 }
 
 /* ---- finishing, under the lock ---- */
@@ -542,9 +548,7 @@ static void charge_kept(void *ctx, size_t bytes)
 {
     struct stk__exec *x = ((const struct stk__holder *)ctx)->exec;
     pthread_mutex_lock(&x->lock);
-    x->spare_bytes -= (int64_t)bytes;
-    x->used_bytes += bytes;
-    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
+    stk__charge(x, &((const struct stk__holder *)ctx)->stage->held_account, bytes);
     pthread_mutex_unlock(&x->lock);
 }
 
@@ -559,8 +563,10 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
         rc = node->op->source.begin(node->params, node->state, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
-    if (!rc && s->plan->is_judge)
+    if (!rc && s->plan->is_judge) {
         stk__batching_judge(s->run)->epoch = s->counter[0]; /* not the first, if it is resumed */
+        stk__batching_judge(s->run)->causes = &x->causes;
+    }
     if (s->plan->kind == STK__NESTING)
         rc = stk__nesting_begin(s, err);
     bool has_choice = s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING;

@@ -24,6 +24,56 @@ struct places {
 static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                      struct frame *frame);
 
+/* ---- counting ---- */
+
+static void take_lap(struct stk__eval *e, const struct stk__pnode *p)
+{
+    if (e->is_timed)
+        stk__watch_lap(e->watch, &e->meter[p->number]);
+}
+
+/* In the fields that the node made. */
+static uint64_t span_bytes(const struct stk__pnode *p, const struct stk_column *column, int n)
+{
+    uint64_t bytes = 0;
+    for (int f = 0; f < p->node->type.n_fields; f++)
+        bytes += stk__pnode_makes(p, f) ? stk__span_bytes(column[f].span, n) : 0;
+    return bytes;
+}
+
+static int count_live(const uint8_t *mask, int n)
+{
+    int n_live = 0;
+    for (int i = 0; i < n; i++)
+        n_live += mask[i] != STK_DEAD;
+    return n_live;
+}
+
+/* A filter is never below an op of several inputs: as many rows as there are have met it. */
+static void note_filter(struct stk__eval *e, struct stk__meter *meter, int n, const uint8_t *mask)
+{
+    int n_live = count_live(mask, n);
+    stk__count(&meter->rows_dropped, (uint64_t)(e->n_live - n_live));
+    e->n_live = n_live;
+}
+
+/* What all nodes have in common, the rows of the program, is counted by whoever runs it. */
+static void note_node(struct stk__eval *e, const struct stk__pnode *p, int n,
+                      const struct frame *frame)
+{
+    struct stk__meter *meter = &e->meter[p->number];
+    if (e->is_timed) {
+        stk__watch_lap(e->watch, meter);
+        stk__count(&meter->span_bytes, span_bytes(p, frame->column, n) * e->watch->weight);
+    }
+    if (p->is_part) {
+        stk__count(&meter->calls, 1);
+        stk__count(&meter->rows_in, (uint64_t)n);
+    }
+    if (p->is_filter)
+        note_filter(e, meter, n, frame->mask);
+}
+
 /* ---- columns ---- */
 
 static size_t frame_rows(int n)
@@ -372,6 +422,7 @@ static int eval_concat(struct stk__eval *e, const struct stk__pnode *p, struct p
         !(frame->key = stk__arena_take(e->scratch, rows * sizeof *frame->key)))
         return STK_MEMORY;
     map_places(e, p, at, n, input);
+    take_lap(e, p);
     for (int k = 0; k < node->n_inputs; k++) {
         int n_part = 0;
         for (int i = 0; i < n; i++) {
@@ -384,6 +435,7 @@ static int eval_concat(struct stk__eval *e, const struct stk__pnode *p, struct p
         int rc = n_part ? concat_input(e, p, k, row, n_part, part, frame) : STK_OK;
         if (rc)
             return rc;
+        take_lap(e, p);
     }
     return STK_OK;
 }
@@ -392,6 +444,7 @@ static int eval_order(struct stk__eval *e, const struct stk__pnode *p, struct pl
                       struct frame *frame)
 {
     map_places(e, p, at, n, NULL);
+    take_lap(e, p);
     return eval_node(e, p->input[0], at, n, frame);
 }
 
@@ -410,6 +463,7 @@ static int eval_nest(struct stk__eval *e, const struct stk__pnode *p, struct pla
                      struct frame *frame)
 {
     int rc = enter_nest(e, at, n);
+    take_lap(e, p);
     return rc ? rc : eval_node(e, p->input[0], at, n, frame);
 }
 
@@ -424,7 +478,7 @@ static int eval_element(struct stk__eval *e, const struct stk__pnode *p, struct 
     return rc;
 }
 
-static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+static int eval_role(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                      struct frame *frame)
 {
     switch (p->role) {
@@ -450,6 +504,15 @@ static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct pla
         return eval_element(e, p, at, n, frame);
     }
     return STK_STATE;
+}
+
+static int eval_node(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                     struct frame *frame)
+{
+    int rc = eval_role(e, p, at, n, frame);
+    if (!rc && e->meter && (e->is_timed || p->is_part || p->is_filter))
+        note_node(e, p, n, frame);
+    return rc;
 }
 
 /* ---- entry points ---- */
@@ -498,6 +561,8 @@ int stk__eval_run(struct stk__eval *e)
     struct places at;
     struct frame frame;
     int rc = start(e, &at);
+    e->n_live = e->n;
+    e->is_timed = e->meter && stk__watch_is_on(e->watch);
     if (!rc)
         rc = eval_node(e, e->program->root, at, e->n, &frame);
     if (rc)

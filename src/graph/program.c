@@ -15,6 +15,7 @@ struct compiler {
     struct stk_error *err;
     bool is_shuffled;
     bool is_nested; /* in the chain of a nest, which has chosen the positions */
+    int n_choices;  /* concatenations above */
 };
 
 bool stk__subtree_is_random(const struct stk__node *node)
@@ -28,6 +29,13 @@ bool stk__subtree_is_random(const struct stk__node *node)
         if (stk__subtree_is_random(node->input[i]))
             return true;
     return false;
+}
+
+bool stk__pnode_makes(const struct stk__pnode *p, int f)
+{
+    if (p->role == STK__ROLE_ROW || p->role == STK__ROLE_READ)
+        return p->node->from[f] < 0;
+    return p->role == STK__ROLE_SOURCE || p->role == STK__ROLE_CONCAT;
 }
 
 static enum stk__role role_of(const struct stk__node *node, const struct stk__node *cut)
@@ -154,15 +162,17 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     if (p->role == STK__ROLE_ELEMENT)
         c->is_nested = false;
     p->node = node;
+    p->is_filter = p->role == STK__ROLE_ROW && node->op->flags & STK_OP_FILTER;
     p->is_guarded = p->role == STK__ROLE_ROW && !stk__op_is_built_in(node->op);
     p->seed = stk__mix(program->seed, node->draws_as);
     memcpy(p->dest, dest, sizeof p->dest);
     stk__node_count(node, program->rank, program->world, p->in_count);
     if (add_slots(c, p))
         return NULL;
-    if (p->role == STK__ROLE_CUT || p->role == STK__ROLE_SOURCE)
-        return p;
-    for (int i = 0; i < node->n_inputs; i++) {
+    p->is_part = c->n_choices > 0;
+    c->n_choices += p->role == STK__ROLE_CONCAT;
+    bool is_leaf = p->role == STK__ROLE_CUT || p->role == STK__ROLE_SOURCE;
+    for (int i = 0; !is_leaf && i < node->n_inputs; i++) {
         int below[STK_MAX_FIELDS];
         input_dest(p, i, below);
         if (p->role == STK__ROLE_CONCAT)
@@ -170,6 +180,9 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
         if (!(p->input[i] = compile(c, node->input[i], below)))
             return NULL;
     }
+    c->n_choices -= p->role == STK__ROLE_CONCAT;
+    p->number = program->n_nodes++;
+    program->node[p->number] = p;
     return p;
 }
 
@@ -188,9 +201,10 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
     struct stk__program *program = stk_arena_alloc(arena, sizeof *program);
     if (!program)
         return stk__out_of_memory(err);
-    program->thread_node =
-        stk_arena_alloc(arena, sizeof(struct stk__pnode *) * (size_t)count_nodes(root));
-    if (!program->thread_node)
+    size_t nodes_bytes = sizeof(struct stk__pnode *) * (size_t)count_nodes(root);
+    program->thread_node = stk_arena_alloc(arena, nodes_bytes);
+    program->node = stk_arena_alloc(arena, nodes_bytes);
+    if (!program->thread_node || !program->node)
         return stk__out_of_memory(err);
     program->type = &root->type;
     program->cut = cut;

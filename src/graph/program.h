@@ -19,6 +19,7 @@
  */
 #pragma once
 #include "base/chunk.h"
+#include "base/meter.h"
 #include "graph/graph.h"
 
 enum stk__role {
@@ -37,6 +38,7 @@ enum stk__role {
 
 struct stk__pnode {
     enum stk__role role;
+    int number; /* in program->node, inputs before what they go into */
     const struct stk__node *node;
     struct stk__pnode *input[STK_MAX_INPUTS];
     int64_t in_count[STK_MAX_INPUTS];
@@ -46,6 +48,8 @@ struct stk__pnode {
     int n_places;             /* located sources: of a row; reads: 1 */
     uint64_t seed;            /* of the run, mixed with the op's ordinal */
     bool is_guarded;          /* a row op of a plug-in */
+    bool is_filter;
+    bool is_part; /* below a concatenation: it gets some of the rows */
 };
 
 enum { STK__MAX_READS = 8 };
@@ -54,6 +58,8 @@ struct stk__program {
     struct stk__pnode *root;
     const struct stk_type *type; /* of the output */
     const struct stk__node *cut; /* NULL: evaluated from positions */
+    struct stk__pnode **node;
+    int n_nodes;
     struct stk__pnode **thread_node;
     int n_thread_slots;
     struct stk__pnode *read[STK__MAX_READS];
@@ -78,6 +84,9 @@ struct stk__program_options {
 int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
                      const struct stk__program_options *options, struct stk_arena *arena,
                      struct stk__program **out, struct stk_error *err);
+
+/* True if field f of its rows is made by the node, and not handed on. */
+bool stk__pnode_makes(const struct stk__pnode *p, int f);
 
 /* True if something in the subtree draws random numbers. */
 bool stk__subtree_is_random(const struct stk__node *node);
@@ -114,6 +123,8 @@ struct stk__eval {
     struct stk__eval_thread *thread;
     struct stk_arena *scratch;
     const atomic_bool *cancelled; /* of the run, or NULL */
+    struct stk__meter *meter;     /* [n_nodes] of this thread, or NULL: nobody counts */
+    struct stk__stopwatch *watch; /* of this thread, where there are meters */
     int n;
     /* where rows come from: positions… */
     const uint64_t *position; /* [n] */
@@ -129,6 +140,8 @@ struct stk__eval {
     int out_from;
     /* results */
     int n_bad, n_dead;
+    int n_live; /* rows that no filter has dropped so far */
+    bool is_timed;
     struct stk_fault *faults; /* rows counted from 0; the caller takes them */
 };
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waits.c: what stages wait for. Looked at only when somebody finds nothing to do, so it costs those
+ * who work nothing; between two such moments a stage is taken to wait for what it waited for at the
+ * first. Everything here is called with the lock held. */
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "exec/exec.h"
+
+#include <string.h>
+
+static bool is_done(const struct stk__stage *s)
+{
+    return s->plan->is_source && (s->is_exhausted || s->is_stuck);
+}
+
+/* True if one of the inputs has nothing for the stage. */
+static bool is_starved(const struct stk__exec *x, const struct stk__stage *s)
+{
+    for (int i = 0; i < s->plan->n_inputs; i++) {
+        const struct stk__ring *r = &x->stage[s->plan->input[i]].ring;
+        if (r->head == r->opened || r->slot[r->head % r->cap].state != STK__READY)
+            return true;
+    }
+    return false;
+}
+
+static bool has_state(const struct stk__ring *r, enum stk__ticket_state state)
+{
+    for (uint64_t seq = r->head; seq < r->tail; seq++)
+        if (r->slot[seq % r->cap].state == state)
+            return true;
+    return false;
+}
+
+/* Where the next output would go. */
+static enum stk__wait wait_for_room(struct stk__exec *x, const struct stk__stage *s)
+{
+    bool is_placed = x->plan->is_direct && s == stk__last_stage(x);
+    if (is_placed && x->n_open >= x->window.now)
+        return STK__WAIT_SPACE;
+    if (is_placed && !stk__can_charge(x, &x->batch_account, x->plan->batch_bytes))
+        return STK__WAIT_MEMORY;
+    if (is_placed && stk__depot_n_live(x->depot) >= x->window.now + x->n_held)
+        return STK__WAIT_SPACE;
+    if (!is_placed && !s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s)))
+        return STK__WAIT_MEMORY;
+    return STK__WAIT_NOTHING;
+}
+
+static enum stk__wait wait_of(struct stk__exec *x, const struct stk__stage *s)
+{
+    const struct stk__ring *r = &s->ring;
+    bool is_segment = s->plan->kind == STK__SEGMENT,
+         reads = is_segment && s->plan->program->n_reads;
+    if (is_segment ? has_state(r, STK__RUNNING) : s->is_busy)
+        return STK__WAIT_NOTHING;
+    if (is_segment && stk__is_locked(x, s))
+        return STK__WAIT_LOCK;
+    if (reads && has_state(r, STK__FETCHED))
+        return wait_for_room(x, s);
+    if (reads && has_state(r, STK__FETCHING))
+        return STK__WAIT_READS;
+    if (!stk__has_room(r))
+        return STK__WAIT_SPACE;
+    if (is_done(s))
+        return STK__WAIT_NOTHING;
+    if (is_starved(x, s))
+        return STK__WAIT_INPUT;
+    return wait_for_room(x, s);
+}
+
+void stk__waits_settle(struct stk__exec *x, uint64_t now)
+{
+    uint64_t ns = now - x->settled_at;
+    x->settled_at = now;
+    if (!x->n_idle)
+        return;
+    x->idle_ns += ns * (uint64_t)x->n_sleeping;
+    for (int i = 0; i < x->n_stages; i++) {
+        struct stk__stage *s = &x->stage[i];
+        s->wait_ns[s->wait] += ns;
+    }
+}
+
+void stk__waits_look(struct stk__exec *x, uint64_t now)
+{
+    stk__waits_settle(x, now);
+    for (int i = 0; i < x->n_stages; i++)
+        x->stage[i].wait = wait_of(x, &x->stage[i]);
+}
+
+uint64_t stk__idle_begin(struct stk__exec *x)
+{
+    uint64_t now = stk__clock_ns();
+    stk__waits_look(x, now);
+    x->n_idle++;
+    return now;
+}
+
+uint64_t stk__idle_end(struct stk__exec *x)
+{
+    uint64_t now = stk__clock_ns();
+    stk__waits_settle(x, now);
+    x->n_idle--;
+    return now;
+}

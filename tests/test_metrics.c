@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_metrics.c: what a run counts of itself. Counts are checked exactly, times only for what must
+ * hold whatever the machine does. */
+#define _GNU_SOURCE
+#include "api_call.h"
+#include "base/clock.h"
+#include "base/latency.h"
+#include "exec/exec.h"
+
+#include <time.h>
+
+/* ---- a run with its counters ---- */
+
+struct fixture {
+    struct stk_dataset *data;
+    struct stk__exec *exec;
+    struct stk__metrics *metrics;
+};
+
+static void begin(struct fixture *f, const char *chain, int workers, int on_error)
+{
+    struct stk__options options = stk__options_default();
+    struct stk__plan *plan;
+    struct stk_error err;
+    options.workers = workers;
+    options.on_error = on_error;
+    options.memory = 64 << 20;
+    f->data = make_dataset(chain);
+    if (stk__plan_new(f->data, &options, &plan, &err) || stk__exec_new(plan, NULL, &f->exec, &err))
+        fail_msg("%s: %s", chain, err.text);
+    stk__plan_unref(plan);
+    f->metrics = stk__metrics_new(f->exec);
+    assert_non_null(f->metrics);
+}
+
+static void end(struct fixture *f)
+{
+    stk__metrics_free(f->metrics);
+    stk__exec_free(f->exec);
+    stk_dataset_unref(f->data);
+}
+
+static int take_batches(struct fixture *f, int n)
+{
+    struct stk_batch *batch;
+    int rc = STK_OK;
+    while (n-- && !(rc = stk__exec_next(f->exec, -1, &batch, NULL)))
+        stk_batch_unref(batch);
+    return rc;
+}
+
+static const struct stk__metrics *finish(struct fixture *f)
+{
+    assert_int_equal(take_batches(f, -1), STK_END);
+    stk__metrics_read(f->exec, f->metrics);
+    return f->metrics;
+}
+
+static void sleep_ms(long ms)
+{
+    const struct timespec time = { 0, ms * 1000000 };
+    nanosleep(&time, NULL);
+}
+
+/* The n-th op of that name, counted from the source. */
+static const struct stk__op_metrics *op_of(const struct stk__metrics *m, const char *name, int n)
+{
+    for (int i = 0; i < m->n_ops; i++)
+        if (!strcmp(m->op[i].node->op->decl.name, name) && n-- == 0)
+            return &m->op[i];
+    fail_msg("no op %s was counted", name);
+    return NULL;
+}
+
+static void check_rows(const struct stk__metrics *m, const char *name, uint64_t in, uint64_t out)
+{
+    const struct stk__work_metrics *work = &op_of(m, name, 0)->work;
+    if (work->rows_in != in || work->rows_out != out)
+        fail_msg("%s: %llu rows in, %llu out", name, (unsigned long long)work->rows_in,
+                 (unsigned long long)work->rows_out);
+    assert_true(work->calls > 0);
+}
+
+/* ---- counts ---- */
+
+static void test_ops_in_a_segment(void **state)
+{
+    (void)state;
+    for (int workers = 0; workers < 4; workers++) {
+        struct fixture f;
+        begin(&f, "range(10000).map('x * 2').cast(int32).batch(256)", workers, STK__FAIL);
+        const struct stk__metrics *m = finish(&f);
+        check_rows(m, "range", 10000, 10000);
+        check_rows(m, "map", 10000, 10000);
+        assert_int_equal(op_of(m, "range", 0)->bytes_out, 80000);
+        assert_int_equal(m->elements, 10000);
+        assert_int_equal(m->batches, 40);
+        assert_int_equal(m->stage[0].work.rows_in, 10000);
+        assert_int_equal(m->errors, 0);
+        end(&f);
+    }
+}
+
+static void test_filters(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f,
+          "range(900).filter('x % 3 == 0').map('x + 1').filter('x < 100').map('x * 2').batch(10)",
+          2, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    check_rows(m, "filter", 900, 300);
+    check_rows(m, "map", 300, 300);
+    assert_int_equal(op_of(m, "filter", 1)->work.rows_in, 300);
+    assert_int_equal(op_of(m, "filter", 1)->work.rows_out, 33);
+    assert_int_equal(op_of(m, "map", 1)->work.rows_in, 33);
+    assert_int_equal(m->elements, 33);
+    end(&f);
+}
+
+static void test_parts_of_a_concatenation(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "range(300).map('x + 1').concatenate(range(700)).shuffle().batch(32)", 1, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    check_rows(m, "range", 300, 300);
+    check_rows(m, "map", 300, 300);
+    check_rows(m, "concatenate", 1000, 1000);
+    check_rows(m, "shuffle", 1000, 1000);
+    assert_int_equal(op_of(m, "range", 1)->work.rows_in, 700);
+    end(&f);
+}
+
+static void test_serial_ops(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "range(600).filter('x % 2 == 0').shuffle(50).take(100).batch(7)", 2, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    const struct stk__op_metrics *take = op_of(m, "take", 0);
+    assert_int_equal(take->work.rows_out, 100);
+    assert_int_equal(take->bytes_out, 800);
+    assert_true(op_of(m, "shuffle", 0)->work.rows_out >= 100);
+    check_rows(m, "batch", 100, 100);
+    assert_int_equal(take->stage + 1, op_of(m, "batch", 0)->stage);
+    end(&f);
+}
+
+/* Bytes of rows that differ in size are sampled as time is; one ticket is all there is. */
+static void test_bytes_of_texts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "lines('tests/data/metrics/words.txt').batch(4)", 0, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    assert_int_equal(op_of(m, "lines", 0)->bytes_out, 12);
+    end(&f);
+}
+
+static void test_reads(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "files('tests/data/metrics/*.txt').read().repeat(5).batch(2)", 2, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    /* what was read may be delivered before whoever read it has counted it */
+    for (int i = 0; i < 1000 && (m->reads.n < 5 || m->stage[0].ask.rows_in < 5); i++) {
+        sleep_ms(1);
+        stk__metrics_read(f.exec, f.metrics);
+    }
+    assert_int_equal(m->reads.n, 5);
+    assert_true(m->reads.bytes >= 5 * 16);
+    assert_int_equal(m->reads.n_open, 0);
+    assert_int_equal(m->stage[0].ask.rows_in, 5);
+    uint64_t bytes = op_of(m, "read", 0)->bytes_out;
+    assert_true(bytes >= 16 && bytes <= 5 * 16);
+    end(&f);
+}
+
+static void test_consumer(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "range(1000).batch(10)", 1, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    const struct stk__consumer_metrics *c = &m->consumer;
+    assert_int_equal(stk__latency_n(&c->inside), 100);
+    assert_int_equal(stk__latency_n(&c->step), 99);
+    assert_int_equal(c->n_asked, 101);
+    assert_true(c->inside_ns + c->outside_ns <= m->elapsed_ns);
+    assert_true(c->blocked_ns <= c->inside_ns);
+    assert_true(stk__latency_at(&c->inside, 0.5) <= stk__latency_at(&c->inside, 0.99));
+    assert_true(stk__latency_at(&c->inside, 1) <= c->inside.max_ns);
+    end(&f);
+}
+
+/* Each piece of work is inside the run, and an op inside its stage. */
+static void test_times_fit_into_each_other(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "range(200000).map('sqrt(float32(x))').shuffle().batch(1000)", 2, STK__FAIL);
+    const struct stk__metrics *m = finish(&f);
+    uint64_t busy = 0, ops = 0;
+    for (int i = 0; i <= m->n_stages; i++)
+        busy += m->stage[i].work.wall_ns + m->stage[i].ask.wall_ns;
+    for (int i = 0; i < m->n_ops; i++)
+        ops += m->op[i].work.wall_ns;
+    assert_true(busy > 0);
+    assert_true(ops > 0 && ops <= busy);
+    assert_true(m->stage[0].work.cpu_ns > 0);
+    assert_true(m->stage[0].work.cpu_ns <= m->stage[0].work.wall_ns);
+    end(&f);
+}
+
+/* ---- waits ---- */
+
+static void test_full_window_is_want_of_space(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "range(1000000).batch(10)", 2, STK__FAIL);
+    take_batches(&f, 1);
+    const struct stk__metrics *m = f.metrics;
+    for (int i = 0; i < 1000 && !m->stage[0].wait_ns[STK__WAIT_SPACE]; i++) {
+        sleep_ms(5);
+        stk__metrics_read(f.exec, f.metrics);
+    }
+    assert_true(m->stage[0].wait_ns[STK__WAIT_SPACE] > 0);
+    assert_int_equal(m->stage[0].wait_ns[STK__WAIT_READS], 0);
+    assert_int_equal(m->stage[0].wait_ns[STK__WAIT_INPUT], 0);
+    assert_true(m->n_open > 1 && m->n_open <= m->window);
+    assert_true(m->idle_ns > 0);
+    end(&f);
+}
+
+/* ---- memory ---- */
+
+static void check_accounts(const struct stk__metrics *m)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < m->n_accounts; i++)
+        sum += m->account[i].is_charged ? m->account[i].held_bytes : 0;
+    assert_int_equal(sum, m->used_bytes);
+    assert_true(m->used_bytes <= m->peak_bytes);
+}
+
+static void test_accounts_make_up_what_is_used(void **state)
+{
+    static const char *const chains[] = {
+        "range(100000).map('x + 1').batch(100)",
+        "range(100000).filter('x % 2 == 0').shuffle(1000).batch(100)",
+        "range(100000).unique().batch(100).map('x * 2')",
+        "files('tests/**/*.c').read().batch(3)",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct fixture f;
+        begin(&f, chains[i], 2, STK__FAIL);
+        take_batches(&f, 3);
+        for (int k = 0; k < 20; k++) {
+            stk__metrics_read(f.exec, f.metrics);
+            check_accounts(f.metrics);
+        }
+        end(&f);
+    }
+}
+
+/* ---- errors by cause ---- */
+
+static void test_causes(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "lines('tests/data/metrics/words.txt').text_to_number(int32).batch(1)", 2, STK__SKIP);
+    const struct stk__metrics *m = finish(&f);
+    assert_int_equal(m->errors, 2);
+    assert_int_equal(m->n_causes, 1);
+    assert_int_equal(m->cause[0].n, 2);
+    assert_int_equal(m->cause[0].code, STK_DATA);
+    assert_string_equal(m->cause[0].op, "text_to_number");
+    assert_null(strstr(m->cause[0].text, "alpha"));
+    end(&f);
+}
+
+static void test_cause_text(void **state)
+{
+    static const char *const cases[][2] = {
+        { "file 'a/7.jpg' ends at byte 12", "file '…' ends at byte #" },
+        { "12.5 of \"x\" is 3", "# of \"…\" is #" },
+        { "it's open", "it's open" },
+        { "", "" },
+    };
+    char text[STK__CAUSE_BYTES];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        stk__cause_text(cases[i][0], text, sizeof text);
+        assert_string_equal(text, cases[i][1]);
+    }
+    stk__cause_text("abc'x'", text, 8);
+    assert_string_equal(text, "abc");
+}
+
+static void test_causes_without_end(void **state)
+{
+    struct stk__causes causes = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct stk__cause out[STK__MAX_CAUSES];
+    uint64_t n = 0;
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct stk_fault fault = { .code = STK_DATA, .op = "op", .text = "a  " };
+        fault.text[1] = (char)('a' + i % 10);
+        fault.text[2] = (char)('a' + i / 10);
+        stk__causes_add(&causes, &fault);
+        stk__causes_add(&causes, &fault);
+    }
+    assert_int_equal(stk__causes_read(&causes, out), STK__MAX_CAUSES);
+    for (int i = 0; i < STK__MAX_CAUSES; i++)
+        n += out[i].n;
+    assert_int_equal(n, 200);
+    assert_int_equal(out[0].n, 2);
+    assert_null(out[STK__MAX_CAUSES - 1].op);
+}
+
+/* ---- the pieces ---- */
+
+static void test_percentiles(void **state)
+{
+    (void)state;
+    struct stk__latency latency = { 0 };
+    assert_int_equal(stk__latency_at(&latency, 0.5), 0);
+    for (uint64_t i = 1; i <= 1000; i++)
+        stk__latency_add(&latency, i * 1000);
+    const double shares[] = { 0.01, 0.1, 0.5, 0.9, 0.99 };
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        double expected = shares[i] * 1e6, found = (double)stk__latency_at(&latency, shares[i]);
+        assert_true(found > 0.93 * expected && found < 1.07 * expected);
+    }
+    assert_int_equal(stk__latency_at(&latency, 1), 1000000);
+    assert_int_equal(stk__latency_n(&latency), 1000);
+}
+
+static void test_every_time_has_a_bucket(void **state)
+{
+    (void)state;
+    unsigned last = 0;
+    for (int bit = 0; bit < 64; bit++)
+        for (uint64_t k = 8; k < 16; k++) {
+            uint64_t ns = bit < 3 ? (uint64_t)bit : k << (bit - 3);
+            unsigned bucket = stk__latency_bucket(ns);
+            assert_true(bucket >= last && bucket < STK__LATENCY_BUCKETS);
+            last = bucket;
+        }
+    assert_int_equal(stk__latency_bucket(UINT64_MAX), STK__LATENCY_BUCKETS - 1);
+}
+
+/* Every piece of work is stood for by one that is timed, except those since the last one that was. */
+static void test_weights(void **state)
+{
+    (void)state;
+    struct stk__sampling sampling = { 0 };
+    struct stk__stopwatch watch;
+    struct stk__meter meter = { 0 }, part = { 0 };
+    uint64_t weights = 0;
+    for (int i = 0; i < 10000; i++) {
+        stk__watch_begin(&watch, &sampling);
+        if (!stk__watch_is_on(&watch))
+            continue;
+        weights += watch.weight;
+        stk__watch_lap(&watch, &part);
+        stk__watch_end(&watch, &sampling, &meter);
+    }
+    assert_int_equal(weights + sampling.n_skipped, 10000);
+    assert_true(stk__counted(&part.wall_ns) <= stk__counted(&meter.wall_ns));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ops_in_a_segment),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_parts_of_a_concatenation),
+        cmocka_unit_test(test_serial_ops),
+        cmocka_unit_test(test_bytes_of_texts),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_consumer),
+        cmocka_unit_test(test_times_fit_into_each_other),
+        cmocka_unit_test(test_full_window_is_want_of_space),
+        cmocka_unit_test(test_accounts_make_up_what_is_used),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(test_cause_text),
+        cmocka_unit_test(test_causes_without_end),
+        cmocka_unit_test(test_percentiles),
+        cmocka_unit_test(test_every_time_has_a_bucket),
+        cmocka_unit_test(test_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
