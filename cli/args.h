@@ -19,6 +19,7 @@ struct cli_args {
     const char *to, *out, *compression, *checkpoint;
     int64_t take, n, shards, variants, every; /* take: -1 without limit */
     bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume, check;
+    bool tuning;
 };
 
 enum cli_option_kind {

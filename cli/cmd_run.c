@@ -148,6 +148,8 @@ static const struct cli_option options[] = {
       offsetof(struct cli_args, dump) },
     { "errors", NULL, "list the last skipped errors at the end", CLI_FLAG,
       offsetof(struct cli_args, errors) },
+    { "tuning", NULL, "list at the end what the run changed about itself, and why", CLI_FLAG,
+      offsetof(struct cli_args, tuning) },
     { "checkpoint", "FILE", "save the place of the run there: every N batches and at its end",
       CLI_TEXT, offsetof(struct cli_args, checkpoint) },
     { "every", "N", "batches from one checkpoint to the next (default 100)", CLI_COUNT,

@@ -98,6 +98,22 @@ static void list_errors(FILE *file, const struct cli_summary *s)
         fprintf(file, "  %s\n", error.text);
 }
 
+/* Times and changes in columns, reasons as they are. */
+static void list_decisions(FILE *file, const struct cli_summary *s)
+{
+    struct stk_decision d;
+    uint64_t n = 0;
+    label(file, "tuning");
+    fputs(stk_iterator_decision(s->it, 0, &d) ? "nothing was changed\n" : "\n", file);
+    for (; !stk_iterator_decision(s->it, n, &d); n++) {
+        char change[48];
+        snprintf(change, sizeof change, "%s %" PRId64 " → %" PRId64, d.knob, d.from, d.to);
+        int columns = (int)strlen(change) - 2; /* the arrow is three bytes and one column */
+        fprintf(file, "  %8.3f s  %s%*s  %s\n", (double)d.at_ns / 1e9, change,
+                columns < 18 ? 18 - columns : 0, "", d.reason);
+    }
+}
+
 void cli_summary_print(FILE *file, const struct cli_summary *s)
 {
     const struct cli_tally *t = s->tally;
@@ -127,6 +143,8 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
     fprintf(file, "%" PRIu64 "\n", s->stats.errors);
     if (s->args->errors)
         list_errors(file, s);
+    if (s->args->tuning)
+        list_decisions(file, s);
 }
 
 static void json_mallocs(FILE *file, const struct cli_tally *tally)
@@ -147,6 +165,21 @@ static void json_errors(FILE *file, const struct cli_summary *s)
         if (i)
             fputc(',', file);
         cli_text_print(file, error.text, strlen(error.text));
+    }
+    fputc(']', file);
+}
+
+static void json_decisions(FILE *file, const struct cli_summary *s)
+{
+    struct stk_decision d;
+    fputs(",\"tuning\":[", file);
+    for (uint64_t i = 0; !stk_iterator_decision(s->it, i, &d); i++) {
+        fprintf(file,
+                "%s{\"seconds\":%.6f,\"knob\":\"%s\",\"from\":%" PRId64 ",\"to\":%" PRId64
+                ",\"reason\":",
+                i ? "," : "", (double)d.at_ns / 1e9, d.knob, d.from, d.to);
+        cli_text_print(file, d.reason, strlen(d.reason));
+        fputc('}', file);
     }
     fputc(']', file);
 }
@@ -186,6 +219,8 @@ void cli_summary_json(FILE *file, const struct cli_summary *s)
         fprintf(file, ",\"digest\":\"%016" PRIx64 "\"", s->digest);
     if (s->args->errors)
         json_errors(file, s);
+    if (s->args->tuning)
+        json_decisions(file, s);
     if (s->error) {
         fputs(",\"error\":", file);
         cli_text_print(file, s->error->text, strlen(s->error->text));

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tuning.c: the log of decisions. */
+/* test_tuning.c: the log of decisions, and the controller on simulated runs. */
+#include "base/hash.h"
 #include "exec/exec.h"
+#include "tune_model.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +32,7 @@ static void test_decisions_are_kept(void **state)
 {
     (void)state;
     struct stk__exec *x = new_log();
-    struct stk__decision d, next;
+    struct stk_decision d, next;
     assert_false(stk__decision_at(x, 0, &d));
     stk__decide(x, "window", 4, 6, "the consumer waited %d %% of the time", 12);
     stk__decide(x, "workers", 2, 1, "one is enough");
@@ -49,17 +53,212 @@ static void test_decisions_are_bounded(void **state)
 {
     (void)state;
     struct stk__exec *x = new_log();
-    struct stk__decision d;
+    struct stk_decision d;
     for (int i = 0; i < STK__KEPT_DECISIONS + 7; i++)
-        stk__decide(x, "window", i, i + 1, "%0*d", 2 * STK__REASON_BYTES, i);
+        stk__decide(x, "window", i, i + 1, "%0*d", 2 * STK_REASON_BYTES, i);
     for (int i = 0; i < STK__KEPT_DECISIONS; i++) {
         assert_true(stk__decision_at(x, (uint64_t)i, &d));
         assert_int_equal(d.from, i + 7);
-        assert_int_equal(strlen(d.reason), STK__REASON_BYTES - 1);
+        assert_int_equal(strlen(d.reason), STK_REASON_BYTES - 1);
     }
     assert_false(stk__decision_at(x, STK__KEPT_DECISIONS, &d));
     assert_int_equal(x->decisions.n_made, STK__KEPT_DECISIONS + 7);
     free_log(x);
+}
+
+/* ---- the controller ---- */
+
+#define BATCHES .cores = 8, .window = 8, .max_window = 64, .n_tickets = 8, .ticket = 2
+#define IMAGES .cores = 8, .window = 8, .max_window = 64, .n_tickets = 1, .ticket = 16
+
+static const struct scene scenes[] = {
+    { BATCHES, .name = "the input is the limit", .spread = 0.3, .step = 0.2 },
+    { BATCHES, .name = "a slow device", .spread = 0.3, .step = 20 },
+    { BATCHES, .name = "a step that just fits", .step = 2.3, .step_spread = 0.2 },
+    { BATCHES, .name = "a step on all cores", .spread = 0.3, .step = 20, .step_threads = 8 },
+    { BATCHES, .name = "batches that differ", .spread = 1, .slow_share = 0.05, .slow_factor = 12,
+      .step = 4 },
+    { IMAGES, .name = "one slow ticket holds all up", .slow_share = 0.1, .slow_factor = 8,
+      .step = 4 },
+    { BATCHES, .name = "steps in bursts", .step = 1, .pause_every = 40, .pause = 120 },
+    { BATCHES, .name = "every other second costs more", .step = 6, .phase = 1000,
+      .phase_factor = 2.5 },
+    { BATCHES, .name = "workers are given", .spread = 0.3, .step = 5, .fixed_workers = 4 },
+    { .name = "two cores, a small window",
+      .cores = 2,
+      .n_tickets = 32,
+      .ticket = 1,
+      .spread = 0.5,
+      .step = 20,
+      .window = 2,
+      .max_window = 16 },
+    { .name = "two cores, and a step that uses both",
+      .cores = 2,
+      .n_tickets = 32,
+      .ticket = 0.2,
+      .spread = 0.5,
+      .step = 30,
+      .step_threads = 2,
+      .window = 8,
+      .max_window = 16 },
+};
+
+static struct outcome tune(const struct scene *s, double milliseconds)
+{
+    int workers = s->fixed_workers ? s->fixed_workers : s->cores;
+    return run_scene(s, workers, s->window, milliseconds, true);
+}
+
+static void assert_near_best(const struct scene *s, double milliseconds)
+{
+    struct outcome best = best_of_grid(s, milliseconds), tuned = tune(s, milliseconds);
+    if (tuned.n_batches < 0.97 * best.n_batches)
+        fail_msg("%s: %.0f batches, %d workers and a window of %d give %.0f", s->name,
+                 tuned.n_batches, best.workers, best.window, best.n_batches);
+}
+
+static void test_best_of_grid(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        assert_near_best(&scenes[i], 40000);
+}
+
+static double draw(uint64_t seed, uint64_t what, double low, double high)
+{
+    double share = (double)(stk__mix(seed, what) >> 11) / (double)(1ull << 53);
+    return low * pow(high / low, share); /* all magnitudes alike */
+}
+
+static void test_random_scenes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        char name[32];
+        snprintf(name, sizeof name, "scene %d", (int)seed);
+        const struct scene s = {
+            .name = name,
+            .cores = (int)draw(seed, 1, 1, 17),
+            .window = (int)draw(seed, 2, 2, 17),
+            .max_window = 64,
+            .n_tickets = (int)draw(seed, 3, 1, 65),
+            .ticket = draw(seed, 4, 0.3, 30),
+            .spread = draw(seed, 5, 0.01, 1),
+            .slow_share = draw(seed, 6, 0.001, 0.2),
+            .slow_factor = draw(seed, 7, 1, 10),
+            .step = draw(seed, 8, 1, 100),
+            .step_spread = draw(seed, 9, 0.01, 1),
+            .step_threads = (int)draw(seed, 10, 1, 9) - 1,
+        };
+        assert_near_best(&s, 40000);
+    }
+}
+
+/* However long it goes on, and however close to the edge. */
+static void test_few_moves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        struct outcome o = tune(&scenes[i], 600000);
+        if (o.n_moves > 30)
+            fail_msg("%s: %d moves in ten minutes", scenes[i].name, o.n_moves);
+    }
+}
+
+static void test_shrinks_for_slow_device(void **state)
+{
+    (void)state;
+    struct outcome o = tune(&scenes[1], 40000);
+    assert_int_equal(o.workers, 2); /* 0.8 are busy */
+    assert_true(o.window <= 4);
+    assert_true(o.wait_share < 0.01);
+}
+
+static void test_leaves_cores(void **state)
+{
+    (void)state;
+    struct outcome o = tune(&scenes[3], 40000);
+    assert_int_equal(o.workers, 1);
+    assert_true(o.wait_share < 0.01);
+    o = tune(&scenes[10], 40000);
+    assert_int_equal(o.workers, 1);
+}
+
+/* Cheap for ten seconds, then two cores are not enough. */
+static void test_grows_at_once(void **state)
+{
+    (void)state;
+    const struct scene s = { BATCHES, .name = "an epoch from the cache, one from storage",
+                             .step = 20, .phase = 10000, .phase_factor = 8 };
+    struct outcome o = tune(&s, 40000);
+    assert_true(o.mean_workers < 7); /* it shrank */
+    assert_true(o.slowest_growth > 0 && o.slowest_growth < 100);
+    assert_near_best(&s, 40000);
+}
+
+/* The machine sleeps for an hour, or its clock is set back. */
+static void test_clock_jumps(void **state)
+{
+    (void)state;
+    static const double jumps[] = { 3.6e6, -5000 };
+    for (int i = 0; i < 2; i++) {
+        struct scene s = scenes[1];
+        struct outcome usual = tune(&s, 40000);
+        s.jump_at = 15000;
+        s.jump = jumps[i];
+        struct outcome o = tune(&s, 40000);
+        assert_int_equal(o.n_moves, usual.n_moves);
+        assert_int_equal(o.workers, usual.workers);
+        assert_int_equal(o.window, usual.window);
+    }
+}
+
+/* Numbers that are given stay. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    struct scene s = scenes[1];
+    s.fixed_workers = 3;
+    s.is_window_fixed = true;
+    struct outcome o = tune(&s, 40000);
+    assert_int_equal(o.workers, 3);
+    assert_int_equal(o.window, s.window);
+    assert_int_equal(o.n_moves, 0);
+}
+
+/* What a move says. */
+static void test_reasons(void **state)
+{
+    (void)state;
+    struct stk__controller c = { 0 };
+    struct stk__move move;
+    struct stk__sample s = { .now_ns = 1000000000,
+                             .cores = 4,
+                             .least_ready = 0,
+                             .window = { 4, 2, 16 },
+                             .workers = { 2, 1, 4 } };
+    assert_false(stk__controller_step(&c, &s, &move));
+    s.now_ns += 100000000;
+    s.wait_ns += 50000000;
+    s.busy_ns += 200000000;
+    s.n_batches += 3;
+    assert_true(stk__controller_step(&c, &s, &move));
+    assert_string_equal(move.knob, "workers");
+    assert_int_equal(move.from, 2);
+    assert_int_equal(move.to, 4);
+    assert_string_equal(move.reason, "the consumer waited 5.0 % of the last second; at its own "
+                                     "pace it needs 4.0 workers");
+    s.workers.now = 4;
+    s.now_ns += 100000000;
+    s.wait_ns += 50000000;
+    assert_false(stk__controller_step(&c, &s, &move)); /* a larger window would not help */
+    s.now_ns += 100000000;
+    s.wait_ns += 50000000;
+    s.n_blocked++;
+    assert_true(stk__controller_step(&c, &s, &move));
+    assert_string_equal(move.knob, "window");
+    assert_int_equal(move.to, 6);
+    assert_non_null(strstr(move.reason, "workers were idle"));
 }
 
 int main(void)
@@ -67,6 +266,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decisions_are_kept),
         cmocka_unit_test(test_decisions_are_bounded),
+        cmocka_unit_test(test_best_of_grid),
+        cmocka_unit_test(test_random_scenes),
+        cmocka_unit_test(test_few_moves),
+        cmocka_unit_test(test_shrinks_for_slow_device),
+        cmocka_unit_test(test_leaves_cores),
+        cmocka_unit_test(test_grows_at_once),
+        cmocka_unit_test(test_clock_jumps),
+        cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@ ALLOWED = {
     "graph": ["base", "lang", "kernel", "io", "codec", "op"],
     "pass": ["base", "lang", "kernel", "io", "codec", "op", "graph"],
     "exec": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass"],
-    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass", "exec"],
+    "tune": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass", "exec"],
+    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass", "exec", "tune"],
 }
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -439,6 +439,23 @@ static PyObject *iterator_errors(PyObject *object, PyObject *unused)
     return list;
 }
 
+static PyObject *iterator_tuning(PyObject *object, PyObject *unused)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_decision d;
+    PyObject *list = self->it ? PyList_New(0) : ext_raise_state("this iterator was closed");
+    (void)unused;
+    for (uint64_t i = 0; list && !stk_iterator_decision(self->it, i, &d); i++) {
+        PyObject *entry =
+            Py_BuildValue("{s:d,s:s,s:L,s:L,s:s}", "seconds", (double)d.at_ns / 1e9, "knob", d.knob,
+                          "from", (long long)d.from, "to", (long long)d.to, "reason", d.reason);
+        if (!entry || PyList_Append(list, entry) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
+    return list;
+}
+
 static PyObject *iterator_closed(PyObject *self, void *unused)
 {
     (void)unused;
@@ -454,6 +471,9 @@ static PyMethodDef methods[] = {
       "The place behind the last batch, for ds.resume and ds.load_state_dict: a dict of text." },
     { "errors", iterator_errors, METH_NOARGS,
       "The errors that were skipped or replaced, oldest first; the last 64 are kept." },
+    { "tuning", iterator_tuning, METH_NOARGS,
+      "What the run changed about itself, oldest first: dicts of seconds, knob, from, to and "
+      "reason; the last 256 are kept." },
     { "_next_within", iterator_next_within, METH_O, NULL },
     { "__enter__", iterator_self, METH_NOARGS, NULL },
     { "__exit__", iterator_exit, METH_VARARGS, NULL },

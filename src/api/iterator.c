@@ -4,11 +4,13 @@
 #include "base/error.h"
 #include "exec/batching.h"
 #include "exec/exec.h"
+#include "tune/tuner.h"
 
 #include <stdlib.h>
 
 struct stk_iterator {
     struct stk__exec *exec;
+    struct stk__tuner *tuner;
 };
 
 /* index -1: everything; state NULL: from the beginning. */
@@ -29,8 +31,10 @@ static int start(struct stk_dataset *dataset, const struct stk__options *options
         rc = stk__exec_new(plan, state ? &from : NULL, &it->exec, err);
     if (plan)
         stk__plan_unref(plan);
+    if (!rc && !(it->tuner = stk__tuner_new(it->exec)))
+        rc = stk__out_of_memory(err);
     if (rc)
-        free(it);
+        stk_iterator_free(it);
     else
         *out = it;
     return rc;
@@ -102,7 +106,9 @@ void stk_iterator_free(struct stk_iterator *it)
 {
     if (!it)
         return;
-    stk__exec_free(it->exec);
+    if (it->exec)
+        stk__exec_free(it->exec);
+    stk__tuner_free(it->tuner);
     free(it);
 }
 
@@ -150,4 +156,15 @@ int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error
     }
     pthread_mutex_unlock(&x->lock);
     return rc;
+}
+
+int stk_iterator_decision(struct stk_iterator *it, uint64_t index, struct stk_decision *out)
+{
+    struct stk__exec *x = it->exec;
+    if (!stk__exec_is_ours(x))
+        return STK_END;
+    pthread_mutex_lock(&x->lock);
+    bool is_kept = stk__decision_at(x, index, out);
+    pthread_mutex_unlock(&x->lock);
+    return is_kept ? STK_OK : STK_END;
 }

@@ -29,16 +29,16 @@ void stk__decide(struct stk__exec *x, const char *knob, int64_t from, int64_t to
     uint64_t slot = d->n_made++ % STK__KEPT_DECISIONS;
     if (!d->kept)
         return;
-    d->kept[slot] = (struct stk__decision){
+    d->kept[slot] = (struct stk_decision){
         .at_ns = stk__clock_ns() - d->began_at, .knob = knob, .from = from, .to = to
     };
     va_list args;
     va_start(args, format);
-    vsnprintf(d->kept[slot].reason, STK__REASON_BYTES, format, args);
+    vsnprintf(d->kept[slot].reason, STK_REASON_BYTES, format, args);
     va_end(args);
 }
 
-bool stk__decision_at(const struct stk__exec *x, uint64_t index, struct stk__decision *out)
+bool stk__decision_at(const struct stk__exec *x, uint64_t index, struct stk_decision *out)
 {
     const struct stk__decisions *d = &x->decisions;
     uint64_t n = d->n_made < STK__KEPT_DECISIONS ? d->n_made : STK__KEPT_DECISIONS;

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decisions.h: what a run changed about itself while it was on, when and why; the last ones. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
+#include <stoker/stoker.h>
 
 struct stk__exec;
 
-enum { STK__KEPT_DECISIONS = 256, STK__REASON_BYTES = 160 };
-
-struct stk__decision {
-    uint64_t at_ns; /* since the run began */
-    const char *knob;
-    int64_t from, to;
-    char reason[STK__REASON_BYTES]; /* in plain words; cut where it is too long */
-};
+enum { STK__KEPT_DECISIONS = 256 };
 
 /* Guarded by the lock of its run. */
 struct stk__decisions {
     uint64_t began_at, n_made;
-    struct stk__decision *kept; /* [STK__KEPT_DECISIONS], from the first one on */
+    struct stk_decision *kept; /* [STK__KEPT_DECISIONS], from the first one on */
 };
 
 void stk__decisions_begin(struct stk__decisions *decisions);
@@ -31,4 +23,4 @@ void stk__decide(struct stk__exec *x, const char *knob, int64_t from, int64_t to
 
 /* Decision number `index` of those that are kept, the oldest first; false when there are fewer.
  * With the lock held. */
-bool stk__decision_at(const struct stk__exec *x, uint64_t index, struct stk__decision *out);
+bool stk__decision_at(const struct stk__exec *x, uint64_t index, struct stk_decision *out);

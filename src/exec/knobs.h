@@ -16,13 +16,13 @@ struct stk__knob {
     int now, least, most; /* least and most are equal where the user gave a number */
 };
 
-/* What the consumer met with, counted since the run began. */
+/* What the consumer met with since the run began. */
 struct stk__pulse {
     uint64_t n_asked;    /* batches that were asked for */
     uint64_t n_ready;    /* batches that were ready when it asked, summed */
-    int least_ready;     /* the fewest, since the hook was last called; INT_MAX: it did not ask */
     uint64_t wait_ns;    /* it asked and nothing was ready */
     uint64_t wait_began; /* the wait that is on; 0: none is */
+    int least_ready;     /* the fewest when it asked, since the last tick; INT_MAX: it did not */
     uint64_t n_full;     /* times that work was left because a whole window was ready */
     uint64_t n_blocked;  /* times that it waited, others idle, because a whole window was not */
     bool is_asking;      /* it gave up a wait and comes back for the same batch */
@@ -48,7 +48,7 @@ void stk__set_workers(struct stk__exec *x, int workers);
 void stk__exec_set_hook(struct stk__exec *x, stk__tick_fn tick, void *ctx);
 void stk__hook_call(struct stk__exec *x, uint64_t now);
 
-/* The consumer asks, waits though others are idle, and gets something or not. */
+/* The consumer asks, waits because nobody finds work, and leaves. */
 void stk__pulse_ask(struct stk__exec *x, uint64_t now);
 void stk__pulse_wait(struct stk__exec *x);
 void stk__pulse_leave(struct stk__exec *x, uint64_t now, bool has_batch);

@@ -15,10 +15,12 @@ static const char *const on_error_names[] = { "fail", "skip", "replace", NULL };
 static const struct stk_param rows[] = {
     STK_INT_ROW(
         stk__options, workers, STK_AUTO, 0, 1024, STK_TAKES_AUTO | STK_TUNABLE,
-        "threads that compute at the same time; 0: only the caller of next; auto: one per core"),
-    STK_INT_ROW(stk__options, window, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
-                "batches in flight; auto: what the last prefetch says, else as many as fit in 48 "
-                "MB, 2 to 16"),
+        "threads that compute at the same time; 0: only the caller of next; auto: one per core, "
+        "fewer while they keep up"),
+    STK_INT_ROW(
+        stk__options, window, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
+        "batches in flight; auto: what the last prefetch says, else tuned, beginning with as "
+        "many as fit in 48 MB, 2 to 16"),
     STK_INT_ROW(stk__options, io_depth, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
                 "reads in flight; auto: 32"),
     STK_INT_ROW(
