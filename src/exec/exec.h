@@ -31,6 +31,7 @@
 #pragma once
 #include "exec/batch.h"
 #include "exec/decisions.h"
+#include "exec/depth.h"
 #include "exec/judge.h"
 #include "exec/knobs.h"
 #include "exec/metrics.h"
@@ -176,7 +177,10 @@ struct stk__request {
     const struct stk_place *place; /* [n] */
     int n;
     int step; /* places from one to the next, and results; those between belong to others */
+    uint64_t run_bytes; /* its places follow each other and have so many; 0: they do not */
 };
+
+enum { STK__MAX_CHANGES = 4 };
 
 struct stk__exec {
     struct stk__plan *plan;
@@ -221,7 +225,7 @@ struct stk__exec {
     struct stk__decisions decisions;
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
-    /* the most at a time doubles whenever somebody waits for a read */
+    /* the most at a time doubles whenever somebody waits for a read, up to twice the depth */
     atomic_int n_requests_open; /* changed with either lock held */
     int max_requests;
     struct stk__pace {
@@ -252,6 +256,9 @@ struct stk__exec {
     struct stk__request *request;
     int request_cap, request_head, request_len, n_io_idle, n_io_threads, max_io_threads;
     int io_width, n_quick_reads; /* threads that may read at a time; reads since one waited */
+    struct stk__depth depth;     /* the most of them that pay, where it was not given */
+    struct stk__depth_change io_change[STK__MAX_CHANGES]; /* not yet written down */
+    atomic_int n_io_changes;                              /* written with io_lock held */
     bool is_io_stopped;
     pthread_t *io_thread;
     struct stk__latency read_latency; /* of requests */
@@ -434,6 +441,10 @@ void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetche
 
 /* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. */
 void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick);
+
+/* Reads n requests of which each begins where the one before it ends, in one go. */
+void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *request, int n);
+enum { STK__MOST_NEIGHBOURS = 64 };
 
 /* ---- counting (metering.c) ---- */
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c: reads by request. Whoever takes a ticket asks for all its rows; I/O threads answer.
  *
- * A request is open, stat and read of one file. A few requests and two threads begin: the first
- * batch does not wait for reads of later ones. A worker without work doubles the requests. The
- * width is how many threads read at a time: reads that wait widen it up to the depth, reads that
- * do not narrow it again, down to none; then whoever asks reads, since waking a thread costs as
- * much as a read from the page cache. Slow storage soon has many requests in flight.
+ * A request is open, stat and read of one file, or reads of some places. A few requests and two
+ * threads begin: the first batch does not wait for reads of later ones. A worker without work doubles
+ * the requests. The width is how many threads read at a time. Reads that wait widen it up to the
+ * depth, which is given or found (depth.h). Reads that do not wait narrow it, down to none; then
+ * whoever asks reads, since waking a thread costs as much as a read from the page cache.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -75,21 +76,23 @@ static bool follows(const struct stk_place *place, int step)
     return place->file == before->file && (is_behind || place->offset == before->offset);
 }
 
+static const uint64_t most_read_bytes = 1 << 20;
+
 /* The places of all rows that have the same number: one request where reads are quick, else a few
  * that threads can share. */
 static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
 {
-    const uint64_t most_bytes = 1 << 20;
     int n = 0;
     while (n_all) {
         uint64_t bytes = r.place[0].bytes;
-        bool is_run = true;
+        r.run_bytes = r.place[0].file == STK__NOWHERE ? 0 : bytes;
         for (r.n = 1; r.n < n_all; r.n++) {
             const struct stk_place *place = &r.place[r.n * r.step];
-            is_run = is_run && follows(place, r.step);
+            bool is_run = r.run_bytes && follows(place, r.step);
             bytes += place->bytes;
-            if (x->io_width && ((r.n >= GROUP && !is_run) || bytes > most_bytes))
+            if (x->io_width && ((r.n >= GROUP && !is_run) || bytes > most_read_bytes))
                 break;
+            r.run_bytes = is_run ? place->offset + place->bytes - r.place[0].offset : 0;
         }
         push(x, r);
         n_all -= r.n;
@@ -100,18 +103,43 @@ static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
     return n;
 }
 
-static void widen(struct stk__exec *x, int by, int most);
+static void widen(struct stk__exec *x, int most);
+
+/* Reads are always begun again before they are asked for again: twice as many as are read at a time.
+ * Where few are, more are asked for, so that neighbours find each other. */
+static int most_requests(const struct stk__exec *x)
+{
+    const int for_neighbours = 64;
+    int64_t depth = x->plan->options.io_depth;
+    return x->plan->options.is_depth_auto ? 2 * x->depth.now + for_neighbours : 2 * (int)depth;
+}
 
 /* Somebody who could compute waits for a read: more of them should be on their way, and as many
- * threads at them as there are cores. */
+ * threads at them as there are cores. Called with both locks held. */
 static void ask_more(struct stk__exec *x)
 {
-    int most = 2 * (int)x->plan->options.io_depth;
-    x->max_requests = 2 * x->max_requests < most ? 2 * x->max_requests : most;
+    x->max_requests *= 2;
+    stk__depth_wait(&x->depth);
+    if (x->request_len && x->io_width && x->io_width < x->n_workers)
+        widen(x, x->io_width + 1);
+}
+
+/* Writes down what changed, and asks for as many reads as that calls for. */
+static void settle(struct stk__exec *x)
+{
+    struct stk__depth_change change[STK__MAX_CHANGES];
+    bool is_waited_for = x->n_sleeping || x->is_consumer_waiting;
+    if (!is_waited_for && !atomic_load_explicit(&x->n_io_changes, memory_order_relaxed))
+        return;
     pthread_mutex_lock(&x->io_lock);
-    if (x->request_len && x->io_width)
-        widen(x, 1, x->n_workers);
+    if (is_waited_for)
+        ask_more(x);
+    int most = most_requests(x), n = atomic_exchange(&x->n_io_changes, 0);
+    x->max_requests = x->max_requests < most ? x->max_requests : most;
+    memcpy(change, x->io_change, (size_t)n * sizeof *change);
     pthread_mutex_unlock(&x->io_lock);
+    for (int i = 0; i < n; i++)
+        stk__decide(x, "io_depth", change[i].from, change[i].to, "%s", change[i].reason);
 }
 
 /* What the rows of a ticket hold now; spans of one buffer count it once. */
@@ -145,8 +173,7 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
     else
         stk__credit(x, &s->io_account, t->fetch_charge - bytes);
     t->fetch_charge = bytes;
-    if (x->n_sleeping || x->is_consumer_waiting)
-        ask_more(x);
+    settle(x);
     stk__wake_worker(x);
     pthread_mutex_unlock(&x->lock);
 }
@@ -174,12 +201,12 @@ static void wake_io(struct stk__exec *x, int n)
     }
 }
 
-static void widen(struct stk__exec *x, int by, int most)
+static void widen(struct stk__exec *x, int most)
 {
-    most = most < x->max_io_threads ? most : x->max_io_threads;
+    most = most < x->depth.now ? most : x->depth.now;
     if (x->io_width >= most)
         return;
-    x->io_width = x->io_width + by < most ? x->io_width + by : most;
+    x->io_width = most;
     wake_io(x, x->request_len);
 }
 
@@ -190,44 +217,153 @@ static long n_waits(void)
     return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
-/* A read that took `ns`, waiting, while requests wait: storage that is slow can do several at
- * once. */
-static void note_read(struct stk__exec *x, uint64_t ns, bool has_waited)
+static void note_change(struct stk__exec *x, struct stk__depth_change change)
 {
-    const uint64_t slow_ns = 300000, step_ns = 1000000;
-    const int patience = 16;
-    stk__latency_add(&x->read_latency, ns);
-    x->read_ns += ns;
-    if (has_waited && ns >= slow_ns) {
-        x->n_quick_reads = 0;
-        if (x->request_len || !x->io_width)
-            widen(x, ns / step_ns < 64 ? 1 + (int)(ns / step_ns) : 64, x->max_io_threads);
-    } else if (++x->n_quick_reads == patience) {
-        x->n_quick_reads = 0;
-        x->io_width -= x->io_width > 0;
+    int n = atomic_load(&x->n_io_changes);
+    if (n < STK__MAX_CHANGES) {
+        x->io_change[n] = change;
+        atomic_store(&x->n_io_changes, n + 1);
+    } else {
+        x->io_change[n - 1].to = change.to; /* nobody came by to write them down */
     }
 }
 
-/* Serves the oldest request; called and left with the I/O lock held. */
-static void serve(struct stk__exec *x)
+static struct stk__depth_change change_to(int from, int to, const char *reason)
 {
-    struct stk__request r = x->request[x->request_head];
-    bool is_quick = x->io_width == 0;
+    struct stk__depth_change change = { .from = from, .to = to };
+    snprintf(change.reason, sizeof change.reason, "%s", reason);
+    return change;
+}
+
+/* A read that waits: storage that is slow can do several at once, and the depth says how many. */
+static void note_slow(struct stk__exec *x)
+{
+    x->n_quick_reads = 0;
+    if (!x->io_width)
+        note_change(x, change_to(0, x->depth.now, "reads wait for storage"));
+    if (x->request_len || !x->io_width)
+        widen(x, x->depth.now);
+}
+
+static void note_quick(struct stk__exec *x)
+{
+    const int patience = 16;
+    if (++x->n_quick_reads < patience)
+        return;
+    x->n_quick_reads = 0;
+    if (x->io_width == 1)
+        note_change(x, change_to(1, 0, "files are in memory: whoever asks reads"));
+    x->io_width /= 2;
+}
+
+/* A read that is done. */
+struct done {
+    uint64_t begun_at, ended_at, bytes;
+    bool has_waited;
+};
+
+/* Called with the I/O lock held. */
+static void note_read(struct stk__exec *x, const struct done *done)
+{
+    const uint64_t slow_ns = 300000;
+    struct stk__depth_change change;
+    uint64_t ns = done->ended_at - done->begun_at;
+    stk__latency_add(&x->read_latency, ns);
+    x->read_ns += ns;
+    if (x->plan->options.is_depth_auto && x->io_width &&
+        stk__depth_note(&x->depth, done->begun_at, done->ended_at, done->bytes, &change)) {
+        note_change(x, change);
+        x->io_width = x->io_width < change.to ? x->io_width : change.to;
+    }
+    if (done->has_waited && ns >= slow_ns)
+        note_slow(x);
+    else
+        note_quick(x);
+}
+
+static uint64_t bytes_of(const struct stk__request *r)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < r->n; i++)
+        bytes += r->result[i * r->step].bytes;
+    return bytes;
+}
+
+static struct stk__request *request_at(struct stk__exec *x, int i)
+{
+    return &x->request[(x->request_head + i) % x->request_cap];
+}
+
+/* Takes the oldest but i out of the queue. */
+static struct stk__request take_request(struct stk__exec *x, int i)
+{
+    struct stk__request taken = *request_at(x, i);
+    for (; i > 0; i--)
+        *request_at(x, i) = *request_at(x, i - 1);
     x->request_head = (x->request_head + 1) % x->request_cap;
     x->request_len--;
+    return taken;
+}
+
+/* A request that begins where r ends; -1: none. Several files that are read in turn have theirs
+ * apart. */
+static int find_neighbour(struct stk__exec *x, const struct stk__request *r)
+{
+    uint64_t end = r->place[0].offset + r->run_bytes;
+    for (int i = 0; i < x->request_len; i++) {
+        const struct stk__request *next = request_at(x, i);
+        if (next->files == r->files && next->run_bytes && next->place[0].file == r->place[0].file &&
+            next->place[0].offset == end)
+            return i;
+    }
+    return -1;
+}
+
+/* The oldest request, and those that lie behind it in its file: a long read costs a disk as little as
+ * a short one. Where reads are quick neighbours would only wait for each other. */
+static int take_requests(struct stk__exec *x, struct stk__request *r)
+{
+    int n = 1, i;
+    r[0] = take_request(x, 0);
+    uint64_t bytes = r[0].run_bytes;
+    while (x->io_width && r[n - 1].run_bytes && n < STK__MOST_NEIGHBOURS &&
+           (i = find_neighbour(x, &r[n - 1])) >= 0 &&
+           bytes + request_at(x, i)->run_bytes <= most_read_bytes) {
+        r[n] = take_request(x, i);
+        bytes += r[n++].run_bytes;
+    }
+    return n;
+}
+
+static void read_requests(struct stk__exec *x, const struct stk__request *r, int n, bool is_quick)
+{
+    if (n > 1)
+        stk__read_neighbours(x->pool, r, n);
+    else if (r->path)
+        stk__read_file(x->pool, r->path, r->result);
+    else
+        stk__read_places(x->pool, r, is_quick);
+}
+
+/* Serves the oldest request and its neighbours; called and left with the I/O lock held. */
+static void serve(struct stk__exec *x)
+{
+    struct stk__request r[STK__MOST_NEIGHBOURS];
+    bool is_quick = x->io_width == 0;
+    int n = take_requests(x, r);
     pthread_mutex_unlock(&x->io_lock);
     long waits = n_waits();
-    uint64_t started = stk__clock_ns();
-    if (r.path)
-        stk__read_file(x->pool, r.path, r.result);
-    else
-        stk__read_places(x->pool, &r, is_quick);
-    uint64_t ns = stk__clock_ns() - started;
-    bool has_waited = n_waits() != waits;
-    if (atomic_fetch_sub_explicit(&r.ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
-        fetched_ticket(x, r.stage, r.ticket);
+    struct done done = { .begun_at = stk__clock_ns() };
+    read_requests(x, r, n, is_quick);
+    done.ended_at = stk__clock_ns();
+    done.has_waited = n_waits() != waits;
+    for (int i = 0; i < n; i++) {
+        done.bytes += bytes_of(&r[i]);
+        if (atomic_fetch_sub_explicit(&r[i].ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
+            fetched_ticket(x, r[i].stage, r[i].ticket);
+    }
     pthread_mutex_lock(&x->io_lock);
-    note_read(x, ns, has_waited);
+    note_read(x, &done);
 }
 
 static void *io_main(void *arg)
@@ -361,6 +497,8 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     x->max_requests = 2 * (x->n_workers + 1);
     x->max_io_threads = (int)x->plan->options.io_depth;
     x->io_width = x->max_io_threads < 2 ? x->max_io_threads : 2;
+    stk__depth_begin(&x->depth, x->plan->options.is_depth_auto ? 4 : x->max_io_threads,
+                     x->max_io_threads);
     x->request = calloc(rows, sizeof *x->request);
     x->io_thread = calloc((size_t)x->max_io_threads, sizeof *x->io_thread);
     return x->request && x->io_thread ? STK_OK : stk__out_of_memory(err);

@@ -22,7 +22,7 @@ static const struct stk_param rows[] = {
         "batches in flight; auto: what the last prefetch says, else tuned, beginning with as "
         "many as fit in 48 MB, 2 to 16"),
     STK_INT_ROW(stk__options, io_depth, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
-                "reads in flight; auto: 32"),
+                "reads in flight; auto: as many as storage answers faster for, at most 128"),
     STK_INT_ROW(
         stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
         "budget in bytes for everything between storage and the consumer; auto: what all such runs "
@@ -167,8 +167,10 @@ void stk__options_resolve(struct stk__options *o)
 {
     if (o->workers == STK_AUTO)
         o->workers = stk__cores_count("").usable;
-    if (o->io_depth == STK_AUTO)
-        o->io_depth = 32;
+    if (o->io_depth == STK_AUTO) {
+        o->io_depth = 128;
+        o->is_depth_auto = true;
+    }
     if (o->memory == STK_AUTO) {
         o->is_memory_shared = true;
         o->memory = stk__purse_limit();

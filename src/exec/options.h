@@ -12,6 +12,7 @@ struct stk__options {
     int on_error;
     double max_errors;     /* below 1: a fraction of the rows; else a count */
     bool is_memory_shared; /* memory is the limit of the process, which others share */
+    bool is_depth_auto;    /* io_depth is the most that is tried; else it was given */
 };
 
 /* As a declaration, so that docs, checks and messages come from the same rows. */

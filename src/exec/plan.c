@@ -472,7 +472,7 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     if (located)
         rows = rows < read_bytes / located ? rows : read_bytes / located;
     else if (s->kind == STK__SEGMENT && s->program->n_reads)
-        rows = (size_t)plan->options.io_depth / 8;
+        rows = plan->options.is_depth_auto ? 4 : (size_t)plan->options.io_depth / 8;
     rows = rows < 1 ? 1 : rows > most ? most : rows;
     bool is_cut =
         plan->is_direct && s == &plan->stage[plan->last] && rows > (uint64_t)plan->batch_rows;

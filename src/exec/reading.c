@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { TAIL = 64 }; /* bytes behind a result that may be read */
@@ -224,4 +225,31 @@ void stk__read_places(struct stk__pool *pool, const struct stk__request *request
     }
     clear_tail(reading.buffer, bytes);
     stk__buffer_unref(reading.buffer);
+}
+
+/* ---- requests that lie side by side ---- */
+
+void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *r, int n)
+{
+    struct stk_buffer *buffer[STK__MOST_NEIGHBOURS];
+    struct iovec piece[STK__MOST_NEIGHBOURS];
+    int n_made = 0;
+    for (; n_made < n; n_made++) {
+        size_t bytes = (size_t)r[n_made].run_bytes;
+        if (!(buffer[n_made] = stk__buffer_new(pool, bytes)))
+            break;
+        clear_tail(buffer[n_made], bytes);
+        piece[n_made] = (struct iovec){ buffer[n_made]->data, bytes };
+    }
+    bool is_read = n_made == n && stk__data_file_read_pieces(r->files, r->place[0].file,
+                                                             r->place[0].offset, piece, n);
+    for (int i = 0; i < n_made; i++) {
+        const struct run run = next_run(&r[i], 0);
+        if (is_read)
+            set_views(&r[i], &run, buffer[i], buffer[i]->data);
+        stk__buffer_unref(buffer[i]);
+    }
+    /* else one by one: some may be good, and messages name the bad */
+    for (int i = 0; i < n && !is_read; i++)
+        stk__read_places(pool, &r[i], false);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, MOST_KEPT = 64 };
@@ -129,24 +130,69 @@ static bool keep(struct stk__data_files *files, struct stk__data_file *file, int
 }
 
 /* Opening takes as long as reading where storage is far away. */
+static int open_kept(struct stk__data_file *file, bool *is_kept)
+{
+    int kept = atomic_load(&file->kept);
+    *is_kept = kept != 0;
+    return kept ? kept - 1 : open(file->path, O_RDONLY | O_CLOEXEC);
+}
+
+static void let_go(struct stk__data_files *files, struct stk__data_file *file, int fd, bool is_kept)
+{
+    if (!is_kept && !keep(files, file, fd))
+        close(fd);
+}
+
 static int read_part(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
                      struct stk_error *err)
 {
     struct stk__data_file *file = &files->item[place.file];
     char reason[160];
-    int kept = atomic_load(&file->kept);
-    int fd = kept ? kept - 1 : open(file->path, O_RDONLY | O_CLOEXEC);
+    bool is_kept;
+    int fd = open_kept(file, &is_kept);
     if (fd < 0)
         return stk_fail(err, STK_IO, "cannot open the file: %s",
                         strerror_r(errno, reason, sizeof reason));
     int failed = read_fully(fd, dst, place.bytes, place.offset);
-    if (!kept && !keep(files, file, fd))
-        close(fd);
+    let_go(files, file, fd, is_kept);
     if (failed > 0)
         return stk_fail(err, STK_IO, "cannot read the file at byte %llu: %s",
                         (unsigned long long)place.offset,
                         strerror_r(failed, reason, sizeof reason));
     return failed ? fail_short(file, err) : STK_OK;
+}
+
+/* Moves pieces on by what was read; returns how many are left, of which `piece` is the first. */
+static int advance(struct iovec **piece, int n, size_t got)
+{
+    for (; n && got >= (*piece)->iov_len; n--)
+        got -= (*piece)++->iov_len;
+    if (n) {
+        (*piece)->iov_base = (uint8_t *)(*piece)->iov_base + got;
+        (*piece)->iov_len -= got;
+    }
+    return n;
+}
+
+bool stk__data_file_read_pieces(struct stk__data_files *files, uint32_t index, uint64_t offset,
+                                struct iovec *piece, int n)
+{
+    struct stk__data_file *file = &files->item[index];
+    bool is_kept;
+    int fd = open_kept(file, &is_kept);
+    if (fd < 0)
+        return false;
+    while (n) {
+        ssize_t got = preadv(fd, piece, n, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n = advance(&piece, n, (size_t)got);
+        offset += (uint64_t)got;
+    }
+    let_go(files, file, fd, is_kept);
+    return n == 0;
 }
 
 /* ---- from maps ---- */

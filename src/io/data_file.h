@@ -8,6 +8,7 @@
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stoker/op.h>
 
 struct stk__data_file {
@@ -41,6 +42,11 @@ size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likel
 /* Reads a part. Thread-safe. The message is the cause alone, as of a row that is bad. */
 int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
                         struct stk_error *err);
+
+/* Reads one part into several pieces; false if not all of it could be read. Thread-safe. */
+struct iovec;
+bool stk__data_file_read_pieces(struct stk__data_files *files, uint32_t file, uint64_t offset,
+                                struct iovec *piece, int n);
 
 /* Reads n parts that are likely in the page cache, one behind the other, from maps. Returns how many
  * were read: all but for a file that cannot be mapped or is shorter than it was. */

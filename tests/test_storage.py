@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow and faulty storage, simulated by libinterpose.so: batches stay the same, messages name the file and
+the cause, and the device is asked no more often than it must be."""
+
+import json
+import os
+import pathlib
+import struct
+import zlib
+
+import pytest
+
+N_FILES, N_RECORDS = 160, 1200
+
+
+def masked_crc(data):
+    """CRC32C as TFRecord files have it; bit by bit, so for few and short records."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def noise(seed, size):
+    """Bytes that differ, the same in every run."""
+    return (zlib.crc32(str(seed).encode()).to_bytes(4, "little") * (size // 4 + 1))[:size]
+
+
+def write_records(path, first, count):
+    with open(path, "wb") as file:
+        for i in range(first, first + count):
+            data = noise(i, 90 + i % 7)
+            head = struct.pack("<Q", len(data))
+            file.write(head + struct.pack("<I", masked_crc(head)))
+            file.write(data + struct.pack("<I", masked_crc(data)))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("storage").resolve()
+    (folder / "files").mkdir()
+    for i in range(N_FILES):
+        (folder / "files" / f"{i:04}.bin").write_bytes(noise(i, 1000 + 40 * i))
+    write_records(folder / "a.tfrecord", 0, N_RECORDS // 2)
+    write_records(folder / "b.tfrecord", N_RECORDS // 2, N_RECORDS // 2)
+    (folder / "rows.bin").write_bytes(noise(0, 4_000_000))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(stoker, folder, tmp_path_factory):
+    """run(chain, *words, STOKER_…=…) → CompletedProcess and what the device counted."""
+    interposer = pathlib.Path(stoker("version").args[0]).parent / "libinterpose.so"
+    if not interposer.exists():
+        pytest.skip(f"there is no {interposer}: a sanitizer has its own malloc")
+    counts = tmp_path_factory.mktemp("counts") / "counts.json"
+
+    def call(chain, *words, **faults):
+        environment = {
+            **os.environ,
+            **{name: str(value) for name, value in faults.items()},
+            "LD_PRELOAD": str(interposer),
+            "STOKER_FAIL_PREFIX": str(folder),
+            "STOKER_COUNT_FILE": str(counts),
+        }
+        done = stoker("run", chain.format(folder), *words, env=environment)
+        return done, json.loads(counts.read_text())
+
+    return call
+
+
+CHAINS = [
+    "files('{}/files/*').read().shuffle().batch(8)",
+    "tfrecord('{}/*.tfrecord', index=none).batch(16)",
+    "tfrecord('{}/*.tfrecord', index=none).shuffle().batch(16)",
+    "fixed_length('{}/rows.bin', 1000).batch(50)",
+    "files('{}/*.tfrecord').interleave(tfrecord(path), cycle_length=2).batch(16)",
+    "lines('{}/rows.bin').batch(16)",
+]
+STORAGE = {
+    "far": {"STOKER_DELAY_READ_US": 500, "STOKER_DELAY_OPEN_US": 500},
+    "cold": {"STOKER_DELAY_READ_US": 500, "STOKER_READ_MB_PER_S": 200},
+    "disk": {"STOKER_SEEK_US": 500, "STOKER_READ_MB_PER_S": 200},
+    "short": {"STOKER_SHORT_READ": 2},
+    "interrupted": {"STOKER_INTERRUPT_READ": 3},
+    "everything": {
+        "STOKER_DELAY_READ_US": 200,
+        "STOKER_SHORT_READ": 3,
+        "STOKER_INTERRUPT_READ": 4,
+    },
+}
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("chain", CHAINS)
+def test_batches_are_the_same(run, stoker, folder, chain, storage):
+    expected = stoker("run", chain.format(folder), "--digest", "--quiet")
+    assert expected.returncode == 0, expected.stderr
+    for words in (), ("--io-depth", "5"), ("--workers", "0"):
+        done, counts = run(chain, "--digest", "--quiet", *words, **STORAGE[storage])
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == expected.stdout
+        assert counts["reads"] > 0
+
+
+@pytest.mark.parametrize("chain", CHAINS[:4])
+def test_an_error_names_file_and_cause(run, chain):
+    """Whatever is the first to fail: opening, reading, reading a file's index."""
+    slow = {"STOKER_DELAY_READ_US": 300}
+    _, counts = run(chain, **slow)
+    for n in (1, counts["reads"] // 2, counts["reads"]):
+        done, _ = run(chain, **slow, STOKER_FAIL_READ=n)
+        if done.returncode:  # neighbours that could not be read together are read again, apart
+            assert "Input/output error" in done.stderr
+            assert ".bin" in done.stderr or ".tfrecord" in done.stderr
+
+
+def test_an_error_of_a_file_stops_the_run(run):
+    done, _ = run(CHAINS[0], STOKER_FAIL_READ=20)
+    assert done.returncode != 0 and "Input/output error" in done.stderr and ".bin" in done.stderr
+
+
+def test_a_file_is_one_seek(run):
+    _, counts = run("files('{}/files/*').read().shuffle().batch(8)", STOKER_SEEK_US=300)
+    assert counts["requests"] == counts["seeks"] == N_FILES
+
+
+# 4 MB in tickets of 32 rows: a read each would be 125 of them.
+def test_neighbours_of_several_tickets_are_one_read(run):
+    _, counts = run("fixed_length('{}/rows.bin', 1000).batch(50)", STOKER_DELAY_READ_US=3000)
+    assert counts["bytes"] >= 4_000_000
+    assert counts["requests"] <= 40
