@@ -182,7 +182,7 @@ bool stk__depth_note(struct stk__depth *d, uint64_t begun_at, uint64_t now, uint
     d->busy_ns += now > begun_at ? now - begun_at : 1;
     d->bytes += bytes;
     d->n++;
-    if (d->n < (enough > least ? enough : least) || now == d->began_at)
+    if (d->n < (enough > least ? enough : least) || now <= d->began_at)
         return false;
     bool has_changed = review(d, now, change);
     clear_window(d);
