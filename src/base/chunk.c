@@ -34,7 +34,9 @@ static size_t head_bytes(const struct stk_type *type)
 size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts)
 {
     size_t rows = (size_t)cap;
-    size_t bytes = head_bytes(type) + aligned(sizeof(struct stk_address) * rows) + aligned(rows);
+    size_t bytes = head_bytes(type) + aligned(rows);
+    if (!(parts & STK__NO_ADDRESSES))
+        bytes += aligned(sizeof(struct stk_address) * rows);
     if (parts & STK__KEYS)
         bytes += aligned(sizeof(struct stk_key) * rows);
     if (parts & STK__TRACE)
@@ -69,8 +71,10 @@ struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts
     *chunk = (struct stk_chunk){ .type = type, .cap = cap };
     chunk->column = (struct stk_column *)(void *)(at + aligned(sizeof *chunk));
     at += head_bytes(type);
-    chunk->address = (struct stk_address *)(void *)at;
-    at += aligned(sizeof *chunk->address * rows);
+    if (!(parts & STK__NO_ADDRESSES)) {
+        chunk->address = (struct stk_address *)(void *)at;
+        at += aligned(sizeof *chunk->address * rows);
+    }
     chunk->mask = at;
     memset(chunk->mask, STK_LIVE, rows);
     at += aligned(rows);
@@ -113,7 +117,8 @@ void stk__chunk_free(struct stk_chunk *chunk)
     if (!chunk)
         return;
     stk__chunk_clear(chunk);
-    int parts = (chunk->key ? STK__KEYS : 0) | (chunk->trace ? STK__TRACE : 0);
+    int parts = (chunk->key ? STK__KEYS : 0) | (chunk->trace ? STK__TRACE : 0) |
+                (chunk->address ? 0 : STK__NO_ADDRESSES);
     stk__memory_free(chunk, stk__chunk_bytes(chunk->type, chunk->cap, parts));
 }
 
@@ -156,6 +161,12 @@ void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, 
     snprintf(fault->text, sizeof fault->text, "%s", text);
     fault->next = *list;
     *list = fault;
+}
+
+bool stk__fault_is_lasting(const struct stk_fault *fault)
+{
+    return fault && fault->code != STK_MEMORY && fault->code != STK_STATE &&
+           fault->code != STK_CANCELLED;
 }
 
 void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op, const char *text)

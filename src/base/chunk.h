@@ -25,8 +25,8 @@ struct stk_fault {
     char text[STK_ERROR_TEXT];
 };
 
-/* What a chunk has beside its columns. */
-enum stk__chunk_parts { STK__KEYS = 1, STK__TRACE = 2 };
+/* What a chunk has beside its columns, or has not: addresses. */
+enum stk__chunk_parts { STK__KEYS = 1, STK__TRACE = 2, STK__NO_ADDRESSES = 4 };
 
 /* The bytes stk__chunk_new takes, for the budget; rows' own bytes (spans) not counted. */
 size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts);
@@ -44,6 +44,9 @@ void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, 
 const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row);
 void stk__fault_forget(struct stk_fault **list, int row);
 void stk__faults_free(struct stk_fault *faults);
+
+/* True if a row is bad for good: for its data, not because memory was short or the run is over. */
+bool stk__fault_is_lasting(const struct stk_fault *fault);
 
 /* Marks a row bad with a message. */
 void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op, const char *text);

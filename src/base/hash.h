@@ -31,6 +31,12 @@ static inline struct stk_key stk__key_join(struct stk_key a, struct stk_key b)
     return (struct stk_key){ stk__mix(a.hi, b.hi), stk__mix(a.lo, b.lo) };
 }
 
+/* The path of the first epoch, outside any repeat. */
+static inline uint64_t stk__first_path(void)
+{
+    return stk__mix(0, 0);
+}
+
 /* A running hash: h starts anywhere (0), any split of the bytes into calls gives a different
  * result. data may be NULL when bytes is 0. */
 uint64_t stk__hash_bytes(uint64_t h, const void *data, size_t bytes);
