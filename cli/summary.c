@@ -137,6 +137,12 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
             megabytes(s->stats.peak_bytes));
     label(file, "read");
     fprintf(file, "%.1f MB\n", megabytes(s->stats.bytes_read));
+    if (s->stats.cache_hits + s->stats.cache_misses) {
+        label(file, "cache");
+        fprintf(file, "%" PRIu64 " of %" PRIu64 " elements served; keeps %" PRIu64 " in %.1f MB\n",
+                s->stats.cache_hits, s->stats.cache_hits + s->stats.cache_misses,
+                s->stats.cache_rows, megabytes(s->stats.cache_bytes));
+    }
     label(file, "workers");
     fprintf(file, "%d, %s, %.2f s of cpu time\n", s->stats.workers, cpu, cli_cpu_seconds());
     label(file, "errors");
@@ -197,6 +203,10 @@ static void json_counts(FILE *file, const struct cli_summary *s)
             stats->budget_bytes, stats->used_bytes, stats->peak_bytes);
     fprintf(file, ",\"tickets\":%" PRIu64 ",\"direct_tickets\":%" PRIu64 ",\"cpu_seconds\":%.6f",
             stats->tickets, stats->direct_tickets, cli_cpu_seconds());
+    fprintf(file,
+            ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"cache_rows\":%" PRIu64
+            ",\"cache_bytes\":%" PRIu64,
+            stats->cache_hits, stats->cache_misses, stats->cache_rows, stats->cache_bytes);
 }
 
 void cli_summary_json(FILE *file, const struct cli_summary *s)

@@ -13,6 +13,9 @@ static void test_allocations_fail(void **state)
         "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], "
         "[]]}).shuffle().batch(2)",
         "files('pictures/*').read().batch(2)",
+        "files('pictures/*').read().cache().shuffle().batch(2)",
+        "values({x: [1, 2, 3], name: ['a', '', 'ccc'], list: [[1, 2], [3], []]}).filter('x > 1')"
+        ".cache().shuffle(2).batch(2).cache()",
         "range(5).shuffle().interleave(element().repeat(3).shuffle(), 2).batch(4)",
         "files('pictures/*').flat_map(fixed_length(path, 1).take(2)).batch(2)",
         "files('pictures/*').decode().resize(5, 6).batch(2)",

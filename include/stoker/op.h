@@ -461,6 +461,8 @@ enum stk_op_flags {
      * state, a stk__nesting, tells how */
     STK_OP_NESTS = 1 << 18,
     STK_OP_ELEMENT = 1 << 19, /* the element that such a chain is opened for */
+    /* keeps rows; carried out by the executor, its state is a stk__cache */
+    STK_OP_CACHE = 1 << 20,
 };
 
 /* Part of an image. */

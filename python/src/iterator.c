@@ -395,6 +395,10 @@ static PyStructSequence_Field stats_fields[] = {
     { "used_bytes", "memory in use" },
     { "peak_bytes", "the most that was in use" },
     { "workers", "threads that compute" },
+    { "cache_hits", "elements that caches had" },
+    { "cache_misses", "elements that caches had not" },
+    { "cache_rows", "elements that caches keep" },
+    { "cache_bytes", "bytes that caches keep" },
     { NULL, NULL },
 };
 
@@ -402,7 +406,7 @@ PyStructSequence_Desc ext_stats_desc = {
     .name = "stoker.Stats",
     .doc = "What an iterator has done so far.",
     .fields = stats_fields,
-    .n_in_sequence = 11,
+    .n_in_sequence = 15,
 };
 
 static PyObject *iterator_stats(PyObject *object, PyObject *unused)
@@ -413,9 +417,11 @@ static PyObject *iterator_stats(PyObject *object, PyObject *unused)
     if (!self->it)
         return ext_raise_state("this iterator was closed");
     stk_iterator_stats(self->it, &s);
-    const uint64_t value[] = { s.elements,   s.batches,    s.epochs,           s.errors,
-                               s.bytes_read, s.tickets,    s.direct_tickets,   s.budget_bytes,
-                               s.used_bytes, s.peak_bytes, (uint64_t)s.workers };
+    const uint64_t value[] = { s.elements,       s.batches,           s.epochs,
+                               s.errors,         s.bytes_read,        s.tickets,
+                               s.direct_tickets, s.budget_bytes,      s.used_bytes,
+                               s.peak_bytes,     (uint64_t)s.workers, s.cache_hits,
+                               s.cache_misses,   s.cache_rows,        s.cache_bytes };
     PyObject *tuple = PyStructSequence_New(ext_types.stats);
     for (int i = 0; tuple && i < (int)(sizeof value / sizeof *value); i++)
         PyStructSequence_SetItem(tuple, i, PyLong_FromUnsignedLongLong(value[i]));

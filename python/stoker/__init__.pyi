@@ -54,6 +54,10 @@ class Stats(NamedTuple):
     used_bytes: int
     peak_bytes: int
     workers: int
+    cache_hits: int
+    cache_misses: int
+    cache_rows: int
+    cache_bytes: int
 
 class Inspection(Mapping[str, Any]):
     """What stoker.inspect found: a dict that prints as tables."""
@@ -356,6 +360,8 @@ class Dataset:
         drop_remainder: bool = False,
     ) -> Dataset:
         """Put elements of similar length together, padded."""
+    def cache(self, directory: str | Literal['auto'] | None = None) -> Dataset:
+        """Keep elements for the next time they are wanted."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
         """Convert a field to another dtype."""
     def center_crop(

@@ -11,7 +11,7 @@ ROOTS = frozenset(['concatenate', 'counter', 'csv', 'files', 'fixed_length', 'hd
         'values', 'zip'])
 METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
         'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast',
-        'balance', 'batch', 'bucket_by_length', 'cast', 'center_crop', 'choose_from',
+        'balance', 'batch', 'bucket_by_length', 'cache', 'cast', 'center_crop', 'choose_from',
         'color_jitter', 'concat_fields', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
         'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'enumerate', 'equalize', 'erase',
         'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale',
@@ -57,6 +57,7 @@ ROWS = {
         ('batch_sizes', 'numbers', ..., False), ('padded_shapes', 'value', None, False),
         ('padding_values', 'value', None, False), ('pad_to_bucket_boundary', 'bool', False, False),
         ('no_padding', 'bool', False, False), ('drop_remainder', 'bool', False, False)),
+    'cache': (('directory', 'text', None, False),),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
         None, False), ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False),
@@ -562,6 +563,29 @@ class Ops:
         drop_remainder: leave out batches that are not full at the end (bool)
         """
         return self._then('bucket_by_length', (field, boundaries, batch_sizes, padded_shapes, padding_values, pad_to_bucket_boundary, no_padding, drop_remainder))
+
+    def cache(self, directory=None):
+        """Keep elements for the next time they are wanted.
+
+        Elements that have come this far are kept in memory, and what comes before is not run for
+        them again: not in the next epoch, nor by another iterator of the same dataset. It keeps
+        what fits into the budget (the option memory) beside everything else, and throws nothing
+        out: where half fits, half is served. It can be used while it fills, and what it has stays
+        when a loop is left early.
+
+        A cache changes how fast a chain is, never what it delivers. Everything before it sees the
+        first epoch in all of them, whether elements are kept or made again: a shuffle there gives
+        one order, a random op draws once. What comes behind differs from epoch to epoch as ever, so
+        put a cache behind what is slow and before what is random. An element that cannot be made is
+        kept as such.
+
+            image_folder('train').decode().resize(224, 224).cache().shuffle().flip(0.5).batch(32)
+            range(10).map('x = x * x').cache().repeat(3)
+
+        directory: not yet: a directory that keeps elements; none keeps them in memory (text,
+            none, auto)
+        """
+        return self._then('cache', (directory,))
 
     def cast(self, dtype, field=None):
         """Convert a field to another dtype.

@@ -132,6 +132,13 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->budget_bytes = (uint64_t)x->plan->options.memory;
     out->used_bytes = x->used_bytes;
     out->peak_bytes = x->peak_bytes;
+    out->cache_hits = atomic_load(&x->n_hits);
+    out->cache_misses = atomic_load(&x->n_misses);
+    for (int i = 0; i < x->plan->n_stores; i++) {
+        const struct stk__store_size size = stk__store_size(x->plan->store[i]);
+        out->cache_rows += size.rows;
+        out->cache_bytes += size.bytes;
+    }
     const struct stk__judge *judge;
     for (int i = 0; (judge = judge_at(x, i)); i++)
         out->errors += judge->n_errors;

@@ -82,7 +82,7 @@ void stk__run_choosing(struct stk__stage *s, struct stk__work *w)
     const struct stk_choice_table *choice = &s->plan->node->op->choice;
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n;
-    begin_pass(s, s->path);
+    begin_pass(s, stk__pass_path(s));
     while (!w->is_closed && out->n < out->cap) {
         int i = choice->wanted(s->run);
         if (i < 0)

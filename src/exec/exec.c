@@ -477,6 +477,9 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->n_workers = (int)plan->options.workers;
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
+    x->leave = (struct stk__leave){ stk__reserve_cache, x };
+    for (int i = 0; i < plan->n_stores; i++)
+        stk__hold_cached(x, stk__store_size(plan->store[i]).bytes);
     x->judge.plan = plan;
     x->judge.causes = &x->causes;
     x->n_held = 1;

@@ -62,6 +62,7 @@ struct stk__ticket {
     int level;               /* of an end: the outermost level that ended */
     uint64_t pass;           /* last stage: how many of the batcher's passes came before */
     uint64_t position, path; /* first position, where the stage counts positions itself */
+    uint64_t number;         /* of its first row, where a cache comes next */
     struct stk__lot *in;     /* counted slice of an upstream chunk */
     int in_from, n_in;
     bool is_direct;
@@ -97,7 +98,9 @@ struct stk__stage {
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
     /* sources; see passes.c */
     uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS];
-    uint64_t position, path;
+    uint64_t position, path; /* caching: rows handed on in this pass */
+    /* rows of this pass: caching: that the input had; a segment that feeds it: that were taken */
+    uint64_t n_from;
     bool is_exhausted;
     bool is_stuck; /* a stream that broke, until its pass is closed */
     /* what the stage downstream has read: rows; and when a pass of this level or further out
@@ -198,7 +201,11 @@ struct stk__exec {
     uint64_t patient_until;
     int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
     size_t used_bytes, peak_bytes;
-    uint64_t take_pass, taken, take_holes;                    /* the last segment, at its tail */
+    size_t cached_bytes;                   /* of those, what caches keep */
+    struct stk__leave leave;               /* to keep more */
+    atomic_int n_unasked;                  /* questions for more that would be answered with no */
+    atomic_uint_fast64_t n_hits, n_misses; /* of caches; without the lock */
+    uint64_t take_pass, taken, take_holes; /* the last segment, at its tail */
     uint64_t open_pass, opened, open_holes, claimed, base_no; /* and at its opened cursor */
     struct stk__account batch_account;
     struct stk_batch **batch; /* [max_window]; see stk__batch_slot */
@@ -289,6 +296,13 @@ bool stk__can_charge(const struct stk__exec *x, const struct stk__account *accou
 void stk__charge(struct stk__exec *x, struct stk__account *account, size_t bytes);
 void stk__credit(struct stk__exec *x, struct stk__account *account, size_t bytes);
 
+/* Counts bytes that caches have. */
+void stk__hold_cached(struct stk__exec *x, size_t bytes);
+
+/* Bytes for caches, for good: what the plan leaves them, while nobody else has it. Takes the lock
+ * itself; `exec` is a stk__exec. */
+bool stk__reserve_cache(void *exec, size_t bytes);
+
 /* What one more output chunk of a stage is expected to take. */
 size_t stk__lot_bytes(const struct stk__stage *stage);
 
@@ -336,6 +350,9 @@ struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state
 
 void stk__source_begin(struct stk__stage *s);
 
+/* Hash of the pass counters that show in what the stage draws. */
+uint64_t stk__pass_path(const struct stk__stage *s);
+
 /* True if nobody needs the rest of the pass the stage is in. */
 bool stk__is_closed(const struct stk__stage *s);
 
@@ -372,13 +389,14 @@ void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struc
 void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
 void stk__end_joined(struct stk__exec *x, struct stk__stage *s);
 
-/* Hash of the pass counters of a stage that is no source. */
-uint64_t stk__pass_path(const struct stk__stage *s);
-
 /* Stages of ops that choose among their inputs (choosing.c). */
 bool stk__mix_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
 void stk__run_mix(struct stk__stage *s, struct stk__work *w);
 void stk__run_choosing(struct stk__stage *s, struct stk__work *w);
+
+/* Stages of caches whose rows come in order (caching.c). */
+bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
 
 /* Stages of ops that open a chain for each element (nesting.c). */
 int stk__nesting_begin(struct stk__stage *s, struct stk_error *err);

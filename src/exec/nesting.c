@@ -117,7 +117,7 @@ static int open_next(struct stk__stage *s, struct turns *t)
     uint64_t element = t->next_element++;
     struct place *place = &t->place[t->turn];
     *place = (struct place){ .element = element, .is_open = true };
-    place->n = stk__nest_rows(t->map, element, s->path);
+    place->n = stk__nest_rows(t->map, element, stk__pass_path(s));
     t->n_empty = place->n ? 0 : t->n_empty + 1;
     return STK_OK;
 }

@@ -11,11 +11,23 @@
 #include "base/hash.h"
 #include "exec/exec.h"
 
+/* Hash of the pass counters from a level on. */
+static uint64_t path_from(const struct stk__stage *s, int first_level)
+{
+    uint64_t path = first_level ? stk__first_path() : 0;
+    for (int level = first_level; level <= s->plan->depth; level++)
+        path = stk__mix(path, s->counter[level]);
+    return path;
+}
+
 static void set_path(struct stk__stage *s)
 {
-    s->path = 0;
-    for (int level = 0; level <= s->plan->depth; level++)
-        s->path = stk__mix(s->path, s->counter[level]);
+    s->path = path_from(s, s->plan->first_level);
+}
+
+uint64_t stk__pass_path(const struct stk__stage *s)
+{
+    return path_from(s, s->plan->drawn_level);
 }
 
 void stk__source_begin(struct stk__stage *s)

@@ -14,6 +14,8 @@ struct planner {
     struct stk_error *err;
     uint64_t level_count[STK__MAX_LEVELS]; /* passes around the place we are at */
     int n_levels;
+    /* the first of those that count: for paths of rows, and for what a stage draws by */
+    int first_level, drawn_level;
     const struct stk__node *judge; /* the last batch, when other ops follow it */
 };
 
@@ -32,6 +34,19 @@ static bool is_prefetch(const struct stk__node *node)
 {
     return node->op->flags & STK_OP_PREFETCH;
 }
+
+/* A cache that finds rows by position is part of a segment; another one is a stage. */
+static bool is_cache(const struct stk__node *node)
+{
+    return node->op->flags & STK_OP_CACHE && node->class != STK_STREAM;
+}
+
+/* Ops of a segment that leave positions alone. */
+static bool is_one_to_one(const struct stk__node *node)
+{
+    return is_row_op(node) || is_prefetch(node) || is_cache(node);
+}
+
 static bool is_passes(const struct stk__node *node)
 {
     return node->op->flags & STK_OP_REPEAT && !node->is_order;
@@ -63,9 +78,12 @@ static int add_stage(struct planner *p, enum stk__stage_kind kind, const struct 
                             "the chain needs more than %d stages", STK__MAX_STAGES),
                -1;
     struct stk__stage_plan *s = &plan->stage[plan->n_stages];
-    *s = (struct stk__stage_plan){
-        .kind = kind, .node = node, .type = type, .depth = p->n_levels - 1
-    };
+    *s = (struct stk__stage_plan){ .kind = kind,
+                                   .node = node,
+                                   .type = type,
+                                   .depth = p->n_levels - 1,
+                                   .first_level = p->first_level,
+                                   .drawn_level = p->drawn_level };
     memcpy(s->level_count, p->level_count, sizeof s->level_count);
     return plan->n_stages++;
 }
@@ -126,12 +144,15 @@ static int build_positions(struct planner *p, const struct stk__node *node,
         return build_choosing(p, node, program);
     if (node->nest)
         return build_nesting(p, node, program);
-    int n_levels = p->n_levels;
+    int n_levels = p->n_levels, drawn_level = p->drawn_level;
     if (is_passes(node) && push_passes(p, node))
         return -1;
+    if (is_cache(node))
+        p->drawn_level = p->n_levels;
     int input = build_positions(p, node->input[0], program);
     p->n_levels = n_levels;
-    if (input < 0 || is_passes(node) || is_row_op(node) || is_prefetch(node))
+    p->drawn_level = drawn_level;
+    if (input < 0 || is_passes(node) || is_one_to_one(node))
         return input;
     int s = add_stage(p, STK__SERIAL, node, &no_fields);
     if (s >= 0) {
@@ -146,7 +167,7 @@ static int build_positions(struct planner *p, const struct stk__node *node,
 static const struct stk__node *segment_base(const struct stk__node *node)
 {
     const struct stk__node *read = NULL;
-    for (; is_row_op(node) || is_prefetch(node); node = node->input[0]) {
+    for (; is_one_to_one(node); node = node->input[0]) {
         if (!(node->op->flags & STK_OP_FETCH))
             continue;
         if (read)
@@ -164,6 +185,19 @@ static bool has_read(const struct stk__node *node, const struct stk__node *base)
     return reads;
 }
 
+/* The stages that choose the positions of a segment. */
+static int build_order(struct planner *p, const struct stk__node *node,
+                       const struct stk__node *base, const struct stk__program *program)
+{
+    int drawn_level = p->drawn_level;
+    for (; node != base; node = node->input[0])
+        if (is_cache(node))
+            p->drawn_level = p->n_levels;
+    int s = build_positions(p, base, program);
+    p->drawn_level = drawn_level;
+    return s;
+}
+
 static int build_segment(struct planner *p, const struct stk__node *node)
 {
     struct stk__plan *plan = p->plan;
@@ -172,7 +206,8 @@ static int build_segment(struct planner *p, const struct stk__node *node)
     const struct stk__program_options options = { .seed = (uint64_t)plan->options.seed,
                                                   .rank = (int)plan->options.rank,
                                                   .world = (int)plan->options.world,
-                                                  .has_keys = plan->has_keys };
+                                                  .has_keys = plan->has_keys,
+                                                  .has_stores = true };
     struct stk__program *program;
     if (stk__program_new(node, is_cut ? base : NULL, &options, &plan->arena, &program, p->err))
         return -1;
@@ -180,7 +215,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
     if (is_cut)
         input = build_stage(p, base);
     else if (base->class == STK_ADDRESSED)
-        input = build_positions(p, base, program);
+        input = build_order(p, node, base, program);
     if (input < 0 && (is_cut || base->class == STK_ADDRESSED))
         return -1;
     int s = add_stage(p, STK__SEGMENT, node, &node->type);
@@ -219,6 +254,24 @@ static int build_serial(struct planner *p, const struct stk__node *node)
     return s;
 }
 
+/* What comes before sees the first of the passes around it. */
+static int build_caching(struct planner *p, const struct stk__node *node)
+{
+    int first_level = p->first_level, drawn_level = p->drawn_level;
+    int first_origin = p->plan->n_origins;
+    p->first_level = p->drawn_level = p->n_levels;
+    int input = build_stage(p, node->input[0]);
+    p->first_level = first_level;
+    p->drawn_level = drawn_level;
+    int s = input < 0 ? -1 : add_stage(p, STK__CACHING, node, &node->type);
+    if (s >= 0) {
+        p->plan->stage[s].first_origin = first_origin;
+        p->plan->stage[s].n_inputs = 1;
+        p->plan->stage[s].input[0] = input;
+    }
+    return s;
+}
+
 static int build_stage(struct planner *p, const struct stk__node *node)
 {
     if (is_prefetch(node))
@@ -231,6 +284,8 @@ static int build_stage(struct planner *p, const struct stk__node *node)
             set_origin(p, s, NULL, node);
         return s;
     }
+    if (node->op->flags & STK_OP_CACHE)
+        return build_caching(p, node);
     if (!is_passes(node))
         return build_serial(p, node);
     int n_levels = p->n_levels;
@@ -369,6 +424,48 @@ static void set_trace(struct stk__plan *plan)
         s->has_trace =
             s->kind == STK__BATCHING || (keeps && plan->stage[s->input[input]].has_trace);
     }
+}
+
+static int add_store(struct stk__plan *plan, struct stk__store *store, struct stk_error *err)
+{
+    if (!store)
+        return stk__out_of_memory(err);
+    if (plan->n_stores == STK__MAX_STORES)
+        return stk_fail(err, STK_VALUE, "cache: at most %d are possible", STK__MAX_STORES);
+    plan->store[plan->n_stores++] = store;
+    return STK_OK;
+}
+
+/* A segment that makes a row of each it takes need not make those that the cache behind it has. */
+static int open_store(struct stk__plan *plan, struct stk__stage_plan *s, struct stk_error *err)
+{
+    const struct stk__cache_way way = { .seed = (uint64_t)plan->options.seed,
+                                        .rank = (int)plan->options.rank,
+                                        .world = (int)plan->options.world,
+                                        .type = s->type,
+                                        .origin = s->first_origin,
+                                        .parts = stk__stage_parts(plan, s) };
+    struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    s->store = stk__cache_store(s->node->state, &way);
+    if (in->kind == STK__SEGMENT && !in->is_source && !in->program->has_filter) {
+        in->store = s->store;
+        in->store_depth = s->depth;
+    }
+    return add_store(plan, s->store, err);
+}
+
+/* What caches of the run keep. */
+static int find_stores(struct stk__plan *plan, struct stk_error *err)
+{
+    int rc = STK_OK;
+    for (int i = 0; i < plan->n_stages && !rc; i++) {
+        struct stk__stage_plan *s = &plan->stage[i];
+        if (s->kind == STK__CACHING)
+            rc = open_store(plan, s, err);
+        for (int k = 0; s->program && k < s->program->n_stores && !rc; k++)
+            rc = add_store(plan, s->program->store[k], err);
+    }
+    return rc;
 }
 
 /* What counts or keeps rows begins anew with each of its passes. */
@@ -584,6 +681,21 @@ static void size_kept(struct stk__plan *plan)
                 ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
 }
 
+/* Caches get what is left when the window is full and every worker has a chunk of each stage. */
+static void size_cache(struct stk__plan *plan)
+{
+    double wanted = (double)plan->minimum_bytes + (double)plan->batch_bytes * plan->window;
+    double n_chunks = 2 + 2 * (double)plan->options.workers;
+    for (int i = 0; i < plan->n_stages; i++) {
+        const struct stk__stage_plan *s = &plan->stage[i];
+        wanted += n_chunks * (double)s->unit_bytes + (double)s->kept_bytes;
+        if (s->program && s->program->n_reads)
+            wanted += (double)plan->options.io_depth * 65536;
+    }
+    double left = (double)plan->options.memory - wanted;
+    plan->cache_bytes = left > 0 ? (size_t)left : 0;
+}
+
 static int check_rank(const struct stk__options *options, struct stk_error *err)
 {
     if (options->rank < options->world)
@@ -591,6 +703,15 @@ static int check_rank(const struct stk__options *options, struct stk_error *err)
     return stk_fail(err, STK_VALUE,
                     "rank: there is no rank %lld in a world of %lld; ranks count from 0",
                     (long long)options->rank, (long long)options->world);
+}
+
+/* What a cache keeps has keys, so that all datasets that share it can use it. */
+static bool has_cache(const struct stk_dataset *graph)
+{
+    for (int i = 0; i < graph->n_used; i++)
+        if (graph->node[i]->op->flags & STK_OP_CACHE)
+            return true;
+    return false;
 }
 
 /* ---- birth and death ---- */
@@ -607,9 +728,11 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     plan->graph = graph;
     atomic_fetch_add(&graph->refs, 1);
     plan->options = *options;
+    plan->has_own_budget = options->memory != STK_AUTO;
     plan->is_workers_given = options->workers != STK_AUTO;
     stk__options_resolve(&plan->options);
-    plan->has_keys = stk__subtree_is_random(graph->root) || plan->options.on_error == STK__REPLACE;
+    plan->has_keys = stk__subtree_is_random(graph->root) || has_cache(graph) ||
+                     plan->options.on_error == STK__REPLACE;
     struct planner p = { .plan = plan,
                          .err = &local,
                          .n_levels = 1,
@@ -622,13 +745,18 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     if (!rc) {
         decide_direct(plan);
         set_trace(plan);
+        rc = find_stores(plan, &local);
+    }
+    if (!rc) {
         set_restart(plan);
         size_stages(plan);
         size_window(plan);
         rc = check_budget(plan, &local);
     }
-    if (!rc)
+    if (!rc) {
         size_kept(plan);
+        size_cache(plan);
+    }
     if (rc) {
         if (err)
             *err = local;

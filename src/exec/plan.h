@@ -13,6 +13,7 @@
  *  positions  a serial source of positions of an indexed subtree, for serial ops on addresses
  *  choosing   the same, of several inputs that an op chooses from
  *  nesting    the same, of chains that are opened for each element
+ *  caching    one worker at a time; a cache of rows that come in order
  *  stream     a serial source of rows
  *
  * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat`
@@ -34,6 +35,7 @@ enum stk__stage_kind {
     STK__MIXING,
     STK__CHOOSING,
     STK__NESTING,
+    STK__CACHING,
     STK__POSITIONS,
     STK__STREAMING
 };
@@ -55,8 +57,16 @@ struct stk__stage_plan {
     uint64_t count;       /* positions of one pass: indexed sources; UINT64_MAX: no end */
     int64_t in_count[STK_MAX_INPUTS]; /* choosing: positions of each input; below 0: no end */
     const struct stk__nest_map *nest; /* nesting */
-    int origin;                       /* sources: number in the addresses of their rows */
-    int depth;                        /* repetition levels around it, minus one */
+    /* caching, and a segment that can leave rows out which are there: what is kept of each pass of
+     * this depth */
+    struct stk__store *store;
+    int store_depth;
+    int first_origin; /* caching: of the sources before it */
+    int origin;       /* sources: number in the addresses of their rows */
+    int depth;        /* repetition levels around it, minus one */
+    /* The first of those that shows: in paths of rows, and in what the stage draws by. What is
+     * before a cache sees the first pass of those around it. */
+    int first_level, drawn_level;
     /* passes per level, outermost first; UINT64_MAX: no end */
     uint64_t level_count[STK__MAX_LEVELS];
     int ticket_rows;
@@ -100,6 +110,10 @@ struct stk__plan {
     bool is_direct;
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
+    struct stk__store *store[STK__MAX_STORES]; /* of all caches */
+    int n_stores;
+    size_t cache_bytes;  /* what they may keep: leftovers */
+    bool has_own_budget; /* the option memory is set */
     int window, ring;
     int max_window; /* how far the window may grow while the run is on */
     /* given as options or by prefetch: they stay as they are */

@@ -13,7 +13,8 @@ static const char *const kind_names[] = {
     [STK__BATCHING] = "batching stage", [STK__ZIPPING] = "zipping stage",
     [STK__CHAINING] = "chaining stage", [STK__MIXING] = "mixing stage",
     [STK__CHOOSING] = "choosing",       [STK__NESTING] = "nesting",
-    [STK__POSITIONS] = "positions",     [STK__STREAMING] = "stream source",
+    [STK__CACHING] = "caching stage",   [STK__POSITIONS] = "positions",
+    [STK__STREAMING] = "stream source",
 };
 
 static void add_bytes(struct stk__text *out, size_t bytes)
@@ -150,6 +151,30 @@ static int64_t epoch_count(const struct stk__plan *plan)
                            NULL);
 }
 
+static struct stk__store_size cached(const struct stk__plan *plan)
+{
+    struct stk__store_size all = { 0 };
+    for (int i = 0; i < plan->n_stores; i++) {
+        const struct stk__store_size size = stk__store_size(plan->store[i]);
+        all.rows += size.rows;
+        all.bytes += size.bytes;
+    }
+    return all;
+}
+
+static void add_caches(struct stk__text *out, const struct stk__plan *plan)
+{
+    const struct stk__store_size all = cached(plan);
+    if (!plan->n_stores)
+        return;
+    stk__text_add(out, "cache, up to ");
+    add_bytes(out, plan->cache_bytes);
+    stk__text_add(out, " that nobody else needs; it has %llu element%s in ",
+                  (unsigned long long)all.rows, all.rows == 1 ? "" : "s");
+    add_bytes(out, (size_t)all.bytes);
+    stk__text_add(out, "\n");
+}
+
 void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
 {
     const struct stk__options *o = &plan->options;
@@ -161,6 +186,7 @@ void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
                   plan->batch ? "batches" : "elements");
     add_count(out, epoch_count(plan));
     stk__text_add(out, "\n");
+    add_caches(out, plan);
     for (int i = plan->n_gates; i-- > 0;) {
         stk__text_add(out, "batches through ");
         add_call(out, plan->gate[i].node);
@@ -282,11 +308,12 @@ void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
         "{\"workers\": %lld, \"memory\": %lld, \"minimum_bytes\": %zu, \"seed\": %lld, \"window\": "
         "%d, "
         "\"io_depth\": %lld, \"count\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, "
-        "\"direct\": %s, ",
+        "\"cache_bytes\": %zu, \"cached_rows\": %llu, \"direct\": %s, ",
         (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
         (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
         (long long)epoch_count(plan), (long long)(plan->batch ? plan->batch_rows : 0),
-        plan->batch_bytes, plan->is_direct ? "true" : "false");
+        plan->batch_bytes, plan->n_stores ? plan->cache_bytes : 0,
+        (unsigned long long)cached(plan).rows, plan->is_direct ? "true" : "false");
     json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
     stk__text_add(out, ", \"stages\": [");
     for (int i = 0; i < plan->n_stages; i++)

@@ -34,6 +34,19 @@ static void skip_rows(struct stk__exec *x, struct stk__stage *s)
         stk__end_short(x);
 }
 
+/* Lets the rows pass that the cache behind has. */
+static void skip_stored(struct stk__exec *x, struct stk__stage *s)
+{
+    uint64_t there = stk__store_prefix(s->plan->store);
+    struct stk__ticket *t;
+    while (s->n_from < there && (t = stk__peek(x, &x->stage[s->plan->input[0]], s)) && !t->end) {
+        uint64_t left = (uint64_t)(t->n - t->n_used), more = there - s->n_from;
+        uint64_t n = more < left ? more : left;
+        t->n_used += (int)n;
+        s->n_from += n;
+    }
+}
+
 static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
 {
     uint64_t n;
@@ -42,6 +55,8 @@ static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
         return false;
     if (s->n_skipped)
         skip_rows(x, s);
+    if (s->plan->store)
+        skip_stored(x, s);
     if (x->is_stopped)
         return false;
     if (s->plan->is_source) {
@@ -106,10 +121,14 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
         t->begin.n_in = s->n_since;
         s->n_since += (uint64_t)g->n;
     }
+    t->number = s->n_from;
+    s->n_from += (uint64_t)g->n;
     if (s->plan->is_source)
         take_from_source(s, t, g);
     else
         take_from_ring(x, s, t, g);
+    if (g->end == STK__END_PASS && t->level <= s->plan->store_depth)
+        s->n_from = 0;
     if (g->end == STK__END_PASS)
         stk__note_mark(x, s, t->level);
     if (s == stk__last_stage(x)) {
@@ -279,6 +298,7 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
                              .thread = &worker->eval[s - x->stage],
                              .scratch = &worker->scratch,
                              .cancelled = &x->is_cancelled,
+                             .leave = &x->leave,
                              .n = t->n_in };
     if (!s->plan->program->cut)
         return fill_positions(t, e);
@@ -342,6 +362,7 @@ static void settle_staged(struct stk__exec *x, struct stk__ticket *t, bool has_d
 
 void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
+    const struct stk__program *program = w->stage->plan->program;
     struct stk__ticket *t = w->ticket;
     struct stk__eval e;
     write_addresses(w->stage, t);
@@ -350,10 +371,14 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
     e.out_from = t->out_from;
     e.meter = &worker->op_meter[w->stage->first_meter];
     e.watch = &worker->watch;
-    for (int k = 0; k < w->stage->plan->program->n_reads; k++)
+    for (int k = 0; k < program->n_reads; k++)
         e.fetched[k] = t->fetched[k];
     if (!rc)
         rc = stk__eval_run(&e);
+    if (program->n_stores) {
+        atomic_fetch_add_explicit(&x->n_hits, (uint64_t)e.n_hits, memory_order_relaxed);
+        atomic_fetch_add_explicit(&x->n_misses, (uint64_t)e.n_misses, memory_order_relaxed);
+    }
     t->n = t->n_in;
     t->n_bad = e.n_bad;
     t->faults = e.faults;
@@ -364,7 +389,6 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
     w->n_taken = t->n_in;
     w->n_made = t->n;
     stk__arena_reset(&worker->scratch);
-    const struct stk__program *program = w->stage->plan->program;
     for (int k = 0; k < program->n_reads; k++)
         stk__fetched_free(t->fetched[k], t->n_in * program->read[k]->n_places);
     stk__buffer_unref(t->wanted);

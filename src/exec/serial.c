@@ -59,14 +59,6 @@ static void publish_end(struct stk__exec *x, struct stk__stage *s, int level)
         s->counter[l] = 0;
 }
 
-uint64_t stk__pass_path(const struct stk__stage *s)
-{
-    uint64_t path = 0;
-    for (int level = 0; level <= s->plan->depth; level++)
-        path = stk__mix(path, s->counter[level]);
-    return path;
-}
-
 /* ---- several inputs: what can be decided without touching rows, under the lock ---- */
 
 /* Room for the mark, with rows that wait published before it. */
@@ -245,6 +237,9 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     case STK__MIXING:
         is_ready = stk__mix_is_ready(x, s, w);
         break;
+    case STK__CACHING:
+        is_ready = stk__cache_is_ready(x, s, w);
+        break;
     default:
         w->ticket = stk__peek(x, input_of(x, s, 0), s);
         is_ready = w->ticket || (s->is_turning && !holds_back(x, s));
@@ -376,7 +371,6 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
 
 void stk__run_step(struct stk__exec *x, struct stk__work *w)
 {
-    (void)x;
     const struct stk_chunk *out = w->stage->open_out->chunk;
     int n_before = out->n;
     switch (w->stage->plan->kind) {
@@ -397,6 +391,9 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
         break;
     case STK__CHOOSING:
         stk__run_choosing(w->stage, w);
+        break;
+    case STK__CACHING:
+        stk__run_caching(x, w->stage, w);
         break;
     case STK__NESTING:
         stk__run_nesting(w->stage, w);
@@ -434,8 +431,9 @@ static void settle_held(struct stk__exec *x, struct stk__stage *s)
 
 static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    if (s->plan->is_source)
+    if (s->plan->is_source || s->plan->kind == STK__CACHING)
         s->position += (uint64_t)w->n;
+    s->n_from += s->plan->kind == STK__CACHING ? (uint64_t)w->used : 0;
     for (int i = 0; s->plan->kind == STK__ZIPPING && i < s->plan->n_inputs; i++)
         w->ticket_of[i]->n_used += w->used;
     for (int i = 0; s->plan->kind == STK__MIXING && i < s->plan->n_inputs; i++)

@@ -366,11 +366,10 @@ static int eval_zip(struct stk__eval *e, const struct stk__pnode *p, struct plac
     return STK_OK;
 }
 
-/* Rows of one input of a concatenation, put where they belong. */
-static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, const int *row,
-                        int n, struct places at, struct frame *frame)
+/* Evaluates n of the rows above a node, those that `row` numbers. */
+static int eval_some(struct stk__eval *e, const struct stk__pnode *p, const int *row,
+                     struct places at, int n, struct frame *in)
 {
-    struct frame in;
     struct stk_fault *outer = e->faults;
     const int *outer_row = e->fetched_row;
     int *fetched_row = stk__arena_take(e->scratch, (size_t)n * sizeof *fetched_row);
@@ -380,7 +379,7 @@ static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, 
         fetched_row[i] = outer_row ? outer_row[row[i]] : row[i];
     e->fetched_row = fetched_row;
     e->faults = NULL;
-    int rc = eval_node(e, p->input[k], at, n, &in);
+    int rc = eval_node(e, p, at, n, in);
     e->fetched_row = outer_row;
     struct stk_fault *last = NULL;
     for (struct stk_fault *f = e->faults; f; f = f->next) {
@@ -392,6 +391,15 @@ static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, 
         outer = e->faults;
     }
     e->faults = outer;
+    return rc;
+}
+
+/* Rows of one input of a concatenation, put where they belong. */
+static int concat_input(struct stk__eval *e, const struct stk__pnode *p, int k, const int *row,
+                        int n, struct places at, struct frame *frame)
+{
+    struct frame in;
+    int rc = eval_some(e, p->input[k], row, at, n, &in);
     if (rc)
         return rc;
     for (int i = 0; i < n; i++) {
@@ -478,6 +486,128 @@ static int eval_element(struct stk__eval *e, const struct stk__pnode *p, struct 
     return rc;
 }
 
+/* ---- caches ---- */
+
+/* Rows as they come to a cache, and those of them that must be made. */
+struct recall {
+    struct places at;
+    int *missing;
+    int n_missing;
+};
+
+static int look_up(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                   struct recall *r)
+{
+    r->n_missing = 0;
+    r->missing = stk__arena_take(e->scratch, frame_rows(n) * sizeof *r->missing);
+    if (!r->missing || !places_copy(e, at, n, &r->at))
+        return STK_MEMORY;
+    for (int i = 0; i < n; i++)
+        if (!p->store || !stk__store_has(p->store, at.position[i]))
+            r->missing[r->n_missing++] = i;
+    e->n_hits += n - r->n_missing;
+    e->n_misses += r->n_missing;
+    return STK_OK;
+}
+
+static void recall_row(struct stk__eval *e, const struct stk__pnode *p, uint64_t number, int row,
+                       struct frame *frame)
+{
+    struct stk__stored stored;
+    if (!stk__store_find(p->store, number, 1, &stored))
+        return;
+    for (int f = 0; f < p->node->type.n_fields; f++)
+        row_copy(&frame->column[f], row, &stored.page->column[f], stored.row);
+    if (frame->key)
+        frame->key[row] = stored.page->key[stored.row];
+    frame->mask[row] = stored.page->mask[stored.row];
+    if (frame->mask[row] == STK_BAD)
+        stk__store_add_fault(p->store, stored, row, &e->faults);
+}
+
+/* Rows of a run that is over may not have been made. */
+static bool may_keep(const struct stk__eval *e, int mask, const struct stk_fault *fault)
+{
+    if (e->cancelled && atomic_load(e->cancelled))
+        return false;
+    return mask == STK_LIVE || (mask == STK_BAD && stk__fault_is_lasting(fault));
+}
+
+/* Keeps the rows that were made; `made` has all rows or, if `is_part`, those alone. */
+static void keep_rows(struct stk__eval *e, const struct stk__pnode *p, const struct recall *r,
+                      const struct frame *made, bool is_part)
+{
+    for (int k = 0; p->store && e->leave && k < r->n_missing; k++) {
+        int row = r->missing[k], at = is_part ? k : row;
+        bool is_bad = made->mask[at] == STK_BAD;
+        const struct stk_fault *fault = is_bad ? stk__fault_find(e->faults, row) : NULL;
+        if (may_keep(e, made->mask[at], fault))
+            stk__store_keep(p->store, r->at.position[row],
+                            &(struct stk__row_ref){ .column = made->column,
+                                                    .row = at,
+                                                    .key = made->key ? &made->key[at] : NULL,
+                                                    .is_bad = is_bad,
+                                                    .fault = fault },
+                            e->leave);
+    }
+}
+
+/* Some rows are there: the others are made apart, and put where they belong. */
+static int recall_some(struct stk__eval *e, const struct stk__pnode *p, const struct recall *r,
+                       struct places at, int n, struct frame *frame)
+{
+    const struct stk_type *type = &p->node->type;
+    struct stk_chunk *out = e->out;
+    struct frame made;
+    if (!frame_new(e, type, n, true, frame))
+        return STK_MEMORY;
+    for (int f = 0; f < type->n_fields; f++)
+        if (!column_new(e, &type->field[f], p->dest[f], n, &frame->column[f]))
+            return STK_MEMORY;
+    if (e->program->has_keys &&
+        !(frame->key = stk__arena_take(e->scratch, frame_rows(n) * sizeof *frame->key)))
+        return STK_MEMORY;
+    for (int i = 0, k = 0; i < n; i++) {
+        if (k < r->n_missing && r->missing[k] == i)
+            at.position[k++] = r->at.position[i];
+        else
+            recall_row(e, p, r->at.position[i], i, frame);
+    }
+    if (!r->n_missing)
+        return STK_OK;
+    e->out = NULL; /* no row of these is in its final place */
+    int rc = eval_some(e, p->input[0], r->missing, at, r->n_missing, &made);
+    e->out = out;
+    for (int k = 0; !rc && k < r->n_missing; k++) {
+        for (int f = 0; f < type->n_fields; f++)
+            row_copy(&frame->column[f], r->missing[k], &made.column[f], k);
+        frame->mask[r->missing[k]] = made.mask[k];
+        if (frame->key)
+            frame->key[r->missing[k]] = made.key[k];
+    }
+    if (!rc)
+        keep_rows(e, p, r, &made, true);
+    return rc;
+}
+
+/* What lies below sees the first epoch in all of them; what lies above, other keys in each. */
+static int eval_cache(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
+                      struct frame *frame)
+{
+    struct recall r;
+    int rc = look_up(e, p, at, n, &r);
+    for (int i = 0; !rc && i < n; i++)
+        at.path[i] = stk__first_path();
+    if (!rc && r.n_missing < n)
+        rc = recall_some(e, p, &r, at, n, frame);
+    else if (!rc && !(rc = eval_node(e, p->input[0], at, n, frame)))
+        keep_rows(e, p, &r, frame, false);
+    for (int i = 0; !rc && frame->key && i < n; i++)
+        frame->key[i] =
+            stk__key_join(frame->key[i], stk__key_make(p->node->ordinal, r.at.path[i], 0));
+    return rc;
+}
+
 static int eval_role(struct stk__eval *e, const struct stk__pnode *p, struct places at, int n,
                      struct frame *frame)
 {
@@ -502,6 +632,8 @@ static int eval_role(struct stk__eval *e, const struct stk__pnode *p, struct pla
         return eval_nest(e, p, at, n, frame);
     case STK__ROLE_ELEMENT:
         return eval_element(e, p, at, n, frame);
+    case STK__ROLE_CACHE:
+        return eval_cache(e, p, at, n, frame);
     }
     return STK_STATE;
 }
@@ -521,7 +653,7 @@ static int start(struct stk__eval *e, struct places *at)
 {
     *at = (struct places){ 0 };
     e->faults = NULL;
-    e->n_bad = e->n_dead = 0;
+    e->n_bad = e->n_dead = e->n_hits = e->n_misses = 0;
     if (e->program->cut)
         return STK_OK;
     const struct places given = { (uint64_t *)(uintptr_t)e->position,
@@ -641,6 +773,17 @@ static int find_paths_in(struct stk__eval *e, const struct stk__pnode *p, int k,
     return find_paths(e, p->input[k], search, part, part_row, n_part);
 }
 
+/* Nothing is wanted for rows that are kept. */
+static int find_uncached(struct stk__eval *e, const struct stk__pnode *p, uint8_t *is_kept,
+                         const struct search *search, struct places at, const int *row, int n)
+{
+    for (int i = 0; i < n; i++) {
+        is_kept[i] = p->store && stk__store_has(p->store, at.position[i]);
+        at.path[i] = stk__first_path();
+    }
+    return find_paths_in(e, p, 0, is_kept, search, at, row, n);
+}
+
 static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const struct search *search,
                       struct places at, const int *row, int n)
 {
@@ -652,8 +795,11 @@ static int find_paths(struct stk__eval *e, const struct stk__pnode *p, const str
     if (p->role == STK__ROLE_SOURCE || p->role == STK__ROLE_CUT)
         return STK_OK;
     uint8_t *input = NULL;
-    if (p->role == STK__ROLE_CONCAT && !(input = stk_arena_alloc(e->scratch, frame_rows(n))))
+    bool has_parts = p->role == STK__ROLE_CONCAT || p->role == STK__ROLE_CACHE;
+    if (has_parts && !(input = stk_arena_alloc(e->scratch, frame_rows(n))))
         return STK_MEMORY;
+    if (p->role == STK__ROLE_CACHE)
+        return find_uncached(e, p, input, search, at, row, n);
     if (p->role == STK__ROLE_CONCAT || p->role == STK__ROLE_ORDER)
         map_places(e, p, at, n, input);
     if (p->role == STK__ROLE_NEST && enter_nest(e, at, n))
@@ -732,6 +878,8 @@ const struct stk__node *stk__eval_locate(const struct stk__program *program, uin
             p->node->op->order.at(&run, 1, &position, &path, &input);
         if (p->role == STK__ROLE_NEST)
             stk__nest_resolve(program->nest, 1, &position, &path, NULL);
+        if (p->role == STK__ROLE_CACHE)
+            path = stk__first_path();
         p = p->input[input];
     }
     *index = position;

@@ -157,6 +157,23 @@ static void classify_choice(struct stk__node *node)
         set_class(node, STK_STREAM, "an input is not indexed");
 }
 
+/* True if the positions of its rows come again in further passes of a repeat. */
+static bool repeats_positions(const struct stk__node *node)
+{
+    for (; node->class == STK_ADDRESSED; node = node->input[0])
+        if (node->op->flags & STK_OP_REPEAT)
+            return true;
+    return false;
+}
+
+static void classify_cache(struct stk__node *node)
+{
+    if (repeats_positions(node->input[0]))
+        set_class(node, STK_STREAM, "elements of a repeat are told apart by their order alone");
+    else
+        set_class(node, node->input[0]->class, "keeps the class of its input");
+}
+
 static int classify(struct builder *b, struct stk__node *node)
 {
     const struct stk_op *op = node->op;
@@ -178,6 +195,8 @@ static int classify(struct builder *b, struct stk__node *node)
         set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
     else if (op->choice.wanted)
         classify_choice(node);
+    else if (op->flags & STK_OP_CACHE)
+        classify_cache(node);
     else if (op->flags & STK_OP_NESTS)
         set_class(node, STK_ADDRESSED, "takes positions of indexed data in turn");
     else if (op->flags & STK_OP_ELEMENT)
@@ -665,7 +684,7 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
     }
     if (node->nest)
         return stk__nest_count(node, rank, world);
-    bool is_one_to_one = is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
+    bool is_one_to_one = is_row_op(node->op) || node->op->flags & (STK_OP_PREFETCH | STK_OP_CACHE);
     int64_t count =
         is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;
     if (node->op->order.count)

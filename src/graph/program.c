@@ -15,7 +15,8 @@ struct compiler {
     struct stk_error *err;
     bool is_shuffled;
     bool is_nested; /* in the chain of a nest, which has chosen the positions */
-    int n_choices;  /* concatenations above */
+    int n_choices;  /* concatenations and caches above */
+    bool has_stores;
 };
 
 bool stk__subtree_is_random(const struct stk__node *node)
@@ -57,6 +58,8 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
         return STK__ROLE_NEST;
     if (op->flags & STK_OP_ELEMENT)
         return STK__ROLE_ELEMENT;
+    if (op->flags & STK_OP_CACHE)
+        return STK__ROLE_CACHE;
     if (node->is_order && node->n_inputs > 1)
         return op->order.at ? STK__ROLE_CONCAT : STK__ROLE_ZIP;
     return node->is_order ? STK__ROLE_ORDER : STK__ROLE_PASS;
@@ -128,7 +131,8 @@ static void input_dest(const struct stk__pnode *p, int i, int *dest)
         dest[f] = -1;
     for (int f = 0; f < node->type.n_fields; f++) {
         bool is_same = p->role == STK__ROLE_ORDER || p->role == STK__ROLE_PASS ||
-                       p->role == STK__ROLE_NEST || p->role == STK__ROLE_ELEMENT;
+                       p->role == STK__ROLE_NEST || p->role == STK__ROLE_ELEMENT ||
+                       p->role == STK__ROLE_CACHE;
         int from = is_same ? f : node->from[f] - first;
         if (from >= 0 && from < node->input[i]->type.n_fields && dest[from] < 0)
             dest[from] = p->dest[f];
@@ -144,6 +148,24 @@ static int add_nest(struct compiler *c, const struct stk__node *node)
     c->program->nest = map;
     c->is_nested = true;
     return stk__nest_map_init(map, node, &run, c->err);
+}
+
+static int add_store(struct compiler *c, struct stk__pnode *p)
+{
+    struct stk__program *program = c->program;
+    const struct stk__cache_way way = { .seed = program->seed,
+                                        .rank = program->rank,
+                                        .world = program->world,
+                                        .type = &p->node->type,
+                                        .parts =
+                                            STK__NO_ADDRESSES | (program->has_keys ? STK__KEYS : 0),
+                                        .is_sparse = p->node->class != STK_INDEXED };
+    if (program->n_stores == STK__MAX_STORES)
+        return stk__fail_at(c->err, STK_VALUE, p->node->at, p->node->len,
+                            "cache: at most %d are possible", STK__MAX_STORES);
+    p->store = stk__cache_store(p->node->state, &way);
+    program->store[program->n_stores++] = p->store;
+    return p->store ? STK_OK : stk__out_of_memory(c->err);
 }
 
 static struct stk__pnode *compile(struct compiler *c, const struct stk__node *node, const int *dest)
@@ -169,8 +191,11 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     stk__node_count(node, program->rank, program->world, p->in_count);
     if (add_slots(c, p))
         return NULL;
+    if (p->role == STK__ROLE_CACHE && c->has_stores && add_store(c, p))
+        return NULL;
     p->is_part = c->n_choices > 0;
-    c->n_choices += p->role == STK__ROLE_CONCAT;
+    bool is_choice = p->role == STK__ROLE_CONCAT || p->role == STK__ROLE_CACHE;
+    c->n_choices += is_choice;
     bool is_leaf = p->role == STK__ROLE_CUT || p->role == STK__ROLE_SOURCE;
     for (int i = 0; !is_leaf && i < node->n_inputs; i++) {
         int below[STK_MAX_FIELDS];
@@ -180,7 +205,7 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
         if (!(p->input[i] = compile(c, node->input[i], below)))
             return NULL;
     }
-    c->n_choices -= p->role == STK__ROLE_CONCAT;
+    c->n_choices -= is_choice;
     p->number = program->n_nodes++;
     program->node[p->number] = p;
     return p;
@@ -215,9 +240,11 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
     int dest[STK_MAX_FIELDS];
     for (int f = 0; f < STK_MAX_FIELDS; f++)
         dest[f] = f;
-    struct compiler c = {
-        .program = program, .arena = arena, .err = err, .is_shuffled = stk__subtree_shuffles(root)
-    };
+    struct compiler c = { .program = program,
+                          .arena = arena,
+                          .err = err,
+                          .is_shuffled = stk__subtree_shuffles(root),
+                          .has_stores = options->has_stores };
     if (!(program->root = compile(&c, root, dest)))
         return err && err->code ? err->code : STK_MEMORY;
     if (program->is_heavy || program->n_reads)

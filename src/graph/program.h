@@ -21,6 +21,7 @@
 #include "base/chunk.h"
 #include "base/meter.h"
 #include "graph/graph.h"
+#include "op/cache.h"
 
 enum stk__role {
     STK__ROLE_SOURCE,
@@ -34,6 +35,7 @@ enum stk__role {
     STK__ROLE_CONCAT,
     STK__ROLE_NEST,    /* from places of a nest to positions of its leaf; see nest.h */
     STK__ROLE_ELEMENT, /* what it stands for, with a key of its own */
+    STK__ROLE_CACHE,   /* rows that are kept, or made as in the first epoch */
 };
 
 struct stk__pnode {
@@ -49,10 +51,11 @@ struct stk__pnode {
     uint64_t seed;            /* of the run, mixed with the op's ordinal */
     bool is_guarded;          /* a row op of a plug-in */
     bool is_filter;
-    bool is_part; /* below a concatenation: it gets some of the rows */
+    bool is_part;             /* below a concatenation or a cache: it gets some of the rows */
+    struct stk__store *store; /* caches: what is kept; NULL: nothing is */
 };
 
-enum { STK__MAX_READS = 8 };
+enum { STK__MAX_READS = 8, STK__MAX_STORES = 16 };
 
 struct stk__program {
     struct stk__pnode *root;
@@ -70,6 +73,8 @@ struct stk__program {
     size_t scratch_bytes;  /* per row, estimated */
     /* of a row's places, about; 0: no source is located */
     size_t located_bytes;
+    struct stk__store *store[STK__MAX_STORES]; /* of its caches */
+    int n_stores;
     int rank, world;
     uint64_t seed;
 };
@@ -78,6 +83,7 @@ struct stk__program_options {
     uint64_t seed;
     int rank, world;
     bool has_keys;
+    bool has_stores; /* caches keep what they get */
 };
 
 /* Compiles the subtree at root; `cut` (may be NULL) is where rows come in. Lives in the arena. */
@@ -122,9 +128,10 @@ struct stk__eval {
     const struct stk__program *program;
     struct stk__eval_thread *thread;
     struct stk_arena *scratch;
-    const atomic_bool *cancelled; /* of the run, or NULL */
-    struct stk__meter *meter;     /* [n_nodes] of this thread, or NULL: nobody counts */
-    struct stk__stopwatch *watch; /* of this thread, where there are meters */
+    const atomic_bool *cancelled;   /* of the run, or NULL */
+    struct stk__meter *meter;       /* [n_nodes] of this thread, or NULL: nobody counts */
+    struct stk__stopwatch *watch;   /* of this thread, where there are meters */
+    const struct stk__leave *leave; /* for caches to keep more; NULL: they keep nothing */
     int n;
     /* where rows come from: positions… */
     const uint64_t *position; /* [n] */
@@ -142,6 +149,7 @@ struct stk__eval {
     int n_bad, n_dead;
     int n_live; /* rows that no filter has dropped so far */
     bool is_timed;
+    int n_hits, n_misses;     /* rows that caches had, or had not */
     struct stk_fault *faults; /* rows counted from 0; the caller takes them */
 };
 

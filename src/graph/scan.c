@@ -34,7 +34,8 @@ static int scan_block(const struct stk__program *program, struct stk__eval_threa
 /* The program that yields the field: ops above it that do not touch it are left out. */
 static const struct stk__node *lowest_with(const struct stk__node *node, int *field)
 {
-    while (node->n_inputs == 1 && node->op->row.run && node->from[*field] >= 0) {
+    while (node->n_inputs == 1 && (node->op->row.run || node->op->flags & STK_OP_CACHE) &&
+           node->from[*field] >= 0) {
         *field = node->from[*field];
         node = node->input[0];
     }

@@ -781,6 +781,12 @@ def op_prefetch(node, path, buffer_size="auto"):
     return rows(node.inputs[0], path)
 
 
+def op_cache(node, path):
+    """What comes before is in its first epoch for ever; what comes behind can tell epochs apart."""
+    for row in rows(node.inputs[0], mix(0, 0)):
+        yield replace(row, key=key_join(row.key, key_make(node.ordinal, path, 0)))
+
+
 def by_row(change):
     """An op that changes good rows one by one."""
 

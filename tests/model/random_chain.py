@@ -338,6 +338,8 @@ class Maker(Combining):
     def grow(self, draft):
         kinds = [self.compute, self.compute, self.keep, self.reorder, self.reorder, self.combine]
         self.random.choice(kinds)(draft)
+        if self.random.random() < 0.15:
+            draft.then("cache()")
 
     def compute(self, draft):
         """map, cast, scale, select, rename, or an op that makes fields of others."""
@@ -532,7 +534,8 @@ class Maker(Combining):
             draft.then(self.first_batch(draft, size, rest))
         draft.is_batched, draft.is_indexed = True, False
         for _ in range(pick.choice([0, 0, 0, 1, 2])):
-            kinds = ["limit", "shuffle", "repeat", "compute"] + ["rebatch", "nest"] * draft.is_batched
+            kinds = ["limit", "shuffle", "repeat", "compute", "cache"]
+            kinds += ["rebatch", "nest"] * draft.is_batched
             kind = pick.choice(kinds if may_compute else ["repeat"])
             if kind == "repeat":
                 draft.then("repeat(2)" if 2 * draft.n <= MAX_ROWS else "repeat(1)")
@@ -541,6 +544,8 @@ class Maker(Combining):
                 draft.then(f"shuffle({pick.choice([1, 2, 5, 100])})")
             elif kind == "compute":
                 self.compute(draft)
+            elif kind == "cache":
+                draft.then("cache()")
             elif kind == "nest":
                 return self.nest(draft, rest)
             elif kind == "rebatch":

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* caching.c: the stage of a cache whose rows come in order only: a row's number is its place in the
+ * pass.
+ *
+ *     store   0 1 2 3 4 5 6 . . .      rows 0 to 6 are served, and the input's are dropped;
+ *     input   0 1 2 3 4 5 6 7 8 …      from 7 on they come from there, and are kept
+ *
+ * What feeds the stage drops rows that are there before it evaluates them, if it can tell them by
+ * counting (`feeds` in plan.h); so its tickets say which number they begin with. Where the store has
+ * all rows of a pass the input's pass is closed as it begins.
+ */
+#include "base/hash.h"
+#include "exec/exec.h"
+
+static struct stk__stage *input_of(struct stk__exec *x, const struct stk__stage *s)
+{
+    return &x->stage[s->plan->input[0]];
+}
+
+static bool is_fed(struct stk__exec *x, const struct stk__stage *s)
+{
+    const struct stk__stage_plan *input = input_of(x, s)->plan;
+    return input->kind == STK__SEGMENT && input->store;
+}
+
+/* ---- choosing, under the lock ---- */
+
+/* The number of the next row of the input; of a mark, how many came before it. */
+static uint64_t next_number(struct stk__exec *x, const struct stk__stage *s,
+                            const struct stk__ticket *t)
+{
+    return is_fed(x, s) ? t->number + (uint64_t)t->n_used : s->n_from;
+}
+
+/* The pass is over, whatever the input still has of it. */
+static void end_early(struct stk__exec *x, struct stk__stage *s)
+{
+    stk__close_inputs(x, s, s->plan->depth);
+    s->has_ended = true;
+    s->end_level = s->plan->depth;
+}
+
+/* The input's pass came to its end; if nobody closed it, those were all rows there are. */
+static void end_with(struct stk__exec *x, struct stk__stage *s, const struct stk__ticket *t)
+{
+    if (!stk__is_closed(s) && next_number(x, s, t) == stk__store_prefix(s->plan->store))
+        stk__store_set_whole(s->plan->store);
+    stk__see_mark(x, s, 0, t);
+    s->has_ended = true;
+}
+
+/* Drops rows that were served already. */
+static void drop_known(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
+{
+    uint64_t number = next_number(x, s, t), left = (uint64_t)(t->n - t->n_used);
+    uint64_t known = number < s->position ? s->position - number : 0;
+    known = known < left ? known : left;
+    t->n_used += (int)known;
+    s->n_from += known;
+}
+
+/* Rows of the input that are not there; false if there are none now. */
+static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    while (!s->has_ended) {
+        struct stk__ticket *t = stk__peek(x, input_of(x, s), s);
+        if (t && t->end == STK__END_BROKEN)
+            stk__pass_break(x, s, 0, t);
+        if (!t || t->end == STK__END_BROKEN)
+            return false;
+        if (t->end) {
+            end_with(x, s, t);
+            break;
+        }
+        drop_known(x, s, t);
+        if (t->n_used < t->n) {
+            w->ticket = t;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    const struct stk__store *store = s->plan->store;
+    bool is_closed = stk__is_closed(s), is_whole = stk__store_is_whole(store);
+    if (s->counter[0] >= s->plan->level_count[0])
+        return false; /* the last pass is over */
+    if (is_whole && s->position == 0 && !s->has_ended)
+        stk__close_inputs(x, s, s->plan->depth); /* before it reads for nothing */
+    if (!s->has_ended && !is_closed && s->position < stk__store_prefix(store))
+        return true;
+    if (!s->has_ended && (is_closed || is_whole))
+        end_early(x, s);
+    if (has_rows(x, s, w))
+        return true;
+    if (!s->has_ended)
+        return false;
+    stk__end_joined(x, s);
+    if (!s->has_ended)
+        s->position = s->n_from = 0;
+    return false;
+}
+
+/* ---- running, outside it ---- */
+
+/* Appends n rows of a page. */
+static void append_stored(struct stk__store *store, struct stk__stored at, int n,
+                          struct stk_chunk *out)
+{
+    stk__chunk_copy_rows(out, out->n, at.page, at.row, n);
+    for (int i = 0; i < n; i++, at.row++, out->n++) {
+        if (at.page->mask[at.row] != STK_BAD)
+            continue;
+        out->mask[out->n] = STK_BAD;
+        out->n_bad++;
+        stk__store_add_fault(store, at, out->n, &out->faults);
+    }
+}
+
+static void serve(struct stk__stage *s, struct stk_chunk *out)
+{
+    struct stk__stored at;
+    int n, first = out->n;
+    while (out->n < out->cap &&
+           (n = stk__store_find(s->plan->store, s->position + (uint64_t)(out->n - first),
+                                out->cap - out->n, &at)))
+        append_stored(s->plan->store, at, n, out);
+}
+
+/* Keeps rows of a chunk for as long as they come in order. */
+static void keep(struct stk__exec *x, const struct stk__stage *s, const struct stk_chunk *chunk,
+                 int from, int n)
+{
+    struct stk__store *store = s->plan->store;
+    for (int i = from; i < from + n && !atomic_load(&x->is_cancelled); i++) {
+        uint64_t number = s->position + (uint64_t)(i - from);
+        bool is_bad = chunk->mask[i] == STK_BAD;
+        const struct stk_fault *fault = is_bad ? stk__chunk_find_fault(chunk, i) : NULL;
+        if (number != stk__store_prefix(store) || (is_bad && !stk__fault_is_lasting(fault)))
+            return;
+        const struct stk__row_ref row = { .column = chunk->column,
+                                          .row = i,
+                                          .key = chunk->key ? &chunk->key[i] : NULL,
+                                          .address = &chunk->address[i],
+                                          .trace = chunk->trace ? &chunk->trace[i] : NULL,
+                                          .is_bad = is_bad,
+                                          .fault = fault };
+        if (!stk__store_keep(store, number, &row, &x->leave))
+            return;
+    }
+}
+
+static int pass_on(struct stk__exec *x, const struct stk__stage *s, const struct stk__ticket *t,
+                   struct stk_chunk *out)
+{
+    int n = t->n - t->n_used, room = out->cap - out->n, from = t->out_from + t->n_used;
+    n = n < room ? n : room;
+    stk_chunk_copy(out, out->n, t->chunk, from, n);
+    out->n += n;
+    keep(x, s, t->chunk, from, n);
+    return n;
+}
+
+void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    int first = out->n;
+    if (w->ticket)
+        w->used = pass_on(x, s, w->ticket, out);
+    else
+        serve(s, out);
+    w->n = out->n - first;
+    atomic_fetch_add_explicit(w->ticket ? &x->n_misses : &x->n_hits, (uint64_t)w->n,
+                              memory_order_relaxed);
+    const struct stk_key pass = stk__key_make(s->plan->node->ordinal, stk__pass_path(s), 0);
+    for (int i = first; out->key && i < out->n; i++)
+        out->key[i] = stk__key_join(out->key[i], pass);
+}

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cache(): what it keeps, for whom, and that nothing else shows."""
+
+import threading
+
+import numpy as np
+import pytest
+import stoker
+
+
+def to_list(value):
+    return value.numpy().tolist() if hasattr(value, "numpy") else value
+
+
+def loop(dataset, **options):
+    """The batches of one loop, and what was counted."""
+    with dataset.iterate(**options) as it:
+        batches = [{name: to_list(value) for name, value in batch.items()} for batch in it]
+        return batches, it.stats()
+
+
+class Counted:
+    """A source, or a function, that counts how often it is asked."""
+
+    def __init__(self, n=6):
+        self.n, self.calls, self.passes = n, 0, 0
+
+    def __iter__(self):
+        self.passes += 1
+        for x in range(self.n):
+            self.calls += 1
+            yield {"x": np.int64(x)}
+
+    def __call__(self, element):
+        self.calls += 1
+        return {"x": element["x"] * 10}
+
+    def after(self, dataset):
+        """Maps a dataset, and begins to count: what is called to find the types does not."""
+        dataset = dataset.map(self)
+        self.calls = self.passes = 0
+        return dataset
+
+
+def test_a_loop_is_served_by_the_one_before():
+    function = Counted()
+    ds = function.after(stoker.range(6)).cache().batch(4)
+    first, filled = loop(ds)
+    second, served = loop(ds)
+    assert first == second and function.calls == 6
+    assert (filled.cache_hits, filled.cache_misses) == (0, 6)
+    assert (served.cache_hits, served.cache_misses) == (6, 0)
+    assert served.cache_rows == 6 and served.cache_bytes > 0
+
+
+def test_what_a_loop_made_stays_when_it_is_left():
+    function = Counted(100)
+    ds = function.after(stoker.range(100)).cache().batch(10)
+    with ds.iterate(workers=0) as it:
+        next(it)
+    made = function.calls
+    assert 10 <= made
+    loop(ds, workers=0)
+    assert function.calls == 100
+
+
+def test_a_stream_that_is_left_goes_on_where_it_was():
+    source, function = Counted(400), Counted()
+    ds = function.after(stoker.from_generator(lambda: iter(source), {"x": "int64"})).cache().batch(10)
+    source.passes = 0
+    with ds.iterate(workers=0, window=1) as it:
+        next(it)
+        kept = it.stats().cache_rows
+    made = function.calls
+    assert 10 <= kept <= made < 400
+    batches, stats = loop(ds, workers=0)
+    assert sum(len(batch["x"]) for batch in batches) == 400
+    assert stats.cache_hits >= kept and function.calls <= made + 400 - kept
+    calls, passes = function.calls, source.passes
+    again, stats = loop(ds, workers=0)
+    assert again == batches and stats.cache_hits == 400 and stats.cache_misses == 0
+    assert (function.calls, source.passes) == (calls, passes)  # nobody asked it
+
+
+def test_datasets_that_are_built_on_it_share_it():
+    function = Counted()
+    base = function.after(stoker.range(6)).cache()
+    loop(base.batch(2))
+    loop(base.shuffle().batch(3))
+    loop(base)
+    assert function.calls == 6
+
+
+def test_a_chain_of_its_own_has_a_cache_of_its_own():
+    for _ in range(2):
+        function = Counted()
+        loop(function.after(stoker.range(6)).cache())
+        assert function.calls == 6
+
+
+def test_what_is_before_sees_one_epoch_and_what_is_behind_all():
+    chain = "random().take(8).{}"
+    before = stoker.parse(chain.format("cache()"))
+    assert loop(before, epoch=0)[0] == loop(before, epoch=5)[0]
+    shuffled = stoker.parse("range(50).shuffle().cache()")
+    assert loop(shuffled, epoch=0)[0] == loop(shuffled, epoch=3)[0]
+    behind = stoker.parse("range(50).cache().shuffle()")
+    assert loop(behind, epoch=0)[0] != loop(behind, epoch=3)[0]
+
+
+def test_random_ops_behind_draw_anew(pictures):
+    text = f"image_folder('{pictures}').decode(channels=3).resize(8, 8).cache()"
+    ds = stoker.parse(text + ".gaussian_noise(sigma=9).batch(6)")
+    epochs = [loop(ds, epoch=e)[0] for e in (0, 1, 0)]
+    assert epochs[0] == epochs[2] != epochs[1]
+    fresh = stoker.parse(text + ".gaussian_noise(sigma=9).batch(6)")
+    assert loop(fresh, epoch=1)[0] == epochs[1]  # of a cache that was empty
+
+
+def test_another_seed_is_another_cache():
+    ds = stoker.parse("range(50).shuffle().cache()")
+    assert loop(ds, seed=1)[0] != loop(ds, seed=2)[0]
+    assert loop(ds, seed=1)[0] == loop(stoker.parse("range(50).shuffle().cache()"), seed=1)[0]
+
+
+def test_bad_elements_are_kept_as_such():
+    ds = stoker.parse("range(6).map('y = 12 // (x % 3)').cache().batch(2)")
+    errors = []
+    for _ in range(3):
+        with ds.iterate(on_error="skip", epoch=0) as it:
+            rows = [list(batch["y"]) for batch in it]
+            errors.append(([str(error) for error in it.errors()], rows))
+            assert it.stats().errors == 2
+    assert errors[0] == errors[1] == errors[2] and "divi" in errors[0][0][0]
+
+
+@pytest.mark.parametrize("chain", [
+    "range(4000).map('y = x * x').cache().shuffle().batch(50)",
+    "range(4000).filter('x % 7 != 0').cache().batch(50)",
+    "range(4000).shuffle(100).cache().shuffle(30).batch(50)",
+])
+@pytest.mark.parametrize("workers", [0, 3])
+def test_half_of_it_fits(chain, workers):
+    """Whatever the budget, what is delivered is the same."""
+    everything, stats = loop(stoker.parse(chain))
+    assert stats.cache_rows > 3000
+    least = stoker.parse(chain).plan(workers=workers).json["minimum_bytes"]
+    seen = set()
+    for more in (0, 100, 150, 250, 400, 700, 900, 950, 1000, 1050, 1100, 1200, 4000):
+        ds = stoker.parse(chain)
+        memory = least + more * 1024
+        for _ in range(3):
+            batches, stats = loop(ds, workers=workers, memory=memory, epoch=0)
+            assert batches == everything
+            assert stats.peak_bytes <= memory and stats.cache_hits <= stats.elements
+        seen.add(stats.cache_hits)
+    assert len(seen) > 2 and 0 in seen
+
+
+def test_nothing_is_read_for_what_is_there(tmp_path):
+    for i in range(20):
+        (tmp_path / f"{i}.bin").write_bytes(bytes([i]) * 1000)
+    ds = stoker.files(str(tmp_path / "*.bin")).read().cache().shuffle().batch(4)
+    assert loop(ds)[1].bytes_read >= 20000
+    assert loop(ds)[1].bytes_read == 0
+    (tmp_path / "7.bin").unlink()
+    assert len(loop(ds)[0]) == 5
+
+
+def test_several_iterators_fill_one_cache():
+    function = Counted()
+    ds = function.after(stoker.range(500)).cache().shuffle().batch(20)
+    expected = loop(stoker.range(500).map("x * 10").cache().shuffle().batch(20), epoch=0)[0]
+    results = [None] * 4
+
+    def work(i):
+        results[i] = loop(ds, workers=2, epoch=0)[0]
+
+    threads = [threading.Thread(target=work, args=[i]) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(result == expected for result in results)
+
+
+@pytest.mark.parametrize("chain", [
+    "range(40).shuffle().cache().shuffle().batch(4)",
+    "range(40).filter('x % 5 > 0').cache().shuffle(6).batch(4)",
+    "range(40).batch(4).cache()",
+])
+def test_a_run_goes_on_with_or_without_what_was_kept(chain):
+    ds = stoker.parse(chain)
+    whole = [list(batch["x"]) for batch in ds.iterate(epochs=3, epoch=0)]
+    for stop in (1, 5, len(whole) // 3, len(whole) // 2, len(whole) - 1):
+        with ds.iterate(epochs=3, epoch=0) as it:
+            for _ in range(stop):
+                next(it)
+            state = it.state_dict()
+        for dataset in (ds, stoker.parse(chain)):
+            assert [list(batch["x"]) for batch in dataset.resume(state)] == whole[stop:]
+
+
+def test_batches_outlive_the_cache(pictures):
+    ds = stoker.parse(f"files('{pictures}/*/*').read().cache()")
+    loop(ds)
+    kept = [element["bytes"] for element in ds]
+    expected = [bytes(content) for content in kept]
+    del ds
+    assert [bytes(content) for content in kept] == expected
+
+
+def test_a_plan_tells():
+    ds = stoker.range(10).cache().batch(2)
+    assert "it has 0 elements" in str(ds.plan())
+    loop(ds)
+    assert "it has 10 elements" in str(ds.plan())
+    assert ds.plan().json["cached_rows"] == 10
+
+
+def test_a_crop_behind_does_not_come_before(pictures):
+    text = f"image_folder('{pictures}').decode(channels=3).cache().center_crop(4, 4).batch(3)"
+    assert stoker.parse(text).plan().chain.index("cache") < text.index("center_crop")
+    assert not [r for r in stoker.parse(text).plan().rewrites if "center_crop" in r.text and r.is_done]
+    ds = stoker.parse(text)
+    assert loop(ds)[0] == loop(ds)[0]
