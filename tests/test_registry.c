@@ -121,6 +121,7 @@ static const struct trial trials[] = {
       { "coefficients=[1, 0.1, 0, 0, 1, 0, 0, 0.01]" } },
     { "posterize", PICTURES, ".resize(4, 4).batch(2)", { "bits=3" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
+    { "cache", "range(10).map('y = x + 1').", "", { 0 } },
     { "ragged_batch", "range(10).batch(4).", "", { "batch_size=2" } },
     { "rand_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "random", "", ".batch(4)", { 0 } },
@@ -248,7 +249,7 @@ static void test_declarations_are_complete(void **state)
         }
         const struct stk_op *op = stk__op_of(decl);
         const uint32_t carried_out = STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT |
-                                     STK_OP_MULTI | STK_OP_NESTS | STK_OP_ELEMENT;
+                                     STK_OP_MULTI | STK_OP_NESTS | STK_OP_ELEMENT | STK_OP_CACHE;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
                     op->source.next || op->choice.wanted || op->beside || op->flags & carried_out);
         bool is_source = op->source.rows || op->source.next;

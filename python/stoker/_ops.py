@@ -579,7 +579,7 @@ class Ops:
         put a cache behind what is slow and before what is random. An element that cannot be made is
         kept as such.
 
-            image_folder('train').decode().resize(224, 224).cache().shuffle().flip(0.5).batch(32)
+            image_folder('train').decode().resize(224, 224).cache().shuffle().flip(probability=0.5).batch(32)
             range(10).map('x = x * x').cache().repeat(3)
 
         directory: not yet: a directory that keeps elements; none keeps them in memory (text,

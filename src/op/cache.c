@@ -115,7 +115,7 @@ const struct stk_op stk__op_cache = {
               "random. An element that cannot be made is kept as such.\n"
               "\n"
               "    image_folder('train').decode().resize(224, "
-              "224).cache().shuffle().flip(0.5).batch"
+              "224).cache().shuffle().flip(probability=0.5).batch"
               "(32)\n"
               "    range(10).map('x = x * x').cache().repeat(3)",
               params, sizeof(struct cache) },
