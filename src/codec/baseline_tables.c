@@ -156,11 +156,12 @@ static void make_singles(struct stk__jpeg_singles *singles, const struct symbol 
 
 /* ---- pairs ---- */
 
-/* Fills the indices that begin with a symbol and its extra bits, of which n_left bits are free. An
- * end of block as the second symbol is one more coefficient, of zero. */
+/* Fills the indices that begin with a symbol and extra bits of zero, of which n_left bits are free.
+ * An end of block as the second symbol is one more coefficient, of zero. */
 static void fill_pairs(struct stk__jpeg_table *table, const struct stk__jpeg_singles *singles,
-                       const struct symbol *symbol, unsigned first, unsigned n_left, int value)
+                       const struct symbol *symbol, unsigned first, unsigned n_left)
 {
+    int value = stk__jpeg_extend(0, symbol->n_extra);
     unsigned n_bits = INDEX_BITS - n_left, n_pairs = singles->n_short[n_left];
     struct stk__jpeg_entry *entry = table->entry + first;
     uint8_t *step = table->step + first, *advance = table->advance + first;
@@ -181,6 +182,28 @@ static void fill_pairs(struct stk__jpeg_table *table, const struct stk__jpeg_sin
     fill_entries(entry, single_entry(symbol), (1u << n_left) - n_pairs);
 }
 
+/* Other extra bits of a symbol have the same pairs behind them: the first n entries go on for `times`
+ * as many, with the values of those bits. */
+static void repeat_pairs(struct stk__jpeg_table *table, const struct symbol *symbol, unsigned first,
+                         unsigned n)
+{
+    unsigned times = 1u << symbol->n_extra;
+    uint8_t *step = table->step + first, *advance = table->advance + first;
+    for (unsigned done = n; done < n * times; done *= 2) {
+        memcpy(step + done, step, done);
+        memcpy(advance + done, advance, done);
+    }
+    const struct stk__jpeg_entry *from = table->entry + first;
+    struct stk__jpeg_entry *to = table->entry + first + n;
+    for (unsigned extra = 1; extra < times; extra++) {
+        int16_t value = (int16_t)stk__jpeg_extend(extra, symbol->n_extra);
+        for (unsigned i = 0; i < n; i++, to++) {
+            *to = from[i];
+            to->value = value;
+        }
+    }
+}
+
 static void fill_symbol(struct stk__jpeg_table *table, const struct stk__jpeg_singles *singles,
                         const struct symbol *symbol)
 {
@@ -189,9 +212,8 @@ static void fill_symbol(struct stk__jpeg_table *table, const struct stk__jpeg_si
     unsigned n_bits = symbol->n_code + symbol->n_extra;
     if (n_bits < INDEX_BITS && !symbol->is_end) {
         unsigned n_left = INDEX_BITS - n_bits;
-        for (unsigned extra = 0; extra < 1u << symbol->n_extra; extra++)
-            fill_pairs(table, singles, symbol, first + (extra << n_left), n_left,
-                       stk__jpeg_extend(extra, symbol->n_extra));
+        fill_pairs(table, singles, symbol, first, n_left);
+        repeat_pairs(table, symbol, first, 1u << n_left);
         return;
     }
     fill_bytes(table->step + first, single_step(symbol), n);
