@@ -154,11 +154,15 @@ static void run_scan(const struct call *call, bool is_skipped)
 {
     struct result *result = &results[call->version];
     struct stk__jpeg_chunk *chunk = &work.chunk[call->version];
-    const struct stk__jpeg_kernels *kernels = call->kernels;
+    const struct stk__jpeg_table *dc = work.tables.dc_of[0];
+    int16_t *differences = (int16_t *)(void *)result->bytes;
+    _Static_assert(sizeof result->bytes >= STK__JPEG_MAX_BLOCKS * sizeof *differences, "there");
     memset(chunk->block, 0, sizeof chunk->block);
     result->bits = (struct stk__jpeg_bits){ .next = work.bytes };
-    result->is_good = (is_skipped ? kernels->skip : kernels->decode)(
-        &result->bits, work.tables.dc_of[0], chunk, work.n_blocks);
+    if (is_skipped)
+        result->is_good = call->kernels->skip(&result->bits, dc, chunk, work.n_blocks, differences);
+    else
+        result->is_good = call->kernels->decode(&result->bits, dc, chunk, work.n_blocks);
 }
 
 /* Up to n bytes out of n_blocks bytes. What lies behind those that count means nothing. */
@@ -191,12 +195,9 @@ static void run_decode(const struct call *call)
     run_scan(call, false);
 }
 
-/* The second coefficient of a block may be anything. */
 static void run_skip(const struct call *call)
 {
     run_scan(call, true);
-    for (int i = 0; i < work.n_blocks; i++)
-        work.chunk[call->version].block[i][1] = 0;
 }
 
 /* The codes of a file that libjpeg wrote, with its scan, or with any bits. */

@@ -72,16 +72,15 @@ static void steer(struct stk__baseline *b)
 }
 
 /* After skipping: the DC differences are added up for the blocks to come. */
-static void drop_blocks(struct stk__baseline *b, int n_mcus)
+static void add_differences(struct stk__baseline *b, const int16_t *differences, int n_mcus)
 {
     int n_luma = stk__jpeg_luma_blocks(&b->header);
-    int16_t *block = b->chunk.block[0];
-    for (int m = 0; m < n_mcus; m++)
-        for (int c = 0; c < b->header.n_components; c++)
-            for (int i = 0; i < (c ? 1 : n_luma); i++, block += 64) {
-                b->prediction[c] += block[0];
-                block[0] = 0;
-            }
+    for (int m = 0; m < n_mcus; m++) {
+        for (int i = 0; i < n_luma; i++)
+            b->prediction[0] += *differences++;
+        for (int c = 1; c < b->header.n_components; c++)
+            b->prediction[c] += *differences++;
+    }
 }
 
 /* The blocks of one component in a run of MCUs, and where their samples go. */
@@ -200,17 +199,18 @@ static bool is_sane(const struct stk__baseline *b)
 /* Decodes n MCUs that no output needs. */
 static bool skip(struct stk__baseline *b, int n)
 {
+    int16_t differences[STK__JPEG_MAX_BLOCKS];
     int n_blocks = n * stk__jpeg_mcu_blocks(&b->header);
-    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, true))
+    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, differences))
         return false;
-    drop_blocks(b, n);
+    add_differences(b, differences, n);
     return is_sane(b);
 }
 
 static bool decode_stretch(struct stk__baseline *b, const struct stretch *stretch)
 {
     int n_blocks = stretch->n * stk__jpeg_mcu_blocks(&b->header);
-    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, false) ||
+    if (!stk__jpeg_scan_blocks(&b->scan, b->tables.dc_of[0], &b->chunk, n_blocks, NULL) ||
         !transform_chunk(b, stretch))
         return false;
     stk__jpeg_rows_write(&b->rows, stretch->mcu_row, stretch->first, stretch->first + stretch->n);

@@ -133,9 +133,10 @@ void stk__jpeg_scan_open(struct stk__jpeg_scan *scan, const struct stk__jpeg_hea
 bool stk__jpeg_scan_restart(struct stk__jpeg_scan *scan, const struct stk__jpeg_header *header,
                             bool *is_restart);
 
-/* Decodes n blocks, or skips them (jpeg.h). False: the data are damaged or cut. */
+/* Decodes n blocks, or with `differences` skips them (jpeg.h). False: the data are damaged or cut.
+ */
 bool stk__jpeg_scan_blocks(struct stk__jpeg_scan *scan, const struct stk__jpeg_table *dc,
-                           struct stk__jpeg_chunk *chunk, int n, bool is_skipped);
+                           struct stk__jpeg_chunk *chunk, int n, int16_t *differences);
 
 /* After the last block: whether the file goes on behind it. */
 bool stk__jpeg_scan_is_clean(struct stk__jpeg_scan *scan);

@@ -96,12 +96,13 @@ bool stk__jpeg_scan_restart(struct stk__jpeg_scan *scan, const struct stk__jpeg_
 }
 
 bool stk__jpeg_scan_blocks(struct stk__jpeg_scan *scan, const struct stk__jpeg_table *dc,
-                           struct stk__jpeg_chunk *chunk, int n, bool is_skipped)
+                           struct stk__jpeg_chunk *chunk, int n, int16_t *differences)
 {
     prepare(scan, (size_t)n * STK__JPEG_MAX_BLOCK_BYTES + 16);
     const struct stk__jpeg_kernels *kernels = scan->kernels;
-    bool is_decoded = (is_skipped ? kernels->skip : kernels->decode)(&scan->bits, dc, chunk, n);
-    return is_decoded && bits_left(scan) >= 0;
+    bool is_good = differences ? kernels->skip(&scan->bits, dc, chunk, n, differences)
+                               : kernels->decode(&scan->bits, dc, chunk, n);
+    return is_good && bits_left(scan) >= 0;
 }
 
 /* The library reads a few bytes ahead: if they are not there it complains. */

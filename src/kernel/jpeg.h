@@ -33,8 +33,8 @@ enum {
     STK__JPEG_MAX_RUN_BYTES = STK__JPEG_MAX_BLOCKS * STK__JPEG_MAX_BLOCK_BYTES + 16,
 };
 
-/* Where the coefficients of a lookup go. With one symbol both are the same, and the last is stored
- * last. */
+/* Where the coefficients of a lookup go. With one symbol both are the same, and the last, which
+ * counts, is stored last. */
 struct stk__jpeg_entry {
     uint8_t shift; /* of the last one: its extra bits are window >> shift & mask */
     uint8_t first; /* added to k: the first coefficient */
@@ -100,9 +100,10 @@ struct stk__jpeg_kernels {
      * a coefficient beyond the block; then what is decoded means nothing. */
     bool (*decode)(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
                    struct stk__jpeg_chunk *chunk, int n);
-    /* The same, storing only the DC differences. */
+    /* The same, storing only the DC differences, and those one after the other. The blocks are work
+     * space, and zero afterwards. */
     bool (*skip)(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
-                 struct stk__jpeg_chunk *chunk, int n);
+                 struct stk__jpeg_chunk *chunk, int n, int16_t *differences);
     /* Multiplies by quant (rows of 8), transforms, and clears the blocks. False if a value of a
      * first row was outside -8192..8191, where libjpeg-turbo's own versions disagree. */
     bool (*transform)(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant,

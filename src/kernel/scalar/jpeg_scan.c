@@ -122,9 +122,15 @@ static bool decode_scalar(struct stk__jpeg_bits *bits, const struct stk__jpeg_ta
 }
 
 static bool skip_scalar(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *dc,
-                        struct stk__jpeg_chunk *chunk, int n)
+                        struct stk__jpeg_chunk *chunk, int n, int16_t *differences)
 {
-    return run_blocks(bits, dc, chunk, n, false);
+    if (!run_blocks(bits, dc, chunk, n, false))
+        return false;
+    for (int i = 0; i < n; i++) {
+        differences[i] = chunk->block[i][0];
+        chunk->block[i][0] = 0;
+    }
+    return true;
 }
 
 void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels)

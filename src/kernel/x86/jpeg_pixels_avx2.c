@@ -188,22 +188,34 @@ static inline void store_rgba(uint8_t *dst, const struct colours *c)
     _mm256_storeu_si256(to + 3, _mm256_permute2x128_si256(p2, p3, 0x31));
 }
 
-/* Inlined with a constant `is_ycc` and `channels`. */
+/* 32 pixels of a row. Inlined with a constant `is_ycc` and `channels`, as what follows. */
+static inline __attribute__((always_inline)) void
+write_32(uint8_t *dst, const uint8_t *const planes[3], ptrdiff_t at, int channels, bool is_ycc)
+{
+    const uint8_t *a = planes[0] + at, *b = planes[1] + at, *c = planes[2] + at;
+    struct colours colours = is_ycc ? convert_32(a, b, c) : load_32(a, b, c);
+    if (channels == 3)
+        store_rgb(dst, &colours);
+    else
+        store_rgba(dst, &colours);
+}
+
+/* The last 32 pixels may have some in common with those before. */
 static inline __attribute__((always_inline)) void
 write_row(uint8_t *dst, const uint8_t *const planes[3], int n, int channels, bool is_ycc)
 {
-    const uint8_t *a = planes[0], *b = planes[1], *c = planes[2];
-    for (int i = 0; i < n; i += 32) {
-        struct colours colours =
-            is_ycc ? convert_32(a + i, b + i, c + i) : load_32(a + i, b + i, c + i);
-        uint8_t rest[128], *to = i + 32 <= n ? dst + (ptrdiff_t)i * channels : rest;
-        if (channels == 3)
-            store_rgb(to, &colours);
-        else
-            store_rgba(to, &colours);
-        if (i + 32 > n)
-            memcpy(dst + (ptrdiff_t)i * channels, rest, (size_t)(n - i) * (size_t)channels);
+    const uint8_t *const from[3] = { planes[0], planes[1], planes[2] };
+    if (n < 32) {
+        uint8_t rest[128];
+        write_32(rest, from, 0, channels, is_ycc);
+        memcpy(dst, rest, (size_t)n * (size_t)channels);
+        return;
     }
+    ptrdiff_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        write_32(dst + i * channels, from, i, channels, is_ycc);
+    if (i < n)
+        write_32(dst + (ptrdiff_t)(n - 32) * channels, from, n - 32, channels, is_ycc);
 }
 
 static void ycc_to_rgb_avx2(uint8_t *dst, const uint8_t *const planes[3], int n, int channels)

@@ -163,7 +163,9 @@
 	RARE	10 15 0 \skips
 	RARE	15 10 1 \skips
 
-/* As if the lookup had not been made; then one AC symbol, as stk__jpeg_symbol takes it. */
+/* As if the lookup had not been made; then one AC symbol, as stk__jpeg_symbol takes it. Its length is
+ * one more than there are lengths at which all codes are below these bits; a search for it would
+ * leave at a place that cannot be predicted. */
 .Lone\skips:
 	add	%rax, N_BITS
 	and	$63, N_BITS_d
@@ -175,14 +177,19 @@
 	mov	TABLE_CODE(TABLE), ENTRY
 	mov	WINDOW, %rdx
 	shr	$48, %rdx
-	xor	%eax, %eax
-	mov	$INDEX_BITS, %ecx
-	cmp	CODE_END + 4 * INDEX_BITS(ENTRY), %edx
-	cmovae	%ecx, %eax
-.Llonger\skips:
+	lea	1(%rdx), %ecx
+	vmovd	%ecx, %xmm0
+	vpbroadcastd %xmm0, %xmm0
+	vpcmpgtd CODE_END + 4(ENTRY), %xmm0, %xmm1
+	vpcmpgtd CODE_END + 20(ENTRY), %xmm0, %xmm2
+	vpcmpgtd CODE_END + 36(ENTRY), %xmm0, %xmm3
+	vpcmpgtd CODE_END + 52(ENTRY), %xmm0, %xmm4
+	vpackssdw %xmm2, %xmm1, %xmm1
+	vpackssdw %xmm4, %xmm3, %xmm3
+	vpacksswb %xmm3, %xmm1, %xmm1
+	vpmovmskb %xmm1, %eax
+	popcnt	%eax, %eax
 	inc	%eax
-	cmp	CODE_END(ENTRY, %rax, 4), %edx
-	jae	.Llonger\skips
 	cmp	$16, %eax
 	ja	.Lleave\skips
 	mov	$16, %ecx
