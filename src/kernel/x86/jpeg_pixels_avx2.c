@@ -48,24 +48,46 @@ static void widen_h2v1_avx2(uint8_t *dst, const uint8_t *src, int n)
     }
 }
 
-static inline __m256i widen_h2v2_16(const uint8_t *near, const uint8_t *far)
+/* 3 * near + far of 32 samples: the first eight of each 16, and the last eight. */
+struct blended {
+    __m256i first, last;
+};
+
+static inline struct blended blend_32(const uint8_t *near, const uint8_t *far)
 {
-    __m256i left = three_and_one(load_16(near - 1), load_16(far - 1));
-    __m256i here = three_and_one(load_16(near), load_16(far));
-    __m256i right = three_and_one(load_16(near + 1), load_16(far + 1));
-    return widen_16(left, here, right, 4, 8);
+    const __m256i weights = _mm256_set1_epi16(0x0103);
+    __m256i n = _mm256_loadu_si256((const __m256i *)near);
+    __m256i f = _mm256_loadu_si256((const __m256i *)far);
+    return (struct blended){
+        _mm256_maddubs_epi16(_mm256_unpacklo_epi8(n, f), weights),
+        _mm256_maddubs_epi16(_mm256_unpackhi_epi8(n, f), weights),
+    };
 }
 
+static inline void widen_h2v2_32(uint8_t *dst, const uint8_t *near, const uint8_t *far)
+{
+    struct blended left = blend_32(near - 1, far - 1), here = blend_32(near, far);
+    struct blended right = blend_32(near + 1, far + 1);
+    __m256i first = widen_16(left.first, here.first, right.first, 4, 8);
+    __m256i last = widen_16(left.last, here.last, right.last, 4, 8);
+    _mm256_storeu_si256((__m256i *)dst, _mm256_permute2x128_si256(first, last, 0x20));
+    _mm256_storeu_si256((__m256i *)dst + 1, _mm256_permute2x128_si256(first, last, 0x31));
+}
+
+/* The last 32 samples may have some in common with those before. */
 static void widen_h2v2_avx2(uint8_t *dst, const uint8_t *near, const uint8_t *far, int n)
 {
-    int i = 0;
-    for (; i + 16 <= n; i += 16)
-        _mm256_storeu_si256((__m256i *)(dst + 2 * i), widen_h2v2_16(near + i, far + i));
-    if (i < n) {
-        uint8_t rest[32];
-        _mm256_storeu_si256((__m256i *)rest, widen_h2v2_16(near + i, far + i));
-        memcpy(dst + 2 * i, rest, 2 * (size_t)(n - i));
+    if (n < 32) {
+        uint8_t rest[64];
+        widen_h2v2_32(rest, near, far);
+        memcpy(dst, rest, 2 * (size_t)n);
+        return;
     }
+    int i = 0;
+    for (; i + 32 <= n; i += 32)
+        widen_h2v2_32(dst + 2 * i, near + i, far + i);
+    if (i < n)
+        widen_h2v2_32(dst + 2 * (n - 32), near + n - 32, far + n - 32);
 }
 
 static inline __m128i widen_h1v2_16(const uint8_t *near, const uint8_t *far, __m256i bias)
