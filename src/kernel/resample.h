@@ -50,6 +50,9 @@ struct stk__span_row {
 struct stk__resample_kernels {
     /* ---- lerp: a + (b - a) * weight ---- */
     void (*lerp_x_u8)(float *dst, const uint8_t *src, const struct stk__lerp_row *row);
+    /* Two rows at once: what is read of the lerp row serves both. */
+    void (*lerp_x_u8_twice)(float *const dst[2], const uint8_t *const src[2],
+                            const struct stk__lerp_row *row);
     void (*lerp_x_f32)(float *dst, const float *src, const struct stk__lerp_row *row);
     void (*lerp_y_f32)(float *dst, const float *top, const float *bottom, float weight, int n);
     /* The same, then * mul + add. */

@@ -150,10 +150,32 @@ static void across(const struct pass *pass, const void *src, void *row)
     }
 }
 
+/* The two rows of output row y, if neither is there and one call can make both. */
+static void across_twice(const struct pass *pass, int y)
+{
+    const struct stk__taps *taps = pass->resize->y;
+    const struct stk__route *route = pass->resize->route;
+    if (route->path != STK__LERP || !route->src_is_u8 || taps->count[y] != 2)
+        return;
+    int r[2] = { stk__taps_row(taps, y, 0), stk__taps_row(taps, y, 1) };
+    int place[2] = { r[0] % taps->span, r[1] % taps->span };
+    if (pass->kept[place[0]] == r[0] || pass->kept[place[1]] == r[1])
+        return;
+    const uint8_t *src[2];
+    float *row[2];
+    for (int k = 0; k < 2; k++) {
+        src[k] = source(pass, r[k]);
+        row[k] = (float *)(void *)(pass->ring + (size_t)place[k] * pass->row_bytes);
+        pass->kept[place[k]] = r[k];
+    }
+    pass->kernels->resample.lerp_x_u8_twice(row, src, &pass->resize->x->lerp);
+}
+
 /* The rows of output row y after their x pass. */
 static int gather(const struct pass *pass, int y)
 {
     const struct stk__taps *taps = pass->resize->y;
+    across_twice(pass, y);
     for (int k = 0; k < taps->count[y]; k++) {
         int r = stk__taps_row(taps, y, k), place = r % taps->span;
         uint8_t *row = pass->ring + (size_t)place * pass->row_bytes;

@@ -63,6 +63,30 @@ static void lerp_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__ler
         dst[i] = stk__lerp(src[row->left[i]], src[row->right[i]], weight[i]);
 }
 
+/* Rows that take windows of 8 bytes go one after the other. */
+static void lerp_x_u8_twice_avx2(float *const dst[2], const uint8_t *const src[2],
+                                 const struct stk__lerp_row *row)
+{
+    const uint8_t *a = src[0], *b = src[1], *shuffle = row->shuffle;
+    const int32_t *window = row->window;
+    const float *weight = row->weight;
+    float *to_a = dst[0], *to_b = dst[1];
+    if (row->window_bytes != 16) {
+        lerp_x_u8_avx2(to_a, a, row);
+        lerp_x_u8_avx2(to_b, b, row);
+        return;
+    }
+    int i = 0;
+    for (; i + 8 <= row->n; i += 8, window += 2, shuffle += 32) {
+        _mm256_storeu_ps(to_a + i, lerp_lanes(lanes_of_16(a, window, shuffle), weight + i));
+        _mm256_storeu_ps(to_b + i, lerp_lanes(lanes_of_16(b, window, shuffle), weight + i));
+    }
+    for (; i < row->n; i++) {
+        to_a[i] = stk__lerp(a[row->left[i]], a[row->right[i]], weight[i]);
+        to_b[i] = stk__lerp(b[row->left[i]], b[row->right[i]], weight[i]);
+    }
+}
+
 /* Eight sums of integers, >> 4. */
 static inline __m256i blend_lanes(__m256i lanes, const int32_t *pair)
 {
@@ -202,6 +226,7 @@ static void blend_y_i16_avx2(uint8_t *dst, const int16_t *top, const int16_t *bo
 void stk__lerp_fill_avx2(struct stk__resample_kernels *kernels)
 {
     kernels->lerp_x_u8 = lerp_x_u8_avx2;
+    kernels->lerp_x_u8_twice = lerp_x_u8_twice_avx2;
     kernels->lerp_x_f32 = lerp_x_f32_avx2;
     kernels->lerp_y_f32 = lerp_y_f32_avx2;
     kernels->lerp_y_affine = lerp_y_affine_avx2;
