@@ -63,9 +63,11 @@ static void type_text(const struct stk_view *view, char *out, size_t size)
     for (int d = 0; d < view->rank && len < size; d++)
         len += (size_t)snprintf(out + len, size - len, "%s%" PRId64 "%s", d ? ", " : "[",
                                 view->shape[d], d + 1 == view->rank ? "]" : "");
-    if (view->kind == STK_RAGGED && len < size)
-        snprintf(out + len, size - len, ", %" PRId64 " list%s", view->n_splits - 1,
-                 view->n_splits == 2 ? "" : "s");
+    int64_t n_lists = view->row_splits           ? view->n_row_splits - 1
+                      : view->kind == STK_RAGGED ? view->n_splits - 1
+                                                 : -1;
+    if (n_lists >= 0 && len < size)
+        snprintf(out + len, size - len, ", %" PRId64 " list%s", n_lists, n_lists == 1 ? "" : "s");
 }
 
 static void print_strings(const struct stk_view *view)

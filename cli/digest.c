@@ -121,6 +121,10 @@ static void add_view(struct cli_digest *digest, const struct stk_view *view)
     add_word(digest, (uint64_t)n_splits);
     for (int64_t i = 1; i < n_splits; i++)
         add_word(digest, (uint64_t)(view->splits[i] - view->splits[i - 1]));
+    if (view->row_splits)
+        add_word(digest, (uint64_t)view->n_row_splits);
+    for (int64_t i = 1; i < view->n_row_splits; i++)
+        add_word(digest, (uint64_t)(view->row_splits[i] - view->row_splits[i - 1]));
     if (view->kind != STK_BYTES)
         add_values(digest, view, 0, count_outer(view), view->data);
     else if (n_splits > 1)

@@ -23,17 +23,13 @@ static void print_block(FILE *file, const struct stk_view *view, int dim, const 
     putc(']', file);
 }
 
-static void print_ragged(FILE *file, const struct stk_view *view)
+static void print_list(FILE *file, const struct stk_view *view, int64_t entry)
 {
     putc('[', file);
-    for (int64_t row = 0; row + 1 < view->n_splits; row++) {
-        fputs(row ? ",[" : "[", file);
-        for (int64_t i = view->splits[row]; i < view->splits[row + 1]; i++) {
-            if (i > view->splits[row])
-                putc(',', file);
-            print_block(file, view, 1, (const char *)view->data + i * view->strides[0]);
-        }
-        putc(']', file);
+    for (int64_t i = view->splits[entry]; i < view->splits[entry + 1]; i++) {
+        if (i > view->splits[entry])
+            putc(',', file);
+        print_block(file, view, 1, (const char *)view->data + i * view->strides[0]);
     }
     putc(']', file);
 }
@@ -44,41 +40,42 @@ static void print_string(FILE *file, const struct stk_view *view, int64_t i)
                    (size_t)(view->splits[i + 1] - view->splits[i]));
 }
 
-/* Strings are an array of the view's shape; *next is the first that is not printed yet. */
-static void print_strings(FILE *file, const struct stk_view *view, int dim, int64_t *next)
+/* Strings or lists of numbers from one up to another. */
+static void print_entries(FILE *file, const struct stk_view *view, int64_t first, int64_t end)
 {
-    if (dim == view->rank) {
-        print_string(file, view, (*next)++);
-        return;
-    }
     putc('[', file);
-    for (int64_t i = 0; i < view->shape[dim]; i++) {
-        if (i)
+    for (int64_t i = first; i < end; i++) {
+        if (i > first)
             putc(',', file);
-        print_strings(file, view, dim + 1, next);
+        if (view->kind == STK_BYTES)
+            print_string(file, view, i);
+        else
+            print_list(file, view, i);
     }
     putc(']', file);
 }
 
-static void print_bytes(FILE *file, const struct stk_view *view)
+static void print_rows(FILE *file, const struct stk_view *view)
 {
-    struct stk_view strings = *view;
-    int64_t n_strings = 1, next = 0;
-    for (int d = 0; d < view->rank; d++)
-        n_strings *= view->shape[d];
-    if (n_strings + 1 != view->n_splits) {
-        strings.rank = 1;
-        strings.shape[0] = view->n_splits - 1;
+    if (!view->row_splits) {
+        print_entries(file, view, 0, view->n_splits - 1);
+        return;
     }
-    print_strings(file, &strings, 0, &next);
+    putc('[', file);
+    for (int64_t row = 0; row + 1 < view->n_row_splits; row++) {
+        if (row)
+            putc(',', file);
+        print_entries(file, view, view->row_splits[row], view->row_splits[row + 1]);
+    }
+    putc(']', file);
 }
 
 void cli_dump_view(FILE *file, const struct stk_view *view)
 {
-    if (view->kind == STK_BYTES)
-        print_bytes(file, view);
-    else if (view->kind == STK_RAGGED)
-        print_ragged(file, view);
+    if (view->kind == STK_BYTES && !view->rank)
+        print_string(file, view, 0);
+    else if (view->kind == STK_BYTES || view->kind == STK_RAGGED)
+        print_rows(file, view);
     else
         print_block(file, view, 0, view->data);
 }

@@ -138,6 +138,92 @@ static void test_views_after_an_inner_batch(void **state)
     stk_iterator_free(it);
 }
 
+/* ---- lists of texts, and of lists ---- */
+
+static void check_lists(const char *chain, int64_t row_length)
+{
+    struct stk_iterator *it = start_chain(chain, "workers=2");
+    struct stk_batch *batch = next(it);
+    struct stk_view t = view_of(batch, "t");
+    assert_true(t.kind == STK_BYTES && t.dtype == STK_U8 && t.rank == 1 && t.n_row_splits == 4);
+    assert_int_equal(t.row_length, row_length);
+    if (row_length < 0) {
+        CHECK_NUMBERS(t.row_splits, 0, 2, 2, 3);
+        CHECK_NUMBERS(t.splits, 0, 1, 3, 3);
+    } else {
+        CHECK_NUMBERS(t.row_splits, 0, 2, 4, 6);
+        CHECK_NUMBERS(t.splits, 0, 1, 3, 3, 3, 3, 3);
+    }
+    assert_memory_equal(t.data, "abb", 3);
+    stk_batch_unref(batch);
+    stk_iterator_free(it);
+}
+
+static void test_lists_of_texts(void **state)
+{
+    (void)state;
+    check_lists("values({t: [['a', 'bb'], [], ['']]}).batch(3)", -1);
+    check_lists("values({t: [['a', 'bb'], [], ['']]}).ragged_batch(3)", -1);
+    check_lists("values({t: [['a', 'bb'], [], ['']]}).batch(3).filter('len(t) == 3')", -1);
+    check_lists("values({t: [['a', 'bb'], [], ['']]}).padded_batch(3)", 2);
+    check_lists("values({t: [['a', 'bb'], [], ['']]}).padded_batch(3).filter('len(t) == 3')", 2);
+    check_lists("values({t: [['a', 'bb'], ['', ''], ['', '']]}).batch(3)", 2);
+}
+
+static void test_one_list_of_texts(void **state)
+{
+    struct stk_iterator *it = start_chain("values({t: [['a', 'bb']]})", "workers=0");
+    struct stk_batch *batch = next(it);
+    struct stk_view t = view_of(batch, "t");
+    (void)state;
+    assert_true(t.kind == STK_BYTES && t.rank == 1 && t.n_splits == 3 && !t.row_splits);
+    assert_true(stk_batch_n_rows(batch) == 1 && t.row_length == -1);
+    CHECK_NUMBERS(t.splits, 0, 1, 3);
+    stk_batch_unref(batch);
+    stk_iterator_free(it);
+}
+
+static void test_lists_of_lists(void **state)
+{
+    struct stk_iterator *it =
+        start_chain("values({x: [[1, 2], [3], [], [4]]}).window(2).batch(2)", "workers=2");
+    struct stk_batch *batch = next(it);
+    struct stk_view x = view_of(batch, "x");
+    (void)state;
+    assert_true(x.kind == STK_RAGGED && x.dtype == STK_I64 && x.rank == 1 && x.shape[0] == 4);
+    assert_true(x.n_row_splits == 3 && x.n_splits == 5 && x.row_length == -1);
+    CHECK_NUMBERS(x.row_splits, 0, 2, 4);
+    CHECK_NUMBERS(x.splits, 0, 2, 3, 3, 4);
+    CHECK_NUMBERS((const int64_t *)x.data, 1, 2, 3, 4);
+    stk_batch_unref(batch);
+    stk_iterator_free(it);
+}
+
+static void check_texts_info(const char *chain, int rank, int64_t last)
+{
+    struct stk_dataset *data = make_dataset(chain);
+    struct stk_field_info info;
+    assert_int_equal(stk_dataset_field(data, 0, &info), STK_OK);
+    assert_true(info.kind == STK_BYTES && info.rank == rank);
+    assert_true(info.shape[0] == -1 || rank == 1);
+    assert_int_equal(info.shape[rank - 1], last);
+    stk_dataset_unref(data);
+}
+
+static void test_what_lists_of_texts_are(void **state)
+{
+    (void)state;
+    check_texts_info("values({t: [['a', 'bb'], []]})", 1, -1);
+    check_texts_info("values({t: [['a', 'bb'], ['', '']]})", 1, 2);
+    check_texts_info("values({t: ['a', 'bb']}).batch(2)", 1, -1);
+    check_texts_info("values({t: [['a', 'bb'], []]}).batch(2)", 2, -1);
+    check_texts_info("values({t: [['a', 'bb'], []]}).padded_batch(2)", 2, -1);
+    check_texts_info("values({t: [['a', 'bb'], []]}).padded_batch(2, [3])", 2, 3);
+    check_texts_info("values({t: [['a', 'bb'], ['', '']]}).batch(2)", 2, 2);
+    check_texts_info("values({t: [['a', 'bb'], ['', '']]}).batch(2).unbatch()", 1, 2);
+    check_texts_info("values({t: [['a', 'bb'], []]}).padded_batch(2).unbatch()", 1, -1);
+}
+
 /* ---- origins ---- */
 
 static void check_origin(const struct stk_batch *batch, int64_t row, const char *expected)
@@ -422,6 +508,10 @@ int main(void)
         cmocka_unit_test(test_unbatched_views),
         cmocka_unit_test(test_shaped_views),
         cmocka_unit_test(test_views_after_an_inner_batch),
+        cmocka_unit_test(test_lists_of_texts),
+        cmocka_unit_test(test_one_list_of_texts),
+        cmocka_unit_test(test_lists_of_lists),
+        cmocka_unit_test(test_what_lists_of_texts_are),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_origins_of_files),
         cmocka_unit_test(test_dlpack),

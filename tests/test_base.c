@@ -352,7 +352,22 @@ static void test_type_texts(void **state)
     stk__text_free(&text);
     check_field_text(&(struct stk_field){ .kind = STK_BYTES, .flags = STK_FIELD_TEXT }, "text");
     check_field_text(&(struct stk_field){ .kind = STK_BYTES, .flags = STK_FIELD_PACKED },
-                     "batch of bytes");
+                     "list of bytes");
+    uint8_t lists = STK_FIELD_PACKED | STK_FIELD_LISTS;
+    check_field_text(&(struct stk_field){ .kind = STK_BYTES, .flags = lists },
+                     "list of list of bytes");
+    check_field_text(&(struct stk_field){ .kind = STK_BYTES,
+                                          .flags = STK_FIELD_PACKED | STK_FIELD_TEXT,
+                                          .rank = 1,
+                                          .shape = { 3 } },
+                     "text[3]");
+    check_field_text(
+        &(struct stk_field){ .kind = STK_BYTES, .flags = lists, .rank = 1, .shape = { -1 } },
+        "list of bytes[?]");
+    check_field_text(
+        &(struct stk_field){
+            .kind = STK_RAGGED, .dtype = STK_I64, .flags = lists, .rank = 1, .shape = { -1 } },
+        "list of list of ragged int64[?]");
     check_field_text(
         &(struct stk_field){ .kind = STK_RAGGED, .dtype = STK_F32, .rank = 2, .shape = { -1, 2 } },
         "ragged float32[?, 2]");

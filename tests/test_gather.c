@@ -166,6 +166,136 @@ static void test_a_row_above_its_box_is_marked_once(void **state)
     stk__chunk_free(chunk);
 }
 
+/* ---- lists of texts ---- */
+
+enum { N_LISTS = 6, MOST_TEXTS = 5, MOST_BYTES = 4 };
+
+/* A column of random lists of texts, and the texts. */
+struct lists {
+    struct stk_column column;
+    struct stk_span span[N_LISTS], text[N_LISTS][MOST_TEXTS];
+    int n[N_LISTS];
+    uint8_t bytes[MOST_TEXTS * MOST_BYTES];
+    _Alignas(64) uint8_t memory[N_LISTS][256];
+};
+
+static void make_lists(struct lists *l)
+{
+    *l = (struct lists){ .column.span = l->span };
+    for (int i = 0; i < N_LISTS; i++) {
+        l->n[i] = (int)random_below(MOST_TEXTS + 1);
+        for (size_t k = 0; k < sizeof l->bytes; k++)
+            l->bytes[k] = (uint8_t)random_below(256);
+        for (int k = 0; k < l->n[i]; k++)
+            l->text[i][k] =
+                (struct stk_span){ l->bytes + k * MOST_BYTES, random_below(MOST_BYTES + 1), NULL };
+        size_t bytes = stk__blob_bytes(l->text[i], 1, l->n[i]);
+        assert_true(bytes <= sizeof l->memory[i]);
+        stk__blob_write(l->text[i], 1, l->n[i], 1, l->memory[i]);
+        l->span[i] = (struct stk_span){ l->memory[i], bytes, NULL };
+        struct stk__blob list = stk__blob_open(l->memory[i]);
+        for (int k = 0; k < l->n[i]; k++) /* where they stay */
+            l->text[i][k].data = list.data + list.splits[k];
+    }
+}
+
+/* Text k of row i of what was gathered is that one. */
+static void check_text(const struct stk__blob *rows, int i, int k, const void *text, size_t bytes)
+{
+    struct stk__blob all = stk__blob_open(rows->data);
+    int64_t entry = rows->splits[i] + k;
+    assert_true(entry < rows->splits[i + 1]);
+    assert_int_equal(all.splits[entry + 1] - all.splits[entry], bytes);
+    assert_memory_equal(all.data + all.splits[entry], text, bytes);
+}
+
+static void check_joined(const struct stk__gather *g, const struct lists *l,
+                         const struct stk__picked *rows)
+{
+    static _Alignas(64) uint8_t out[4096];
+    int32_t box[STK_MAX_RANK] = { 0 };
+    int differs, longest = 0;
+    size_t bytes;
+    assert_int_equal(stk__gather_measure(g, rows, &bytes, box, &differs), STK_OK);
+    assert_true(bytes < sizeof out);
+    memset(out, 0xa5, sizeof out);
+    stk__gather_write(g, rows, box, out);
+    assert_int_equal(out[bytes], 0xa5);
+    struct stk__blob joined = stk__blob_open(out), all = stk__blob_open(joined.data);
+    assert_int_equal(joined.n, rows->n);
+    assert_int_equal(joined.splits[rows->n], all.n);
+    assert_int_equal(all.data + all.splits[all.n] - out, bytes);
+    for (int i = 0; i < rows->n; i++) {
+        int row = rows->first + i * rows->step, n = (int)(joined.splits[i + 1] - joined.splits[i]);
+        longest = l->n[row] > longest ? l->n[row] : longest;
+        assert_int_equal(n, g->kind == STK__PAD ? box[0] : l->n[row]);
+        for (int k = 0; k < l->n[row]; k++)
+            check_text(&joined, i, k, l->text[row][k].data, l->text[row][k].bytes);
+        for (int k = l->n[row]; k < n; k++)
+            check_text(&joined, i, k, g->text, g->text_bytes);
+    }
+    if (g->kind == STK__PAD)
+        assert_int_equal(box[0], g->box[0] < 0 ? longest : g->box[0]);
+}
+
+static void test_lists_of_texts(void **state)
+{
+    static struct lists l;
+    (void)state;
+    for (int trial = 0; trial < N_TRIALS; trial++) {
+        struct stk__gather g = { .kind = random_below(2) ? STK__PAD : STK__PACK, .text = "pad" };
+        g.field = (struct stk_field){
+            .name = "t", .kind = STK_BYTES, .dtype = STK_U8, .flags = STK_FIELD_PACKED
+        };
+        g.box[0] = random_below(2) ? -1 : MOST_TEXTS + (int64_t)random_below(3);
+        g.text_bytes = random_below(4);
+        make_lists(&l);
+        int step = 1 + (int)random_below(2), first = (int)random_below(3);
+        const struct stk__picked rows = {
+            &l.column, first, step, (int)random_below((uint64_t)((N_LISTS - first) / step)) + 1
+        };
+        check_joined(&g, &l, &rows);
+    }
+}
+
+static void test_filled_lists_too_large_to_count(void **state)
+{
+    static struct lists l;
+    (void)state;
+    make_lists(&l);
+    struct stk__gather g = { .kind = STK__PAD, .text = "pad", .text_bytes = SIZE_MAX / 4 };
+    g.field = (struct stk_field){
+        .name = "t", .kind = STK_BYTES, .dtype = STK_U8, .flags = STK_FIELD_PACKED
+    };
+    g.box[0] = INT32_MAX;
+    const struct stk__picked rows = { &l.column, 0, 1, N_LISTS };
+    int32_t box[STK_MAX_RANK];
+    size_t bytes;
+    int differs;
+    assert_int_equal(stk__gather_measure(&g, &rows, &bytes, box, &differs), STK_MEMORY);
+}
+
+/* What was joined comes apart as it was. */
+static void test_parts_of_joined_lists(void **state)
+{
+    static _Alignas(64) uint8_t out[4096], part[256];
+    static struct lists l;
+    (void)state;
+    for (int trial = 0; trial < N_TRIALS; trial++) {
+        make_lists(&l);
+        const struct stk__lists lists = { l.span, 1, N_LISTS, 1 };
+        assert_true(stk__lists_bytes(&lists, NULL) < sizeof out);
+        stk__lists_join(&lists, NULL, out);
+        struct stk__blob joined = stk__blob_open(out), all = stk__blob_open(joined.data);
+        for (int i = 0; i < N_LISTS; i++) {
+            int64_t first = joined.splits[i], n = joined.splits[i + 1] - first;
+            assert_int_equal(stk__blob_part_bytes(&all, first, n, 1), l.span[i].bytes);
+            stk__blob_part_write(&all, first, n, 1, part);
+            assert_memory_equal(part, l.span[i].data, l.span[i].bytes);
+        }
+    }
+}
+
 static void test_pieces_of_a_slab(void **state)
 {
     struct stk__pool *pool = stk__pool_new();
@@ -194,6 +324,9 @@ int main(void)
         cmocka_unit_test(test_boxes_too_large_to_count),
         cmocka_unit_test(test_stacking_tells_which_row_differs),
         cmocka_unit_test(test_a_row_above_its_box_is_marked_once),
+        cmocka_unit_test(test_lists_of_texts),
+        cmocka_unit_test(test_filled_lists_too_large_to_count),
+        cmocka_unit_test(test_parts_of_joined_lists),
         cmocka_unit_test(test_pieces_of_a_slab),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

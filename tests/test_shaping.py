@@ -33,7 +33,10 @@ REFUSED = [
     ("values({v: [[1]]}).cast(uint8).padded_batch(2, none, -1)", "uint8, which cannot", "-1"),
     ("values({v: [[1, 2]]}).padded_batch(2, [1])", "have 2 entries there", "1"),
     ("values({s: ['a']}).padded_batch(2, {s: []})", "'s' is text, which is not padded", "s"),
-    (LISTS + ".batch(2).padded_batch(2)", "can be batched once", "padded_batch"),
+    (LISTS + ".batch(2).padded_batch(2)", "lists of lists, which are not padded", "padded_batch"),
+    (LISTS + ".batch(2).batch(2).batch(2)", "lists of lists already", "batch"),
+    ("values({s: [['a']]}).padded_batch(2, none, 1)", "padding value of field 's' is a string", "1"),
+    ("values({s: [['a', 'b']]}).padded_batch(2, [1])", "have 2 entries there", "1"),
     (LISTS + ".padded_batch(2).ragged_batch(2)", "differ along dimension 1", "ragged_batch"),
     ("range(3).window(0)", "size", "0"),
     ("range(3).window(2, by=y)", "no field 'y'", "window"),
@@ -190,10 +193,17 @@ def test_windows_are_packed_as_elements_and_batches_row_by_row(stoker, tmp_path,
     assert [f["x"] for f in fields(run(stoker, read))] == stored
 
 
-def test_texts_of_a_window_cannot_be_packed(stoker, tmp_path):
+def test_lists_of_a_window_cannot_be_packed(stoker, tmp_path):
+    done = stoker("pack", LISTS + ".window(2)", "--out", tmp_path / "a.tfrecord")
+    assert done.returncode != 0 and "'t' has several lists per element" in done.stderr
+
+
+def test_texts_of_a_window_are_packed_as_a_list(stoker, tmp_path):
     chain = "values({x: [1, 2], s: ['a', 'b']}).window(2)"
     done = stoker("pack", chain, "--out", tmp_path / "a.tfrecord")
-    assert done.returncode != 0 and "'s' has several texts or lists per element" in done.stderr
+    assert done.returncode == 0, done.stderr
+    read = f"tfrecord('{tmp_path / 'a.tfrecord'}').parse_example({{s: varlen(bytes)}})"
+    assert [f["s"] for f in fields(run(stoker, read))] == [["a", "b"]]
 
 
 def test_windows_of_an_endless_input(stoker):

@@ -179,7 +179,10 @@ static void values_that_fail(void **state)
     expect_source_failure("values({x: [1, [2]]})", STK_VALUE, "mixes lists");
     expect_source_failure("values({x: [[1], 2]})", STK_VALUE, "mixes lists");
     expect_source_failure("values({x: [cat, dog]})", STK_VALUE, "quotes");
-    expect_source_failure("values({x: [['a'], ['b']]})", STK_VALUE, "strings in nested");
+    expect_source_failure("values({x: [[['a']], [['b']]]})", STK_VALUE,
+                          "strings in lists of lists");
+    expect_source_failure("values({x: ['a', ['b']]})", STK_VALUE, "mixes lists");
+    expect_source_failure("values({x: [['a'], [1]]})", STK_VALUE, "mixes numbers, strings");
     expect_source_failure("values({x: [[[1], [2, 3]], [[4], [5]]]})", STK_VALUE,
                           "different lengths");
     expect_source_failure("values({x: [[[[[[[[[[1]]]]]]]]]]})", STK_VALUE, "too deeply");

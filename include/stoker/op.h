@@ -151,15 +151,18 @@ struct stk_decl {
 enum stk_field_flags {
     STK_FIELD_PATH = 1 << 0, /* bytes that name a file: `read` is put in where content is wanted */
     STK_FIELD_TEXT = 1 << 1, /* bytes that are text */
-    /* many in one, for delivery only: bytes or ragged rows of a batch, or a list of texts */
+    /* many in one: texts or lists of a batch, or a list of texts */
     STK_FIELD_PACKED = 1 << 2,
     /* floats that run from 0 to 255 since they were uint8; ops that write other values clear it */
     STK_FIELD_255 = 1 << 3,
+    /* packed, and each of the many is a list again: lists of texts, or of lists, of a batch */
+    STK_FIELD_LISTS = 1 << 4,
 };
 
 struct stk_field {
     const char *name;
-    /* bytes: dtype u8, rank 0. ragged: rank and shape of one value list, shape[0] = -1 */
+    /* bytes: dtype u8, rank 0; lists of texts that are equally long have rank 1, shape[0] is how
+     * long (-1: in each batch). ragged: rank and shape of one value list, shape[0] = -1 */
     uint8_t kind, dtype, rank, flags;
     int64_t shape[STK_MAX_RANK]; /* -1: differs between rows (shaped, ragged) */
 };

@@ -178,7 +178,7 @@ struct stk_cell {
     const void *data;
     size_t bytes;
     int64_t shape[STK_MAX_RANK];
-    /* of texts of a batch (STK_BYTES of rank 1): text i is from splits[i] to splits[i + 1] of data;
+    /* of lists of texts (STK_BYTES of rank 1): text i is from splits[i] to splits[i + 1] of data;
      * shape[0] is how many there are */
     const int64_t *splits;
 };
@@ -335,6 +335,11 @@ struct stk_view {
     void *data;
     const int64_t *splits;
     int64_t n_splits;
+    /* Where rows are lists of texts, or of lists: row i has entries row_splits[i] up to
+     * row_splits[i + 1], and each of them is what splits say. NULL: every entry is a row. */
+    const int64_t *row_splits;
+    int64_t n_row_splits;
+    int64_t row_length; /* entries of every row of texts where that is always the same, else -1 */
 };
 STK_API int stk_batch_view(const struct stk_batch *batch, const char *field, struct stk_view *out,
                            struct stk_error *err);

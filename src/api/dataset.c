@@ -115,6 +115,15 @@ int stk_dataset_n_fields(const struct stk_dataset *dataset)
     return dataset->root->type.n_fields;
 }
 
+/* Lists of texts, of one element or of a batch of them. */
+static void set_texts_shape(const struct stk_field *field, struct stk_field_info *out)
+{
+    bool has_lists = field->flags & STK_FIELD_LISTS;
+    out->rank = has_lists ? 2 : 1;
+    out->shape[0] = -1;
+    out->shape[out->rank - 1] = field->rank ? field->shape[0] : -1;
+}
+
 int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_field_info *out)
 {
     const struct stk_type *type = &dataset->root->type;
@@ -125,6 +134,8 @@ int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_f
         .name = field->name, .kind = field->kind, .dtype = field->dtype, .rank = field->rank
     };
     memcpy(out->shape, field->shape, sizeof out->shape);
+    if (field->kind == STK_BYTES && field->flags & STK_FIELD_PACKED)
+        set_texts_shape(field, out);
     return STK_OK;
 }
 

@@ -31,6 +31,9 @@ static uint64_t hash_view(uint64_t h, const struct stk_view *view)
         bytes = (size_t)view->splits[view->n_splits - 1];
     if (view->splits)
         h = stk__hash_bytes(h, view->splits, (size_t)view->n_splits * sizeof *view->splits);
+    if (view->row_splits)
+        h = stk__hash_bytes(h, view->row_splits,
+                            (size_t)view->n_row_splits * sizeof *view->row_splits);
     h = stk__hash_bytes(h, view->shape, (size_t)view->rank * sizeof *view->shape);
     return stk__hash_bytes(h, view->data, bytes);
 }

@@ -58,3 +58,97 @@ void stk__blob_write(const struct stk_span *span, int step, int n, size_t unit, 
     }
     blob.splits[n] = (int64_t)(used / unit);
 }
+
+struct stk_span stk__blob_empty(void)
+{
+    static int64_t nothing[16] __attribute__((aligned(64))); /* never written; readable behind */
+    return (struct stk_span){ .data = (uint8_t *)nothing, .bytes = head_bytes(0) };
+}
+
+/* ---- blobs of blobs ---- */
+
+static struct stk__blob list_at(const struct stk__lists *lists, int i)
+{
+    return stk__blob_open(lists->span[i * lists->step].data);
+}
+
+int64_t stk__lists_longest(const struct stk__lists *lists)
+{
+    int64_t longest = 0;
+    for (int i = 0; i < lists->n; i++) {
+        int64_t n = list_at(lists, i).n;
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
+size_t stk__lists_bytes(const struct stk__lists *lists, const struct stk__list_fill *fill)
+{
+    size_t n = 0, bytes = 0, filled;
+    for (int i = 0; i < lists->n; i++) {
+        struct stk__blob list = list_at(lists, i);
+        n += (size_t)list.n;
+        bytes += (size_t)list.splits[list.n] * lists->unit;
+    }
+    if (fill) {
+        size_t all;
+        if (__builtin_mul_overflow((size_t)lists->n, (size_t)fill->length, &all) ||
+            all > PTRDIFF_MAX / 16 || __builtin_mul_overflow(all - n, fill->bytes, &filled) ||
+            __builtin_add_overflow(bytes, filled, &bytes) || bytes > PTRDIFF_MAX / 2)
+            return SIZE_MAX;
+        n = all;
+    }
+    return head_bytes(lists->n) + stk__blob_room((int64_t)n, bytes);
+}
+
+/* Adds the entries of a list to those that are there; returns how many values there are then. */
+static int64_t add_entries(const struct stk__blob *all, int64_t n, int64_t n_values,
+                           const struct stk__blob *list, size_t unit)
+{
+    for (int64_t k = 0; k < list->n; k++)
+        all->splits[n + k] = n_values + list->splits[k];
+    if (list->splits[list->n])
+        memcpy(all->data + (size_t)n_values * unit, list->data,
+               (size_t)list->splits[list->n] * unit);
+    return n_values + list->splits[list->n];
+}
+
+void stk__lists_join(const struct stk__lists *lists, const struct stk__list_fill *fill,
+                     uint8_t *joined)
+{
+    struct stk__blob rows = stk__blob_begin(joined, lists->n);
+    int64_t n = 0, n_values = 0;
+    for (int i = 0; i < lists->n; i++) {
+        rows.splits[i] = n;
+        n += fill ? fill->length : list_at(lists, i).n;
+    }
+    rows.splits[lists->n] = n;
+    struct stk__blob all = stk__blob_begin(rows.data, n);
+    for (int i = 0; i < lists->n; i++) {
+        struct stk__blob list = list_at(lists, i);
+        n_values = add_entries(&all, rows.splits[i], n_values, &list, lists->unit);
+        for (int64_t k = rows.splits[i] + list.n; k < rows.splits[i + 1]; k++) {
+            all.splits[k] = n_values;
+            if (fill->bytes)
+                memcpy(all.data + n_values, fill->text, fill->bytes);
+            n_values += (int64_t)fill->bytes;
+        }
+    }
+    all.splits[n] = n_values;
+}
+
+size_t stk__blob_part_bytes(const struct stk__blob *blob, int64_t first, int64_t n, size_t unit)
+{
+    return stk__blob_room(n, (size_t)(blob->splits[first + n] - blob->splits[first]) * unit);
+}
+
+void stk__blob_part_write(const struct stk__blob *blob, int64_t first, int64_t n, size_t unit,
+                          uint8_t *packed)
+{
+    struct stk__blob part = stk__blob_begin(packed, n);
+    int64_t from = blob->splits[first], n_values = blob->splits[first + n] - from;
+    for (int64_t i = 0; i <= n; i++)
+        part.splits[i] = blob->splits[first + i] - from;
+    if (n_values)
+        memcpy(part.data, blob->data + (size_t)from * unit, (size_t)n_values * unit);
+}

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blob.h: rows of different lengths brought together in one buffer: how a batch holds bytes and
- * ragged fields.
+ * ragged fields, and an element a list of texts.
  *
  *     int64 n | int64 splits[n + 1] | padding to 64 bytes | the rows, one behind the other
  *
- * Splits count values: bytes, or entries of a ragged row's first dimension.
+ * Splits count values: bytes, or entries of a ragged row's first dimension. Where rows are blobs
+ * themselves, they are joined: the entries of all of them are one blob, and splits count entries.
+ *
+ *     int64 n | int64 splits[n + 1] | padding to 64 bytes | a blob of splits[n] entries
  */
 #pragma once
 #include "base/buffer.h"
@@ -31,3 +34,36 @@ struct stk__blob stk__blob_begin(uint8_t *memory, int64_t n);
 
 /* What a packed buffer holds; borrows it. */
 struct stk__blob stk__blob_open(uint8_t *packed);
+
+/* A blob without entries, which belongs to nobody. */
+struct stk_span stk__blob_empty(void);
+
+/* ---- blobs of blobs ---- */
+
+/* Every step-th of the spans, n of them, each a blob with values of so many bytes. */
+struct stk__lists {
+    const struct stk_span *span;
+    int step, n;
+    size_t unit;
+};
+
+/* What short lists are filled up with, and how many entries they have then. */
+struct stk__list_fill {
+    int64_t length;
+    const char *text;
+    size_t bytes;
+};
+
+/* Entries of the longest. */
+int64_t stk__lists_longest(const struct stk__lists *lists);
+
+/* Bytes they take once joined; fill NULL: each stays as long as it is. SIZE_MAX if that cannot be
+ * counted. */
+size_t stk__lists_bytes(const struct stk__lists *lists, const struct stk__list_fill *fill);
+void stk__lists_join(const struct stk__lists *lists, const struct stk__list_fill *fill,
+                     uint8_t *joined);
+
+/* Entries [first, first + n) of a blob as one of their own. */
+size_t stk__blob_part_bytes(const struct stk__blob *blob, int64_t first, int64_t n, size_t unit);
+void stk__blob_part_write(const struct stk__blob *blob, int64_t first, int64_t n, size_t unit,
+                          uint8_t *packed);

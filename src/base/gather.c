@@ -15,11 +15,25 @@ struct stk__gather stk__gather_of(const struct stk_field *field)
 
 /* ---- shapes ---- */
 
+static bool is_texts(const struct stk__gather *g)
+{
+    return g->field.kind == STK_BYTES && g->field.flags & STK_FIELD_PACKED;
+}
+
+int stk__gather_rank(const struct stk__gather *g)
+{
+    return is_texts(g) ? 1 : g->field.rank;
+}
+
 static void row_dims(const struct stk__gather *g, const struct stk_column *c, int row,
                      int32_t *dims)
 {
     const struct stk_field *field = &g->field;
     size_t rank = field->rank;
+    if (is_texts(g)) {
+        dims[0] = (int32_t)stk__blob_open(c->span[row].data).n;
+        return;
+    }
     if (field->kind == STK_SHAPED) {
         memcpy(dims, c->dims + (size_t)row * rank, rank * sizeof *dims);
         return;
@@ -33,8 +47,8 @@ static void row_dims(const struct stk__gather *g, const struct stk_column *c, in
 bool stk__gather_is_bounded(const struct stk__gather *g)
 {
     bool is_bounded = false;
-    for (int d = 0; g->kind == STK__PAD && d < g->field.rank; d++)
-        is_bounded |= g->box[d] >= 0 && g->field.shape[d] < 0;
+    for (int d = 0; g->kind == STK__PAD && d < stk__gather_rank(g); d++)
+        is_bounded |= g->box[d] >= 0 && (d >= g->field.rank || g->field.shape[d] < 0);
     return is_bounded;
 }
 
@@ -43,7 +57,7 @@ int stk__gather_check(const struct stk__gather *g, const struct stk_column *c, i
 {
     int32_t dims[STK_MAX_RANK];
     row_dims(g, c, row, dims);
-    for (int d = 0; d < g->field.rank; d++)
+    for (int d = 0; d < stk__gather_rank(g); d++)
         if (g->box[d] >= 0 && dims[d] > g->box[d])
             return stk_fail(err, STK_DATA,
                             "field '%s' has %d entries along dimension %d, and rows are padded to "
@@ -90,26 +104,56 @@ static int measure_stack(const struct stk__gather *g, const struct stk__picked *
 
 static void measure_box(const struct stk__gather *g, const struct stk__picked *rows, int32_t *dims)
 {
-    for (int d = 0; d < g->field.rank; d++)
+    int rank = stk__gather_rank(g);
+    for (int d = 0; d < rank; d++)
         dims[d] = g->box[d] >= 0 ? (int32_t)g->box[d] : 0;
     for (int i = 0; i < rows->n; i++) {
         int32_t other[STK_MAX_RANK];
         row_dims(g, rows->column, rows->first + i * rows->step, other);
-        for (int d = 0; d < g->field.rank; d++)
+        for (int d = 0; d < rank; d++)
             dims[d] = dims[d] > other[d] ? dims[d] : other[d];
     }
+}
+
+/* Rows that are lists of texts, or of lists. */
+static struct stk__lists lists_of(const struct stk__gather *g, const struct stk__picked *rows)
+{
+    return (struct stk__lists){ rows->column->span + rows->first, rows->step, rows->n,
+                                stk__blob_unit(&g->field) };
+}
+
+static struct stk__list_fill fill_of(const struct stk__gather *g, const int32_t *dims)
+{
+    return (struct stk__list_fill){ dims[0], g->text, g->text_bytes };
+}
+
+static int measure_pack(const struct stk__gather *g, const struct stk__picked *rows, size_t *bytes)
+{
+    const struct stk__lists lists = lists_of(g, rows);
+    *bytes = g->field.flags & STK_FIELD_PACKED ? stk__lists_bytes(&lists, NULL)
+                                               : stk__blob_bytes(lists.span, lists.step, lists.n);
+    return STK_OK;
+}
+
+static int measure_texts(const struct stk__gather *g, const struct stk__picked *rows,
+                         const int32_t *dims, size_t *bytes)
+{
+    const struct stk__lists lists = lists_of(g, rows);
+    const struct stk__list_fill fill = fill_of(g, dims);
+    *bytes = stk__lists_bytes(&lists, &fill);
+    return *bytes == SIZE_MAX ? STK_MEMORY : STK_OK;
 }
 
 int stk__gather_measure(const struct stk__gather *g, const struct stk__picked *rows, size_t *bytes,
                         int32_t *dims, int *differs)
 {
-    if (g->kind == STK__PACK) {
-        *bytes = stk__blob_bytes(rows->column->span + rows->first, rows->step, rows->n);
-        return STK_OK;
-    }
+    if (g->kind == STK__PACK)
+        return measure_pack(g, rows, bytes);
     if (g->kind == STK__PAD)
         measure_box(g, rows, dims);
-    else if (rows->n && measure_stack(g, rows, dims, differs))
+    if (g->kind == STK__PAD && is_texts(g))
+        return measure_texts(g, rows, dims, bytes);
+    if (g->kind == STK__STACK && rows->n && measure_stack(g, rows, dims, differs))
         return STK_DATA;
     *bytes = (size_t)rows->n * stk_dtype_bytes(g->field.dtype);
     for (int d = 0; d < g->field.rank; d++)
@@ -198,12 +242,25 @@ static void write_boxes(const struct stk__gather *g, const struct stk__picked *r
     }
 }
 
+static void write_packed(const struct stk__gather *g, const struct stk__picked *rows,
+                         const int32_t *dims, uint8_t *dst)
+{
+    const struct stk__lists lists = lists_of(g, rows);
+    if (g->kind == STK__PAD) {
+        const struct stk__list_fill fill = fill_of(g, dims);
+        stk__lists_join(&lists, &fill, dst);
+    } else if (g->field.flags & STK_FIELD_PACKED) {
+        stk__lists_join(&lists, NULL, dst);
+    } else {
+        stk__blob_write(lists.span, lists.step, lists.n, lists.unit, dst);
+    }
+}
+
 void stk__gather_write(const struct stk__gather *g, const struct stk__picked *rows,
                        const int32_t *dims, uint8_t *dst)
 {
-    const struct stk_column *c = rows->column;
-    if (g->kind == STK__PACK)
-        stk__blob_write(c->span + rows->first, rows->step, rows->n, stk__blob_unit(&g->field), dst);
+    if (g->kind == STK__PACK || is_texts(g))
+        write_packed(g, rows, dims, dst);
     else if (g->kind == STK__PAD)
         write_boxes(g, rows, dims, dst);
     else

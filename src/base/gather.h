@@ -4,7 +4,7 @@
  *     stack   rows of one shape, one behind the other
  *     pack    rows of any length, one behind the other, with splits: blob.h
  *     pad     rows of any shape, each in a box as large as the largest; what is left of a box has a
- *             value
+ *             value. Lists of texts are boxes of one dimension
  *
  * The shape of one row in the result is asked for first, with the bytes that all take; then they
  * are written wherever there is room for that.
@@ -19,7 +19,9 @@ struct stk__gather {
     enum stk__gather_kind kind;
     /* pad: entries along each dimension; -1: as many as the largest row of a batch has */
     int64_t box[STK_MAX_RANK];
-    uint64_t value; /* pad: its first bytes are one of the field's dtype */
+    uint64_t value;   /* pad: its first bytes are one of the field's dtype */
+    const char *text; /* pad: what fills lists of texts */
+    size_t text_bytes;
 };
 
 /* Rows of a column: n of them, every step-th from the first on. */
@@ -30,6 +32,9 @@ struct stk__picked {
 
 /* What `batch` does: bytes and ragged fields are packed, others stacked. */
 struct stk__gather stk__gather_of(const struct stk_field *field);
+
+/* Dimensions of a box. */
+int stk__gather_rank(const struct stk__gather *gather);
 
 /* Fails if a row cannot be gathered; the message is the cause. */
 int stk__gather_check(const struct stk__gather *gather, const struct stk_column *column, int row,

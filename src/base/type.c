@@ -53,16 +53,21 @@ int stk_type_find(const struct stk_type *type, const char *name)
 
 void stk__field_text(const struct stk_field *field, struct stk__text *out)
 {
-    if (field->flags & STK_FIELD_PACKED)
-        stk__text_add(out, "batch of ");
-    if (field->kind == STK_BYTES) {
+    bool is_array = field->kind != STK_BYTES || field->rank; /* many that are equally long */
+    if (field->flags & STK_FIELD_LISTS)
+        stk__text_add(out, "list of ");
+    if (field->flags & STK_FIELD_PACKED && !(field->kind == STK_BYTES && field->rank))
+        stk__text_add(out, "list of ");
+    if (field->kind == STK_BYTES)
         stk__text_add(out, field->flags & STK_FIELD_PATH   ? "path"
                            : field->flags & STK_FIELD_TEXT ? "text"
                                                            : "bytes");
+    else
+        stk__text_add(out, "%s%s", field->kind == STK_RAGGED ? "ragged " : "",
+                      dtypes[field->dtype].name);
+    if (!is_array)
         return;
-    }
-    stk__text_add(out, "%s%s[", field->kind == STK_RAGGED ? "ragged " : "",
-                  dtypes[field->dtype].name);
+    stk__text_add(out, "[");
     for (int d = 0; d < field->rank; d++) {
         if (field->shape[d] < 0)
             stk__text_add(out, "%s?", d ? ", " : "");

@@ -252,9 +252,14 @@ static int gather_field(struct stk_batch *batch, int f, struct stk_error *err)
     return STK_OK;
 }
 
-static void open_blob(struct stk__packed *packed)
+static void open_blob(struct stk__packed *packed, bool has_lists)
 {
     struct stk__blob blob = stk__blob_open(packed->data);
+    if (has_lists) {
+        packed->row_splits = blob.splits;
+        packed->n_row_splits = blob.n + 1;
+        blob = stk__blob_open(blob.data);
+    }
     packed->data = blob.data;
     packed->splits = blob.splits;
     packed->n_splits = blob.n + 1;
@@ -268,15 +273,17 @@ int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
         const struct stk__gather *gather = &batch->depot->plan->gather[f];
         int rc = STK_OK;
         if (field->kind == STK_FIXED && gather->kind == STK__STACK)
-            continue;                                    /* together already */
-        if (field->flags & STK_FIELD_PACKED && batch->n) /* by an inner batch */
+            continue; /* together already */
+        bool is_packed = field->flags & STK_FIELD_PACKED;
+        if (is_packed && !is_batched(batch) && batch->n) /* by an inner batch, or it is a list */
             batch->packed[f].data = batch->chunk->column[f].span[0].data;
         else
             rc = gather_field(batch, f, err);
         if (rc)
             return rc;
-        if (gather->kind == STK__PACK)
-            open_blob(&batch->packed[f]);
+        if (gather->kind == STK__PACK || field->kind == STK_BYTES)
+            open_blob(&batch->packed[f],
+                      is_batched(batch) ? is_packed : (field->flags & STK_FIELD_LISTS) != 0);
     }
     return STK_OK;
 }
@@ -314,6 +321,12 @@ static void set_strides(struct stk_view *view)
     }
 }
 
+/* Lists of texts that have the same length, because of what they are and not by chance. */
+static bool is_even(const struct stk_batch *batch, int f)
+{
+    return batch->chunk->type->field[f].rank || batch->depot->plan->gather[f].kind == STK__PAD;
+}
+
 static void set_values(const struct stk_batch *batch, int f, struct stk_view *view)
 {
     const struct stk_field *field = &batch->chunk->type->field[f];
@@ -322,6 +335,10 @@ static void set_values(const struct stk_batch *batch, int f, struct stk_view *vi
     view->data = packed->data;
     view->splits = packed->splits;
     view->n_splits = packed->n_splits;
+    view->row_splits = packed->row_splits;
+    view->n_row_splits = packed->n_row_splits;
+    if (packed->n_row_splits > 1 && view->kind == STK_BYTES && is_even(batch, f))
+        view->row_length = packed->row_splits[1] - packed->row_splits[0];
     view->rank = field->kind == STK_BYTES ? !is_one : field->rank;
     for (int d = 1; d < view->rank; d++)
         view->shape[d] = field->shape[d];
@@ -343,8 +360,10 @@ int stk_batch_view_at(const struct stk_batch *batch, int index, struct stk_view 
     const struct stk__packed *packed = &batch->packed[index];
     bool is_bytes = field->kind == STK_BYTES,
          is_in_place = gather->kind == STK__STACK && field->kind == STK_FIXED;
-    *out = (struct stk_view){ .name = field->name, .dtype = field->dtype, .memory = STK_HEAP };
-    if (gather->kind == STK__PACK) {
+    *out = (struct stk_view){
+        .name = field->name, .dtype = field->dtype, .memory = STK_HEAP, .row_length = -1
+    };
+    if (gather->kind == STK__PACK || is_bytes) {
         out->kind = is_bytes ? STK_BYTES : STK_RAGGED;
         set_values(batch, index, out);
         set_strides(out);

@@ -27,6 +27,8 @@ struct stk__packed {
     uint8_t *data;
     int64_t *splits;            /* NULL for shaped fields */
     int64_t n_splits, n_values; /* values: bytes, or entries of a ragged field */
+    int64_t *row_splits;        /* NULL unless rows are lists of texts, or of lists */
+    int64_t n_row_splits;
     int32_t dims[STK_MAX_RANK];
 };
 

@@ -102,7 +102,7 @@ static const struct stk__gather *gather_of(const struct batching *b, int f, int6
     if (!b->grouping->pads_to_boundary || gather->kind != STK__PAD)
         return gather;
     *own = *gather;
-    for (int d = 0; d < own->field.rank; d++)
+    for (int d = 0; d < stk__gather_rank(own); d++)
         if (own->box[d] < 0)
             own->box[d] = (int64_t)b->grouping->boundary[bucket] - 1;
     return own;

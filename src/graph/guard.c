@@ -18,7 +18,7 @@ static bool is_field(const struct stk_field *field)
         field->kind > STK_RAGGED || !stk_dtype_bytes(field->dtype) || field->rank > STK_MAX_RANK)
         return false;
     if (field->kind == STK_BYTES)
-        return field->dtype == STK_U8 && !field->rank;
+        return field->dtype == STK_U8 && field->rank <= (field->flags & STK_FIELD_PACKED ? 1 : 0);
     if (field->kind == STK_RAGGED && (!field->rank || field->shape[0] != -1))
         return false;
     size_t bytes = stk_dtype_bytes(field->dtype);
@@ -55,6 +55,11 @@ static int check_field(const struct stk_infer *inf, int f, struct stk_error *err
     if (from < -1 || from >= in->n_fields)
         return stk_fail(err, STK_TYPE, "infer of the plug-in takes '%s' from field %d of %d",
                         field->name, from, in->n_fields);
+    if (from < 0 && field->flags & (STK_FIELD_PACKED | STK_FIELD_LISTS))
+        return stk_fail(err, STK_TYPE,
+                        "infer of the plug-in states that it writes '%s' with many texts or lists "
+                        "in one, which only the library does",
+                        field->name);
     if (from >= 0 && !is_same(field, &in->field[from]))
         return stk_fail(err, STK_TYPE,
                         "infer of the plug-in states another type for '%s', which "

@@ -39,10 +39,12 @@ enum stk__expr_code {
     /* from here on by row */
     STK__EXPR_REDUCE(STK__EXPR_ENUM)
         STK__EXPR_SLICE, /* imm: the index in the first dimension of a */
-    STK__EXPR_LEN,       /* a: a field; imm: bytes per counted thing */
+    STK__EXPR_LEN,       /* a: a field; imm: bytes per counted thing, or OF_BLOB */
     STK__EXPR_SAME,      /* a: a bytes field; b: another, or -1: text of imm bytes */
 #undef STK__EXPR_ENUM
 };
+
+enum { STK__EXPR_OF_BLOB = -1 }; /* what is counted are texts, or lists, of a blob */
 
 struct stk__expr_instr {
     uint8_t code, dtype, to; /* dtype: of the operands */

@@ -86,10 +86,6 @@ static int16_t new_reg(struct stk__expr_builder *b, struct stk__expr_reg reg)
 struct stk__expr_value stk__expr_field(struct stk__expr_builder *b, int field)
 {
     const struct stk_field *f = &b->type->field[field];
-    if (f->flags & STK_FIELD_PACKED)
-        return stk__expr_fail(b, STK_TYPE, 0,
-                              "%s holds a batch of rows of different lengths; use it before batch",
-                              f->name);
     if (f->kind == STK_BYTES || f->kind == STK_RAGGED)
         return (struct stk__expr_value){ .form = STK__EXPR_BYTES, .reg = (int16_t)field };
     struct stk__expr_domain domain = { .field = f->kind == STK_SHAPED ? field : -1,

@@ -285,6 +285,13 @@ static bool is_on_bits(enum stk__expr_code code)
     return code >= STK__EXPR_AND && code <= STK__EXPR_SHR;
 }
 
+/* A bytes field with one text per element. */
+static bool is_text(const struct stk__expr_builder *b, const struct stk__expr_value *x)
+{
+    const struct stk_field *field = x->form == STK__EXPR_BYTES ? &b->type->field[x->reg] : NULL;
+    return field && field->kind == STK_BYTES && !(field->flags & STK_FIELD_PACKED);
+}
+
 static struct stk__expr_value compare_bytes(struct stk__expr_builder *b, enum stk__expr_code code,
                                             struct stk__expr_value x, struct stk__expr_value y)
 {
@@ -293,14 +300,12 @@ static struct stk__expr_value compare_bytes(struct stk__expr_builder *b, enum st
         x = y;
         y = swap;
     }
-    bool is_pair = x.form == STK__EXPR_BYTES && b->type->field[x.reg].kind == STK_BYTES &&
-                   (y.form == STK__EXPR_TEXT ||
-                    (y.form == STK__EXPR_BYTES && b->type->field[y.reg].kind == STK_BYTES));
+    bool is_pair = is_text(b, &x) && (y.form == STK__EXPR_TEXT || is_text(b, &y));
     if ((code != STK__EXPR_EQ && code != STK__EXPR_NE) || !is_pair)
         return stk__expr_fail(
             b, STK_TYPE, x.at,
             "bytes fields only take len(), and == and != with a string or another "
-            "bytes field");
+            "bytes field; lists of texts only len()");
     struct stk__expr_instr same = { .code = STK__EXPR_SAME, .a = x.reg, .b = y.reg, .c = -1 };
     if (y.form == STK__EXPR_TEXT) {
         same.b = -1;
@@ -586,7 +591,9 @@ struct stk__expr_value stk__expr_len(struct stk__expr_builder *b, struct stk__ex
     len.imm = field->kind == STK_RAGGED ? (int64_t)stk_dtype_bytes(field->dtype) : 1;
     for (int i = 1; i < field->rank && field->kind == STK_RAGGED; i++)
         len.imm *= field->shape[i];
-    if (len.imm <= 0)
+    if (field->flags & STK_FIELD_PACKED)
+        len.imm = STK__EXPR_OF_BLOB;
+    else if (len.imm <= 0)
         return stk__expr_fail(b, STK_TYPE, x.at, "the values of %s have no size to count them by",
                               field->name);
     int16_t reg = stk__expr_emit(b, len, STK_I64, 0);

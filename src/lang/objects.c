@@ -224,6 +224,10 @@ static int check_field(const char *name, const struct stk_field_info *before,
         return stk_fail(err, STK_TYPE, "@%.64s: the field '%.64s' has no such kind or dtype", name,
                         label);
     bool has_list = field->kind == STK_RAGGED;
+    if (field->kind == STK_BYTES && field->rank > 1)
+        return stk_fail(err, STK_VALUE,
+                        "@%.64s: the field '%.64s' has one text per element, or a list of them",
+                        name, label);
     if (field->rank < has_list || field->rank > STK_MAX_RANK - 1)
         return stk_fail(err, STK_VALUE, "@%.64s: rank %d of the field '%.64s' is outside [%d, %d]",
                         name, field->rank, label, has_list, STK_MAX_RANK - 1);
@@ -256,10 +260,6 @@ static int check_stream(const char *name, const struct stk_stream *stream, struc
                         stream->n_fields, STK_MAX_FIELDS);
     if (!stream->open || !stream->next || !stream->close)
         return stk_fail(err, STK_VALUE, "@%.64s: a stream needs open, next and close", name);
-    for (int f = 0; f < stream->n_fields; f++)
-        if (stream->field[f].kind == STK_BYTES && stream->field[f].rank)
-            return stk_fail(err, STK_VALUE, "@%.64s: elements of a stream have one text per field",
-                            name);
     return check_fields(name, stream->n_fields, stream->field, err);
 }
 

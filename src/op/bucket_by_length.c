@@ -14,7 +14,7 @@ struct bucket_by_length {
 
 static const struct stk_param params[] = {
     STK_TEXT_ROW(bucket_by_length, field, NULL, STK_REQUIRED,
-                 "whose length counts: its first dimension, or its bytes"),
+                 "whose length counts: its first dimension, its texts, or the bytes of its text"),
     STK_NUMBERS_ROW(bucket_by_length, boundaries, NULL, 1, 4096, STK_REQUIRED,
                     "lengths where the next bucket begins, in ascending order"),
     STK_NUMBERS_ROW(bucket_by_length, batch_sizes, NULL, 2, 4097, STK_REQUIRED,
@@ -62,8 +62,7 @@ static int set_length_field(const struct stk_infer *inf, const char *name, struc
     if (g->field < 0)
         return stk_fail(err, STK_NAME, "there is no field '%s'", name);
     const struct stk_field *field = &inf->in[0]->field[g->field];
-    bool is_list = field->kind == STK_BYTES || field->rank;
-    if (!is_list || field->flags & STK_FIELD_PACKED)
+    if (field->kind != STK_BYTES && !field->rank)
         return stk_fail(err, STK_TYPE, "the field '%s' has no length", name);
     return STK_OK;
 }

@@ -10,6 +10,7 @@
  */
 #include "op/expr_run.h"
 
+#include "base/blob.h"
 #include "base/type.h"
 #include "kernel/kernel.h"
 
@@ -167,8 +168,13 @@ static void slice_rows(struct run *run, const struct stk__expr_instr *instr)
 static void measure_rows(struct run *run, const struct stk__expr_instr *instr)
 {
     const struct stk_span *span = run->rows->in[instr->a].span + run->row;
+    const uint8_t *mask = run->rows->mask + run->row;
     for (int i = 0; i < run->n; i++) {
-        int64_t len = (int64_t)span[i].bytes / instr->imm;
+        int64_t len = 0;
+        if (instr->imm != STK__EXPR_OF_BLOB)
+            len = (int64_t)span[i].bytes / instr->imm;
+        else if (mask[i] == STK_LIVE)
+            len = stk__blob_open(span[i].data).n;
         memcpy(value_at(run, instr->dst, (size_t)i), &len, sizeof len);
     }
 }

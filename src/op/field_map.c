@@ -2,6 +2,7 @@
 /* field_map.c: checks of maps of fields, and what becomes of them. */
 #include "op/field_map.h"
 
+#include "base/blob.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -43,6 +44,33 @@ int stk__field_map_shape(const struct stk_value *value, const struct stk_numbers
             return stk__fail_at(err, STK_VALUE, value->at, value->len,
                                 "the shape has more than 2^28 values");
     }
+    return STK_OK;
+}
+
+int stk__text_list_read(const struct stk_value *list, struct stk_arena *arena, const void **row,
+                        size_t *bytes, struct stk_error *err)
+{
+    bool is_list = list->kind == STK__LIST;
+    size_t n_bytes = 0;
+    for (int i = 0; is_list && i < list->n_items; i++) {
+        is_list = list->item[i]->kind == STK__STRING;
+        n_bytes += list->item[i]->text_len;
+    }
+    if (!is_list)
+        return stk__fail_at(err, STK_VALUE, list->at, list->len, "wants a list of strings");
+    *bytes = stk__blob_room(list->n_items, n_bytes);
+    uint8_t *memory = stk_arena_alloc(arena, *bytes);
+    if (!memory)
+        return stk__out_of_memory(err);
+    *row = memory;
+    struct stk__blob texts = stk__blob_begin(memory, list->n_items);
+    size_t used = 0;
+    for (int i = 0; i < list->n_items; i++) {
+        texts.splits[i] = (int64_t)used;
+        memcpy(texts.data + used, list->item[i]->text, list->item[i]->text_len);
+        used += list->item[i]->text_len;
+    }
+    texts.splits[list->n_items] = (int64_t)used;
     return STK_OK;
 }
 

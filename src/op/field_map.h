@@ -13,6 +13,10 @@ int stk__field_map_check(const struct stk_value *map, const char *wants, struct 
 int stk__field_map_shape(const struct stk_value *value, const struct stk_numbers *shape,
                          struct stk_field *field, size_t *n_values, struct stk_error *err);
 
+/* A list of strings as a row of such a field has it; *row is in the arena. */
+int stk__text_list_read(const struct stk_value *list, struct stk_arena *arena, const void **row,
+                        size_t *bytes, struct stk_error *err);
+
 /* Appends a field to the output; `from` as in stk_infer. */
 int stk__field_add(struct stk_infer *inf, const struct stk_field *field, int from,
                    struct stk_error *err);

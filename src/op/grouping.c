@@ -49,12 +49,11 @@ int stk__grouping_by_value(const struct stk_infer *inf, const char *name, struct
 
 static int check_field(const struct stk__gather *g, struct stk_error *err)
 {
-    if (g->field.flags & STK_FIELD_PACKED)
-        return stk_fail(
-            err, STK_TYPE,
-            "rows of the field '%s' differ in length, so it can be batched once; leave it "
-            "out with select",
-            g->field.name);
+    if (g->field.flags & STK_FIELD_LISTS)
+        return stk_fail(err, STK_TYPE,
+                        "rows of the field '%s' are lists of lists already, the "
+                        "most that a batch can hold; leave it out with select",
+                        g->field.name);
     if (g->kind != STK__PACK && g->field.rank == STK_MAX_RANK)
         return stk_fail(err, STK_TYPE,
                         "the field '%s' has %d dimensions already, the most there are",
@@ -74,15 +73,27 @@ static int check_size(const struct stk_field *field, struct stk_error *err)
     return STK_OK;
 }
 
-/* Packed fields keep the shape of a row and get splits; others get one dimension more. */
-static struct stk_field gathered(const struct stk__gather *g, int64_t n_rows)
+/* Texts and lists keep the shape of a row and get splits, once more if they have some. */
+static struct stk_field packed(const struct stk__gather *g)
 {
     struct stk_field field = g->field;
-    if (g->kind == STK__PACK) {
-        field.flags |= STK_FIELD_PACKED;
-        field.kind = field.kind == STK_BYTES ? STK_BYTES : STK_RAGGED;
-        return field;
+    if (field.flags & STK_FIELD_PACKED)
+        field.flags |= STK_FIELD_LISTS;
+    field.flags |= STK_FIELD_PACKED;
+    field.kind = field.kind == STK_BYTES ? STK_BYTES : STK_RAGGED;
+    if (g->kind == STK__PAD) { /* lists of texts, now equally long */
+        field.rank = 1;
+        field.shape[0] = g->box[0];
     }
+    return field;
+}
+
+/* Other fields get one dimension more. */
+static struct stk_field gathered(const struct stk__gather *g, int64_t n_rows)
+{
+    if (g->kind == STK__PACK || g->field.kind == STK_BYTES)
+        return packed(g);
+    struct stk_field field = g->field;
     memmove(field.shape + 1, field.shape, field.rank * sizeof *field.shape);
     field.shape[0] = n_rows;
     if (g->kind == STK__PAD)

@@ -96,7 +96,7 @@ static bool is_terms(const struct stk_field *field)
 {
     char kind = stk__dtype_kind(field->dtype);
     if (field->kind == STK_BYTES)
-        return stk__is_text(field);
+        return stk__is_text(field) || stk__is_texts(field);
     return stk__is_array(field) && (kind == 'i' || kind == 'u') && field->dtype != STK_U64;
 }
 

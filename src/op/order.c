@@ -22,7 +22,7 @@ static bool is_same_type(const struct stk_type *a, const struct stk_type *b)
         const struct stk_field *x = &a->field[f], *y = &b->field[f];
         if (strcmp(x->name, y->name) || x->kind != y->kind || x->dtype != y->dtype ||
             x->rank != y->rank || memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) ||
-            (x->flags ^ y->flags) & STK_FIELD_PACKED)
+            (x->flags ^ y->flags) & (STK_FIELD_PACKED | STK_FIELD_LISTS))
             return false;
     }
     return true;

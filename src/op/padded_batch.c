@@ -15,7 +15,8 @@ static const struct stk_param params[] = {
                   "{field: [...]}: entries along each dimension, none for the largest of a batch; "
                   "a list if there is one field"),
     STK_VALUE_ROW(padded_batch, padding_values, STK_TAKES_NONE,
-                  "what fills the rest: a number, or {field: number}; none is 0"),
+                  "what fills the rest: a number or a string, or {field: number}; none is 0 and "
+                  "''"),
     STK_BOOL_ROW(padded_batch, drop_remainder, false, 0, "leave out a last batch that is not full"),
     STK_ROWS_END,
 };
@@ -37,10 +38,14 @@ const struct stk_op stk__op_padded_batch = {
               "As `batch`, for elements that differ in shape: each dimension becomes as long as "
               "that of the largest element of the batch, or as padded_shapes says, and what is "
               "left of the smaller ones is filled with the padding value. Ragged fields become "
-              "arrays this way. Texts are not padded: they are brought together as `batch` does.\n"
+              "arrays this way, and lists of texts arrays of texts, filled up with empty ones. "
+              "Texts "
+              "themselves are not padded: they are brought together as `batch` does.\n"
               "\n"
               "    values({tokens: [[1, 2, 3], [4], [5, 6]]}).padded_batch(2)\n"
               "    values({t: [[1, 2], [3]], n: [7, 8]}).padded_batch(2, {t: [4]}, {t: -1})\n"
+              "    values({t: ['a b c', 'd']}).text_split(' ').padded_batch(2, "
+              "padding_values='-')\n"
               "    files('train/*/*.jpg').decode().padded_batch(8, {image: [none, none, 3]})\n"
               "\n"
               "An element that is larger than padded_shapes says is a bad element. With "

@@ -56,7 +56,7 @@ static int set_dim(struct stk__gather *g, int d, const struct stk_value *item,
         return stk__fail_at(err, STK_VALUE, item->at, item->len,
                             "a padded shape has whole numbers, and none for what the largest "
                             "element of a batch decides");
-    if (g->field.shape[d] > item->integer)
+    if (d < g->field.rank && g->field.shape[d] > item->integer)
         return stk__fail_at(err, STK_VALUE, item->at, item->len,
                             "elements of field '%s' have %lld entries there, so they cannot be "
                             "padded to %lld",
@@ -67,13 +67,12 @@ static int set_dim(struct stk__gather *g, int d, const struct stk_value *item,
 
 static int set_shape(struct stk__gather *g, const struct stk_value *shape, struct stk_error *err)
 {
-    int code = STK_OK;
-    if (shape->kind == STK__INT && g->field.rank == 1)
+    int code = STK_OK, rank = stk__gather_rank(g);
+    if (shape->kind == STK__INT && rank == 1)
         return set_dim(g, 0, shape, err);
-    if (shape->kind != STK__LIST || shape->n_items != g->field.rank)
+    if (shape->kind != STK__LIST || shape->n_items != rank)
         return stk__fail_at(err, STK_VALUE, shape->at, shape->len,
-                            "the padded shape of field '%s' is a list of %d", g->field.name,
-                            g->field.rank);
+                            "the padded shape of field '%s' is a list of %d", g->field.name, rank);
     for (int d = 0; d < shape->n_items && !code; d++)
         code = set_dim(g, d, shape->item[d], err);
     return code;
@@ -99,8 +98,20 @@ static int set_shapes(const struct stk_infer *inf, const struct stk_value *shape
 
 /* ---- values ---- */
 
+static int set_text(struct stk__gather *g, const struct stk_value *value, struct stk_error *err)
+{
+    if (value->kind != STK__STRING)
+        return stk__fail_at(err, STK_TYPE, value->at, value->len,
+                            "the padding value of field '%s' is a string", g->field.name);
+    g->text = value->text;
+    g->text_bytes = value->text_len;
+    return STK_OK;
+}
+
 static int set_value(struct stk__gather *g, const struct stk_value *value, struct stk_error *err)
 {
+    if (g->field.kind == STK_BYTES)
+        return set_text(g, value, err);
     bool is_whole = value->kind == STK__INT;
     int dtype = g->field.dtype;
     double number = is_whole ? (double)value->integer : value->real;
@@ -119,14 +130,34 @@ static int set_value(struct stk__gather *g, const struct stk_value *value, struc
     return STK_OK;
 }
 
+/* One value is for all fields of its kind, and there is one. */
+static int set_one(const struct stk_infer *inf, const struct stk_value *value,
+                   struct stk__grouping *g, struct stk_error *err)
+{
+    struct stk__gather *other = NULL;
+    bool is_text = value->kind == STK__STRING, is_used = false;
+    int code = STK_OK;
+    for (int f = 0; f < inf->in[0]->n_fields && !code; f++) {
+        struct stk__gather *gather = &g->gather[f];
+        if (gather->kind != STK__PAD || !stk__gather_rank(gather))
+            continue;
+        if (is_text == (gather->field.kind == STK_BYTES)) {
+            code = set_value(gather, value, err);
+            is_used = true;
+        } else {
+            other = gather;
+        }
+    }
+    return !is_used && other ? set_value(other, value, err) : code;
+}
+
 static int set_values(const struct stk_infer *inf, const struct stk_value *values,
                       struct stk__grouping *g, struct stk_error *err)
 {
     int code = STK_OK;
     bool is_map = values->kind == STK__MAP;
-    for (int f = 0; !is_map && f < inf->in[0]->n_fields && !code; f++)
-        if (g->gather[f].kind == STK__PAD && g->gather[f].field.rank)
-            code = set_value(&g->gather[f], values, err);
+    if (!is_map)
+        return set_one(inf, values, g, err);
     for (int i = 0; is_map && i < values->n_items && !code; i++) {
         int f = find_field(inf, values->key[i], g, err);
         code = f < 0 ? STK_NAME : set_value(&g->gather[f], values->item[i], err);
@@ -156,10 +187,18 @@ int stk__padding_set(const struct stk_infer *inf, const struct stk_value *shapes
     for (int f = 0; f < inf->in[0]->n_fields; f++) {
         struct stk__gather *gather = &g->gather[f];
         bool is_packed = gather->field.flags & STK_FIELD_PACKED;
-        if (gather->field.kind == STK_BYTES || is_packed)
-            continue;
+        if (is_packed && gather->field.kind != STK_BYTES)
+            return stk_fail(
+                err, STK_TYPE,
+                "the field '%s' has lists of lists, which are not padded; use batch, or "
+                "leave it out with select",
+                gather->field.name);
+        if (is_packed != (gather->field.kind == STK_BYTES))
+            continue; /* one text per element */
         gather->kind = STK__PAD;
         memcpy(gather->box, gather->field.shape, sizeof gather->box);
+        if (is_packed && !gather->field.rank)
+            gather->box[0] = -1;
     }
     if (is_given(shapes))
         code = set_shapes(inf, shapes, g, err);

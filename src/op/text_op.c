@@ -2,6 +2,7 @@
 /* text_op.c: fields of texts, their pieces, and values made of them. */
 #include "op/text_op.h"
 
+#include "base/blob.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -11,22 +12,37 @@ bool stk__is_text(const struct stk_field *field)
     return field->kind == STK_BYTES && !(field->flags & STK_FIELD_PACKED);
 }
 
-static int pick_text(struct stk_infer *inf, const char *name, int *from, struct stk_error *err)
+bool stk__is_texts(const struct stk_field *field)
 {
-    *from = stk_infer_pick(inf, name, stk__is_text, "a field of bytes", err);
-    if (*from < 0)
-        return err->code;
-    stk_infer_pass(inf);
-    return STK_OK;
+    uint8_t many = field->flags & (STK_FIELD_PACKED | STK_FIELD_LISTS);
+    return field->kind == STK_BYTES && many == STK_FIELD_PACKED;
+}
+
+bool stk__texts_pack(struct stk_rows *rows, const struct stk_span *text, size_t n,
+                     struct stk_span *out)
+{
+    if (n > INT32_MAX)
+        return false;
+    size_t bytes = stk__blob_bytes(text, 1, (int)n);
+    *out = (struct stk_span){ stk_rows_alloc(rows, bytes), bytes, NULL };
+    if (out->data)
+        stk__blob_write(text, 1, (int)n, 1, out->data);
+    return out->data != NULL;
+}
+
+static bool is_text_or_texts(const struct stk_field *field)
+{
+    return stk__is_text(field) || stk__is_texts(field);
 }
 
 int stk__text_infer(struct stk_infer *inf, const char *name, const char *into,
                     struct stk__text_use *use, struct stk_error *err)
 {
     enum { TYPICAL_TEXT = 64 };
-    int code = pick_text(inf, name, &use->from, err);
-    if (code)
-        return code;
+    use->from = stk_infer_pick(inf, name, stk__is_text, "a field of bytes", err);
+    if (use->from < 0)
+        return err->code;
+    stk_infer_pass(inf);
     struct stk_field made = inf->in[0]->field[use->from];
     made.flags &= STK_FIELD_TEXT;
     inf->scratch_bytes = TYPICAL_TEXT;
@@ -103,15 +119,22 @@ int stk__text_values_infer(struct stk_infer *inf, const char *name, const char *
                            struct stk__text_values *how, struct stk_error *err)
 {
     enum { TYPICAL_LIST = 512 };
-    int code = pick_text(inf, name, &how->use.from, err);
-    if (code)
-        return code;
-    struct stk_field made = { .name = inf->in[0]->field[how->use.from].name,
-                              .kind = how->sep ? STK_RAGGED : STK_FIXED,
+    how->use.from = stk_infer_pick(inf, name, is_text_or_texts, "a field of bytes", err);
+    if (how->use.from < 0)
+        return err->code;
+    stk_infer_pass(inf);
+    const struct stk_field *from = &inf->in[0]->field[how->use.from];
+    how->has_lists = stk__is_texts(from);
+    if (how->has_lists && how->sep)
+        return stk_fail(err, STK_TYPE, "sep cuts texts, and the field '%s' has lists of them",
+                        from->name);
+    bool is_even = how->has_lists && from->rank, is_ragged = how->sep || how->has_lists;
+    struct stk_field made = { .name = from->name,
+                              .kind = is_ragged && !is_even ? STK_RAGGED : STK_FIXED,
                               .dtype = (uint8_t)how->dtype,
-                              .rank = how->sep != NULL,
-                              .shape = { how->sep ? -1 : 0 } };
-    inf->scratch_bytes = how->sep ? TYPICAL_LIST : 0;
+                              .rank = is_ragged,
+                              .shape = { is_even ? from->shape[0] : -1 } };
+    inf->scratch_bytes = is_ragged ? TYPICAL_LIST : 0;
     return stk__result_put(inf, how->use.from, into, made, &how->use.to, err);
 }
 
@@ -140,19 +163,38 @@ static int make_list(struct stk_rows *rows, int row, const struct stk__text_valu
     return STK_OK;
 }
 
+/* A value for each text of a list. */
+static int make_values(struct stk_rows *rows, int row, const struct stk__text_values *how)
+{
+    struct stk__blob list = stk__blob_open(rows->in[how->use.from].span[row].data);
+    uint8_t *dst = stk__array_put(rows, how->use.to, row, &list.n);
+    if (!dst)
+        return STK_MEMORY;
+    for (int64_t i = 0; i < list.n; i++) {
+        const struct stk_span text = { list.data + list.splits[i],
+                                       (size_t)(list.splits[i + 1] - list.splits[i]), NULL };
+        if (!how->make(how, rows, row, &text, dst + (size_t)i * stk_dtype_bytes(how->dtype)))
+            break;
+    }
+    return STK_OK;
+}
+
 int stk__text_values_run(struct stk_rows *rows, const struct stk__text_values *how)
 {
     const struct stk_span *text = rows->in[how->use.from].span;
     struct stk_column *out = &rows->out[how->use.to];
-    for (int i = 0; i < rows->n; i++) {
+    int code = STK_OK;
+    for (int i = 0; i < rows->n && !code; i++) {
         if (rows->mask[i] != STK_LIVE)
             continue;
-        if (!how->sep)
+        if (how->has_lists)
+            code = make_values(rows, i, how);
+        else if (how->sep)
+            code = make_list(rows, i, how);
+        else
             how->make(how, rows, i, &text[i], out->data + (size_t)i * out->stride);
-        else if (make_list(rows, i, how))
-            return STK_MEMORY;
     }
-    return STK_OK;
+    return code;
 }
 
 int stk__text_values_keep(struct stk_infer *inf, const char *name, const char *into,

@@ -42,6 +42,15 @@ enum { STK__TEXT_SHOWN = 40 };
     (int)((span).bytes < STK__TEXT_SHOWN ? (span).bytes : STK__TEXT_SHOWN),                        \
         (span).data ? (const char *)(span).data : "", (span).bytes > STK__TEXT_SHOWN ? "…" : ""
 
+/* ---- lists of texts ---- */
+
+/* One list per element. */
+bool stk__is_texts(const struct stk_field *field);
+
+/* A list of copies of so many texts, as a row of such a field; false when out of memory. */
+bool stk__texts_pack(struct stk_rows *rows, const struct stk_span *text, size_t n,
+                     struct stk_span *out);
+
 /* ---- pieces ---- */
 
 /* The pieces of a text: what Python's split gives. An empty separator: runs of white space, and
@@ -66,13 +75,16 @@ typedef bool (*stk__text_value_fn)(const struct stk__text_values *how, struct st
 
 struct stk__text_values {
     struct stk__text_use use;
-    const char *sep; /* NULL: one value per text; else one per piece, none of an empty text */
+    /* NULL: one value per text; else one per piece, none of an empty text. Lists of texts have one
+     * per text. */
+    const char *sep;
+    bool has_lists; /* set by infer */
     stk__text_value_fn make;
     const void *ctx;
     int dtype;
 };
 
-/* As stk__text_infer; use, sep and dtype of *how get their values. */
+/* As stk__text_infer, of texts or lists of them; `use` of *how gets its values. */
 int stk__text_values_infer(struct stk_infer *inf, const char *name, const char *into,
                            struct stk__text_values *how, struct stk_error *err);
 int stk__text_values_run(struct stk_rows *rows, const struct stk__text_values *how);

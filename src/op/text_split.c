@@ -50,7 +50,7 @@ static int add_fields(struct stk_infer *inf, const struct text_split *p, struct 
     return code;
 }
 
-/* A list is what a batch of texts is: many in one row, which cannot be batched once more. */
+/* A list is what a batch of texts is: many in one row. */
 static int set_list(struct stk_infer *inf, const struct text_split *p, struct state *state,
                     struct stk_error *err)
 {
@@ -178,9 +178,9 @@ static const char doc[] =
     "    values({t: ['a b c', 'd']}).text_split('', [head, rest], maxsplit=1, missing='')\n"
     "    values({t: ['a b c', 'd']}).text_split(' ')\n"
     "\n"
-    "Without names a list of the pieces replaces the text. Such an element is delivered as a batch "
-    "of texts is, and cannot be batched; `text_to_number`, `text_to_hash_bucket` and `lookup` have "
-    "a parameter `sep` and make lists of numbers, which can.";
+    "Without names a list of the pieces replaces the text. Lists of texts can be batched, padded "
+    "and stored; `text_to_number`, `text_to_hash_bucket` and `lookup` make lists of numbers of "
+    "them, or of texts at once with their parameter `sep`.";
 
 const struct stk_op stk__op_text_split = {
     .decl = { "text_split", 1, "Cut texts into pieces.", doc, params, sizeof(struct text_split) },

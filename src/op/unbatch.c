@@ -2,6 +2,7 @@
 /* unbatch.c: the first dimension of every field becomes elements of their own. */
 #include "base/blob.h"
 #include "base/chunk.h"
+#include "base/slab.h"
 #include "op/order.h"
 
 #include <stdio.h>
@@ -16,7 +17,10 @@ static const struct stk_param params[] = { STK_ROWS_END };
 static int take_apart(struct stk_field *field, struct stk_error *err)
 {
     if (field->flags & STK_FIELD_PACKED) {
-        field->flags &= (uint8_t)~STK_FIELD_PACKED;
+        bool has_lists = field->flags & STK_FIELD_LISTS;
+        field->flags &= (uint8_t) ~(has_lists ? STK_FIELD_LISTS : STK_FIELD_PACKED);
+        if (field->kind == STK_BYTES && (!has_lists || field->shape[0] < 0))
+            field->rank = 0; /* one text, or lists that are as long as the others of their batch */
         return STK_OK;
     }
     if (field->kind == STK_BYTES || !field->rank)
@@ -71,9 +75,11 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 /* ---- rows ---- */
 
-/* How far the row at the head of the input was handed on. */
 struct unbatching {
-    int64_t n_done;
+    int64_t n_done; /* how far the row at the head of the input was handed on */
+    /* where lists lie that were part of others; the pool is made when there are some */
+    struct stk__pool *pool;
+    struct stk__slab slab;
 };
 
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
@@ -81,6 +87,15 @@ static int begin(const struct stk_serial_begin *b, void **run, struct stk_error 
     (void)b;
     *run = calloc(1, sizeof(struct unbatching));
     return *run ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
+}
+
+static void end(void *run)
+{
+    struct unbatching *u = run;
+    stk__slab_free(&u->slab);
+    if (u->pool)
+        stk__pool_unref(u->pool);
+    free(u);
 }
 
 static void next_epoch(void *run, uint64_t path)
@@ -148,6 +163,26 @@ static void put_packed(const struct entries *e, struct stk_column *dst, int at)
                  (size_t)(splits[i + 1] - splits[i]) * unit);
 }
 
+/* Lists out of a list of lists: each gets splits of its own. */
+static bool put_lists(struct unbatching *u, const struct entries *e, struct stk_column *dst, int at)
+{
+    struct stk__blob lists = stk__blob_open(e->column->span[e->row].data);
+    struct stk__blob all = stk__blob_open(lists.data);
+    size_t unit = stk__blob_unit(e->field);
+    if (!u->pool && !(u->pool = stk__pool_new()))
+        return false;
+    for (int i = 0; i < e->n; i++) {
+        int64_t first = lists.splits[e->first + (size_t)i];
+        int64_t n = lists.splits[e->first + (size_t)i + 1] - first;
+        size_t bytes = stk__blob_part_bytes(&all, first, n, unit);
+        struct stk_span *span = &dst->span[at + i];
+        if (!stk__slab_take(&u->slab, u->pool, bytes, span))
+            return false;
+        stk__blob_part_write(&all, first, n, unit, span->data);
+    }
+    return true;
+}
+
 static void put_shaped(const struct entries *e, struct stk_column *dst, int at)
 {
     const struct stk_span *whole = &e->column->span[e->row];
@@ -172,19 +207,25 @@ static void put_fixed(const struct entries *e, struct stk_column *dst, int at)
            (size_t)e->n * dst->stride);
 }
 
-static void put_fields(const struct stk_chunk *in, int row, size_t first, struct stk_chunk *out,
-                       int n)
+/* False: out of memory. */
+static bool put_fields(struct unbatching *u, const struct stk_chunk *in, int row,
+                       struct stk_chunk *out, int n)
 {
-    for (int f = 0; f < in->type->n_fields; f++) {
+    bool is_done = true;
+    size_t first = (size_t)u->n_done;
+    for (int f = 0; f < in->type->n_fields && is_done; f++) {
         const struct entries e = { &in->type->field[f], &in->column[f], row, n, first };
         struct stk_column *dst = &out->column[f];
         if (!dst->span)
             put_fixed(&e, dst, out->n);
+        else if (e.field->flags & STK_FIELD_LISTS)
+            is_done = put_lists(u, &e, dst, out->n);
         else if (e.field->flags & STK_FIELD_PACKED)
             put_packed(&e, dst, out->n);
         else
             put_shaped(&e, dst, out->n);
     }
+    return is_done;
 }
 
 /* The rows of a batch are those it was made of, as long as nobody changed their number. */
@@ -216,8 +257,10 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
         int64_t n_all = entries_of_row(in, row, out), left = n_all - u->n_done;
         int m = (int)stk__min_count(left < 0 ? 0 : left, out->cap - out->n);
         if (m) {
-            put_fields(in, row, (size_t)u->n_done, out, m);
             put_names(in, row, n_all, (size_t)u->n_done, out, m);
+            bool is_done = put_fields(u, in, row, out, m);
+            for (int i = 0; !is_done && i < m; i++)
+                stk__chunk_fault(out, out->n + i, STK_MEMORY, "unbatch", "out of memory");
         }
         out->n += m;
         u->n_done = m < left ? u->n_done + m : 0;
@@ -241,5 +284,5 @@ const struct stk_op stk__op_unbatch = {
               params, 0 },
     .flags = STK_OP_EXPANDS,
     .infer = infer,
-    .serial = { .begin = begin, .end = free, .next_epoch = next_epoch, .step = step },
+    .serial = { .begin = begin, .end = end, .next_epoch = next_epoch, .step = step },
 };

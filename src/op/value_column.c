@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "lang/objects.h"
+#include "op/field_map.h"
 
 #include <float.h>
 #include <math.h>
@@ -116,11 +117,11 @@ static int pick_dtype(const struct survey *s, const struct stk_value *list, stru
     case HAS_STRING:
         field->dtype = STK_U8;
         field->kind = STK_BYTES;
-        field->flags = STK_FIELD_TEXT;
-        return s->depth == 1 ? STK_OK
+        field->flags = (uint8_t)(STK_FIELD_TEXT | (s->depth > 1 ? STK_FIELD_PACKED : 0));
+        return s->depth <= 2 ? STK_OK
                              : fail_value(s, list,
-                                          "has strings in nested lists; each "
-                                          "element holds one string");
+                                          "has strings in lists of lists; an element holds one "
+                                          "string or a list of them");
     default:
         return fail_value(s, list, "mixes numbers, strings and truth values");
     }
@@ -188,6 +189,26 @@ static int pack_column(const struct survey *s, const struct stk_value *list,
     return code;
 }
 
+/* Each row is a list of texts of its own. */
+static int read_texts(const struct survey *s, const struct stk_value *list, struct stk_arena *arena,
+                      struct stk__value_column *column)
+{
+    struct stk_span *row = stk_arena_alloc(arena, ((size_t)list->n_items + 1) * sizeof *row);
+    int code = row ? STK_OK : stk__out_of_memory(s->err);
+    for (int i = 0; i < list->n_items && !code; i++) {
+        const void *texts = NULL;
+        code = stk__text_list_read(list->item[i], arena, &texts, &row[i].bytes, s->err);
+        row[i].data = (uint8_t *)(uintptr_t)texts;
+        row[i].owner = NULL;
+    }
+    column->row = row;
+    if (!s->is_ragged) {
+        column->field.rank = 1;
+        column->field.shape[0] = s->len[1];
+    }
+    return code;
+}
+
 static int read_list(const struct stk_value *list, struct stk_arena *arena,
                      struct stk__value_column *column, struct stk_error *err)
 {
@@ -199,6 +220,8 @@ static int read_list(const struct stk_value *list, struct stk_arena *arena,
         return code;
     column->n_rows = list->n_items;
     column->text = list->item;
+    if (column->field.flags & STK_FIELD_PACKED)
+        return read_texts(&s, list, arena, column);
     if (column->field.kind == STK_BYTES)
         return STK_OK;
     column->field.rank = (uint8_t)(s.depth - 1);
@@ -298,6 +321,8 @@ void stk__value_column_rows(const struct stk__value_column *column, int n, const
                    n_values = (size_t)column->splits[row + 1] - from;
             span->data = (uint8_t *)(uintptr_t)(column->data + from * column->value_bytes);
             span->bytes = n_values * column->value_bytes;
+        } else if (column->row) {
+            *span = column->row[row];
         } else if (column->field.kind == STK_BYTES) {
             span->data = (uint8_t *)(uintptr_t)column->text[row]->text;
             span->bytes = column->text[row]->text_len;

@@ -9,6 +9,7 @@ struct stk__value_column {
     const uint8_t *data;                 /* fixed and ragged */
     const size_t *start;                 /* ragged: [n_rows + 1] offsets into data */
     const struct stk_value *const *text; /* bytes: [n_rows] strings */
+    const struct stk_span *row;          /* lists of texts: [n_rows], else NULL */
     const int64_t *splits; /* bytes and ragged arrays: [n_rows + 1] values before each row */
     size_t value_bytes;    /* of one value of such an array */
 };
