@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_feature(struct stk__piece feature)
 {
     struct stk__value_list list;
-    struct stk__piece string[ROOM];
+    struct stk_span string[ROOM];
     int64_t number[ROOM];
     float real[ROOM];
     size_t n = 0, most;

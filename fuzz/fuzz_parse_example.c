@@ -3,12 +3,13 @@
  * with every form of feature for the same few keys. The ops are called without a graph; memory of
  * rows has the size they ask for, so that every byte too far is seen. */
 #include "base/arena.h"
+#include "base/blob.h"
 #include "op/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_CALLS = 5, MOST_BLOCKS = 64 };
+enum { N_CALLS = 7, MOST_BLOCKS = 64 };
 
 static const char *const texts[N_CALLS] = {
     "parse_example({a: varlen(int64), b: varlen(float32), c: fixed([], bytes, 'none'), "
@@ -18,6 +19,10 @@ static const char *const texts[N_CALLS] = {
     "parse_sequence_example({a: fixed([], int64, 5), b: varlen(float32)}, {s: fixed_sequence([], "
     "int64, true, key=a), t: fixed_sequence([3], float32, true, key=b), u: "
     "fixed_sequence([1000000], float32, true, key=c)})",
+    "parse_example({a: varlen(bytes), b: fixed([2], bytes, ['x', '']), c: "
+    "fixed_sequence([], bytes, true)})",
+    "parse_sequence_example({a: ragged(bytes)}, {s: fixed_sequence([], bytes, true, key=a), t: "
+    "varlen(float32, key=b), u: ragged(int64, c)})",
     "decode_raw(int32, shape=[-1, 2])",
     "decode_raw(float64, little_endian=false)",
 };
@@ -92,6 +97,18 @@ static void look_at(const uint8_t *data, size_t bytes)
         sum = (uint8_t)(sum + data[i]);
 }
 
+/* Lists lie one behind the other, up to the end of the row. */
+static void look_at_lists(const struct stk_field *field, struct stk_span row)
+{
+    struct stk__blob list = stk__blob_open(row.data);
+    size_t unit = stk__blob_unit(field);
+    must(list.n >= 0 && list.splits[0] == 0);
+    for (int64_t i = 0; i < list.n; i++)
+        must(list.splits[i] <= list.splits[i + 1]);
+    must(stk__blob_room(list.n, (size_t)list.splits[list.n] * unit) == row.bytes);
+    must(field->kind != STK_BYTES || !field->rank || field->shape[0] == list.n);
+}
+
 static void run_call(const struct call *call, struct stk_span record)
 {
     struct stk_column in = { .span = &record }, out[STK_MAX_FIELDS];
@@ -117,6 +134,9 @@ static void run_call(const struct call *call, struct stk_span record)
     for (int f = 0; f < call->out.n_fields && mask[0] == STK_LIVE; f++)
         look_at(out[f].data ? out[f].data : span[f].data,
                 out[f].data ? out[f].stride : span[f].bytes);
+    for (int f = 0; f < call->out.n_fields && mask[0] == STK_LIVE; f++)
+        if (call->out.field[f].flags & STK_FIELD_PACKED)
+            look_at_lists(&call->out.field[f], span[f]);
     while (n_blocks)
         free(block[--n_blocks]);
 }

@@ -281,7 +281,7 @@ static void test_strings(void **state)
     struct record r =
         piece(1, joined(joined(piece(1, RAW("one")), piece(1, RAW(""))), piece(1, RAW("three"))));
     struct stk__value_list list = list_of(&r);
-    struct stk__piece got[2];
+    struct stk_span got[2];
     size_t n;
     assert_int_equal(list.kind, STK__FEATURE_BYTES);
     assert_true(stk__value_list_bytes(&list, got, 2, &n));
@@ -293,7 +293,7 @@ static void test_strings(void **state)
 static bool reads(const struct record *feature)
 {
     struct stk__value_list list;
-    struct stk__piece string;
+    struct stk_span string;
     int64_t number;
     float real;
     size_t n;
@@ -437,10 +437,9 @@ static void test_what_cannot_be_inferred(void **state)
         piece(1, joined(joined(entry("a", one_int(1)), entry("b", one_string("x"))),
                         joined(entry("e", RAW("\x1a\x7f")), entry("", one_int(1))))),
     };
-    check_inferred(r, 2, "parse_example({a: int64})",
+    check_inferred(r, 2, "parse_example({a: int64, c: varlen(bytes)})",
                    "'': its key cannot be the name of a field\n"
                    "b: its values have different types\n"
-                   "c: it holds lists of strings\n"
                    "d: it has no values\n"
                    "e: some of its values cannot be read\n");
     struct stk__text call = { 0 }, notes = { 0 };
@@ -454,23 +453,40 @@ static void test_what_cannot_be_inferred(void **state)
     assert_null(call.data);
 }
 
+static void test_inferred_lists_of_strings(void **state)
+{
+    (void)state;
+    struct record two = piece(1, joined(piece(1, RAW("a")), piece(1, RAW("b"))));
+    struct record none = piece(1, RAW(""));
+    struct record r[] = {
+        piece(1, joined(joined(entry("a", two), entry("b", two)), entry("c", none))),
+        piece(1, joined(joined(entry("a", two), entry("b", one_string("x"))), entry("c", none))),
+    };
+    check_inferred(r, 2,
+                   "parse_example({a: fixed([2], bytes), b: varlen(bytes), c: varlen(bytes)})", "");
+}
+
 static void test_inferred_sequences(void **state)
 {
     (void)state;
     const float value[] = { 1, 2 };
     struct record words = joined(piece(1, one_int(1)), piece(1, one_int(2)));
     struct record vectors = piece(1, packed_floats(value, 2));
-    struct record lists = joined(joined(entry("words", words), entry("v", vectors)),
-                                 entry("texts", piece(1, one_string("t"))));
+    struct record pair = piece(1, joined(piece(1, RAW("a")), piece(1, RAW("b"))));
+    struct record uneven = joined(piece(1, one_int(1)), piece(1, RAW("")));
+    struct record lists =
+        joined(joined(joined(entry("words", words), entry("v", vectors)), entry("u", uneven)),
+               joined(entry("texts", piece(1, one_string("t"))), entry("pairs", piece(1, pair))));
     struct record r[] = {
         joined(piece(1, entry("label", one_int(1))), piece(2, lists)),
         joined(piece(1, entry("label", one_int(1))), piece(2, entry("words", RAW("")))),
     };
     check_inferred(
         r, 2,
-        "parse_sequence_example(context={label: int64}, sequence={v: fixed_sequence([2], "
-        "float32, allow_missing=true), words: fixed_sequence([], int64)})",
-        "texts: it holds lists of strings\n");
+        "parse_sequence_example(context={label: int64}, sequence={texts: fixed_sequence([], bytes, "
+        "allow_missing=true), u: varlen(int64), v: fixed_sequence([2], float32, "
+        "allow_missing=true), words: fixed_sequence([], int64)})",
+        "pairs: it holds lists of lists of strings\n");
 }
 
 int main(void)
@@ -491,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_truncation_at_every_byte),
         cmocka_unit_test(test_inferred_features),
         cmocka_unit_test(test_what_cannot_be_inferred),
+        cmocka_unit_test(test_inferred_lists_of_strings),
         cmocka_unit_test(test_inferred_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,25 @@ static void add_value(struct stk__text *out, const struct stk_view *view, int64_
     }
 }
 
+/* A text in hex, or [hex][hex] of a list of them; (1,2)(3) of a list of lists. */
+static void add_entries(struct stk__text *out, const struct stk_view *view)
+{
+    const char *begin = view->kind != STK_BYTES ? "(" : view->rank ? "[" : "";
+    const char *end = view->kind != STK_BYTES ? ")" : view->rank ? "]" : "";
+    for (int64_t entry = 0; entry + 1 < view->n_splits; entry++) {
+        stk__text_add(out, "%s", begin);
+        for (int64_t i = view->splits[entry]; i < view->splits[entry + 1]; i++) {
+            if (view->kind == STK_BYTES) {
+                stk__text_add(out, "%02x", ((const uint8_t *)view->data)[i]);
+                continue;
+            }
+            stk__text_add(out, i > view->splits[entry] ? "," : "");
+            add_value(out, view, i);
+        }
+        stk__text_add(out, "%s", end);
+    }
+}
+
 /* "name=1,2,3" of the fields of a batch that is one element. */
 static void add_fields(struct stk__text *out, const struct stk_batch *batch)
 {
@@ -58,9 +77,8 @@ static void add_fields(struct stk__text *out, const struct stk_batch *batch)
         struct stk_view view;
         assert_int_equal(stk_batch_view_at(batch, f, &view), STK_OK);
         stk__text_add(out, "%s%s=", f ? " " : "", view.name);
-        if (view.kind == STK_BYTES) {
-            for (int64_t i = 0; i < view.splits[1]; i++)
-                stk__text_add(out, "%02x", ((const uint8_t *)view.data)[i]);
+        if (view.kind != STK_FIXED) {
+            add_entries(out, &view);
             continue;
         }
         int64_t n = 1;
@@ -230,8 +248,12 @@ static void test_specs_that_are_refused(void **state)
         { "parse_example({a: fixed([1.5], int64)})", "whole numbers from 1", STK_VALUE },
         { "parse_example({a: fixed([-1], int64)})", "whole numbers from 1", STK_VALUE },
         { "parse_example({a: fixed([65536, 65536], int64)})", "more than 2^28 values", STK_VALUE },
-        { "parse_example({a: fixed([2], bytes)})", "the shape of bytes is []", STK_VALUE },
-        { "parse_example({a: varlen(bytes)})", "not a list of them", STK_VALUE },
+        { "parse_example({a: fixed([2, 3], bytes)})", "[n] for n strings", STK_VALUE },
+        { "parse_example({a: fixed([2], bytes, 'x')})", "wants a list of strings", STK_VALUE },
+        { "parse_example({a: fixed([2], bytes, ['x', 1])})", "a list of strings", STK_VALUE },
+        { "parse_example({a: fixed([2], bytes, ['x'])})", "has 1 strings, the shape 2", STK_VALUE },
+        { "parse_example({a: fixed_sequence([2], bytes)})", "the shape []", STK_VALUE },
+        { "parse_example({a: ragged(bytes, uniform_row_length=2)})", "the shape []", STK_VALUE },
         { "parse_example({a: fixed([2], int64, 5)})", "has 1 values, the shape 2", STK_VALUE },
         { "parse_example({a: fixed([], int64, [[]])})", "has 0 values, the shape 1", STK_VALUE },
         { "parse_example({a: fixed([], int64, 1.5)})", "has whole numbers", STK_VALUE },
@@ -241,8 +263,11 @@ static void test_specs_that_are_refused(void **state)
         { "parse_example({a: int64}, field=x)", "x", STK_TYPE },
         { "parse_example({a: int64}, field=nothing)", "nothing", STK_NAME },
         { "parse_sequence_example()", "wants context or sequence", STK_VALUE },
-        { "parse_sequence_example(sequence={a: varlen(int64)})", "lists of lists", STK_VALUE },
-        { "parse_sequence_example(sequence={a: int64})", "lists of lists", STK_VALUE },
+        { "parse_sequence_example(sequence={a: varlen(bytes)})", "lists of lists of strings",
+          STK_VALUE },
+        { "parse_sequence_example(sequence={a: ragged(int64, uniform_row_length=2)})",
+          "a list of single values", STK_VALUE },
+        { "parse_sequence_example(sequence={a: int64})", "every step has an entry", STK_VALUE },
         { "parse_sequence_example({a: int64}, {a: fixed_sequence([], int64)})", "two fields 'a'",
           STK_NAME },
         { "decode_raw(int8, shape=[2, -1])", "the first dimension may be -1", STK_VALUE },

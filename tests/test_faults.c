@@ -127,7 +127,7 @@ static void test_looking_into_records_without_memory(void **state)
 {
     static const uint8_t bytes[] = "\x0a\x17\x0a\x0a\x0a\x01"
                                    "a\x12\x05\x1a\x03\x0a\x01\x05\x0a\x09\x0a\x03"
-                                   "b/c\x12\x02\x0a\x00";
+                                   "b/c\x12\x02\x22\x00";
     const struct stk__piece record = { bytes, sizeof bytes - 1 };
     const struct settings s = { "stk__example_infer", "0", "fail" };
     bool has_failed = true;

@@ -550,7 +550,8 @@ class Ops:
         is too long for all boundaries is a bad one. This is tf.data's bucket_by_sequence_length.
         The rows that wait count in the memory budget.
 
-        field: whose length counts: its first dimension, or its bytes (text)
+        field: whose length counts: its first dimension, its texts, or the bytes of its text
+            (text)
         boundaries: lengths where the next bucket begins, in ascending order (number or list of
             numbers (at most 4096))
         batch_sizes: elements in a batch of each bucket: one more than boundaries (number or
@@ -1433,11 +1434,13 @@ class Ops:
 
         As `batch`, for elements that differ in shape: each dimension becomes as long as that of the
         largest element of the batch, or as padded_shapes says, and what is left of the smaller ones
-        is filled with the padding value. Ragged fields become arrays this way. Texts are not
-        padded: they are brought together as `batch` does.
+        is filled with the padding value. Ragged fields become arrays this way, and lists of texts
+        arrays of texts, filled up with empty ones. Texts themselves are not padded: they are
+        brought together as `batch` does.
 
             values({tokens: [[1, 2, 3], [4], [5, 6]]}).padded_batch(2)
             values({t: [[1, 2], [3]], n: [7, 8]}).padded_batch(2, {t: [4]}, {t: -1})
+            values({t: ['a b c', 'd']}).text_split(' ').padded_batch(2, padding_values='-')
             files('train/*/*.jpg').decode().padded_batch(8, {image: [none, none, 3]})
 
         An element that is larger than padded_shapes says is a bad element. With on_error=skip a
@@ -1446,7 +1449,8 @@ class Ops:
         batch_size: elements in a batch (int, at least 1)
         padded_shapes: {field: [...]}: entries along each dimension, none for the largest of a
             batch; a list if there is one field (map, none)
-        padding_values: what fills the rest: a number, or {field: number}; none is 0 (map, none)
+        padding_values: what fills the rest: a number or a string, or {field: number}; none is 0
+            and '' (map, none)
         drop_remainder: leave out a last batch that is not full (bool)
         """
         return self._then('padded_batch', (batch_size, padded_shapes, padding_values, drop_remainder))
@@ -1459,15 +1463,16 @@ class Ops:
 
             tfrecord('train-*.tfrecord').parse_example({label: int64, x: fixed([10], float32)})
             tfrecord('train-*.tfrecord').parse_example({image: fixed([], bytes, key='image/encoded')})
-            tfrecord('train-*.tfrecord').parse_example({words: varlen(int64)})
+            tfrecord('train-*.tfrecord').parse_example({words: varlen(int64), tags: varlen(bytes)})
 
         A feature is written as one of these, or as bytes, float32 or int64 alone, which is a single
         value: `fixed(shape, dtype, default_value=none)` has as many values in every record;
         `varlen(dtype)` any number, as a ragged field; `fixed_sequence(shape, dtype,
         allow_missing=false)` any number of entries of one shape; `ragged(dtype, value_key=none,
         uniform_row_length=none)` as tf.io.RaggedFeature. `key=` says what the records call it if
-        the field is named otherwise. A field of bytes is one string per element and is not copied;
-        lists of strings are not possible, nor are lists of lists.
+        the field is named otherwise. A single string of bytes is not copied; `varlen(bytes)` and
+        the others make lists of texts, which batches hold as they hold lists of numbers, and
+        `fixed([n], bytes)` makes lists of n.
 
         The rules are TensorFlow's. A key without a kind counts as missing; a kind with an empty
         list does not. Of several features of a key the last counts, also in Examples that were
@@ -1508,18 +1513,19 @@ class Ops:
         parse_example reads them, those of the sequence as ragged fields with one entry per step.
         Other fields stay.
 
-            tfrecord('clips-*.tfrecord').parse_sequence_example(context={label: int64}, sequence={words: fixed_sequence([], int64)})
+            tfrecord('clips-*.tfrecord').parse_sequence_example(context={label: int64}, sequence={words: fixed_sequence([], bytes), spans: varlen(int64)})
 
         A step with another kind or number of values makes the element bad, and so does a missing
-        sequence unless allow_missing is set. A sequence of strings, or one whose steps differ in
-        length (tf.io.VarLenFeature), is a list of lists, which a field cannot hold. A context key
-        without a kind counts as missing, as in parse_example; TensorFlow refuses such records even
-        where there is a default_value.
+        sequence unless allow_missing is set. A sequence of strings is a list of texts. Steps that
+        differ in length, `varlen(dtype)` or `ragged(dtype)`, make a list of lists of numbers; lists
+        of lists of strings are not possible. A context key without a kind counts as missing, as in
+        parse_example; TensorFlow refuses such records even where there is a default_value.
 
         context: a map from fields to features of the context, as parse_example takes (map,
             none)
         sequence: a map from fields to features that have one entry per step:
-            fixed_sequence(shape, dtype, allow_missing=false) (map, none)
+            fixed_sequence(shape, dtype, allow_missing=false), or a list of numbers per step:
+            varlen(dtype) (map, none)
         field: the field with the records; none: the only one with bytes (text, none)
         """
         return self._then('parse_sequence_example', (context, sequence, field))
@@ -2535,9 +2541,9 @@ class Ops:
             values({t: ['a b c', 'd']}).text_split('', [head, rest], maxsplit=1, missing='')
             values({t: ['a b c', 'd']}).text_split(' ')
 
-        Without names a list of the pieces replaces the text. Such an element is delivered as a
-        batch of texts is, and cannot be batched; `text_to_number`, `text_to_hash_bucket` and
-        `lookup` have a parameter `sep` and make lists of numbers, which can.
+        Without names a list of the pieces replaces the text. Lists of texts can be batched, padded
+        and stored; `text_to_number`, `text_to_hash_bucket` and `lookup` make lists of numbers of
+        them, or of texts at once with their parameter `sep`.
 
         sep: the text is cut where this is; '': at white space (text)
         into: names of the fields for the pieces, in their order; none: a list of them replaces
@@ -3297,10 +3303,12 @@ def array(path, dtype, shape, default_value=None):
     Another length makes the text bad.
 
         array('embedding', float32, [768])
+        array('names', text, [2])
 
     path: where it is in the text (text)
-    dtype: type of the values (bool or int64 or float32 or float64)
-    shape: dimensions; a list within a list for each (number or list of numbers (at most 7))
+    dtype: type of the values (text, bool, int64, float32, float64)
+    shape: dimensions; a list within a list for each; texts have one (number or list of numbers
+        (at most 7))
     default_value: for texts that lack it or have null; none: they are bad (map, none)
     """
     from . import _text
@@ -3333,10 +3341,11 @@ def fixed(shape, dtype, default_value=None, key=None):
 
     As tf.io.FixedLenFeature. The values fill an array of the shape. A record that has the key with
     another number of values, or with values of another type, is bad, also if there is a
-    default_value. Bytes have the shape [].
+    default_value. Bytes have the shape [], or [n] for a list of n strings.
 
         fixed([28, 28], float32)
         fixed([], int64, default_value=-1)
+        fixed([2], bytes, default_value=['', ''])
 
     shape: dimensions of the field; [] is a single value (number or list of numbers (at most 7))
     dtype: what the record holds (bytes or float32 or int64)
@@ -3352,7 +3361,7 @@ def fixed_sequence(shape, dtype, allow_missing=False, key=None):
     """A feature with any number of entries of one shape.
 
     As tf.io.FixedLenSequenceFeature, but a ragged field: lists are not filled up. In a sequence
-    every step is one entry.
+    every step is one entry. Entries of bytes have the shape [].
 
         fixed_sequence([4], float32, allow_missing=true)
 
@@ -3366,17 +3375,18 @@ def fixed_sequence(shape, dtype, allow_missing=False, key=None):
 
 
 def list(path, dtype, shape=None, default_value=None):
-    """A list of any length: a ragged field.
+    """A list of any length: a ragged field, or a list of texts.
 
     With a shape every item is an array of that shape.
 
         list('ids', int64)
+        list('tags', text, default_value=[])
         list('boxes', float32, shape=[4], default_value=[])
 
     path: where it is in the text (text)
-    dtype: type of the values (bool or int64 or float32 or float64)
-    shape: dimensions of one item; none: single values (number or list of numbers (at most 6),
-        none)
+    dtype: type of the values (text, bool, int64, float32, float64)
+    shape: dimensions of one item; none: single values, as texts are (number or list of numbers
+        (at most 6), none)
     default_value: for texts that lack it or have null; none: they are bad (map, none)
     """
     from . import _text
@@ -3387,8 +3397,8 @@ def ragged(dtype, value_key=None, uniform_row_length=None):
     """A feature with any number of values.
 
     As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a list has rows of
-    that many values. The other partitions make lists of lists, which a field cannot hold; their
-    keys can be read as fields of their own with varlen(int64).
+    that many values. The keys of other partitions can be read as fields of their own with
+    varlen(int64). In a sequence as varlen.
 
         ragged(float32, value_key='points', uniform_row_length=3)
 
@@ -3440,10 +3450,11 @@ def value(path, dtype='text', default_value=None):
 def varlen(dtype, key=None):
     """A feature with any number of values.
 
-    As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor. A record without it has
-    an empty list.
+    As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor, or a list of texts. A
+    record without it has an empty list. In a sequence every step is a list of numbers.
 
         varlen(int64)
+        varlen(bytes)
 
     dtype: what the record holds (bytes or float32 or int64)
     key: its key in the records; none: the name of the field (text, none)

@@ -105,7 +105,7 @@ bool stk__value_list_open(struct stk__piece feature, struct stk__value_list *out
  * is damaged. dst may be NULL if room is 0. */
 bool stk__value_list_floats(const struct stk__value_list *list, float *dst, size_t room, size_t *n);
 bool stk__value_list_ints(const struct stk__value_list *list, int64_t *dst, size_t room, size_t *n);
-bool stk__value_list_bytes(const struct stk__value_list *list, struct stk__piece *dst, size_t room,
+bool stk__value_list_bytes(const struct stk__value_list *list, struct stk_span *dst, size_t room,
                            size_t *n);
 
 /* How many numbers there may be at most, not many more than there are: for allocating. */

@@ -123,19 +123,15 @@ static const char *find_obstacle(const struct facts *facts, bool is_list)
 {
     const unsigned bytes = 1u << STK__FEATURE_BYTES;
     unsigned kinds = facts->kinds & ~(1u << STK__FEATURE_EMPTY);
-    bool is_one = facts->least == 1 && facts->most == 1;
+    bool is_one = facts->least == 1 && facts->most == 1 && facts->kinds == kinds;
     if (facts->is_damaged)
         return "some of its values cannot be read";
     if (!kinds || (is_list && !facts->most))
         return "it has no values";
     if (kinds & (kinds - 1))
         return "its values have different types";
-    if (kinds == bytes && (is_list || !is_one))
-        return "it holds lists of strings";
-    if (is_list && facts->kinds != kinds)
-        return "some steps have no values";
-    if (is_list && facts->least != facts->most)
-        return "steps differ in the number of values";
+    if (kinds == bytes && is_list && !is_one)
+        return "it holds lists of lists of strings";
     if (!facts->key.bytes || memchr(facts->key.data, 0, facts->key.bytes))
         return "its key cannot be the name of a field";
     return NULL;
@@ -145,18 +141,20 @@ static void add_feature(struct stk__text *out, const struct facts *facts, bool i
 {
     const unsigned bytes = 1u << STK__FEATURE_BYTES, floats = 1u << STK__FEATURE_FLOATS;
     bool is_everywhere = facts->n_records == (size_t)n;
+    bool is_even = facts->least == facts->most && facts->least;
+    bool has_all = !(facts->kinds & 1u << STK__FEATURE_EMPTY);
     const char *dtype = facts->kinds & bytes    ? "bytes"
                         : facts->kinds & floats ? "float32"
                                                 : "int64";
     char shape[32] = "[]";
     if (facts->least > 1)
         snprintf(shape, sizeof shape, "[%zu]", facts->least);
-    if (is_list)
+    if (is_list && is_even && has_all)
         stk__text_add(out, "fixed_sequence(%s, %s%s)", shape, dtype,
                       is_everywhere ? "" : ", allow_missing=true");
-    else if (facts->kinds & bytes)
+    else if (!is_list && facts->kinds & bytes && is_even && facts->least == 1)
         stk__text_add(out, is_everywhere ? "bytes" : "fixed([], bytes, default_value='')");
-    else if (facts->least != facts->most || !facts->least || !is_everywhere)
+    else if (is_list || !is_even || !is_everywhere)
         stk__text_add(out, "varlen(%s)", dtype);
     else if (facts->least == 1)
         stk__text_add(out, "%s", dtype);

@@ -135,7 +135,7 @@ bool stk__value_list_ints(const struct stk__value_list *list, int64_t *dst, size
     return is_good;
 }
 
-bool stk__value_list_bytes(const struct stk__value_list *list, struct stk__piece *dst, size_t room,
+bool stk__value_list_bytes(const struct stk__value_list *list, struct stk_span *dst, size_t room,
                            size_t *n)
 {
     struct stk__wire wire = stk__wire_of(list->body);
@@ -145,7 +145,7 @@ bool stk__value_list_bytes(const struct stk__value_list *list, struct stk__piece
         struct stk__piece value;
         is_good = stk__wire_tag(&wire, STK__TAG_PIECE(1)) && stk__wire_piece(&wire, &value);
         if (is_good && room_for(&sink, 1))
-            dst[sink.n] = value;
+            dst[sink.n] = (struct stk_span){ (uint8_t *)(uintptr_t)value.data, value.bytes, NULL };
         sink.n += is_good;
     }
     *n = sink.n;

@@ -81,30 +81,35 @@ static const struct stk_decl decls[N_CALLS] = {
     [FIXED] = { "fixed", 1, "A feature with the same number of values in every record.",
                 "As tf.io.FixedLenFeature. The values fill an array of the shape. A record that "
                 "has the key with another number of values, or with values of another type, is "
-                "bad, also if there is a default_value. Bytes have the shape [].\n"
+                "bad, also if there is a default_value. Bytes have the shape [], or [n] for a list "
+                "of "
+                "n strings.\n"
                 "\n"
                 "    fixed([28, 28], float32)\n"
-                "    fixed([], int64, default_value=-1)",
+                "    fixed([], int64, default_value=-1)\n"
+                "    fixed([2], bytes, default_value=['', ''])",
                 fixed_rows, sizeof(struct fixed) },
     [FIXED_SEQUENCE] = { "fixed_sequence", 1, "A feature with any number of entries of one shape.",
                          "As tf.io.FixedLenSequenceFeature, but a ragged field: lists are not "
-                         "filled up. In a sequence every step is one entry.\n"
+                         "filled up. In a sequence every step is one entry. Entries of bytes have "
+                         "the shape [].\n"
                          "\n"
                          "    fixed_sequence([4], float32, allow_missing=true)",
                          sequence_rows, sizeof(struct sequence) },
     [RAGGED] = { "ragged", 1, "A feature with any number of values.",
                  "As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a "
-                 "list has rows of that many values. The other partitions make lists of lists, "
-                 "which a field cannot hold; their keys can be read as fields of their own with "
-                 "varlen(int64).\n"
+                 "list has rows of that many values. The keys of other partitions can be read as "
+                 "fields of their own with varlen(int64). In a sequence as varlen.\n"
                  "\n"
                  "    ragged(float32, value_key='points', uniform_row_length=3)",
                  ragged_rows, sizeof(struct ragged) },
     [VARLEN] = { "varlen", 1, "A feature with any number of values.",
-                 "As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor. A record "
-                 "without it has an empty list.\n"
+                 "As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor, or a list "
+                 "of texts. A record without it has an empty list. In a sequence every step is a "
+                 "list of numbers.\n"
                  "\n"
-                 "    varlen(int64)",
+                 "    varlen(int64)\n"
+                 "    varlen(bytes)",
                  varlen_rows, sizeof(struct varlen) },
 };
 static const struct stk_decl *const calls[N_CALLS] = { &decls[0], &decls[1], &decls[2], &decls[3] };
@@ -119,6 +124,7 @@ struct wish {
     struct stk_numbers shape;
     int dtype;
     bool is_list, allow_missing;
+    bool is_nested; /* in a sequence: a list per step */
     const struct stk_value *fallback;
 };
 
@@ -253,11 +259,27 @@ static int fill_numbers(struct filler *filler, const struct stk_value *value, st
     return code;
 }
 
+/* A list of strings, as a row has it. */
+static int read_texts(const struct wish *wish, struct stk_arena *arena,
+                      struct stk__feature_spec *spec, struct stk_error *err)
+{
+    const struct stk_value *value = wish->fallback;
+    if (stk__text_list_read(value, arena, &spec->fallback, &spec->fallback_bytes, err))
+        return err->code;
+    if ((size_t)value->n_items == spec->n_values)
+        return STK_OK;
+    return stk__fail_at(err, STK_VALUE, value->at, value->len,
+                        "the default_value has %d strings, the shape %zu", value->n_items,
+                        spec->n_values);
+}
+
 /* As in TensorFlow a single number is not spread over a shape. */
 static int read_default(const struct wish *wish, struct stk_arena *arena,
                         struct stk__feature_spec *spec, struct stk_error *err)
 {
     const struct stk_value *value = wish->fallback;
+    if (spec->field.flags & STK_FIELD_PACKED)
+        return read_texts(wish, arena, spec, err);
     if (spec->kind == STK__FEATURE_BYTES) {
         if (value->kind != STK__STRING)
             return refuse(wish, err, "the default_value of a bytes feature is a string");
@@ -281,34 +303,50 @@ static int read_default(const struct wish *wish, struct stk_arena *arena,
 
 /* ---- fields ---- */
 
+/* One string, so many of them, or a list of any number. */
+static int set_bytes(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
+{
+    if (wish->shape.n > !wish->is_list)
+        return refuse(wish, err,
+                      wish->is_list ? "entries of bytes have the shape []"
+                                    : "the shape of bytes is [], or [n] for n strings");
+    if (wish->is_nested)
+        return refuse(wish, err,
+                      "a step of a sequence has one string: fixed_sequence([], bytes); lists of "
+                      "lists of strings are not possible");
+    spec->field.kind = STK_BYTES;
+    spec->field.dtype = STK_U8;
+    if (wish->shape.n || wish->is_list)
+        spec->field.flags = STK_FIELD_PACKED;
+    return stk__field_map_shape(wish->value, &wish->shape, &spec->field, &spec->n_values, err);
+}
+
 static int set_field(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
 {
     static const uint8_t dtypes[] = { STK_U8, STK_F32, STK_I64 };
-    bool is_bytes = wish->dtype + 1 == STK__FEATURE_BYTES;
-    if (is_bytes && wish->is_list)
-        return refuse(wish, err,
-                      "a field holds one string of bytes per element, not a list of them; "
-                      "fixed([], bytes) reads features with one");
-    if (is_bytes && wish->shape.n)
-        return refuse(wish, err,
-                      "a field holds one string of bytes per element: the shape of bytes is []");
-    spec->field.kind = is_bytes ? STK_BYTES : wish->is_list ? STK_RAGGED : STK_FIXED;
+    if (wish->dtype + 1 == STK__FEATURE_BYTES)
+        return set_bytes(wish, spec, err);
+    if (wish->is_nested && wish->shape.n)
+        return refuse(wish, err, "a step of a sequence is a list of single values");
+    spec->field.kind = wish->is_list ? STK_RAGGED : STK_FIXED;
+    spec->field.flags = wish->is_nested ? STK_FIELD_PACKED : 0;
     spec->field.dtype = dtypes[wish->dtype];
     if (wish->is_list)
         spec->field.shape[spec->field.rank++] = -1;
     return stk__field_map_shape(wish->value, &wish->shape, &spec->field, &spec->n_values, err);
 }
 
-static int check_place(const struct wish *wish, enum stk__feature_place place,
-                       struct stk_error *err)
+/* In a sequence a list is one of steps, each an entry or a list of its own. */
+static int set_place(struct wish *wish, enum stk__feature_place place, struct stk_error *err)
 {
-    bool is_sequence = wish->value->kind == STK__CHAIN &&
-                       !strcmp(wish->value->call->name, decls[FIXED_SEQUENCE].name);
-    if (place != STK__IN_SEQUENCE || is_sequence)
+    if (place != STK__IN_SEQUENCE)
         return STK_OK;
-    return refuse(wish, err,
-                  "in a sequence every step has one entry of the same shape: "
-                  "fixed_sequence(shape, dtype); lists of lists are not possible");
+    if (!wish->is_list)
+        return refuse(wish, err,
+                      "in a sequence every step has an entry of the same shape, "
+                      "fixed_sequence(shape, dtype), or any number of values, varlen(dtype)");
+    wish->is_nested = strcmp(wish->value->call->name, decls[FIXED_SEQUENCE].name) != 0;
+    return STK_OK;
 }
 
 static int add_spec(const struct stk_value *name, const struct wish *wish, struct stk_arena *arena,
@@ -341,7 +379,7 @@ int stk__feature_specs_read(const struct stk_value *map, enum stk__feature_place
     for (int i = 0; i < map->n_items && !code; i++) {
         code = bind_spec(map->item[i], arena, &wish, err);
         if (!code)
-            code = check_place(&wish, place, err);
+            code = set_place(&wish, place, err);
         if (!code)
             code = add_spec(map->key[i], &wish, arena, specs, err);
     }

@@ -2,8 +2,10 @@
 /* features.c: the values of features as rows of fields. */
 #include "op/features.h"
 
+#include "base/blob.h"
 #include "base/error.h"
 #include "op/field_map.h"
+#include "op/text_op.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +59,8 @@ int stk__features_infer(struct stk_infer *inf, int field, struct stk__feature_sp
 /* "[?,2]". */
 static const char *shape_text(const struct stk_field *field, char *text, size_t size)
 {
-    size_t at = (size_t)snprintf(text, size, "[");
+    bool is_texts = field->kind == STK_BYTES && field->flags & STK_FIELD_PACKED && !field->rank;
+    size_t at = (size_t)snprintf(text, size, is_texts ? "[?" : "[");
     for (int d = 0; d < field->rank && at < size; d++) {
         const char *comma = d ? "," : "";
         at += (size_t)(field->shape[d] < 0 ? snprintf(text + at, size - at, "%s?", comma)
@@ -129,6 +132,8 @@ static void put_missing(const struct stk__feature_row *at, const struct stk__fea
     const void *fallback = spec->fallback;
     if (spec->is_required && !fallback)
         fail_missing(at, spec);
+    else if (spec->field.flags & STK_FIELD_PACKED && !fallback)
+        out->span[at->row] = stk__blob_empty();
     else if (spec->field.kind == STK_FIXED)
         memcpy(out->data + (size_t)at->row * out->stride, fallback, out->stride);
     else
@@ -141,15 +146,38 @@ static void put_bytes(const struct stk__feature_row *at, const struct stk__featu
                       struct stk__piece feature, const struct stk__value_list *list,
                       struct stk_column *out)
 {
-    struct stk__piece value = { 0 };
+    struct stk_span value = { 0 };
     size_t n;
     if (!stk__value_list_bytes(list, &value, 1, &n))
         fail_damaged(at, spec, feature);
     else if (n != 1)
         fail_count(at, spec, n);
     else
-        out->span[at->row] =
-            (struct stk_span){ (uint8_t *)(uintptr_t)value.data, value.bytes, at->record->owner };
+        out->span[at->row] = (struct stk_span){ value.data, value.bytes, at->record->owner };
+}
+
+/* All strings of the list. */
+static int put_texts(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                     struct stk__piece feature, const struct stk__value_list *list,
+                     struct stk_column *out)
+{
+    enum { FEW = 32 };
+    struct stk_span few[FEW], *text = few;
+    size_t n;
+    bool is_good = stk__value_list_bytes(list, text, FEW, &n);
+    if (is_good && n > FEW) {
+        text = stk_rows_alloc(at->rows, n * sizeof *text);
+        if (!text)
+            return STK_MEMORY;
+        stk__value_list_bytes(list, text, n, &n);
+    }
+    if (!is_good)
+        fail_damaged(at, spec, feature);
+    else if (!spec->is_list && n != spec->n_values)
+        fail_count(at, spec, n);
+    else if (!stk__texts_pack(at->rows, text, n, &out->span[at->row]))
+        return STK_MEMORY;
+    return STK_OK;
 }
 
 static void put_fixed(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
@@ -191,6 +219,8 @@ static int put_feature(const struct stk__feature_row *at, const struct stk__feat
         fail_damaged(at, spec, feature);
     } else if (list.kind != spec->kind) {
         fail_type(at, spec, list.kind);
+    } else if (spec->field.flags & STK_FIELD_PACKED) {
+        return put_texts(at, spec, feature, &list, out);
     } else if (spec->is_list) {
         return put_list(at, spec, feature, &list, out);
     } else if (spec->kind == STK__FEATURE_BYTES) {
@@ -222,38 +252,112 @@ static bool count_steps(struct stk__piece list, size_t *n)
     return true;
 }
 
-/* Every step has one entry; a step without a kind has no values. dst NULL: there is no room,
- * because it cannot have as many as it should. False: the row is bad. */
+/* Opens one step; a step without a kind has no values. False: the row is bad. */
+static bool open_step(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                      struct stk__piece step, size_t index, struct stk__value_list *list)
+{
+    bool is_good = stk__value_list_open(step, list);
+    if (!is_good)
+        fail_damaged(at, spec, step);
+    if (!is_good || !list->kind || list->kind == spec->kind)
+        return is_good;
+    stk_rows_fail(at->rows, at->row, STK_DATA,
+                  "Feature list: %.64s, Index: %zu.  Data types don't match. Data type: %s but "
+                  "expected type: %s",
+                  spec->key_text, index, stk__feature_kind_name(list->kind),
+                  stk__feature_kind_name(spec->kind));
+    return false;
+}
+
+static bool check_step(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                       size_t index, size_t n)
+{
+    char shape[STK_MAX_RANK * 24];
+    if (n != spec->n_values)
+        stk_rows_fail(
+            at->rows, at->row, STK_DATA,
+            "Feature list: %.64s, Index: %zu.  Number of values != expected.  values size: %zu "
+            "but output shape: %s",
+            spec->key_text, index, n, shape_text(&spec->field, shape, sizeof shape));
+    return n == spec->n_values;
+}
+
+/* One entry. dst NULL: there is no room, because it cannot have as many values as it should. */
 static bool put_step(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
                      struct stk__piece step, size_t index, void *dst)
 {
-    char shape[STK_MAX_RANK * 24];
     struct stk__value_list list;
     size_t n = 0;
-    if (!stk__value_list_open(step, &list)) {
-        fail_damaged(at, spec, step);
+    if (!open_step(at, spec, step, index, &list))
         return false;
-    }
-    if (list.kind && list.kind != spec->kind) {
-        stk_rows_fail(at->rows, at->row, STK_DATA,
-                      "Feature list: %.64s, Index: %zu.  Data types don't match. Data type: %s but "
-                      "expected type: %s",
-                      spec->key_text, index, stk__feature_kind_name(list.kind),
-                      stk__feature_kind_name(spec->kind));
-        return false;
-    }
     if (list.kind && !read_numbers(spec, &list, dst, dst ? spec->n_values : 0, &n)) {
         fail_damaged(at, spec, step);
         return false;
     }
-    if (n == spec->n_values)
-        return true;
-    stk_rows_fail(
-        at->rows, at->row, STK_DATA,
-        "Feature list: %.64s, Index: %zu.  Number of values != expected.  values size: %zu "
-        "but output shape: %s",
-        spec->key_text, index, n, shape_text(&spec->field, shape, sizeof shape));
-    return false;
+    return check_step(at, spec, index, n);
+}
+
+/* The only string of a step. */
+static bool put_text_step(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                          struct stk__piece step, size_t index, struct stk_span *text)
+{
+    struct stk__value_list list;
+    size_t n = 0;
+    if (!open_step(at, spec, step, index, &list))
+        return false;
+    if (list.kind && !stk__value_list_bytes(&list, text, 1, &n)) {
+        fail_damaged(at, spec, step);
+        return false;
+    }
+    return check_step(at, spec, index, n);
+}
+
+static int put_text_steps(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                          struct stk__piece list, size_t n_steps, struct stk_column *out)
+{
+    struct stk__piece step = list;
+    struct stk_span *text = stk_rows_alloc(at->rows, n_steps * sizeof *text);
+    if (!text)
+        return STK_MEMORY;
+    for (size_t i = 0; i < n_steps; i++) {
+        stk__feature_list_next(&list, &step);
+        if (!put_text_step(at, spec, step, i, &text[i]))
+            return STK_OK;
+    }
+    return stk__texts_pack(at->rows, text, n_steps, &out->span[at->row]) ? STK_OK : STK_MEMORY;
+}
+
+/* Any number of values in each step: a list of lists. */
+static int put_list_steps(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                          struct stk__piece list, size_t n_steps, struct stk_column *out)
+{
+    const struct stk__value_list all = { spec->kind, list };
+    struct stk__piece step = list;
+    size_t value_bytes = stk_dtype_bytes(spec->field.dtype), used = 0, n,
+           most = stk__value_list_most(&all);
+    uint8_t *memory =
+        stk_rows_alloc(at->rows, stk__blob_room((int64_t)n_steps, most * value_bytes));
+    if (!memory)
+        return STK_MEMORY;
+    struct stk__blob lists = stk__blob_begin(memory, (int64_t)n_steps);
+    for (size_t i = 0; i < n_steps; i++) {
+        struct stk__value_list values;
+        lists.splits[i] = (int64_t)used;
+        stk__feature_list_next(&list, &step);
+        if (!open_step(at, spec, step, i, &values))
+            return STK_OK;
+        n = 0;
+        if (values.kind &&
+            !read_numbers(spec, &values, lists.data + used * value_bytes, most - used, &n)) {
+            fail_damaged(at, spec, step);
+            return STK_OK;
+        }
+        used += n;
+    }
+    lists.splits[n_steps] = (int64_t)used;
+    size_t bytes = stk__blob_room((int64_t)n_steps, used * value_bytes);
+    out->span[at->row] = (struct stk_span){ .data = memory, .bytes = bytes };
+    return STK_OK;
 }
 
 static int put_steps(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
@@ -265,6 +369,10 @@ static int put_steps(const struct stk__feature_row *at, const struct stk__featur
         fail_damaged(at, spec, list);
         return STK_OK;
     }
+    if (spec->kind == STK__FEATURE_BYTES)
+        return put_text_steps(at, spec, list, n_steps, out);
+    if (spec->field.flags & STK_FIELD_PACKED)
+        return put_list_steps(at, spec, list, n_steps, out);
     /* A value takes a byte at least, so a record cannot ask for more memory than it has values. */
     size_t fitting = list.bytes / spec->n_values;
     uint8_t *data = stk_rows_alloc(at->rows, (n_steps < fitting ? n_steps : fitting) * step_bytes);
@@ -286,7 +394,8 @@ static void put_no_steps(const struct stk__feature_row *at, const struct stk__fe
         stk_rows_fail(at->rows, at->row, STK_DATA,
                       "Feature list '%.64s' is required but could not be found.", spec->key_text);
     else
-        out->span[at->row] = (struct stk_span){ 0 };
+        out->span[at->row] =
+            spec->field.flags & STK_FIELD_PACKED ? stk__blob_empty() : (struct stk_span){ 0 };
 }
 
 int stk__feature_lists_put(const struct stk__feature_row *at,

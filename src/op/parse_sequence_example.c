@@ -13,7 +13,8 @@ static const struct stk_param params[] = {
                   "a map from fields to features of the context, as parse_example takes"),
     STK_CALLS_ROW(parse_sequence_example, sequence, &stk__feature_calls, STK_TAKES_NONE | STK_MAKES,
                   "a map from fields to features that have one entry per step: "
-                  "fixed_sequence(shape, dtype, allow_missing=false)"),
+                  "fixed_sequence(shape, dtype, allow_missing=false), or a list of numbers per "
+                  "step: varlen(dtype)"),
     STK_TEXT_ROW(parse_sequence_example, field, NULL, STK_TAKES_NONE,
                  "the field with the records; none: the only one with bytes"),
     STK_ROWS_END,
@@ -94,11 +95,12 @@ static const char doc[] =
     "Other fields stay.\n"
     "\n"
     "    tfrecord('clips-*.tfrecord').parse_sequence_example(context={label: int64}, "
-    "sequence={words: fixed_sequence([], int64)})\n"
+    "sequence={words: fixed_sequence([], bytes), spans: varlen(int64)})\n"
     "\n"
     "A step with another kind or number of values makes the element bad, and so does a missing "
-    "sequence unless allow_missing is set. A sequence of strings, or one whose steps differ in "
-    "length (tf.io.VarLenFeature), is a list of lists, which a field cannot hold. A context key "
+    "sequence unless allow_missing is set. A sequence of strings is a list of texts. Steps that "
+    "differ in length, `varlen(dtype)` or `ragged(dtype)`, make a list of lists of numbers; lists "
+    "of lists of strings are not possible. A context key "
     "without a kind counts as missing, as in parse_example; TensorFlow refuses such records even "
     "where there is a default_value.";
 

@@ -6,7 +6,8 @@ such records, for documents: records/examples.tfrecord and records/sequences.tfr
 
 A line is one record and one call, separated by tabs: the record in hex (`=`: that of the line before), the call, and
 what it gives. That is the fields in the order of the call, `name=values` separated by blanks: integers as they are, float32 as the
-hex of their bits, bytes as hex, all separated by commas; an empty list is empty. Or it is `!` and a part of
+hex of their bits, bytes as hex, all separated by commas; an empty list is empty. Lists of texts are [hex][hex], lists of
+lists of numbers (1,2)(3). Or it is `!` and a part of
 TensorFlow's message, which may be empty: the record is bad.
 """
 import os
@@ -78,6 +79,8 @@ def value_text(value):
     if isinstance(value, (bytes, str)):
         raw = value if isinstance(value, bytes) else value.encode()
         return "'" + ''.join(f'\\x{b:02x}' for b in raw) + "'"
+    if isinstance(value, list) and isinstance(value[0], bytes):
+        return '[' + ', '.join(map(value_text, value)) + ']'
     return repr(value)
 
 
@@ -105,10 +108,22 @@ def one_text(value):
     return str(int(value))
 
 
+def steps_text(value):
+    """A sparse matrix: the numbers of every step."""
+    rows = [[] for _ in range(value.dense_shape.numpy()[0])]
+    for (row, _), number in zip(value.indices.numpy(), value.values.numpy()):
+        rows[row].append(one_text(number))
+    return ''.join(f"({','.join(row)})" for row in rows)
+
+
 def field_text(value):
+    if isinstance(value, tf.SparseTensor) and len(value.dense_shape) == 2:
+        return steps_text(value)
     if isinstance(value, tf.SparseTensor):
         value = value.values
     value = value.numpy()
+    if not isinstance(value, bytes) and value.dtype == object:
+        return ''.join(f'[{one_text(text)}]' for text in value)
     return one_text(value) if isinstance(value, bytes) else ','.join(one_text(v) for v in value.reshape(-1))
 
 
@@ -261,6 +276,28 @@ def make_random():
             check(example(**features), **specs)
 
 
+def make_lists():
+    """Lists of texts, and of lists."""
+    f32, i64, text = tf.float32, tf.int64, tf.string
+    record = example(two=strings(b'a\x00', b''), none=strings(), one=strings(b'only'), kindless=T.Feature(),
+                     many=strings(*(rng.bytes(int(n)) for n in rng.integers(0, 9, 100))), i=ints(5))
+    for name in ('two', 'none', 'one', 'kindless', 'many', 'i', 'q'):
+        for spec in (io.VarLenFeature(text), io.RaggedFeature(text), fixed([2], text), fixed([2], text, [b'x', b'']),
+                     fixed([100], text), fixed([1], text), steps([], text)):
+            check(record, **{name: spec})
+    check(record, two=io.VarLenFeature(text), i=fixed([], i64), many=io.VarLenFeature(text))
+    check(raw_example(entry(b't', piece(1, piece(1, b'a') + b'\x0a\x05b'))), t=io.VarLenFeature(text))
+    check(raw_example(entry(b't', piece(1, b'\x08\x05'))), t=io.VarLenFeature(text))
+    steps_record = sequence({'tags': strings(b'p', b'q')}, t=[strings(b'one'), strings(b''), strings(b'three')], none=[],
+                            uneven=[ints(1, 2), ints(), ints(3)], some=[ints(1), T.Feature(), ints(-3, 2**63 - 1)],
+                            f=[floats(1.5), floats(2.5, -0.0)], pairs=[strings(b'a', b'b')], bad=[ints(1), floats(2)],
+                            mixed=[strings(b'a'), T.Feature()], long=[ints(*range(k)) for k in range(40)])
+    check_sequence(steps_record, {'tags': io.VarLenFeature(text)}, {'t': steps([], text, False), 'f': io.VarLenFeature(f32)})
+    for name in ('t', 'none', 'uneven', 'some', 'f', 'pairs', 'bad', 'mixed', 'long', 'q'):
+        for spec in (steps([], text), steps([], text, False), io.VarLenFeature(i64), io.VarLenFeature(f32)):
+            check_sequence(steps_record, {}, {name: spec})
+
+
 def make_files():
     """For documents: six Examples as people have them, and six SequenceExamples."""
     with io.TFRecordWriter(str(HERE / 'records/examples.tfrecord')) as out:
@@ -280,6 +317,7 @@ make_kinds()
 make_wire()
 make_sequences()
 make_random()
+make_lists()
 for before, line in zip(lines[-2::-1], lines[:0:-1]):
     line[0] = '=' if line[0] == before[0] else line[0]
 text = ''.join('\t'.join(line) + '\n' for line in lines)
