@@ -98,20 +98,91 @@ def test_split_into_a_list(stoker, sep, maxsplit):
 
 
 @pytest.mark.parametrize("call, why", [
-    ("batch(2)", "it can be batched once"),
-    ("map('n = len(t)')", "holds a batch of rows"),
-    ("text_lower()", "needs a field of bytes, but gets {t: batch of text}"),
-    ("concatenate(values({t: ['a']}))", "input 2 has {t: text}, but the first has {t: batch of text}"),
+    ("batch(2).batch(2)", "rows of the field 't' are lists of lists already"),
+    ("map('n = t == 1')", "lists of texts only len()"),
+    ("filter('t == \\'a\\'')", "lists of texts only len()"),
+    ("lookup([a], sep=' ')", "sep cuts texts, and the field 't' has lists of them"),
+    ("padded_batch(2, padding_values={t: 1})", "the padding value of field 't' is a string"),
+    ("padded_batch(2, {t: [1, 2]})", "the padded shape of field 't' is a list of 1"),
+    ("text_lower()", "needs a field of bytes, but gets {t: list of text}"),
+    ("concatenate(values({t: ['a']}))", "input 2 has {t: text}, but the first has {t: list of text}"),
+    ("concatenate(values({t: [['a']]}))", "input 2 has {t: text[1]}, but the first has {t: list of text}"),
+    ("batch(1).concatenate(values({t: [['a']]}).batch(1))",
+     "input 2 has {t: list of text[1]}, but the first has {t: list of list of text}"),
 ])
 def test_list_of_texts_is_no_text(stoker, call, why):
     said = error(stoker, f"{texts('a b', 'c')}.text_split(' ').{call}")
     assert why in said and "^" in said
 
 
-def test_list_of_texts_is_not_packed(stoker, tmp_path):
-    done = stoker("pack", f"{texts('a b')}.text_split(' ')", "--out", tmp_path / "x.tfrecord")
-    assert done.returncode != 0 and "several texts or lists per element, which cannot be stored" in done.stderr
-    assert not list(tmp_path.glob("*.tfrecord"))
+@pytest.mark.parametrize("behind", ["", ".batch(2)", ".padded_batch(1)"])
+def test_lists_of_texts_are_packed(stoker, tmp_path, behind):
+    path = tmp_path / "x.tfrecord"
+    done = stoker("pack", f"{texts('a b', '', 'c')}.text_split(''){behind}", "--out", path)
+    assert done.returncode == 0, done.stderr
+    assert values(stoker, f"tfrecord('{path}').parse_example({{t: varlen(bytes)}})", "t") == [["a", "b"], [], ["c"]]
+
+
+def test_list_of_texts_is_no_member_of_a_tar_archive(stoker, tmp_path):
+    done = stoker("pack", f"{texts('a b')}.text_split(' ')", "--to", "tar", "--out", tmp_path / "x.tar")
+    assert done.returncode != 0 and "'t' has several texts per element" in done.stderr
+    assert not list(tmp_path.glob("*.tar"))
+
+
+LISTS = "values({t: [['a', 'bb', ''], [], ['a'], ['c', 'd']], n: [1, 2, 3, 4]})"
+
+
+@pytest.mark.parametrize("calls, wanted", [
+    ("batch(3)", [[["a", "bb", ""], [], ["a"]], [["c", "d"]]]),
+    ("ragged_batch(3)", [[["a", "bb", ""], [], ["a"]], [["c", "d"]]]),
+    ("padded_batch(3)", [[["a", "bb", ""], ["", "", ""], ["a", "", ""]], [["c", "d"]]]),
+    ("padded_batch(2, {t: [4]}, {t: '-'})",
+     [[["a", "bb", "", "-"], ["-"] * 4], [["a", "-", "-", "-"], ["c", "d", "-", "-"]]]),
+    ("padded_batch(4, padding_values='x')", [[["a", "bb", ""], ["x"] * 3, ["a", "x", "x"], ["c", "d", "x"]]]),
+    ("window(2)", [[["a", "bb", ""], []], [["a"], ["c", "d"]]]),
+    ("batch(3).unbatch()", [["a", "bb", ""], [], ["a"], ["c", "d"]]),
+    ("padded_batch(3).unbatch().batch(4)", [[["a", "bb", ""], ["", "", ""], ["a", "", ""], ["c", "d"]]]),
+    ("rebatch(4)", "no first dimension"),
+    ("batch(3).rebatch(2)", [[["a", "bb", ""], []], [["a"], ["c", "d"]]]),
+    ("batch(3).filter('len(t) == 1')", [[["c", "d"]]]),
+    ("filter('len(t) == 1').batch(2)", [[["a"]]]),
+    ("shuffle(3, seed=1).batch(9).map('m = len(t)').select([t])", None),
+    ("bucket_by_length(t, [2], [2, 2])", [[["", ], ["a"]], [["a", "bb", ""], ["c", "d", ""]]]),
+    ("bucket_by_length(t, [2], [2, 2], no_padding=true)", [[[], ["a"]], [["a", "bb", ""], ["c", "d"]]]),
+    ("bucket_by_length(t, [2, 5], [2, 2, 2], pad_to_bucket_boundary=true)",
+     [[[""], ["a"]], [["a", "bb", "", ""], ["c", "d", "", ""]]]),
+    ("group_by_window('len(t) % 2', 2)", [[["a", "bb", ""], ["a"]], [[], ["c", "d"]]]),
+    ("concatenate(values({t: [[], ['z']], n: [5, 6]})).skip(3).batch(3)", [[["c", "d"], [], ["z"]]]),
+    ("take(2).repeat(2).batch(4)", [[["a", "bb", ""], [], ["a", "bb", ""], []]]),
+    ("zip(values({u: [['x'], [], [], ['y', 'z']]})).select([u]).rename({u: t}).batch(4)", [[["x"], [], [], ["y", "z"]]]),
+    ("unique(t).batch(4)", [[["a", "bb", ""], [], ["a"], ["c", "d"]]]),
+    ("lookup([d, c, a], t, default=9).batch(4)", [[[2, 9, 9], [], [2], [1, 0]]]),
+    ("skip(3).text_to_hash_bucket(1).batch(1)", [[[0, 0]]]),
+])
+def test_lists_of_texts_are_elements_like_others(stoker, calls, wanted):
+    if isinstance(wanted, str):
+        assert wanted in error(stoker, f"{LISTS}.{calls}")
+        return
+    got = values(stoker, f"{LISTS}.{calls}", "t")
+    if wanted is None:
+        assert sorted(got[0]) == [[], ["a"], ["a", "bb", ""], ["c", "d"]]
+    else:
+        assert got == wanted
+
+
+def test_numbers_of_lists_of_texts(stoker):
+    assert values(stoker, "values({t: [['1', ' 2'], ['3.5']]}).text_to_number()", "t") == [[1.0, 2.0], [3.5]]
+    even = "values({t: [['1', '2'], ['3', '4']]}).text_to_number(int64).map('t = t * 2').batch(2)"
+    assert values(stoker, even, "t") == [[[2, 4], [6, 8]]]
+    assert "'x' in the field 't' is no int64" in error(stoker, "values({t: [['1', 'x']]}).text_to_number(int64)")
+
+
+def test_a_list_of_texts_that_is_too_long_is_bad(stoker):
+    chain = f"{LISTS}.padded_batch(2, {{t: [2]}})"
+    assert "field 't' has 3 entries along dimension 0, and rows are padded to 2" in error(stoker, chain)
+    done = stoker("run", chain, "--dump", "--quiet", "--on-error", "skip")
+    kept = [json.loads(line)["fields"]["t"] for line in done.stdout.splitlines()]
+    assert kept == [[["", ""], ["a", ""]], [["c", "d"]]]
 
 
 def test_equal_lists_of_texts_are_equal(stoker):

@@ -47,12 +47,26 @@ static size_t row_bytes(const struct stk_view *view, const int64_t *shape, int r
     return bytes;
 }
 
+/* A list of texts: one of a batch, or of the only element there is. */
+static struct stk__record_value texts_of(const struct stk_view *view, int64_t row)
+{
+    struct stk__record_value value = { .data = view->data };
+    int64_t first = view->row_splits ? view->row_splits[row] : 0;
+    int64_t end = view->row_splits ? view->row_splits[row + 1] : view->n_splits - 1;
+    value.splits = view->splits + first;
+    value.shape[0] = end - first;
+    value.bytes = (size_t)(view->splits[end] - view->splits[first]);
+    return value;
+}
+
 /* Row `row` of a field of a batch, or the field of the only element there is. */
 static struct stk__record_value row_of(const struct stk_view *view, int64_t row, bool is_batched)
 {
     struct stk__record_value value = { 0 };
     const uint8_t *data = view->data;
     int lead = is_batched ? 1 : 0;
+    if (view->row_splits || (view->kind == STK_BYTES && view->rank && !is_batched))
+        return texts_of(view, row);
     if (view->splits) { /* bytes or lists; of one element, the only one */
         int64_t first = view->splits[row], n = view->splits[row + 1] - first;
         int64_t unit = view->kind == STK_BYTES ? 1 : view->strides[0];
@@ -70,7 +84,9 @@ static struct stk__record_value row_of(const struct stk_view *view, int64_t row,
 
 static int check_rows(const struct stk_view *view, int64_t n_rows, struct stk_error *err)
 {
-    int64_t n = view->splits ? view->n_splits - 1 : view->shape[0];
+    int64_t n = view->row_splits ? view->n_row_splits - 1
+                : view->splits   ? view->n_splits - 1
+                                 : view->shape[0];
     if (n == n_rows)
         return STK_OK;
     return stk_fail(err, STK_DATA,

@@ -108,12 +108,29 @@ static int name_shards(struct stk__pack *pack, struct stk_error *err)
 
 /* ---- fields ---- */
 
+/* A list of texts is stored as one value; lists of lists are not. */
+static int refuse_lists(const struct stk_field *field, struct stk_error *err)
+{
+    bool is_texts = field->kind == STK_BYTES && !(field->flags & STK_FIELD_LISTS);
+    if (is_texts || !(field->flags & STK_FIELD_PACKED))
+        return STK_OK;
+    return stk_fail(err, STK_TYPE,
+                    "field '%s' has several lists per element, which cannot be stored as one "
+                    "value; leave it out with select",
+                    field->name);
+}
+
 /* A batch is stored row by row. */
 static int take_batch_apart(struct stk_field *field, struct stk_error *err)
 {
     bool is_fixed = true;
+    if (field->flags & STK_FIELD_LISTS) {
+        field->flags &= (uint8_t)~STK_FIELD_LISTS;
+        return refuse_lists(field, err);
+    }
     if (field->flags & STK_FIELD_PACKED) {
         field->flags &= (uint8_t)~STK_FIELD_PACKED;
+        field->rank = field->kind == STK_BYTES ? 0 : field->rank;
         return STK_OK;
     }
     if (field->kind == STK_BYTES || field->kind == STK_RAGGED || !field->rank)
@@ -155,17 +172,6 @@ static bool delivers_batches(const struct stk__plan *plan)
     return !((const struct stk__grouping *)node->state)->is_element;
 }
 
-static int refuse_packed(const struct stk_field *field, struct stk_error *err)
-{
-    if (!(field->flags & STK_FIELD_PACKED))
-        return STK_OK;
-    return stk_fail(
-        err, STK_TYPE,
-        "field '%s' has several texts or lists per element, which cannot be stored as one "
-        "value; leave it out with select",
-        field->name);
-}
-
 /* The type of what is stored of a dataset; names are borrowed from it. */
 static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset,
                        struct stk_type *out, bool *is_batched, struct stk_error *err)
@@ -178,8 +184,8 @@ static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset
     stk__plan_unref(plan);
     *out = dataset->root->type;
     for (int f = 0; f < out->n_fields && !rc; f++)
-        rc = *is_batched ? take_batch_apart(&out->field[f], err)
-                         : refuse_packed(&out->field[f], err);
+        rc =
+            *is_batched ? take_batch_apart(&out->field[f], err) : refuse_lists(&out->field[f], err);
     return rc;
 }
 

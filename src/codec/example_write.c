@@ -138,7 +138,22 @@ struct feature {
     const void *data;
     size_t n, values_bytes; /* how many numbers, and what they take when packed */
     size_t list_bytes;
+    const int64_t *splits; /* of n texts, or NULL */
 };
+
+static size_t text_bytes(const struct feature *f, size_t i)
+{
+    return (size_t)(f->splits[i + 1] - f->splits[i]);
+}
+
+static struct feature measure_texts(struct feature f, const struct stk__record_value *value)
+{
+    f.n = (size_t)value->shape[0];
+    f.splits = value->splits;
+    for (size_t i = 0; i < f.n; i++)
+        f.list_bytes += with_head(text_bytes(&f, i));
+    return f;
+}
 
 static struct feature measure(const struct stk__record_layout *layout,
                               const struct stk__record_entry *entry,
@@ -148,7 +163,11 @@ static struct feature measure(const struct stk__record_layout *layout,
     value += entry->field;
     struct feature f = { .store = store_of(field), .dtype = field->dtype, .data = value->data };
     if (entry->is_shape)
-        f = (struct feature){ STORE_INTS, STK_I64, value->shape, (size_t)field->rank, 0, 0 };
+        f = (struct feature){
+            .store = STORE_INTS, .dtype = STK_I64, .data = value->shape, .n = (size_t)field->rank
+        };
+    else if (value->splits)
+        return measure_texts(f, value);
     else if (f.store == STORE_BYTES)
         f.n = f.values_bytes = value->bytes;
     else
@@ -173,9 +192,19 @@ static void add_floats(struct stk__text *out, const struct feature *f)
     stk__text_add_n(out, (const char *)&one, sizeof one);
 }
 
+static void add_texts(struct stk__text *out, const struct feature *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        add_head(out, TAG_FIRST, text_bytes(f, i));
+        stk__text_add_n(out, (const char *)f->data + f->splits[i], text_bytes(f, i));
+    }
+}
+
 static void add_list(struct stk__text *out, const struct feature *f)
 {
-    if (!f->list_bytes)
+    if (f->splits)
+        add_texts(out, f);
+    if (f->splits || !f->list_bytes)
         return;
     add_head(out, TAG_FIRST, f->values_bytes);
     if (f->store == STORE_FLOATS)

@@ -15,6 +15,8 @@ struct stk__record_value {
     const void *data;
     size_t bytes;
     int64_t shape[STK_MAX_RANK];
+    /* of a list of texts: shape[0] of them, text i from splits[i] to splits[i + 1] of data */
+    const int64_t *splits;
 };
 
 enum { STK__MAX_ENTRIES = 2 * STK_MAX_FIELDS };

@@ -81,6 +81,11 @@ static int lay_out(const struct stk_type *type, struct stk_arena *arena,
     *out = (struct stk__record_layout){ .type = type };
     for (int f = 0; f < type->n_fields; f++) {
         const char *name = type->field[f].name;
+        if (type->field[f].flags & STK_FIELD_PACKED)
+            return stk_fail(err, STK_TYPE,
+                            "field '%s' has several texts per element, which a member of a tar "
+                            "archive cannot hold; leave it out with select, or pack to tfrecord",
+                            name);
         bool is_plain = is_alone(type, f);
         char *key = stk__arena_printf(arena, "%s%s", is_plain ? "" : name, is_plain ? "" : ".");
         if (!key)
