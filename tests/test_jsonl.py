@@ -188,6 +188,17 @@ def test_shapes(stoker, tmp_path):
     ]
 
 
+def test_lists_of_texts(stoker, tmp_path):
+    path = tmp_path / "lists.jsonl"
+    lines = [["a", "b\n", "ü", ""], [], ["\u20ac,\"]["], None]
+    path.write_text("".join(json.dumps({"t": line, "p": ["x", "y"]}) + "\n" for line in lines))
+    chain = f"jsonl('{path}', {{t: list('t', text, default_value=['z', '']), p: array('p', text, [2])}})"
+    wanted = [["z", ""] if line is None else line for line in lines]
+    assert [fields["t"] for fields in dump(run(stoker, chain))] == wanted
+    assert [fields["t"] for fields in dump(run(stoker, chain + ".batch(4)"))] == [wanted]
+    assert [fields["p"] for fields in dump(run(stoker, chain + ".batch(4)"))] == [[["x", "y"]] * 4]
+
+
 def test_python_and_we_refuse_the_same(stoker, tmp_path):
     """Texts with a byte changed, taken away or put in: JSON for Python if and only if for us."""
     rng = random.Random(3)
@@ -236,6 +247,10 @@ def test_python_and_we_refuse_the_same(stoker, tmp_path):
         ('{"a": [1, "2"]}', "{a: list('a', int64)}", "column 11: 'a' is a string, not a whole number"),
         ('{"a": [1, null]}', "{a: list('a', float32)}", "'a' is null, not a number"),
         ('{"a": 5}', "{a: list('a', int64)}", "'a' is a number, not a list"),
+        ('{"a": "5"}', "{a: list('a', text)}", "'a' is a string, not a list"),
+        ('{"a": ["5", 5]}', "{a: list('a', text)}", "column 13: 'a' is a number, not a string"),
+        ('{"a": ["5", "\\ud800"]}', "{a: list('a', text)}", "which UTF-8 cannot say"),
+        ('{"a": ["5"]}', "{a: array('a', text, [2])}", "has a list of 1, where the shape says 2"),
         ('{"a": [[1], 2]}', "{a: list('a', int64, shape=[1])}", "'a' is a number, not a list"),
         ('{"a": [1, 2]}', "{a: array('a', int64, [3])}", "has a list of 2, where the shape says 3"),
         ('{"a": [1, 2, 3, 4]}', "{a: array('a', int64, [3])}", "one more than the shape has"),
@@ -246,6 +261,7 @@ def test_bad_lines(stoker, tmp_path, text, fields, message):
     """One line among good ones: named with file, line and column; skipped alone."""
     good = {"text": '"good"', "bool": "true"}.get(fields.partition(": ")[2].rstrip("}"), "1")
     good = "[7, 7, 7]" if "array" in fields else "[[7]]" if "shape" in fields else "[7]" if "list" in fields else good
+    good = good.replace("[7, 7, 7]", "[7, 7]").replace("7", '"7"') if ", text" in fields else good
     path = tmp_path / "bad.jsonl"
     path.write_text(f'{{"a": {good}}}\n{text}\n{{"a": {good}}}\n', encoding="utf-8")
     chain = f"jsonl('{path}', {fields})"
@@ -271,7 +287,10 @@ def test_bad_lines(stoker, tmp_path, text, fields, message):
         ("{a: array('b', int64, [2], default_value=[1])}", "does not have the shape"),
         ("{a: list('b', int64, shape=[2], default_value=[1])}", "does not have the shape"),
         ("{a: list('b', int64, default_value=1)}", "does not have the shape"),
-        ("{a: list('b', text)}", "dtype"),
+        ("{a: list('b', text, shape=[2])}", "texts are single items of a list"),
+        ("{a: array('b', text, [2, 2])}", "an array of one dimension"),
+        ("{a: list('b', text, default_value='x')}", "wants a list of strings"),
+        ("{a: array('b', text, [2], default_value=['x'])}", "it has 1 texts"),
         ("{a: array('b', int64, [0])}", "whole numbers from 1"),
         ("{a: array('b', int64, [100000, 100000])}", "more than 2^28"),
     ],

@@ -3,6 +3,7 @@
 #include "op/json_fields.h"
 
 #include "op/field_map.h"
+#include "op/text_op.h"
 
 #include <string.h>
 
@@ -33,7 +34,9 @@ int stk__json_fields_infer(struct stk_infer *inf, const char *name, struct stk__
         fields->first = inf->out->n_fields;
         for (int i = 0; i < fields->n && !code; i++) {
             code = stk__field_add(inf, &fields->field[i].field, -1, err);
-            inf->scratch_bytes += fields->field[i].field.kind == STK_RAGGED ? TYPICAL_LIST : 0;
+            const struct stk_field *field = &fields->field[i].field;
+            bool is_list = field->kind == STK_RAGGED || field->flags & STK_FIELD_PACKED;
+            inf->scratch_bytes += is_list ? TYPICAL_LIST : 0;
         }
     }
     return code;
@@ -72,6 +75,14 @@ static void fail_kind(const struct line *line, const struct stk__json_field *fie
     stk_rows_fail(line->rows, line->row, STK_DATA, "column %zu: '%.64s' is %s, not %s",
                   column_of(line, value.data), field->path,
                   stk__json_kind_name(stk__json_kind(value)), wanted);
+}
+
+static void fail_length(const struct line *line, const struct stk__json_field *field,
+                        struct stk__json_piece value, int64_t n, int64_t wanted)
+{
+    stk_rows_fail(line->rows, line->row, STK_DATA,
+                  "column %zu: '%.64s' has a list of %lld, where the shape says %lld",
+                  column_of(line, value.data), field->path, (long long)n, (long long)wanted);
 }
 
 static const char *wanted_name(const struct stk_field *field)
@@ -143,10 +154,7 @@ static bool fill_values(struct filling *f, struct stk__json_piece value, int dim
             return false;
     if (field->shape[dim] < 0 || n == field->shape[dim])
         return true;
-    stk_rows_fail(f->line->rows, f->line->row, STK_DATA,
-                  "column %zu: '%.64s' has a list of %lld, where the shape says %lld",
-                  column_of(f->line, value.data), f->field->path, (long long)n,
-                  (long long)field->shape[dim]);
+    fail_length(f->line, f->field, value, n, field->shape[dim]);
     return false;
 }
 
@@ -165,9 +173,9 @@ static int put_list(const struct line *line, const struct stk__json_field *field
     return STK_OK;
 }
 
-/* A string without escapes stays where it is. */
-static int put_text(const struct line *line, const struct stk__json_field *field,
-                    struct stk__json_piece value, struct stk_column *out)
+/* A string without escapes stays where it is. What is wrong with it marks the row. */
+static int read_text(const struct line *line, const struct stk__json_field *field,
+                     struct stk__json_piece value, struct stk_span *out)
 {
     if (stk__json_kind(value) != STK__JSON_STRING) {
         fail_kind(line, field, value, "a string");
@@ -175,8 +183,7 @@ static int put_text(const struct line *line, const struct stk__json_field *field
     }
     struct stk__json_piece plain = stk__json_plain(value);
     if (plain.data) {
-        out->span[line->row] =
-            (struct stk_span){ (uint8_t *)(uintptr_t)plain.data, plain.bytes, line->owner };
+        *out = (struct stk_span){ (uint8_t *)(uintptr_t)plain.data, plain.bytes, line->owner };
         return STK_OK;
     }
     struct stk__json_fault fault;
@@ -185,11 +192,37 @@ static int put_text(const struct line *line, const struct stk__json_field *field
     if (!text)
         return STK_MEMORY;
     if (stk__json_unescape(value, text, &bytes, &fault))
-        out->span[line->row] = (struct stk_span){ .data = text, .bytes = bytes };
+        *out = (struct stk_span){ .data = text, .bytes = bytes };
     else
         stk_rows_fail(line->rows, line->row, STK_DATA, "column %zu: %s, which UTF-8 cannot say",
                       column_of(line, value.data + fault.at), fault.what);
     return STK_OK;
+}
+
+static int put_texts(const struct line *line, const struct stk__json_field *field,
+                     struct stk__json_piece value, struct stk_column *out)
+{
+    struct stk__json_piece item, rest = value;
+    size_t n = 0, room = 1;
+    int code = STK_OK;
+    if (stk__json_kind(value) != STK__JSON_ARRAY) {
+        fail_kind(line, field, value, "a list");
+        return STK_OK;
+    }
+    for (size_t i = 0; i < value.bytes; i++)
+        room += value.data[i] == ',';
+    struct stk_span *text = stk_rows_alloc(line->rows, room * sizeof *text);
+    if (!text)
+        return STK_MEMORY;
+    for (; !code && stk__json_next(&rest, &item); n++)
+        code = read_text(line, field, item, &text[n]);
+    if (code || line->rows->mask[line->row] != STK_LIVE)
+        return code;
+    if (field->field.rank && (int64_t)n != field->field.shape[0]) {
+        fail_length(line, field, value, (int64_t)n, field->field.shape[0]);
+        return STK_OK;
+    }
+    return stk__texts_pack(line->rows, text, n, &out->span[line->row]) ? STK_OK : STK_MEMORY;
 }
 
 static void put_missing(const struct line *line, const struct stk__json_field *field,
@@ -212,8 +245,10 @@ static int put_value(const struct line *line, const struct stk__json_field *fiel
         put_missing(line, field, value, out);
         return STK_OK;
     }
+    if (field->field.flags & STK_FIELD_PACKED)
+        return put_texts(line, field, value, out);
     if (field->field.kind == STK_BYTES)
-        return put_text(line, field, value, out);
+        return read_text(line, field, value, &out->span[line->row]);
     if (field->field.kind == STK_RAGGED)
         return put_list(line, field, value, out);
     struct filling f = { .line = line,

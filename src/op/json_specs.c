@@ -9,8 +9,6 @@
 enum { TYPE_TEXT, TYPE_BOOL, TYPE_INT64, TYPE_FLOAT32, TYPE_FLOAT64, N_TYPES };
 static const char *const type_names[] = { "text", "bool", "int64", "float32", "float64", NULL };
 static const uint8_t type_dtypes[] = { STK_U8, STK_BOOL, STK_I64, STK_F32, STK_F64 };
-/* A number here is that of its type less one. */
-static const char *const number_names[] = { "bool", "int64", "float32", "float64", NULL };
 
 /* ---- the calls ---- */
 
@@ -35,18 +33,18 @@ static const struct stk_param value_rows[] = {
 
 static const struct stk_param list_rows[] = {
     PATH_ROW,
-    STK_CHOICE_ROW(wanted, dtype, number_names, 0, STK_REQUIRED, "type of the values"),
+    STK_CHOICE_ROW(wanted, dtype, type_names, 0, STK_REQUIRED, "type of the values"),
     STK_NUMBERS_ROW(wanted, shape, NULL, 0, STK_MAX_RANK - 2, STK_TAKES_NONE,
-                    "dimensions of one item; none: single values"),
+                    "dimensions of one item; none: single values, as texts are"),
     DEFAULT_ROW,
     STK_ROWS_END,
 };
 
 static const struct stk_param array_rows[] = {
     PATH_ROW,
-    STK_CHOICE_ROW(wanted, dtype, number_names, 0, STK_REQUIRED, "type of the values"),
+    STK_CHOICE_ROW(wanted, dtype, type_names, 0, STK_REQUIRED, "type of the values"),
     STK_NUMBERS_ROW(wanted, shape, NULL, 1, STK_MAX_RANK - 1, STK_REQUIRED,
-                    "dimensions; a list within a list for each"),
+                    "dimensions; a list within a list for each; texts have one"),
     DEFAULT_ROW,
     STK_ROWS_END,
 };
@@ -57,12 +55,14 @@ static const struct stk_decl decls[N_CALLS] = {
     [ARRAY] = { "array", 1, "Lists within lists that always have the same lengths.",
                 "Another length makes the text bad.\n"
                 "\n"
-                "    array('embedding', float32, [768])",
+                "    array('embedding', float32, [768])\n"
+                "    array('names', text, [2])",
                 array_rows, sizeof(struct wanted) },
-    [LIST] = { "list", 1, "A list of any length: a ragged field.",
+    [LIST] = { "list", 1, "A list of any length: a ragged field, or a list of texts.",
                "With a shape every item is an array of that shape.\n"
                "\n"
                "    list('ids', int64)\n"
+               "    list('tags', text, default_value=[])\n"
                "    list('boxes', float32, shape=[4], default_value=[])",
                list_rows, sizeof(struct wanted) },
     [VALUE] = { "value", 1, "A string, a number, or true or false.",
@@ -104,7 +104,7 @@ static int bind_call(const struct stk__call *call, struct stk_arena *arena, stru
     int code = stk__bind(call, decl, arena, &p, err);
     if (code)
         return code;
-    wish->type = decl == &decls[VALUE] ? p.dtype : p.dtype + 1;
+    wish->type = p.dtype;
     wish->path = p.path;
     wish->shape = p.shape;
     wish->is_list = decl == &decls[LIST];
@@ -219,12 +219,27 @@ static int read_numbers(const struct wish *wish, struct stk_arena *arena,
     return put_values(&filler, value, err);
 }
 
+static int read_texts(const struct wish *wish, struct stk_arena *arena,
+                      struct stk__json_field *field, struct stk_error *err)
+{
+    const struct stk_value *value = wish->fallback;
+    if (stk__text_list_read(value, arena, &field->fallback, &field->fallback_bytes, err))
+        return err->code;
+    if (!field->field.rank || value->n_items == field->field.shape[0])
+        return STK_OK;
+    return stk__fail_at(err, STK_VALUE, value->at, value->len,
+                        "the default_value does not have the shape of the field: it has %d texts",
+                        value->n_items);
+}
+
 static int read_default(const struct wish *wish, struct stk_arena *arena,
                         struct stk__json_field *field, struct stk_error *err)
 {
     const struct stk_value *value = wish->fallback;
     if (wish->type != TYPE_TEXT)
         return read_numbers(wish, arena, field, err);
+    if (field->field.flags & STK_FIELD_PACKED)
+        return read_texts(wish, arena, field, err);
     if (value->kind != STK__STRING)
         return stk__fail_at(err, STK_VALUE, value->at, value->len,
                             "the default_value of text is a string");
@@ -248,7 +263,12 @@ static int add_field(const struct stk_value *name, const struct wish *wish, stru
                                        .dtype = type_dtypes[wish->type],
                                        .flags = is_text ? STK_FIELD_TEXT : 0 };
     size_t n_values;
-    if (wish->is_list)
+    if (is_text && wish->shape.n > !wish->is_list)
+        return refuse(wish, "texts are single items of a list, or of an array of one dimension",
+                      err);
+    if (is_text && (wish->is_list || wish->shape.n))
+        field->field.flags |= STK_FIELD_PACKED;
+    else if (wish->is_list)
         field->field.shape[field->field.rank++] = -1;
     int code = stk__field_map_shape(wish->value, &wish->shape, &field->field, &n_values, err);
     if (code)
