@@ -271,7 +271,7 @@ static PyObject *chain_fields(PyObject *self, PyObject *unused)
         bool is_bytes = field.kind == STK_BYTES;
         PyObject *row = Py_BuildValue("(NssN)", ext_text(field.name), kinds[field.kind],
                                       is_bytes ? "bytes" : stk_dtype_name(field.dtype),
-                                      ext_shape(field.shape, is_bytes ? 0 : field.rank));
+                                      ext_shape(field.shape, field.rank));
         if (!row || PyList_SetItem(list, i, row) < 0)
             Py_CLEAR(list);
     }

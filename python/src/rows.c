@@ -2,13 +2,19 @@
 /* rows.c: Bytes and Ragged: fields of a batch whose rows differ in length. */
 #include "ext.h"
 
-/* Both are a block of values and the places at which rows begin and end. */
+/* Both are a block of values and the places at which rows begin and end. Rows of a Ragged may be
+ * lists of texts, or of lists: then splits count entries, which are rows of a Bytes or a Ragged of
+ * their own. */
 struct rows {
     PyObject base;
     PyObject *batch;
     char *data;
     const int64_t *splits; /* [n + 1] */
     Py_ssize_t n;
+    const int64_t *entry_splits; /* [n_entries + 1], or NULL: a row has values */
+    Py_ssize_t n_entries;
+    int64_t row_length; /* of rows that are equally long, else -1 */
+    bool is_text;
     int dtype, rank;
     int64_t shape[STK_MAX_RANK]; /* of all values together */
     int64_t value_bytes;         /* of one step along the first dimension */
@@ -23,6 +29,14 @@ static PyObject *rows_new(PyTypeObject *type, PyObject *batch, const struct stk_
     self->data = view->data;
     self->splits = view->splits;
     self->n = (Py_ssize_t)view->n_splits - 1;
+    if (view->row_splits) {
+        self->entry_splits = view->splits;
+        self->n_entries = self->n;
+        self->splits = view->row_splits;
+        self->n = (Py_ssize_t)view->n_row_splits - 1;
+    }
+    self->row_length = view->row_length;
+    self->is_text = view->kind == STK_BYTES;
     self->dtype = view->dtype;
     self->rank = view->rank;
     self->value_bytes = (int64_t)stk_dtype_bytes(view->dtype);
@@ -38,9 +52,9 @@ PyObject *ext_field_new(PyObject *batch, const struct stk_view *view)
     if (view->kind == STK_BYTES && !view->rank)
         return PyBytes_FromStringAndSize(view->data,
                                          (Py_ssize_t)(view->splits[1] - view->splits[0]));
-    if (view->kind == STK_BYTES)
+    if (view->kind == STK_BYTES && !view->row_splits)
         return rows_new(ext_types.bytes, batch, view);
-    if (view->kind == STK_RAGGED)
+    if (view->kind == STK_BYTES || view->kind == STK_RAGGED)
         return rows_new(ext_types.ragged, batch, view);
     PyObject *array = ext_array_new(batch, view->data, view->dtype, view->rank, view->shape);
     if (array)
@@ -71,6 +85,23 @@ static PyObject *bytes_row(PyObject *object, Py_ssize_t i)
     return NULL;
 }
 
+/* Entries [first, first + n) of rows that are lists of texts, or of lists. */
+static PyObject *entries(const struct rows *self, int64_t first, int64_t n)
+{
+    struct rows *part = ext_new(self->is_text ? ext_types.bytes : ext_types.ragged, sizeof *part);
+    if (!part)
+        return NULL;
+    PyObject base = part->base;
+    *part = *self;
+    part->base = base;
+    part->batch = Py_NewRef(self->batch);
+    part->splits = self->entry_splits + first;
+    part->n = (Py_ssize_t)n;
+    part->entry_splits = NULL;
+    part->row_length = -1;
+    return (PyObject *)part;
+}
+
 static PyObject *ragged_row(PyObject *object, Py_ssize_t i)
 {
     const struct rows *self = (struct rows *)object;
@@ -79,6 +110,8 @@ static PyObject *ragged_row(PyObject *object, Py_ssize_t i)
         PyErr_Format(PyExc_IndexError, "there are %zd rows", self->n);
         return NULL;
     }
+    if (self->entry_splits)
+        return entries(self, self->splits[i], self->splits[i + 1] - self->splits[i]);
     for (int d = 1; d < self->rank; d++)
         shape[d] = self->shape[d];
     shape[0] = self->splits[i + 1] - self->splits[i];
@@ -172,6 +205,8 @@ static PyObject *rows_values(PyObject *self, void *unused)
 {
     const struct rows *rows = (struct rows *)self;
     (void)unused;
+    if (rows->entry_splits)
+        return entries(rows, 0, rows->n_entries);
     return ext_array_new(rows->batch, rows->data, rows->dtype, rows->rank, rows->shape);
 }
 
@@ -191,15 +226,26 @@ static PyObject *rows_dtype(PyObject *self, void *unused)
 {
     const struct rows *rows = (struct rows *)self;
     (void)unused;
-    bool is_bytes = Py_TYPE(self) == ext_types.bytes;
-    return PyUnicode_InternFromString(is_bytes ? "bytes" : stk_dtype_name(rows->dtype));
+    return PyUnicode_InternFromString(rows->is_text ? "bytes" : stk_dtype_name(rows->dtype));
 }
 
 static PyObject *rows_nbytes(PyObject *self, void *unused)
 {
     const struct rows *rows = (struct rows *)self;
+    int64_t first = rows->splits[0], end = rows->splits[rows->n];
     (void)unused;
-    return PyLong_FromLongLong((rows->splits[rows->n] - rows->splits[0]) * rows->value_bytes);
+    if (rows->entry_splits) {
+        first = rows->entry_splits[first];
+        end = rows->entry_splits[end];
+    }
+    return PyLong_FromLongLong((end - first) * rows->value_bytes);
+}
+
+static PyObject *ragged_row_length(PyObject *self, void *unused)
+{
+    int64_t length = ((struct rows *)self)->row_length;
+    (void)unused;
+    return length < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(length);
 }
 
 static PyObject *rows_repr(PyObject *self)
@@ -249,16 +295,27 @@ static PyGetSetDef bytes_getters[] = {
 
 static PyMethodDef ragged_methods[] = {
     { "tolist", ragged_tolist, METH_NOARGS, "A list of lists." },
-    { "numpy", rows_numpy, METH_NOARGS, "A list of NumPy arrays of the same memory." },
-    { "torch", rows_torch, METH_NOARGS, "A list of PyTorch tensors of the same memory." },
-    { "tensorflow", rows_tensorflow, METH_NOARGS, "A RaggedTensor." },
+    { "numpy", rows_numpy, METH_NOARGS,
+      "A list of NumPy arrays of the same memory; of lists of texts arrays of bytes objects, one "
+      "of "
+      "two dimensions if they have a row_length." },
+    { "torch", rows_torch, METH_NOARGS,
+      "A list of PyTorch tensors of the same memory, or of lists of bytes objects." },
+    { "tensorflow", rows_tensorflow, METH_NOARGS,
+      "A RaggedTensor, or a tensor of strings if rows have a row_length." },
     { "jax", rows_jax, METH_NOARGS, "A list of JAX arrays." },
     { "__reduce__", rows_reduce, METH_NOARGS, NULL },
     { 0 },
 };
 
 static PyGetSetDef ragged_getters[] = {
-    { "values", rows_values, NULL, "All rows one after the other, an Array.", NULL },
+    { "values", rows_values, NULL,
+      "All rows one after the other: an Array, of lists of texts a Bytes, of lists of lists a "
+      "Ragged.",
+      NULL },
+    { "row_length", ragged_row_length, NULL,
+      "Texts in every row, where padded_batch or their spec made them equally many; else None.",
+      NULL },
     { "splits", rows_splits, NULL, "Row i is values[splits[i]:splits[i + 1]]; an Array of int64.",
       NULL },
     { "dtype", rows_dtype, NULL, "Name of the dtype of the values.", NULL },
@@ -278,7 +335,9 @@ static PyGetSetDef ragged_getters[] = {
 static PyType_Slot bytes_slots[] =
     ROWS_SLOTS(bytes, "A field of byte strings: a sequence of bytes objects, one per row.");
 static PyType_Slot ragged_slots[] = ROWS_SLOTS(
-    ragged, "A field of lists of different lengths: row i is an Array of the same memory.");
+    ragged,
+    "A field of lists of different lengths: row i is an Array of the same memory, or a Bytes "
+    "or a Ragged for lists of texts and lists of lists.");
 
 enum { FLAGS = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE };
 

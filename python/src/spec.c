@@ -39,12 +39,8 @@ static int read_field(struct stk_field_info *field, PyObject *row, PyObject *nam
     bool is_bytes = !strcmp(kind, "bytes");
     field->kind = is_bytes ? STK_BYTES : !strcmp(kind, "ragged") ? STK_RAGGED : STK_FIXED;
     field->dtype = is_bytes ? STK_U8 : ext_dtype_of_name(dtype);
-    if (is_bytes && PyTuple_Size(shape)) { /* texts of a batch */
-        field->rank = 1;
-        field->shape[0] = -1;
-    }
     if (field->dtype >= 0)
-        return is_bytes ? 0 : read_shape(field, shape);
+        return read_shape(field, shape);
     PyErr_Format(PyExc_TypeError, "field '%s': '%s' is not a dtype", field->name, dtype);
     return -1;
 }

@@ -110,6 +110,7 @@ def from_generator(fn, spec):
         ('int64', 'ragged')          a list of any length
         ('int64', 'ragged', (3,))    the same, of rows of 3
         'bytes', bytes, str          a string of bytes; str is encoded as UTF-8
+        ('bytes', (None,))           a list of strings
         a Field                      as in the spec of another dataset
 
     Arrays must have the dtype of the spec; numbers and lists are converted. The function runs in a

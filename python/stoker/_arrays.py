@@ -206,6 +206,8 @@ def spec_row(name, field):
         return name, field.kind, field.dtype, field.shape
     if isinstance(field, (tuple, list)):
         dtype, *rest = field
+        if rest == ["ragged"] and spec_dtype(name, dtype) == "bytes":
+            return name, "bytes", "bytes", (None,)
         if rest and rest[0] == "ragged" and len(rest) <= 2:
             return (
                 name,
@@ -219,8 +221,8 @@ def spec_row(name, field):
     else:
         dtype, shape = field, ()
     kind = spec_dtype(name, dtype)
-    if kind == "bytes" and shape:
-        raise ValueError(f"field {name!r}: a string of bytes has no shape")
+    if kind == "bytes" and len(shape) > 1:
+        raise ValueError(f"field {name!r}: lists of strings have one dimension")
     return name, "bytes" if kind == "bytes" else "shaped" if None in shape else "fixed", kind, shape
 
 

@@ -32,6 +32,8 @@ def numpy(field):
         array = np.empty(len(field), dtype=object)
         array[:] = field.tolist()
         return array
+    if isinstance(field, Ragged) and field.row_length is not None:
+        return numpy(field.values).reshape(len(field), field.row_length)
     if isinstance(field, Ragged):
         return [numpy(row) for row in field]
     return _bfloat16(np, field) if field.dtype == "bfloat16" else np.asarray(memoryview(field))
@@ -73,14 +75,23 @@ def tensorflow(field):
 
     if isinstance(field, Bytes):
         return tf.constant(field.tolist(), dtype=tf.string)
+    if isinstance(field, Ragged) and field.row_length is not None:
+        return tf.reshape(tensorflow(field.values), (len(field), field.row_length))
     if isinstance(field, Ragged):
-        return tf.RaggedTensor.from_row_splits(
-            tensorflow(field.values), tensorflow(field.splits), validate=False
-        )
+        return _ragged_tensor(tf, field)
     try:
         return tf.experimental.dlpack.from_dlpack(field.__dlpack__())
     except Exception:  # a dtype or an alignment that TensorFlow does not take as it is
         return tf.convert_to_tensor(numpy(field))
+
+
+def _ragged_tensor(tf, field):
+    """A row of lists of lists has the values of all rows, and splits that begin anywhere."""
+    values, splits = tensorflow(field.values), tensorflow(field.splits)
+    first, last = field.splits.tolist()[0], field.splits.tolist()[-1]
+    if (first, last) != (0, len(field.values)):
+        values, splits = values[first:last], splits - first
+    return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
 
 def jax(field):

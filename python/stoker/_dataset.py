@@ -43,7 +43,7 @@ class Field:
         self.name, self.kind, self.dtype, self.shape = name, kind, dtype, tuple(shape)
 
     def __repr__(self):
-        if self.kind == "bytes":
+        if self.kind == "bytes" and not self.shape:
             return "bytes"
         dims = ", ".join("?" if n is None else str(n) for n in self.shape)
         return f"{'ragged ' if self.kind == 'ragged' else ''}{self.dtype}[{dims}]"

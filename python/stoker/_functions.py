@@ -79,14 +79,7 @@ def given_rows(dataset, output):
         output = {only_name(dataset): output}
     if not output:
         raise ValueError("output has no fields")
-    return tuple(given_row(name, field) for name, field in output.items())
-
-
-def given_row(name, field):
-    is_pair = isinstance(field, (tuple, list)) and len(field) == 2
-    if is_pair and field[1] == (None,) and _arrays.spec_dtype(name, field[0]) == "bytes":
-        return name, "bytes", "bytes", (None,)
-    return _arrays.spec_row(name, field)
+    return tuple(_arrays.spec_row(name, field) for name, field in output.items())
 
 
 def only_name(dataset):

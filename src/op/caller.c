@@ -2,6 +2,8 @@
 /* caller.c: what the calling program says of its fields, and whether its cells agree. */
 #include "op/caller.h"
 
+#include "base/blob.h"
+
 #include <string.h>
 
 void stk__caller_fields(int n, const struct stk_field_info *field, struct stk_infer *inf)
@@ -14,9 +16,11 @@ void stk__caller_fields(int n, const struct stk_field_info *field, struct stk_in
         *to = (struct stk_field){ .name = from->name,
                                   .kind = (uint8_t)from->kind,
                                   .dtype = is_bytes ? STK_U8 : (uint8_t)from->dtype,
-                                  .rank = is_bytes ? 0 : (uint8_t)from->rank };
+                                  .rank = (uint8_t)from->rank };
         if (is_bytes && from->rank)
             to->flags = STK_FIELD_PACKED;
+        if (is_bytes && from->shape[0] < 0)
+            to->rank = 0; /* a list of any number */
         memcpy(to->shape, from->shape, sizeof to->shape);
         if (from->kind == STK_RAGGED)
             to->shape[0] = -1;
@@ -37,6 +41,8 @@ static int check_texts(const struct stk_field_info *field, const struct stk_cell
     int64_t n = cell->shape[0], bytes = (int64_t)cell->bytes;
     if (n < 0 || n > INT32_MAX || !cell->splits)
         return fail_cell(field, "a number of texts of", n, 0, err);
+    if (field->shape[0] >= 0 && n != field->shape[0])
+        return fail_cell(field, "a number of texts of", n, field->shape[0], err);
     if (cell->splits[0] != 0 || cell->splits[n] != bytes)
         return fail_cell(field, "bytes:", cell->splits[n], bytes, err);
     for (int64_t i = 0; i < n; i++)
@@ -62,4 +68,21 @@ int stk__caller_check(const struct stk_field_info *field, const struct stk_cell 
     if (bytes != cell->bytes || (bytes && !cell->data))
         return fail_cell(field, "bytes:", (long long)cell->bytes, (long long)bytes, err);
     return is_bytes && field->rank ? check_texts(field, cell, err) : STK_OK;
+}
+
+size_t stk__caller_bytes(const struct stk_field *field, const struct stk_cell *cell)
+{
+    bool is_list = field->flags & STK_FIELD_PACKED;
+    return is_list ? stk__blob_room(cell->shape[0], cell->bytes) : cell->bytes;
+}
+
+void stk__caller_write(const struct stk_field *field, const struct stk_cell *cell, uint8_t *dst)
+{
+    if (field->flags & STK_FIELD_PACKED) {
+        struct stk__blob list = stk__blob_begin(dst, cell->shape[0]);
+        memcpy(list.splits, cell->splits, ((size_t)list.n + 1) * sizeof *list.splits);
+        dst = list.data;
+    }
+    if (cell->bytes)
+        memcpy(dst, cell->data, cell->bytes);
 }

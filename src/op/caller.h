@@ -10,3 +10,7 @@ void stk__caller_fields(int n, const struct stk_field_info *field, struct stk_in
 /* Whether a cell is what its field says. */
 int stk__caller_check(const struct stk_field_info *field, const struct stk_cell *cell,
                       struct stk_error *err);
+
+/* Bytes of a checked cell as a row that is not fixed, and the row: a list of texts is packed. */
+size_t stk__caller_bytes(const struct stk_field *field, const struct stk_cell *cell);
+void stk__caller_write(const struct stk_field *field, const struct stk_cell *cell, uint8_t *dst);

@@ -47,13 +47,13 @@ static int tell_field(const struct stk_field *field, struct stk_field_info *out,
     memcpy(out->shape, field->shape, sizeof out->shape);
     if (!(field->flags & STK_FIELD_PACKED))
         return STK_OK;
-    if (field->kind == STK_RAGGED)
+    if (field->kind == STK_RAGGED || field->flags & STK_FIELD_LISTS)
         return stk_fail(err, STK_TYPE,
                         "the lists of the field '%s' are those of a whole batch, which a function "
                         "cannot take; put it before batch, or leave them out with select",
                         field->name);
     out->rank = 1;
-    out->shape[0] = -1;
+    out->shape[0] = field->rank ? field->shape[0] : -1;
     return STK_OK;
 }
 
@@ -134,21 +134,6 @@ static void show_row(const struct stk_rows *rows, int row, struct stk_cell *cell
 
 /* ---- what comes out ---- */
 
-/* Texts of a batch, laid out as batch does it. */
-static bool write_texts(struct stk_rows *rows, const struct stk_cell *cell, struct stk_span *span)
-{
-    size_t head = (((size_t)cell->shape[0] + 2) * sizeof(int64_t) + 63) / 64 * 64;
-    uint8_t *at = stk_rows_alloc(rows, head + cell->bytes);
-    if (!at)
-        return false;
-    memcpy(at, &cell->shape[0], sizeof(int64_t));
-    memcpy(at + sizeof(int64_t), cell->splits, ((size_t)cell->shape[0] + 1) * sizeof(int64_t));
-    if (cell->bytes)
-        memcpy(at + head, cell->data, cell->bytes);
-    *span = (struct stk_span){ at, head + cell->bytes, NULL };
-    return true;
-}
-
 static bool write_cell(struct stk_rows *rows, int f, int row, const struct stk_cell *cell)
 {
     struct stk_column *column = &rows->out[f];
@@ -157,12 +142,12 @@ static bool write_cell(struct stk_rows *rows, int f, int row, const struct stk_c
             memcpy(column->data + (size_t)row * column->stride, cell->data, cell->bytes);
         return true;
     }
-    if (rows->out_type->field[f].flags & STK_FIELD_PACKED)
-        return write_texts(rows, cell, &column->span[row]);
-    uint8_t *data = stk_rows_alloc(rows, cell->bytes + 1);
-    if (data && cell->bytes)
-        memcpy(data, cell->data, cell->bytes);
-    column->span[row] = (struct stk_span){ data, cell->bytes, NULL };
+    const struct stk_field *field = &rows->out_type->field[f];
+    size_t bytes = stk__caller_bytes(field, cell);
+    uint8_t *data = stk_rows_alloc(rows, bytes + 1);
+    if (data)
+        stk__caller_write(field, cell, data);
+    column->span[row] = (struct stk_span){ data, bytes, NULL };
     for (int d = 0; column->dims && d < column->rank; d++)
         column->dims[row * column->rank + d] = (int32_t)cell->shape[d];
     return data != NULL;

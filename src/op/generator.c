@@ -107,15 +107,17 @@ static int rewind_stream(void *run, struct stk_error *err)
     return STK_OK;
 }
 
-static int copy_span(struct run *r, int f, struct stk_column *column, int row)
+static int copy_span(struct run *r, int f, struct stk_chunk *out, int row)
 {
     const struct stk_cell *cell = &r->cell[f];
-    struct stk_buffer *buffer = stk__buffer_new(r->pool, cell->bytes);
+    const struct stk_field *field = &out->type->field[f];
+    struct stk_column *column = &out->column[f];
+    size_t bytes = stk__caller_bytes(field, cell);
+    struct stk_buffer *buffer = stk__buffer_new(r->pool, bytes);
     if (!buffer)
         return stk__out_of_memory(&r->error);
-    if (cell->bytes)
-        memcpy(buffer->data, cell->data, cell->bytes);
-    column->span[row] = (struct stk_span){ buffer->data, cell->bytes, buffer };
+    stk__caller_write(field, cell, buffer->data);
+    column->span[row] = (struct stk_span){ buffer->data, bytes, buffer };
     for (int d = 0; column->dims && d < column->rank; d++)
         column->dims[row * column->rank + d] = (int32_t)cell->shape[d];
     return STK_OK;
@@ -131,7 +133,7 @@ static int add_row(struct run *r, struct stk_chunk *out)
         if (code)
             stk__error_prefix(&r->error, "element %llu: ", (unsigned long long)r->n_made);
         if (!code && column->span)
-            code = copy_span(r, f, column, row);
+            code = copy_span(r, f, out, row);
         else if (!code && r->cell[f].bytes)
             memcpy(column->data + (size_t)row * column->stride, r->cell[f].data, r->cell[f].bytes);
     }

@@ -307,7 +307,7 @@ def test_elements_that_do_not_fit(element, spec, kind, words):
         (("int8", (-1,)), ValueError),
         (("int8", "wide"), ValueError),
         (("int8", (1,) * 9), ValueError),
-        ((str, (3,)), ValueError),
+        ((str, (3, 3)), ValueError),
         (("int8", (2,), (3,)), TypeError),
         ({f"f{i}": "int8" for i in range(40)}, ValueError),
         (("int8", (2.5,)), ValueError),
