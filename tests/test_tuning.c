@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tuning.c: the log of decisions, and the controller on simulated runs. */
+/* test_tuning.c: the log of decisions, and the controller on simulated runs and on one that is not. */
 #include "base/hash.h"
 #include "exec/exec.h"
+#include "tune/tuner.h"
 #include "tune_model.h"
 
 #include <math.h>
@@ -261,6 +262,79 @@ static void test_reasons(void **state)
     assert_non_null(strstr(move.reason, "workers were idle"));
 }
 
+/* ---- a real run ---- */
+
+static struct stk__exec *start_run(const char *chain, const char *window)
+{
+    struct stk_error err = { 0 };
+    struct stk_dataset *graph;
+    struct stk__plan *plan;
+    struct stk__exec *x = NULL;
+    struct stk__options options = stk__options_default();
+    if (stk__options_set(&options, "window", window, &err) ||
+        stk__graph_new(chain, NULL, NULL, &graph, &err) ||
+        stk__plan_new(graph, &options, &plan, &err) || stk__exec_new(plan, NULL, &x, &err))
+        fail_msg("%s", err.text);
+    stk__plan_unref(plan);
+    stk_dataset_unref(graph);
+    return x;
+}
+
+static void finish_run(struct stk__exec *x)
+{
+    struct stk_error err;
+    for (struct stk_batch *batch; !stk__exec_next(x, -1, &batch, &err);)
+        stk_batch_unref(batch);
+    assert_int_equal(err.code, STK_END);
+}
+
+/* A tick as the run would make it, so many milliseconds after its end, when nobody else counts. */
+static void tick_later(struct stk__exec *x, int milliseconds)
+{
+    pthread_mutex_lock(&x->lock);
+    x->pace.is_quick = false;
+    uint64_t now = x->settled_at + (uint64_t)milliseconds * 1000000;
+    x->hook.tick(x->hook.ctx, x, now);
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* What a controller says is done, and written down. */
+static void test_moves_are_carried_out(void **state)
+{
+    (void)state;
+    struct stk__exec *x = start_run("range(1000).batch(10)", "auto");
+    struct stk__tuner *tuner = stk__tuner_new(x);
+    struct stk_decision d;
+    finish_run(x);
+    x->workers.now = x->workers.most;
+    int window = x->window.now;
+    uint64_t n_made = x->decisions.n_made;
+    tick_later(x, 1000);
+    x->pulse.wait_ns += 50000000;
+    x->pulse.n_blocked++;
+    tick_later(x, 100);
+    assert_int_equal(x->window.now, window + window / 2);
+    assert_true(stk__decision_at(x, n_made, &d));
+    assert_string_equal(d.knob, "window");
+    assert_int_equal(d.from, window);
+    assert_int_equal(d.to, x->window.now);
+    stk__exec_free(x);
+    stk__tuner_free(tuner);
+}
+
+/* With nothing left to move nobody listens. */
+static void test_nothing_to_move(void **state)
+{
+    (void)state;
+    struct stk__exec *x = start_run("range(1000).batch(10)", "3");
+    x->workers.least = x->workers.most;
+    struct stk__tuner *tuner = stk__tuner_new(x);
+    assert_null(x->hook.tick);
+    finish_run(x);
+    stk__exec_free(x);
+    stk__tuner_free(tuner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +349,8 @@ int main(void)
         cmocka_unit_test(test_clock_jumps),
         cmocka_unit_test(test_pinned),
         cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_moves_are_carried_out),
+        cmocka_unit_test(test_nothing_to_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,6 +269,7 @@ struct stk_infer {
     bool is_heavy;           /* with this state it is as if it had the flag STK_OP_HEAVY */
     void *state;             /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
+    enum stk_class in_class; /* of the first input */
 };
 
 struct stk_arena;
@@ -380,7 +381,7 @@ struct stk_serial_table {
      * is left of this one. */
     void (*turn)(void *run);
     bool (*is_closed)(const void *run); /* true: needs no more rows of this epoch; may be NULL */
-    uint64_t (*held_rows)(const void *params); /* rows kept at most, for the budget; may be NULL */
+    uint64_t (*held_rows)(const void *state); /* rows kept at most, for the budget; may be NULL */
     bool keeps_more; /* keeps what it has seen, as much as kept_bytes allows */
     bool
         is_whole; /* what flush gives is true only at an end: where a stream breaks it is dropped */

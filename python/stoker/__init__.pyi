@@ -892,7 +892,7 @@ class Dataset:
         """Keep every num_shards-th element, for one of several processes."""
     def shuffle(
         self,
-        buffer_size: int | None = None,
+        buffer_size: int | Literal['auto'] | None = None,
         seed: int | None = None,
         reshuffle_each_iteration: bool = True,
     ) -> Dataset:

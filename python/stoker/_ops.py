@@ -2325,8 +2325,14 @@ class Ops:
         them is drawn, and the next element takes its place. Where the input can be read at random
         only places are held, not data.
 
+        auto shuffles everything where it can. Otherwise it chooses a buffer by the types of the
+        elements alone: what fits in 64 MB, 256 to 65536 of them, where texts and images count as 16
+        KB each and places as nothing. So the order is the same on every machine and with every
+        memory budget; `stoker plan` shows the number.
+
             image_folder('train').shuffle().decode()
             lines('words.txt').shuffle(10000, seed=7)
+            range(100).filter('x % 3 == 0').shuffle(auto)
             range(100).shuffle(reshuffle_each_iteration=false).repeat(2)
 
         The order is a function of the run's seed, `seed`, the place of the call in the chain and,
@@ -2335,8 +2341,8 @@ class Ops:
 
         Where the input can be read at random, places are chosen before anything is read.
 
-        buffer_size: elements held to draw from; none shuffles everything (int, at least 1,
-            none)
+        buffer_size: elements held to draw from; none shuffles everything; auto everything where
+            it can, else what fits in 64 MB (int, at least 1, none, auto)
         seed: mixed with the run's seed; none is 0 (int, none)
         reshuffle_each_iteration: another order in every epoch (bool)
         """

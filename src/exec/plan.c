@@ -517,7 +517,7 @@ static size_t held_rows(const struct stk__stage_plan *s)
 {
     const struct stk__node *node = s->node;
     uint64_t rows = s->kind == STK__BATCHING     ? grouped_rows(node->state)
-                    : node->op->serial.held_rows ? node->op->serial.held_rows(node->params)
+                    : node->op->serial.held_rows ? node->op->serial.held_rows(node->state)
                                                  : 0;
     int64_t there = node->input[0]->count;
     return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
@@ -576,16 +576,19 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     return is_cut ? (int)plan->batch_rows : (int)rows;
 }
 
+static bool keeps_rows(const struct stk__stage_plan *s)
+{
+    return s->kind == STK__BATCHING || (s->kind == STK__SERIAL && s->node->op->serial.held_rows);
+}
+
 /* What a stage keeps of its input. */
 static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    bool keeps =
-        s->kind == STK__BATCHING || (s->kind == STK__SERIAL && s->node->op->serial.held_rows);
-    if (!keeps)
+    if (!keeps_rows(s))
         return 0;
     const struct stk__stage_plan *in = &plan->stage[s->input[0]];
     size_t row = row_bytes(in->type, false, small_bytes(in)) + sizeof(struct stk_address) + 1;
-    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * held_rows(s);
+    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows;
 }
 
 static void size_stages(struct stk__plan *plan)
@@ -596,6 +599,7 @@ static void size_stages(struct stk__plan *plan)
         size_t variable = stage_row_bytes(plan, s, is_large(s)) * (size_t)s->ticket_rows;
         s->unit_bytes =
             stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
+        s->held_rows = keeps_rows(s) ? held_rows(s) : 0;
         s->held_bytes = held_bytes(plan, s);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];

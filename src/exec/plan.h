@@ -71,7 +71,7 @@ struct stk__stage_plan {
     uint64_t level_count[STK__MAX_LEVELS];
     int ticket_rows;
     size_t unit_bytes; /* of one output chunk */
-    size_t held_bytes; /* serial state that keeps rows */
+    size_t held_rows, held_bytes; /* serial state that keeps rows */
     size_t kept_bytes; /* the most that one may keep which keeps what it has seen */
 };
 

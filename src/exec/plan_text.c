@@ -127,7 +127,7 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
     if (s->program && s->program->exclusive)
         stk__text_add(out, ", one worker at a time");
     if (s->held_bytes) {
-        stk__text_add(out, ", keeps ");
+        stk__text_add(out, ", keeps %zu row%s, ", s->held_rows, s->held_rows == 1 ? "" : "s");
         add_bytes(out, s->held_bytes);
     }
     if (s->program && s->program->n_reads)
@@ -267,8 +267,9 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
     stk__text_add(out, "%s{", index ? ", " : "");
     json_text(out, "kind", kind_names[s->kind]);
     stk__text_add(out,
-                  ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_bytes\": %zu, \"inputs\": [",
-                  s->ticket_rows, s->unit_bytes, s->held_bytes);
+                  ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_rows\": %zu, "
+                  "\"held_bytes\": %zu, \"inputs\": [",
+                  s->ticket_rows, s->unit_bytes, s->held_rows, s->held_bytes);
     for (int i = 0; i < s->n_inputs; i++)
         stk__text_add(out, "%s%d", i ? ", " : "", s->input[i]);
     stk__text_add(out, "], \"nodes\": [");

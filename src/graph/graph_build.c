@@ -128,8 +128,9 @@ static int classify_order(struct builder *b, struct stk__node *node)
                  "needs an input that can be read at random, but %s makes a stream; put it before "
                  "%s%s",
                  node->input[0]->op->decl.name, node->input[0]->op->decl.name,
-                 op->flags & STK_OP_SHUFFLES ? ", or give buffer_size to shuffle within a buffer"
-                                             : "");
+                 op->flags & STK_OP_SHUFFLES
+                     ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
+                     : "");
         return fail_node(b, node, STK_TYPE);
     }
     if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&
@@ -217,7 +218,8 @@ static void prepare_infer(struct builder *b, const struct stk__node *node, struc
                                .count = node->n_inputs ? node->input[0]->count : STK_UNKNOWN_COUNT,
                                .state = node->state,
                                .arena = &b->graph->arena,
-                               .world = 1 };
+                               .world = 1,
+                               .in_class = node->n_inputs ? node->input[0]->class : STK_STREAM };
     for (int i = 0; i < node->n_inputs; i++) {
         inf->in[i] = &node->input[i]->type;
         inf->in_count[i] = node->input[i]->count;

@@ -25,8 +25,9 @@ struct shuffle {
 };
 
 static const struct stk_param params[] = {
-    STK_INT_ROW(shuffle, buffer_size, STK_NONE, 1, INT32_MAX, STK_TAKES_NONE,
-                "elements held to draw from; none shuffles everything"),
+    STK_INT_ROW(shuffle, buffer_size, STK_NONE, 1, INT32_MAX, STK_TAKES_NONE | STK_TAKES_AUTO,
+                "elements held to draw from; none shuffles everything; auto everything where it "
+                "can, else what fits in 64 MB"),
     STK_INT_ROW(shuffle, seed, STK_NONE, STK__INT_LO, STK__INT_HI, STK_TAKES_NONE,
                 "mixed with the run's seed; none is 0"),
     STK_BOOL_ROW(shuffle, reshuffle_each_iteration, true, 0, "another order in every epoch"),
@@ -36,14 +37,22 @@ static const struct stk_param params[] = {
 static enum stk_mode mode(const void *given)
 {
     const struct shuffle *p = given;
-    return p->buffer_size == STK_NONE ? STK_MODE_ORDER : STK_MODE_SERIAL;
+    return p->buffer_size == STK_NONE   ? STK_MODE_ORDER
+           : p->buffer_size == STK_AUTO ? STK_MODE_EITHER
+                                        : STK_MODE_SERIAL;
+}
+
+static bool is_global(const struct stk_infer *inf)
+{
+    const struct shuffle *p = inf->params;
+    return p->buffer_size == STK_NONE ||
+           (p->buffer_size == STK_AUTO && inf->in_class == STK_INDEXED);
 }
 
 static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
 {
-    const struct shuffle *p = inf->params;
     *out = inf->in_count[0];
-    if (p->buffer_size != STK_NONE || *out >= 0)
+    if (!is_global(inf) || *out >= 0)
         return STK_OK;
     return stk_fail(err, STK_VALUE,
                     "a global shuffle needs an input of known length, and this one is %s; give "
@@ -51,17 +60,35 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
                     *out == STK_INFINITE_COUNT ? "endless" : "of unknown length");
 }
 
+/* What auto stands for: a function of the types alone, so that the order is the same on every machine,
+ * under every budget and after a resume. Texts and images of any size count as 16 KB, places as
+ * nothing. */
+static int64_t auto_size(const struct stk_infer *inf)
+{
+    const size_t most_bytes = (size_t)64 << 20, unknown_bytes = (size_t)16 << 10;
+    const size_t least = 256, most = 65536;
+    size_t bytes = 0;
+    for (int f = 0; inf->in_class == STK_STREAM && f < inf->in[0]->n_fields; f++) {
+        const struct stk_field *field = &inf->in[0]->field[f];
+        bytes += field->kind == STK_FIXED ? stk_field_bytes(field) : unknown_bytes;
+    }
+    size_t fit = most_bytes / (bytes + 1);
+    return (int64_t)(fit < least ? least : fit > most ? most : fit);
+}
+
 /* State: rows to hold. Never more than the input has, whatever was asked for. */
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct shuffle *p = inf->params;
     int code = stk__infer_order(inf, count, err);
-    if (code || p->buffer_size == STK_NONE)
+    if (code || is_global(inf))
         return code;
     int64_t *cap = stk_arena_alloc(inf->arena, sizeof *cap);
     if (!cap)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    *cap = inf->in_count[0] < 0 ? p->buffer_size : stk__min_count(inf->in_count[0], p->buffer_size);
+    *cap = p->buffer_size == STK_AUTO ? auto_size(inf) : p->buffer_size;
+    if (inf->in_count[0] >= 0)
+        *cap = stk__min_count(inf->in_count[0], *cap);
     if (*cap == 0)
         *cap = 1;
     inf->state = cap;
@@ -245,10 +272,10 @@ static bool flush(void *run, struct stk_chunk *out)
     return s->n == 0;
 }
 
-static uint64_t held_rows(const void *given)
+static uint64_t held_rows(const void *state)
 {
-    const struct shuffle *p = given;
-    return p->buffer_size == STK_NONE ? 0 : (uint64_t)p->buffer_size;
+    const int64_t *cap = state;
+    return (uint64_t)*cap;
 }
 
 const struct stk_op stk__op_shuffle = {
@@ -261,8 +288,17 @@ const struct stk_op stk__op_shuffle = {
               "held, one of them is drawn, and the next element takes its place. Where the input "
               "can be read at random only places are held, not data.\n"
               "\n"
+              "auto shuffles everything where it can. Otherwise it chooses a buffer by the types "
+              "of "
+              "the elements alone: what fits in 64 MB, 256 to 65536 of them, where texts and "
+              "images "
+              "count as 16 KB each and places as nothing. So the order is the same on every "
+              "machine "
+              "and with every memory budget; `stoker plan` shows the number.\n"
+              "\n"
               "    image_folder('train').shuffle().decode()\n"
               "    lines('words.txt').shuffle(10000, seed=7)\n"
+              "    range(100).filter('x % 3 == 0').shuffle(auto)\n"
               "    range(100).shuffle(reshuffle_each_iteration=false).repeat(2)\n"
               "\n"
               "The order is a function of the run's seed, `seed`, the place of the call in the "
