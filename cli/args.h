@@ -16,10 +16,10 @@ struct cli_args {
     int n_words;
     struct stk_options *options;
     const char *cpu, *epochs, *png, *save;
-    const char *to, *out, *compression, *checkpoint;
+    const char *to, *out, *compression, *checkpoint, *seconds, *consumer_ms;
     int64_t take, n, shards, variants, every; /* take: -1 without limit */
     bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume, check;
-    bool tuning;
+    bool tuning, no_trials;
 };
 
 enum cli_option_kind {

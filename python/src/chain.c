@@ -419,6 +419,7 @@ static PyMethodDef methods[] = {
     { "iterate", chain_iterate, METH_VARARGS, NULL },
     { "pack", ext_chain_pack, METH_VARARGS, NULL },
     { "statistics", ext_chain_statistics, METH_VARARGS, NULL },
+    { "profile", ext_chain_profile, METH_VARARGS, NULL },
     { 0 },
 };
 

@@ -150,6 +150,13 @@ PyObject *ext_chain_pack(PyObject *self, PyObject *args); /* a method of Chain *
 PyObject *ext_inspect(PyObject *module, PyObject *args);
 PyObject *ext_chain_statistics(PyObject *self, PyObject *args); /* a method of Chain */
 
+/* ---- profile.c ---- */
+
+PyObject *ext_chain_profile(PyObject *self, PyObject *args); /* a method of Chain */
+
+/* (JSON, text) of a run; args: whether advice is tried out. */
+PyObject *ext_profile_run(struct stk_iterator *it, PyObject *args);
+
 /* ---- iterator.c ---- */
 
 /* Raises what a generator or a function raised, as it was; false if the message tells of none. */

@@ -462,6 +462,17 @@ static PyObject *iterator_tuning(PyObject *object, PyObject *unused)
     return list;
 }
 
+static PyObject *iterator_profile(PyObject *object, PyObject *args)
+{
+    struct iterator *self = (struct iterator *)object;
+    if (enter(self) < 0)
+        return NULL;
+    PyObject *result = self->it ? ext_profile_run(self->it, args)
+                                : ext_raise_state("this iterator was closed");
+    leave(self);
+    return result;
+}
+
 static PyObject *iterator_closed(PyObject *self, void *unused)
 {
     (void)unused;
@@ -480,6 +491,7 @@ static PyMethodDef methods[] = {
     { "tuning", iterator_tuning, METH_NOARGS,
       "What the run changed about itself, oldest first: dicts of seconds, knob, from, to and "
       "reason; the last 256 are kept." },
+    { "_profile", iterator_profile, METH_VARARGS, NULL },
     { "_next_within", iterator_next_within, METH_O, NULL },
     { "__enter__", iterator_self, METH_NOARGS, NULL },
     { "__exit__", iterator_exit, METH_VARARGS, NULL },

@@ -53,6 +53,7 @@ __all__ = [
     "Packed",
     "Plan",
     "Position",
+    "Profile",
     "Ragged",
     "Rewrite",
     "StateError",
@@ -60,6 +61,7 @@ __all__ = [
     "Stats",
     "StorageError",
     "TypeMismatchError",
+    "Watch",
     "cpu_limit",
     "devices",
     "from_arrays",
@@ -71,6 +73,7 @@ __all__ = [
     "pack",
     "parse",
     "progress",
+    "watch",
 ] + _roots
 
 
@@ -171,6 +174,23 @@ def progress(batches, **options):
     return _progress.progress(batches, options)
 
 
+def watch(ds, trials=False):
+    """Watches the runs of a Dataset while a block of code is executed, and says how long the loop
+    waited for its batches, why, and what to do about it.
+
+        with stoker.watch(ds) as w:
+            for batch in ds:
+                train(batch)
+        print(w.stall, w.verdict)
+        print(w)
+
+    trials=True tries advice out when it is first asked for, a second each.
+    """
+    from . import _profile
+
+    return _profile.Watch(ds, trials)
+
+
 def devices():
     """What this machine offers and what is used: processor, instruction sets, cores, caches,
     memory.
@@ -220,6 +240,10 @@ def __getattr__(name):
         from . import _findings
 
         return getattr(_findings, name)
+    if name in ("Profile", "Watch"):
+        from . import _profile
+
+        return getattr(_profile, name)
     from . import _names
 
     raise AttributeError(_names.missing_function(name, __all__), name=name)

@@ -122,7 +122,7 @@ class Dataset(_ops.Ops):
     wrong without reading data is raised at once, on the line that says it.
     """
 
-    __slots__ = ("_chain", "_settings", "_next_epoch", "_state", "__weakref__")
+    __slots__ = ("_chain", "_settings", "_next_epoch", "_state", "_watch", "__weakref__")
 
     def __init__(self, text):
         """The dataset of a chain or a recipe, as stoker.parse."""
@@ -130,7 +130,8 @@ class Dataset(_ops.Ops):
         self._set(made._chain, {})
 
     def _set(self, chain, settings):
-        self._chain, self._settings, self._next_epoch, self._state = chain, settings, 0, None
+        self._chain, self._settings, self._next_epoch = chain, settings, 0
+        self._state = self._watch = None
         return self
 
     # ---- making others ----
@@ -359,7 +360,7 @@ class Dataset(_ops.Ops):
         first = int(self._settings.get("epoch", 0))
         with _epoch_lock:
             self._next_epoch = (epoch + 1 if end is None else end) - first
-        return self._chain.iterate(settings, text_of_state(state))
+        return self._start(settings, text_of_state(state))
 
     def load_state_dict(self, state):
         """Makes the next run of this Dataset (`for batch in ds`) go on where `state` says."""
@@ -373,7 +374,13 @@ class Dataset(_ops.Ops):
             settings["epoch"] = str(
                 int(settings.get("epoch", 0)) + self._claim_epochs(settings.get("epochs", "1"))
             )
-        return self._chain.iterate(settings)
+        return self._start(settings)
+
+    def _start(self, settings, *state):
+        it = self._chain.iterate(settings, *state)
+        if self._watch is not None:
+            self._watch._started(it)
+        return it
 
     def _claim_epochs(self, n):
         with _epoch_lock:
@@ -426,6 +433,21 @@ class Dataset(_ops.Ops):
         from . import _findings
 
         return _findings.stats(self, batches, options)
+
+    def profile(self, seconds=3, consumer_ms=0, trials=True, **options):
+        """Runs the chain for some seconds, says where the time goes and what holds it up, and tries
+        out what would be faster: a Profile, which is a dict that prints as tables.
+
+            found = ds.profile(consumer_ms=20)    # a step of 20 ms after each batch
+            print(found)
+            found.verdict, found.stall, found.advice[0]['chain']
+
+        trials=False tries nothing out; what advice brings is then modelled. Keywords are run
+        options. stoker.watch does the same around a loop of your own.
+        """
+        from . import _profile
+
+        return _profile.profile(self, seconds, consumer_ms, trials, options)
 
     def progress(self, **options):
         """Iterates like `for batch in ds`, and shows how far it is on standard error; see

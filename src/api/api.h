@@ -12,6 +12,8 @@ const struct stk__options *stk__options_of(const struct stk_options *options); /
 int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *options,
                         struct stk_iterator **out, struct stk_error *err);
 
+struct stk__exec *stk__iterator_exec(struct stk_iterator *it);
+
 /* Where a run is, behind the last batch it gave; and the place that such a text means for a plan,
  * or why it is none of its. */
 int stk__exec_state(struct stk__exec *exec, char **out, struct stk_error *err);

@@ -65,6 +65,11 @@ int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *
     return start(dataset, options, -1, NULL, out, err);
 }
 
+struct stk__exec *stk__iterator_exec(struct stk_iterator *it)
+{
+    return it->exec;
+}
+
 int stk_dataset_at(struct stk_dataset *dataset, const struct stk_options *options, int64_t index,
                    struct stk_batch **out, struct stk_error *err)
 {

@@ -92,7 +92,7 @@ struct stk__plan {
     atomic_int refs;
     struct stk_arena arena;
     struct stk_dataset *graph;
-    struct stk__options options;
+    struct stk__options given, options; /* with auto where nothing was said; and without */
     struct stk__stage_plan stage[STK__MAX_STAGES];
     int n_stages, last; /* last: the stage that feeds the batcher */
     struct stk__origin origin[256];

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c: running a chain for a while, and what it came to. */
+#define _GNU_SOURCE
+#include "api/profile.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "exec/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one run ---- */
+
+/* A step of a training that is done elsewhere: this thread sleeps. */
+static void do_step(double seconds)
+{
+    uint64_t until = stk__clock_ns() + (uint64_t)(seconds * 1e9);
+    const struct timespec time = { .tv_sec = (time_t)(until / 1000000000u),
+                                   .tv_nsec = (long)(until % 1000000000u) };
+    if (seconds > 0)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
+static bool is_over(struct stk_iterator *it, uint64_t began, double seconds, bool wants_epoch)
+{
+    const double most_s = 10; /* to wait for an epoch */
+    double passed = (double)(stk__clock_ns() - began) * 1e-9;
+    struct stk_stats stats;
+    if (!wants_epoch)
+        return passed >= seconds;
+    stk_iterator_stats(it, &stats);
+    return passed >= most_s || (passed >= seconds && stats.epochs > 0);
+}
+
+/* Takes batches for so long; STK_END where there are no more. */
+static int consume(struct stk_iterator *it, const struct stk__trial *trial, double seconds,
+                   bool wants_epoch, struct stk_error *err)
+{
+    const uint64_t report_ns = 200000000;
+    uint64_t began = stk__clock_ns(), reported = began;
+    while (!is_over(it, began, seconds, wants_epoch)) {
+        struct stk_batch *batch;
+        int rc = stk_iterator_poll(it, 50, &batch, err);
+        if (rc && rc != STK_AGAIN)
+            return rc;
+        if (!rc) {
+            stk_batch_unref(batch);
+            do_step(trial->consumer_s);
+        }
+        if (stk__clock_ns() - reported < report_ns)
+            continue;
+        reported = stk__clock_ns();
+        if (trial->how->progress && trial->how->progress(trial->how->context, trial->doing))
+            return stk_fail(err, STK_CANCELLED, "cancelled");
+    }
+    return STK_OK;
+}
+
+static int watch(struct stk_iterator *it, const struct stk__trial *trial, struct stk__stretch *out,
+                 struct stk_error *err)
+{
+    const double warm_s = trial->seconds / 4 < 0.5 ? trial->seconds / 4 : 0.5;
+    struct stk__exec *x = stk__iterator_exec(it);
+    struct stk__metrics *first = stk__metrics_new(x), *last = stk__metrics_new(x);
+    int rc = first && last ? STK_OK : stk__out_of_memory(err);
+    if (!rc)
+        rc = consume(it, trial, warm_s, trial->warms_up, err);
+    bool is_short = rc == STK_END; /* all of it was warm-up: then that is what there is */
+    if (!rc) {
+        stk__metrics_read(x, first);
+        rc = consume(it, trial, trial->seconds, false, err);
+    }
+    if (!rc || rc == STK_END) {
+        stk__metrics_read(x, last);
+        stk__stretch_between(is_short ? NULL : first, last, x->plan, out);
+        out->has_consumer = trial->consumer_s > 0;
+        rc = STK_OK;
+    }
+    stk__metrics_free(first);
+    stk__metrics_free(last);
+    return rc;
+}
+
+int stk__trial_run(struct stk_dataset *dataset, const struct stk__trial *trial,
+                   struct stk__stretch *out, struct stk_error *err)
+{
+    struct stk__options options = *trial->options;
+    struct stk_iterator *it = NULL;
+    options.epochs = STK_NONE;
+    int rc = stk__iterator_start(dataset, &options, &it, err);
+    if (!rc)
+        rc = watch(it, trial, out, err);
+    stk_iterator_free(it);
+    return rc;
+}
+
+/* ---- profiles ---- */
+
+static const struct stk_profile_options no_wishes;
+
+static double seconds_of(const struct stk_profile_options *how)
+{
+    const double usual = 3;
+    return how->seconds > 0 ? how->seconds : usual;
+}
+
+static int profile_new(struct stk_dataset *dataset, const struct stk__options *options,
+                       struct stk_profile **out, struct stk_error *err)
+{
+    struct stk_profile *profile = calloc(1, sizeof *profile);
+    if (!profile)
+        return stk__out_of_memory(err);
+    stk__arena_init(&profile->arena, 1 << 12);
+    profile->dataset = stk_dataset_ref(dataset);
+    profile->options = *options;
+    *out = profile;
+    return STK_OK;
+}
+
+void stk_profile_free(struct stk_profile *profile)
+{
+    if (!profile)
+        return;
+    stk__arena_free(&profile->arena);
+    stk_dataset_unref(profile->dataset);
+    free(profile);
+}
+
+/* How fast the input is when nobody holds it up. */
+static int run_alone(struct stk_profile *profile, const struct stk_profile_options *how,
+                     struct stk_error *err)
+{
+    struct stk__stretch alone;
+    double seconds = seconds_of(how) / 3 < 1 ? seconds_of(how) / 3 : 1;
+    const struct stk__trial trial = {
+        .options = &profile->options, .how = how, .doing = "runs without a step", .seconds = seconds
+    };
+    int rc = stk__trial_run(profile->dataset, &trial, &alone, err);
+    if (!rc)
+        profile->rate_alone = stk__stretch_rate(&alone);
+    return rc;
+}
+
+/* From a stretch to a verdict, and from that to advice. */
+static int conclude(struct stk_profile *profile, const struct stk_profile_options *how,
+                    struct stk_error *err)
+{
+    stk__verdict_of(&profile->stretch, &profile->verdict);
+    const struct stk__situation situation = { .dataset = profile->dataset,
+                                              .options = &profile->options,
+                                              .stretch = &profile->stretch,
+                                              .verdict = &profile->verdict,
+                                              .arena = &profile->arena };
+    if (stk__advise(&situation, &profile->advice))
+        return stk__out_of_memory(err);
+    if (how->no_trials) {
+        stk__advice_rank(&profile->advice);
+        return STK_OK;
+    }
+    int rc = profile->verdict.bound == STK__BOUND_STEP ? run_alone(profile, how, err) : STK_OK;
+    return rc ? rc : stk__profile_try(profile, how, err);
+}
+
+int stk_dataset_profile(struct stk_dataset *dataset, const struct stk_options *options,
+                        const struct stk_profile_options *how, struct stk_profile **out,
+                        struct stk_error *err)
+{
+    struct stk__options values = options ? *stk__options_of(options) : stk__options_default();
+    struct stk_profile *profile = NULL;
+    how = how ? how : &no_wishes;
+    int rc = profile_new(dataset, &values, &profile, err);
+    if (rc)
+        return rc;
+    profile->consumer_s = how->consumer_ms * 1e-3;
+    const struct stk__trial trial = { .options = &profile->options,
+                                      .how = how,
+                                      .doing = "watches the run",
+                                      .consumer_s = profile->consumer_s,
+                                      .seconds = seconds_of(how) };
+    rc = stk__trial_run(dataset, &trial, &profile->stretch, err);
+    if (!rc)
+        rc = conclude(profile, how, err);
+    if (rc)
+        stk_profile_free(profile);
+    else
+        *out = profile;
+    return rc;
+}
+
+int stk_iterator_profile(struct stk_iterator *it, const struct stk_profile_options *how,
+                         struct stk_profile **out, struct stk_error *err)
+{
+    struct stk__exec *x = stk__iterator_exec(it);
+    struct stk_profile *profile = NULL;
+    how = how ? how : &no_wishes;
+    if (!stk__exec_is_ours(x))
+        return stk_fail(err, STK_STATE, "this iterator was started before a fork");
+    int rc = profile_new(x->plan->graph, &x->plan->given, &profile, err);
+    if (rc)
+        return rc;
+    struct stk__metrics *metrics = stk__metrics_new(x);
+    rc = metrics ? STK_OK : stk__out_of_memory(err);
+    if (!rc) {
+        stk__metrics_read(x, metrics);
+        stk__stretch_between(NULL, metrics, x->plan, &profile->stretch);
+        profile->consumer_s = profile->stretch.has_consumer ? profile->stretch.step_s : 0;
+        rc = conclude(profile, how, err);
+    }
+    stk__metrics_free(metrics);
+    if (rc)
+        stk_profile_free(profile);
+    else
+        *out = profile;
+    return rc;
+}

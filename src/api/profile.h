@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.h: what the files of profiling share. */
+#pragma once
+#include "api/api.h"
+#include "tune/advice.h"
+
+#include <stoker/profile.h>
+
+struct stk_profile {
+    struct stk_arena arena; /* texts of the advice */
+    struct stk_dataset *dataset;
+    struct stk__options options; /* as given */
+    double consumer_s;           /* of the step, given or seen */
+    struct stk__stretch stretch;
+    struct stk__verdict verdict;
+    double rate_alone; /* elements per second without a step; 0: not measured */
+    struct stk__advice advice;
+};
+
+/* How a chain is run for a while. */
+struct stk__trial {
+    const struct stk__options *options;
+    const struct stk_profile_options *how;
+    const char *doing; /* for progress */
+    double consumer_s, seconds;
+    bool warms_up; /* a whole epoch goes before */
+};
+
+/* Runs a dataset; what it did once it was warm. */
+int stk__trial_run(struct stk_dataset *dataset, const struct stk__trial *trial,
+                   struct stk__stretch *out, struct stk_error *err);
+
+/* Tries out the advice of a profile, and ranks it. Advice that cannot be tried keeps its model. */
+int stk__profile_try(struct stk_profile *profile, const struct stk_profile_options *how,
+                     struct stk_error *err);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_text.c: a profile for people, and as JSON. */
+#include "api/profile.h"
+
+#include <string.h>
+
+static double per_row_us(const struct stk__stretch_op *op)
+{
+    return op->rows > 0 ? op->cpu_s / op->rows * 1e6 : 0;
+}
+
+static double share_of(const struct stk__stretch *s, double seconds)
+{
+    return s->seconds > 0 ? seconds / s->seconds : 0;
+}
+
+/* ---- for people ---- */
+
+static void add_ops(struct stk__text *out, const struct stk__stretch *s)
+{
+    stk__text_add(out, "%-48s %10s %10s %8s %9s\n", "op", "rows/s", "µs/row", "cores", "MB/s");
+    for (int i = 0; i < s->n_ops; i++) {
+        const struct stk__stretch_op *op = &s->op[i];
+        int width = 48; /* in bytes; characters of more than one are few */
+        for (const char *c = op->name; *c; c++)
+            width += (*c & 0xc0) == 0x80;
+        stk__text_add(out, "%-*s %10.0f %10.2f %8.2f %9.1f\n", width, op->name,
+                      share_of(s, op->rows), per_row_us(op), share_of(s, op->cpu_s),
+                      share_of(s, op->bytes) / 1e6);
+    }
+}
+
+static void add_summary(struct stk__text *out, const struct stk_profile *p)
+{
+    const struct stk__stretch *s = &p->stretch;
+    stk__text_add(out, "%.0f elements/s in %.1f s: %.0f batches, %.1f cores used of %d\n",
+                  stk__stretch_rate(s), s->seconds, s->batches, s->cores_used, s->cores);
+    if (s->reads > 0)
+        stk__text_add(out, "%.0f reads/s of %.1f KB, %.2f ms each, %.1f MB/s\n",
+                      share_of(s, s->reads), s->read_bytes / s->reads / 1024,
+                      s->read_s / s->reads * 1e3, share_of(s, s->read_bytes) / 1e6);
+    stk__text_add(out,
+                  "batches: half come within %.2f ms of the one before, 99 %% within %.2f ms\n",
+                  s->batch_p50_s * 1e3, s->batch_p99_s * 1e3);
+    if (s->has_consumer)
+        stk__text_add(out, "the step takes %.2f ms, and waits %.2f ms for each batch\n",
+                      s->step_s * 1e3,
+                      s->batches > 0 ? s->waited * s->seconds / s->batches * 1e3 : 0);
+    stk__text_add(out, "memory: %.0f MB of a budget of %.0f MB, %.0f MB at most\n",
+                  s->used_bytes / (1 << 20), s->budget_bytes / (1 << 20),
+                  s->peak_bytes / (1 << 20));
+}
+
+static void add_item(struct stk__text *out, int number, const struct stk__proposal *item)
+{
+    stk__text_add(out, "%d. %.2f× (%s): %s\n", number, item->gain,
+                  item->is_measured ? "measured" : "modelled", item->text);
+    if (item->command)
+        stk__text_add(out, "   %s\n", item->command);
+    if (item->option)
+        stk__text_add(out, "   --%s %s\n", item->option, item->value);
+    if (item->chain)
+        stk__text_add(out, "   %s\n", item->chain);
+}
+
+char *stk_profile_text(const struct stk_profile *p)
+{
+    struct stk__text out = { 0 };
+    add_ops(&out, &p->stretch);
+    stk__text_add(&out, "\n");
+    add_summary(&out, p);
+    stk__text_add(&out, "\n%s\n", p->verdict.sentence);
+    if (p->verdict.bound == STK__BOUND_STEP && p->rate_alone > 0)
+        stk__text_add(
+            &out, "the input could deliver %.1f times as much: nothing in it makes this faster\n",
+            p->rate_alone / stk__stretch_rate(&p->stretch));
+    for (int i = 0; i < p->advice.n; i++) {
+        stk__text_add(&out, i ? "" : "\nWhat would be faster:\n");
+        add_item(&out, i + 1, &p->advice.item[i]);
+    }
+    if (!p->advice.n && p->verdict.bound != STK__BOUND_STEP &&
+        p->verdict.bound != STK__BOUND_NOTHING)
+        stk__text_add(&out, "nothing that stoker knows of would make this chain faster here\n");
+    return stk__text_take(&out);
+}
+
+/* ---- JSON ---- */
+
+static void add_string(struct stk__text *out, const char *key, const char *value)
+{
+    stk__text_add(out, ", \"%s\": ", key);
+    if (value)
+        stk__text_add_json(out, value, strlen(value));
+    else
+        stk__text_add(out, "null");
+}
+
+static void add_number(struct stk__text *out, const char *key, double value)
+{
+    stk__text_add(out, ", \"%s\": ", key);
+    stk__text_add_rounded(out, value, 9);
+}
+
+static void add_verdict_json(struct stk__text *out, const struct stk_profile *p)
+{
+    stk__text_add(out, "\"verdict\": {\"bound\": \"%s\"", stk__bound_name(p->verdict.bound));
+    add_string(out, "sentence", p->verdict.sentence);
+    stk__text_add(out, "}");
+}
+
+static void add_stretch_json(struct stk__text *out, const struct stk_profile *p)
+{
+    const struct stk__stretch *s = &p->stretch;
+    add_number(out, "seconds", s->seconds);
+    add_number(out, "elements", s->elements);
+    add_number(out, "batches", s->batches);
+    add_number(out, "elements_per_second", stk__stretch_rate(s));
+    add_number(out, "elements_per_second_alone", p->rate_alone);
+    add_number(out, "cores", s->cores);
+    add_number(out, "cores_used", s->cores_used);
+    add_number(out, "workers", s->workers);
+    add_number(out, "wait_share", s->waited);
+    add_number(out, "step_ms", s->has_consumer ? s->step_s * 1e3 : 0);
+    add_number(out, "batch_p50_ms", s->batch_p50_s * 1e3);
+    add_number(out, "batch_p99_ms", s->batch_p99_s * 1e3);
+    add_number(out, "reads_per_second", share_of(s, s->reads));
+    add_number(out, "read_bytes_per_second", share_of(s, s->read_bytes));
+    add_number(out, "read_ms", s->reads > 0 ? s->read_s / s->reads * 1e3 : 0);
+    add_number(out, "budget_bytes", s->budget_bytes);
+    add_number(out, "used_bytes", s->used_bytes);
+    add_number(out, "peak_bytes", s->peak_bytes);
+}
+
+static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)
+{
+    stk__text_add(out, ", \"ops\": [");
+    for (int i = 0; i < s->n_ops; i++) {
+        const struct stk__stretch_op *op = &s->op[i];
+        stk__text_add(out, "%s{\"stage\": %d", i ? ", " : "", op->stage);
+        add_string(out, "name", op->name);
+        add_number(out, "calls", op->calls);
+        add_number(out, "rows", op->rows);
+        add_number(out, "bytes", op->bytes);
+        add_number(out, "wall_s", op->wall_s);
+        add_number(out, "cpu_s", op->cpu_s);
+        add_number(out, "cores", share_of(s, op->cpu_s));
+        add_number(out, "us_per_row", per_row_us(op));
+        stk__text_add(out, "}");
+    }
+    stk__text_add(out, "]");
+}
+
+static void add_stages_json(struct stk__text *out, const struct stk__stretch *s)
+{
+    stk__text_add(out, ", \"stages\": [");
+    for (int i = 0; i < s->n_stages; i++) {
+        const struct stk__stretch_stage *stage = &s->stage[i];
+        stk__text_add(out, "%s{\"is_serial\": %s", i ? ", " : "",
+                      stage->is_serial ? "true" : "false");
+        add_string(out, "name", stage->name);
+        add_string(out, "lock", stage->lock);
+        add_number(out, "work_s", stage->work_s);
+        for (int w = STK__WAIT_INPUT; w < STK__N_WAITS; w++) {
+            char key[32] = "wait_";
+            strncat(key, stk__wait_name((enum stk__wait)w), sizeof key - 8);
+            strcat(key, "_s");
+            add_number(out, key, stage->wait_s[w]);
+        }
+        stk__text_add(out, "}");
+    }
+    stk__text_add(out, "]");
+}
+
+static void add_advice_json(struct stk__text *out, const struct stk__advice *advice)
+{
+    stk__text_add(out, ", \"advice\": [");
+    for (int i = 0; i < advice->n; i++) {
+        const struct stk__proposal *item = &advice->item[i];
+        stk__text_add(out, "%s{\"rule\": \"%s\"", i ? ", " : "", item->rule);
+        add_string(out, "text", item->text);
+        add_number(out, "gain", item->gain);
+        stk__text_add(out, ", \"is_measured\": %s", item->is_measured ? "true" : "false");
+        add_string(out, "chain", item->chain);
+        add_string(out, "command", item->command);
+        add_string(out, "option", item->option);
+        add_string(out, "value", item->value);
+        stk__text_add(out, "}");
+    }
+    stk__text_add(out, "]");
+}
+
+char *stk_profile_json(const struct stk_profile *p)
+{
+    struct stk__text out = { 0 };
+    char *chain = stk_dataset_text(p->dataset, false);
+    stk__text_add(&out, "{");
+    add_verdict_json(&out, p);
+    add_string(&out, "chain", chain);
+    add_stretch_json(&out, p);
+    add_ops_json(&out, &p->stretch);
+    add_stages_json(&out, &p->stretch);
+    add_advice_json(&out, &p->advice);
+    stk__text_add(&out, "}");
+    stk_text_free(chain);
+    return stk__text_take(&out);
+}

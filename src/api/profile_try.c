@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_try.c: advice, tried out: the other chain is run for a second under the same step, and its
+ * rate compared. Where advice is to store something, a part of it is stored in a directory that is
+ * removed afterwards. */
+#define _GNU_SOURCE
+#include "api/profile.h"
+
+#include "base/error.h"
+#include "lang/objects.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- a part of the data, stored ---- */
+
+static void remove_directory(const char *path)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir)
+        closedir(dir);
+    rmdir(path);
+}
+
+/* What stoker inspect says reads a file. */
+static char *chain_that_reads(struct stk_arena *arena, const char *path)
+{
+    static const char key[] = "\"chain\": \"";
+    char *json = NULL, *chain = NULL;
+    if (stk_inspect(path, true, &json, NULL))
+        return NULL;
+    const char *at = strstr(json, key);
+    if (at) {
+        at += strlen(key);
+        struct stk__text text = { 0 };
+        for (; *at && *at != '"'; at++) {
+            at += *at == '\\' && at[1];
+            stk__text_add_n(&text, at, 1);
+        }
+        chain = text.data ? stk_arena_text(arena, text.data) : NULL;
+        stk__text_free(&text);
+    }
+    stk_text_free(json);
+    return chain;
+}
+
+static long long sample_size(const struct stk_profile *profile)
+{
+    double n = stk__stretch_rate(&profile->stretch);
+    return n < 64 ? 64 : n > 20000 ? 20000 : (long long)n;
+}
+
+static int store_part(struct stk_profile *profile, const struct stk__proposal *item,
+                      const char *path, struct stk_error *err)
+{
+    struct stk_dataset *dataset;
+    char *text =
+        stk__arena_printf(&profile->arena, "%s.take(%lld)", item->stored, sample_size(profile));
+    if (!text)
+        return stk__out_of_memory(err);
+    int rc = stk_dataset_new(text, profile->dataset->objects, &dataset, err);
+    if (rc)
+        return rc;
+    const struct stk_pack_options pack = { .out = path, .shards = 1, .variants = item->variants };
+    struct stk_pack_result result = { 0 };
+    rc = stk_pack(dataset, NULL, &pack, &result, err);
+    stk_text_free(result.manifest);
+    stk_dataset_unref(dataset);
+    return rc;
+}
+
+/* The chain that reads the part in place of what was stored, or NULL. */
+static const char *stored_trial(struct stk_profile *profile, const struct stk__proposal *item,
+                                const char *directory, struct stk_error *err)
+{
+    const char *path = stk__arena_printf(&profile->arena, "%s/part.tfrecord", directory);
+    if (!path || store_part(profile, item, path, err))
+        return NULL;
+    const char *reads = chain_that_reads(&profile->arena, path);
+    if (!reads || !*item->rest)
+        return reads;
+    return stk__arena_printf(&profile->arena, "%s.%s", reads, item->rest);
+}
+
+/* ---- trials ---- */
+
+static int try_chain(struct stk_profile *profile, struct stk__proposal *item, const char *chain,
+                     const struct stk_profile_options *how, struct stk_error *err)
+{
+    struct stk_dataset *dataset;
+    struct stk__options options = profile->options;
+    struct stk__stretch stretch;
+    int rc = item->option ? stk__options_set(&options, item->option, item->value, err) : STK_OK;
+    if (!rc)
+        rc = stk_dataset_new(chain, profile->dataset->objects, &dataset, err);
+    if (rc)
+        return rc;
+    char doing[80];
+    snprintf(doing, sizeof doing, "tries: %s", item->rule);
+    double seconds = how->seconds > 0 && how->seconds < 3 ? how->seconds / 3 : 1;
+    const struct stk__trial trial = { .options = &options,
+                                      .how = how,
+                                      .doing = doing,
+                                      .consumer_s = profile->consumer_s,
+                                      .seconds = seconds,
+                                      .warms_up = item->warms_up };
+    rc = stk__trial_run(dataset, &trial, &stretch, err);
+    stk_dataset_unref(dataset);
+    if (rc)
+        return rc;
+    double before = stk__stretch_rate(&profile->stretch);
+    item->gain = before > 0 ? stk__stretch_rate(&stretch) / before : 0;
+    item->is_measured = true;
+    return STK_OK;
+}
+
+static int try_stored(struct stk_profile *profile, struct stk__proposal *item,
+                      const struct stk_profile_options *how, struct stk_error *err)
+{
+    const char *base = getenv("TMPDIR");
+    char *directory = stk__arena_printf(&profile->arena, "%s/stoker-profile-XXXXXX",
+                                        base && *base ? base : "/tmp");
+    if (!directory || !mkdtemp(directory))
+        return stk_fail(err, STK_IO, "cannot make a directory for a trial");
+    const char *chain = stored_trial(profile, item, directory, err);
+    int rc = chain ? try_chain(profile, item, chain, how, err) : STK_DATA;
+    remove_directory(directory);
+    return rc;
+}
+
+/* What cannot be tried keeps its model; a chain that does not work is no advice. */
+int stk__profile_try(struct stk_profile *profile, const struct stk_profile_options *how,
+                     struct stk_error *err)
+{
+    for (int i = 0; i < profile->advice.n; i++) {
+        struct stk__proposal *item = &profile->advice.item[i];
+        struct stk_error why = { 0 };
+        int rc = item->trial    ? try_chain(profile, item, item->trial, how, &why)
+                 : item->stored ? try_stored(profile, item, how, &why)
+                                : STK_OK;
+        if (rc == STK_CANCELLED) {
+            if (err)
+                *err = why;
+            return rc;
+        }
+        if (rc && item->trial)
+            item->gain = 0;
+    }
+    stk__advice_rank(&profile->advice);
+    return STK_OK;
+}
