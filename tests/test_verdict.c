@@ -105,6 +105,22 @@ static void test_waits(void **state)
     }
 }
 
+/* One op waits while the others compute. */
+static void test_lock_of_a_library(void **state)
+{
+    (void)state;
+    struct stk__stretch s = calm();
+    work(&s, 0, 19);
+    s.cores_used = 1.1;
+    s.op[0].cpu_s = 6;
+    s.op[0].wall_s = 14;
+    s.op[s.n_ops++] = (struct stk__stretch_op){ .name = "map('x')", .cpu_s = 5, .wall_s = 5 };
+    assert_verdict(&s, STK__BOUND_LOCK, "decode() waits inside its library");
+    s.op[1].wall_s = 9; /* so do the others: it is nothing about this op */
+    s.cores_used = 0.8;
+    assert_verdict(&s, STK__BOUND_OTHERS, "other programs");
+}
+
 /* Work that needed a second of a processor took five: somebody else has the cores. */
 static void test_others(void **state)
 {
@@ -276,17 +292,12 @@ static void test_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_step),
-        cmocka_unit_test(test_compute),
-        cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_tiny_batches),
-        cmocka_unit_test(test_edit),
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_no_advice_for_a_step),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_tiny_batches_are_enlarged),
+        cmocka_unit_test(test_step),         cmocka_unit_test(test_compute),
+        cmocka_unit_test(test_waits),        cmocka_unit_test(test_lock_of_a_library),
+        cmocka_unit_test(test_others),       cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_tiny_batches), cmocka_unit_test(test_edit),
+        cmocka_unit_test(test_model),        cmocka_unit_test(test_no_advice_for_a_step),
+        cmocka_unit_test(test_options),      cmocka_unit_test(test_tiny_batches_are_enlarged),
         cmocka_unit_test(test_rank),
     };
     stk__arena_init(&arena, 1 << 12);

@@ -182,6 +182,7 @@ static void add_advice_json(struct stk__text *out, const struct stk__advice *adv
         stk__text_add(out, ", \"is_measured\": %s", item->is_measured ? "true" : "false");
         add_string(out, "chain", item->chain);
         add_string(out, "command", item->command);
+        add_string(out, "rest", item->rest);
         add_string(out, "option", item->option);
         add_string(out, "value", item->value);
         stk__text_add(out, "}");

@@ -87,6 +87,18 @@ static const char *stored_trial(struct stk_profile *profile, const struct stk__p
     return stk__arena_printf(&profile->arena, "%s.%s", reads, item->rest);
 }
 
+/* The same chain on what the command will have stored. */
+static const char *on_stored_files(struct stk_profile *profile, const char *chain,
+                                   const char *directory)
+{
+    const char *at = strstr(chain, directory);
+    const char *end = at ? strstr(at, "part.tfrecord") : NULL;
+    if (!end)
+        return NULL;
+    return stk__arena_printf(&profile->arena, "%.*spacked-*.tfrecord%s", (int)(at - chain), chain,
+                             end + strlen("part.tfrecord"));
+}
+
 /* ---- trials ---- */
 
 static int try_chain(struct stk_profile *profile, struct stk__proposal *item, const char *chain,
@@ -129,6 +141,8 @@ static int try_stored(struct stk_profile *profile, struct stk__proposal *item,
         return stk_fail(err, STK_IO, "cannot make a directory for a trial");
     const char *chain = stored_trial(profile, item, directory, err);
     int rc = chain ? try_chain(profile, item, chain, how, err) : STK_DATA;
+    if (!rc)
+        item->chain = on_stored_files(profile, chain, directory);
     remove_directory(directory);
     return rc;
 }

@@ -341,11 +341,17 @@ STK__ADVICE_RULE(stk__advise_scale)
     return out->chain ? STK_OK : STK_MEMORY;
 }
 
+/* The lock is that of functions of the caller: Python's. */
+static bool is_function(const struct stk__situation *s)
+{
+    int at = s->verdict->stage;
+    const char *lock = at >= 0 ? s->stretch->stage[at].lock : NULL;
+    return lock && !strcmp(lock, "function");
+}
+
 STK__ADVICE_RULE(stk__advise_unpack)
 {
-    bool is_lock = is_bound(s, STK__BOUND_LOCK) && s->verdict->stage >= 0 &&
-                   s->stretch->stage[s->verdict->stage].lock &&
-                   strcmp(s->stretch->stage[s->verdict->stage].lock, "function");
+    bool is_lock = is_bound(s, STK__BOUND_LOCK) && !is_function(s);
     bool is_source = is_bound(s, STK__BOUND_SERIAL) && s->verdict->stage >= 0 &&
                      s->stretch->stage[s->verdict->stage].is_source;
     if (!is_lock && !is_source)
@@ -362,10 +368,7 @@ STK__ADVICE_RULE(stk__advise_unpack)
 
 STK__ADVICE_RULE(stk__advise_processes)
 {
-    bool is_python = is_bound(s, STK__BOUND_LOCK) && s->verdict->stage >= 0 &&
-                     s->stretch->stage[s->verdict->stage].lock &&
-                     !strcmp(s->stretch->stage[s->verdict->stage].lock, "function");
-    if (!is_python)
+    if (!is_bound(s, STK__BOUND_LOCK) || !is_function(s))
         return STK_OK;
     struct stk__model m;
     stk__model_of(s->stretch, s->verdict, &m);

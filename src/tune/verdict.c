@@ -62,6 +62,27 @@ static double time_in_ops(const struct stk__stretch *s)
     return all;
 }
 
+/* An op that sleeps where the others compute: in a lock of its library, as far as we know. */
+static int find_sleeper(const struct stk__stretch *s)
+{
+    int most = -1;
+    double slept = 0, wall = 0, cpu = 0;
+    for (int i = 0; i < s->n_ops; i++) {
+        double here = s->op[i].wall_s - s->op[i].cpu_s;
+        wall += s->op[i].wall_s;
+        cpu += s->op[i].cpu_s;
+        if (here > slept) {
+            slept = here;
+            most = i;
+        }
+    }
+    if (most < 0 || s->workers < 2 || slept < 0.3 * s->seconds)
+        return -1;
+    bool do_others_compute =
+        wall - s->op[most].wall_s < 1.3 * (cpu - s->op[most].cpu_s) + 0.05 * wall;
+    return do_others_compute ? most : -1;
+}
+
 /* Batches so small that what is done for each of them counts for more than its rows. */
 static bool are_batches_tiny(const struct stk__stretch *s)
 {
@@ -109,8 +130,9 @@ static enum stk__bound find_wait(const struct stk__stretch *s, int *stage)
     return bound;
 }
 
-static enum stk__bound find_bound(const struct stk__stretch *s, int *stage)
+static enum stk__bound find_bound(const struct stk__stretch *s, int *stage, int *op)
 {
+    int sleeper;
     *stage = -1;
     if (s->batches < 2 || s->seconds <= 0)
         return STK__BOUND_NOTHING;
@@ -122,6 +144,10 @@ static enum stk__bound find_bound(const struct stk__stretch *s, int *stage)
         return STK__BOUND_LOCK;
     if (s->workers != 1 && (*stage = find_serial(s)) >= 0)
         return STK__BOUND_SERIAL;
+    if ((sleeper = find_sleeper(s)) >= 0) {
+        *op = sleeper;
+        return STK__BOUND_LOCK;
+    }
     int workers = s->workers ? s->workers : 1;
     if (s->cores_used * s->seconds < half_of_it * s->work_s && s->work_s > 0.5 * s->seconds)
         return STK__BOUND_OTHERS;
@@ -176,6 +202,14 @@ static void add_cause(const struct stk__stretch *s, const struct stk__verdict *v
                       s->budget_bytes / (1 << 20));
         break;
     case STK__BOUND_LOCK:
+        if (v->stage < 0) {
+            stk__text_add(
+                out,
+                "; %s waits inside its library, which one thread at a time may use: %.1f of "
+                "%.1f s",
+                s->op[v->op].name, s->op[v->op].wall_s - s->op[v->op].cpu_s, s->op[v->op].wall_s);
+            break;
+        }
         stk__text_add(out, "; %s is done by one thread at a time: it needs the lock of %s", stage,
                       lock && !strcmp(lock, "function") ? "Python"
                       : lock                            ? lock
@@ -209,7 +243,7 @@ void stk__verdict_of(const struct stk__stretch *s, struct stk__verdict *out)
 {
     struct stk__text text = { 0 };
     *out = (struct stk__verdict){ .op = stk__stretch_costliest(s) };
-    out->bound = find_bound(s, &out->stage);
+    out->bound = find_bound(s, &out->stage, &out->op);
     if (out->bound == STK__BOUND_NOTHING)
         stk__text_add(&text, "too little was delivered to tell: %.0f batches in %.1f s", s->batches,
                       s->seconds);
