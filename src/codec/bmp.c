@@ -76,13 +76,24 @@ static inline void paint_numbers(struct painting *p, const uint8_t *src, uint8_t
 
 /* ---- pixels of 24 bits and more ---- */
 
-static inline void paint_bytes(const struct painting *p, const uint8_t *src, uint8_t *dst,
-                               int channels)
+/* Bytes that are samples: blue, green, red, and the fourth may be alpha. A local width: bytes that are
+ * stored might be the header's. */
+static inline void paint_bytes(const struct painting *p, const uint8_t *restrict src,
+                               uint8_t *restrict dst, int n_bytes, int channels)
 {
-    for (uint32_t x = 0; x < p->header.width; x++, src += 3, dst += channels) {
-        const uint8_t rgba[4] = { src[2], src[1], src[0], 255 };
+    uint32_t width = p->header.width;
+    uint8_t opaque = n_bytes == 4 && p->header.mask[3] ? 0 : 255;
+    for (uint32_t x = 0; x < width; x++, src += n_bytes, dst += channels) {
+        const uint8_t rgba[4] = { src[2], src[1], src[0], src[n_bytes - 1] | opaque };
         stk__put_colour(dst, channels, rgba);
     }
+}
+
+static bool is_of_bytes(const struct stk__bmp_header *h)
+{
+    const uint32_t *mask = h->mask;
+    return h->bits == 32 && mask[0] == 0xff0000 && mask[1] == 0xff00 && mask[2] == 0xff &&
+           (mask[3] == 0 || mask[3] == 0xff000000);
 }
 
 /* The highest value is 255; of samples with more than 8 bits the low ones are left out. */
@@ -128,7 +139,9 @@ static inline void paint_row(struct painting *p, const uint8_t *src, uint8_t *ds
     else if (bits < 8)
         paint_numbers(p, src, dst, bits, channels);
     else if (bits == 24)
-        paint_bytes(p, src, dst, channels);
+        paint_bytes(p, src, dst, 3, channels);
+    else if (bits == 32 && is_of_bytes(&p->header))
+        paint_bytes(p, src, dst, 4, channels);
     else
         paint_masked(p, src, dst, bits / 8, channels);
 }
