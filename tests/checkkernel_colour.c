@@ -3,6 +3,10 @@
  * for rows of three. */
 #include "checkkernel.h"
 
+#include "base/rng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static size_t n_pixels(const struct input *in)
@@ -101,17 +105,43 @@ static void sharpen_f32(const struct stk__kernels *k, const struct input *in, vo
                               &blend);
 }
 
+/* Every version, the plain one too, against the generator itself. */
+static void random_words(const struct stk__kernels *k, const struct input *in, void *out)
+{
+    enum { N = 128 };
+    uint32_t counter[4] = { 1, (uint32_t)in->n, UINT32_MAX, UINT32_MAX - (uint32_t)in->n_out };
+    const uint32_t key[2] = { 7, (uint32_t)in->n_in << 20 };
+    uint32_t words[4 * N], expected[4];
+    (void)out;
+    k->colour.random_words(words, counter, key, N);
+    for (int i = 0; i < N; i++, counter[3]++) {
+        stk__philox(counter, key, expected);
+        if (memcmp(words + 4 * i, expected, sizeof expected)) {
+            printf("FAIL random_words: the words of counter %u\n", counter[3]);
+            exit(1);
+        }
+    }
+}
+
 static void normal_f32(const struct stk__kernels *k, const struct input *in, void *out)
 {
     k->colour.normal_f32(out, (const uint32_t *)(const void *)in->position, (size_t)in->n * 2);
 }
 
 const struct job colour_jobs[] = {
-    { "map_u8", map_u8, false, false },           { "blend_f32", blend_f32, true, false },
-    { "gray_sum_u8", gray_sum_u8, false, false }, { "gray_sum_f32", gray_sum_f32, false, false },
-    { "gray_u8", gray_u8, false, false },         { "gray_f32", gray_f32, true, false },
-    { "saturate_u8", saturate_u8, false, false }, { "saturate_f32", saturate_f32, true, false },
-    { "turn_hue_u8", turn_hue_u8, false, false }, { "turn_hue_f32", turn_hue_f32, true, false },
-    { "sharpen_u8", sharpen_u8, false, false },   { "sharpen_f32", sharpen_f32, true, false },
-    { "normal_f32", normal_f32, true, false },    { NULL, NULL, false, false },
+    { "map_u8", map_u8, false, false },
+    { "blend_f32", blend_f32, true, false },
+    { "gray_sum_u8", gray_sum_u8, false, false },
+    { "gray_sum_f32", gray_sum_f32, false, false },
+    { "gray_u8", gray_u8, false, false },
+    { "gray_f32", gray_f32, true, false },
+    { "saturate_u8", saturate_u8, false, false },
+    { "saturate_f32", saturate_f32, true, false },
+    { "turn_hue_u8", turn_hue_u8, false, false },
+    { "turn_hue_f32", turn_hue_f32, true, false },
+    { "sharpen_u8", sharpen_u8, false, false },
+    { "sharpen_f32", sharpen_f32, true, false },
+    { "normal_f32", normal_f32, true, false },
+    { "random_words", random_words, false, false },
+    { NULL, NULL, false, false },
 };

@@ -46,6 +46,10 @@ struct stk__colour_kernels {
                         const struct stk__blend *blend);
 
     /* ---- noise ---- */
+    /* n (a multiple of 64) times the four words of stk__philox (base/rng.h), for counters whose last
+     * word counts up. */
+    void (*random_words)(uint32_t *words, const uint32_t counter[4], const uint32_t key[2],
+                         size_t n);
     /* n (even) values of a normal distribution from n random words. */
     void (*normal_f32)(float *dst, const uint32_t *words, size_t n);
 };

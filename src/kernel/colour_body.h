@@ -291,6 +291,37 @@ static void sharpen_f32(float *restrict dst, const float *const rows[3], size_t 
 
 /* ---- noise ---- */
 
+/* Counters side by side, a round of all of them at a time. */
+static void random_words(uint32_t *restrict words, const uint32_t counter[4], const uint32_t key[2],
+                         size_t n)
+{
+    enum { LANES = 64 };
+    for (size_t i = 0; i < n; i += LANES, words += 4 * LANES) {
+        uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES], k0 = key[0], k1 = key[1];
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            c0[lane] = counter[0];
+            c1[lane] = counter[1];
+            c2[lane] = counter[2];
+            c3[lane] = counter[3] + (uint32_t)i + lane;
+        }
+        for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u)
+            for (int lane = 0; lane < LANES; lane++) {
+                uint64_t p0 = (uint64_t)0xd2511f53u * c0[lane];
+                uint64_t p1 = (uint64_t)0xcd9e8d57u * c2[lane];
+                c0[lane] = (uint32_t)(p1 >> 32) ^ c1[lane] ^ k0;
+                c2[lane] = (uint32_t)(p0 >> 32) ^ c3[lane] ^ k1;
+                c1[lane] = (uint32_t)p1;
+                c3[lane] = (uint32_t)p0;
+            }
+        for (int lane = 0; lane < LANES; lane++) {
+            words[4 * lane] = c0[lane];
+            words[4 * lane + 1] = c1[lane];
+            words[4 * lane + 2] = c2[lane];
+            words[4 * lane + 3] = c3[lane];
+        }
+    }
+}
+
 /* The natural logarithm of a float in (0, 1], within 1e-7 or one unit in the last place: the
  * polynomial of Cephes' logf. */
 static inline float log_of(float x)
@@ -358,5 +389,6 @@ static void fill_all(struct stk__colour_kernels *kernels)
     kernels->turn_hue_f32 = turn_hue_f32;
     kernels->sharpen_u8 = sharpen_u8;
     kernels->sharpen_f32 = sharpen_f32;
+    kernels->random_words = random_words;
     kernels->normal_f32 = normal_f32;
 }

@@ -2,8 +2,20 @@
 /* dice.c: numbers from random words. */
 #include "op/dice.h"
 
+#include "base/hash.h"
 #include "base/rng.h"
 #include "op/order.h"
+
+struct stk__place stk__rows_place(const struct stk_rows *rows, int row, uint64_t user_seed,
+                                  uint32_t index)
+{
+    struct stk_key key = rows->key[row];
+    uint64_t k = stk__mix(rows->seed, user_seed);
+    return (struct stk__place){
+        .counter = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi, index },
+        .key = { (uint32_t)k, (uint32_t)(k >> 32) },
+    };
+}
 
 struct stk__dice stk__dice_of(const struct stk_rows *rows, int row, int64_t seed)
 {

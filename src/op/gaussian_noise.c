@@ -30,11 +30,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 /* The block-th noise of a row. Its words come after the first four, which hold the chance. */
 static void draw(const struct stk__pixel_row *pixels, uint32_t block, float noise[BLOCK])
 {
+    const struct stk__colour_kernels *kernels = &pixels->raster.kernels->colour;
+    struct stk__place place =
+        stk__rows_place(pixels->rows, pixels->row, pixels->dice.user_seed, 1 + block * (BLOCK / 4));
     uint32_t words[BLOCK];
-    for (uint32_t i = 0; i < BLOCK / 4; i++)
-        stk_rows_random(pixels->rows, pixels->row, pixels->dice.user_seed,
-                        1 + block * (BLOCK / 4) + i, words + 4 * i);
-    pixels->raster.kernels->colour.normal_f32(noise, words, BLOCK);
+    kernels->random_words(words, place.counter, place.key, BLOCK / 4);
+    kernels->normal_f32(noise, words, BLOCK);
 }
 
 static void add_to_floats(float *dst, const float *src, const float *noise, size_t n,

@@ -2,8 +2,8 @@
 /* rows_call.c: what an op may do while it runs over rows: memory, faults, random words. */
 #include "base/arena.h"
 #include "base/chunk.h"
-#include "base/hash.h"
 #include "base/rng.h"
+#include "op/dice.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,10 +33,6 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
 void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
                      uint32_t words[4])
 {
-    struct stk_key key = rows->key[row];
-    uint64_t k = stk__mix(rows->seed, user_seed);
-    const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
-                                  index };
-    const uint32_t philox_key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
-    stk__philox(counter, philox_key, words);
+    struct stk__place place = stk__rows_place(rows, row, user_seed, index);
+    stk__philox(place.counter, place.key, words);
 }
