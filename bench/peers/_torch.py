@@ -57,6 +57,24 @@ def augment(loaded, job, decode):
     return epoch(loaded, job, decode, v2.Compose(steps), is_shuffled=True)
 
 
+def geometry(loaded, job, decode):
+    torch, _, v2 = loaded
+    change = v2.RandomAffine(
+        job.degrees,
+        tuple(job.moved),
+        tuple(job.scaled),
+        job.shear,
+        interpolation=v2.InterpolationMode.BILINEAR,
+    )
+    steps = [
+        v2.ToImage(),
+        v2.Resize((job.size, job.size), antialias=False),
+        change,
+        v2.ToDtype(torch.float32, scale=True),
+    ]
+    return epoch(loaded, job, decode, v2.Compose(steps), is_shuffled=True)
+
+
 class Images:
     """A map-style data set."""
 

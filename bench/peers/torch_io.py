@@ -12,6 +12,7 @@ NOTES = {
     "center_crop": NOT_SAME,
     "rrc": NOT_SAME,
     "augment": "batches have the channels first",
+    "geometry": "batches have the channels first",
 }
 
 load = _torch.load
@@ -35,6 +36,10 @@ def rrc(loaded, job):
 
 def augment(loaded, job):
     return _torch.augment(loaded, job, _decoder(loaded))
+
+
+def geometry(loaded, job):
+    return _torch.geometry(loaded, job, _decoder(loaded))
 
 
 def _decoder(loaded):
