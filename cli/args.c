@@ -28,6 +28,7 @@ static const struct cli_option run_options[] = {
     { "seed", "S", "seed of everything random (default 0)", CLI_LIBRARY, 0 },
     { "window", "N", "batches in flight (default: as prefetch says, else tuned)", CLI_LIBRARY, 0 },
     { "io-depth", "N", "reads in flight (default: as many as pay)", CLI_LIBRARY, 0 },
+    { "io", "WHO", "who reads: auto, threads, or uring where it is permitted", CLI_LIBRARY, 0 },
     { "on-error", "WHAT", "bad elements: fail, skip, replace (default fail)", CLI_LIBRARY, 0 },
     { "max-errors", "LIMIT", "accept so many bad elements, or below 1 this fraction (default: any)",
       CLI_LIBRARY, 0 },

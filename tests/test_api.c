@@ -169,6 +169,7 @@ static void test_describing(void **state)
     char *ops = stk_ops_json(), *devices = stk_devices_json();
     assert_non_null(strstr(ops, "\"image_folder\""));
     assert_non_null(strstr(devices, "\"usable\""));
+    assert_non_null(strstr(devices, "\"io\": {\"uring\": "));
     stk_text_free(ops);
     stk_text_free(devices);
     stk_text_free(NULL);

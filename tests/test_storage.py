@@ -106,6 +106,35 @@ def test_batches_are_the_same(run, stoker, folder, chain, storage):
         assert counts["reads"] > 0
 
 
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_ring_reads_the_same(stoker, folder, chain):
+    """Where rings are refused threads read, and nobody is told."""
+    digests = set()
+    for words in ("--io", "threads"), ("--io", "uring"), ("--io", "uring", "--io-depth", "3"):
+        done = stoker("run", chain.format(folder), "--digest", "--quiet", *words)
+        assert done.returncode == 0 and done.stderr == ""
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+def test_a_ring_that_is_refused_is_silently_done_without(run, stoker, folder):
+    """libinterpose.so refuses rings as a container does, by a filter of system calls."""
+    chain = CHAINS[0]
+    expected = stoker("run", chain.format(folder), "--digest", "--quiet")
+    done, counts = run(chain, "--digest", "--quiet", "--io", "uring", STOKER_DELAY_READ_US=300)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout == expected.stdout
+    assert counts["requests"] == N_FILES
+
+
+def test_devices_say_whether_rings_are_permitted(stoker, run):
+    done, _ = run("range(1)", "--quiet")
+    environment = {**os.environ, "STOKER_DELAY_READ_US": "1"}
+    environment["LD_PRELOAD"] = str(pathlib.Path(done.args[0]).parent / "libinterpose.so")
+    refused = json.loads(stoker("devices", "--json", env=environment).stdout)["io"]
+    assert refused == {"uring": False, "why": "Function not implemented"}
+
+
 @pytest.mark.parametrize("chain", CHAINS[:4])
 def test_an_error_names_file_and_cause(run, chain):
     """Whatever is the first to fail: opening, reading, reading a file's index."""
@@ -133,3 +162,38 @@ def test_neighbours_of_several_tickets_are_one_read(run):
     _, counts = run("fixed_length('{}/rows.bin', 1000).batch(50)", STOKER_DELAY_READ_US=3000)
     assert counts["bytes"] >= 4_000_000
     assert counts["requests"] <= 40
+
+
+def depths(done):
+    """The decisions about reads in flight that a run lists."""
+    decisions = [d for d in json.loads(done.stdout)["tuning"] if d["knob"] == "io_depth"]
+    assert all(d["reason"] and d["from"] != d["to"] for d in decisions)
+    return [(d["from"], d["to"]) for d in decisions]
+
+
+def test_the_depth_grows_where_reads_wait(run):
+    chain, words = "files('{}/files/*').read().batch(8)", ("--epochs", "20", "--json", "--tuning")
+    done, _ = run(chain, *words, STOKER_DELAY_READ_US=3000)
+    assert any(to > before for before, to in depths(done))
+    for (_, to), (before, _) in zip(depths(done), depths(done)[1:]):
+        assert to == before  # each change goes on from the one before it
+
+
+def test_a_depth_that_is_given_stays(run):
+    chain, words = "files('{}/files/*').read().batch(8)", ("--epochs", "5", "--json", "--tuning")
+    done, _ = run(chain, *words, "--io-depth", "6", STOKER_DELAY_READ_US=3000)
+    assert all(to in (0, 6) for _, to in depths(done))
+
+
+@pytest.mark.parametrize("who", ["threads", "uring"])
+def test_a_file_that_is_gone_is_named(stoker, tmp_path, who):
+    for i in range(8):
+        (tmp_path / f"{i}.bin").write_bytes(noise(i, 100))
+    (tmp_path / "5.bin").unlink()
+    (tmp_path / "5.bin").symlink_to(tmp_path / "nowhere")
+    chain = f"files('{tmp_path}/*').read().batch(2)"
+    done = stoker("run", chain, "--io", who)
+    assert done.returncode != 0
+    assert "5.bin" in done.stderr and "No such file or directory" in done.stderr
+    done = stoker("run", chain, "--io", who, "--on-error", "skip", "--json")
+    assert json.loads(done.stdout)["elements"] == 7

@@ -2733,7 +2733,7 @@ class Ops:
         return self._then('zip', (inputs,))
 
     def iterate(self, *, epoch=..., epochs=..., workers=..., memory=..., seed=..., window=...,
-                io_depth=..., on_error=..., max_errors=..., rank=..., world=...):
+                io_depth=..., io=..., on_error=..., max_errors=..., rank=..., world=...):
         """Starts a run and gives its Iterator.
 
             with ds.iterate(workers=2, epochs=3) as batches:
@@ -2748,17 +2748,18 @@ class Ops:
         seed: seed of everything random (default 0)
         window: batches in flight (default: as prefetch says, else tuned)
         io_depth: reads in flight (default: as many as pay)
+        io: who reads: auto, threads, or uring where it is permitted
         on_error: bad elements: fail, skip, replace (default fail)
         max_errors: accept so many bad elements, or below 1 this fraction (default: any)
         rank: this process among world, for shard()
         world: processes that share the data, for shard()
         """
         return self._iterate(dict(epoch=epoch, epochs=epochs, workers=workers, memory=memory,
-            seed=seed, window=window, io_depth=io_depth, on_error=on_error, max_errors=max_errors,
-            rank=rank, world=world))
+            seed=seed, window=window, io_depth=io_depth, io=io, on_error=on_error,
+            max_errors=max_errors, rank=rank, world=world))
 
     def options(self, *, epoch=..., epochs=..., workers=..., memory=..., seed=..., window=...,
-                io_depth=..., on_error=..., max_errors=..., rank=..., world=...):
+                io_depth=..., io=..., on_error=..., max_errors=..., rank=..., world=...):
         """The same chain with options that its runs keep.
 
         epoch: number of the first epoch; shuffles differ by it (default 0)
@@ -2768,17 +2769,18 @@ class Ops:
         seed: seed of everything random (default 0)
         window: batches in flight (default: as prefetch says, else tuned)
         io_depth: reads in flight (default: as many as pay)
+        io: who reads: auto, threads, or uring where it is permitted
         on_error: bad elements: fail, skip, replace (default fail)
         max_errors: accept so many bad elements, or below 1 this fraction (default: any)
         rank: this process among world, for shard()
         world: processes that share the data, for shard()
         """
         return self._with_options(dict(epoch=epoch, epochs=epochs, workers=workers, memory=memory,
-            seed=seed, window=window, io_depth=io_depth, on_error=on_error, max_errors=max_errors,
-            rank=rank, world=world))
+            seed=seed, window=window, io_depth=io_depth, io=io, on_error=on_error,
+            max_errors=max_errors, rank=rank, world=world))
 
     def plan(self, *, epoch=..., epochs=..., workers=..., memory=..., seed=..., window=...,
-             io_depth=..., on_error=..., max_errors=..., rank=..., world=...):
+             io_depth=..., io=..., on_error=..., max_errors=..., rank=..., world=...):
         """How the chain will run: a tree for people, `.json` as data.
 
         epoch: number of the first epoch; shuffles differ by it (default 0)
@@ -2788,14 +2790,15 @@ class Ops:
         seed: seed of everything random (default 0)
         window: batches in flight (default: as prefetch says, else tuned)
         io_depth: reads in flight (default: as many as pay)
+        io: who reads: auto, threads, or uring where it is permitted
         on_error: bad elements: fail, skip, replace (default fail)
         max_errors: accept so many bad elements, or below 1 this fraction (default: any)
         rank: this process among world, for shard()
         world: processes that share the data, for shard()
         """
         return self._plan(dict(epoch=epoch, epochs=epochs, workers=workers, memory=memory,
-            seed=seed, window=window, io_depth=io_depth, on_error=on_error, max_errors=max_errors,
-            rank=rank, world=world))
+            seed=seed, window=window, io_depth=io_depth, io=io, on_error=on_error,
+            max_errors=max_errors, rank=rank, world=world))
 
 
 def concatenate(*inputs):

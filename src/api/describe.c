@@ -6,6 +6,7 @@
 #include "base/cores.h"
 #include "base/cpu.h"
 #include "base/purse.h"
+#include "exec/ring_reads.h"
 #include "op/registry.h"
 
 #include <stdio.h>
@@ -146,6 +147,14 @@ static void add_memory(struct stk__text *out)
     stk__text_add(out, "\"default_budget_bytes\": %lld}", (long long)stk__purse_limit());
 }
 
+static void add_io(struct stk__text *out)
+{
+    char reason[160];
+    int error = stk__ring_error();
+    stk__text_add(out, ",\n \"io\": {\"uring\": %s, \"why\": \"%s\"}", error ? "false" : "true",
+                  error ? strerror_r(error, reason, sizeof reason) : "the system permits rings");
+}
+
 char *stk_devices_json(void)
 {
     struct stk__text out = { 0 };
@@ -159,6 +168,7 @@ char *stk_devices_json(void)
                   cache_bytes(_SC_LEVEL1_DCACHE_SIZE), cache_bytes(_SC_LEVEL2_CACHE_SIZE),
                   cache_bytes(_SC_LEVEL3_CACHE_SIZE));
     add_memory(&out);
+    add_io(&out);
     stk__text_add(&out, "}");
     return stk__text_take(&out);
 }

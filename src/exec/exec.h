@@ -36,6 +36,8 @@
 #include "exec/knobs.h"
 #include "exec/metrics.h"
 
+#include <sys/uio.h>
+
 struct stk__account {
     size_t unit_bytes, held_bytes;
 };
@@ -268,6 +270,8 @@ struct stk__exec {
     atomic_int n_io_changes;                              /* written with io_lock held */
     bool is_io_stopped;
     pthread_t *io_thread;
+    struct stk__ring_reads
+        *ring; /* one thread reads, with many reads on their way; NULL: threads */
     struct stk__latency read_latency; /* of requests */
     uint64_t read_ns;
     struct stk__causes causes; /* has a lock of its own */
@@ -452,6 +456,23 @@ int stk__count_requests(const struct stk__stage *stage, int n);
 /* Reads what the one row of an evaluation wants, for all its reads; fetched[k] has n_places. */
 int stk__fetch_row(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
 
+/* A read that is done. */
+struct stk__done {
+    uint64_t begun_at, ended_at, bytes;
+    bool has_waited;
+};
+
+/* Takes the oldest request, and those that lie behind it in its file; returns how many. There is room for
+ * STK__MOST_NEIGHBOURS. With the I/O lock held. */
+int stk__take_requests(struct stk__exec *x, struct stk__request *request);
+
+/* Hands on what was read, without locks; the tickets may be gone then. Counts its bytes. */
+void stk__hand_on(struct stk__exec *x, const struct stk__request *request, int n,
+                  struct stk__done *done);
+
+/* Learns from a read; with the I/O lock held. */
+void stk__note_read(struct stk__exec *x, const struct stk__done *done);
+
 /* ---- reading, without the lock (reading.c) ---- */
 
 /* Reads a whole file into a buffer of the pool. */
@@ -460,9 +481,26 @@ void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetche
 /* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. */
 void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick);
 
+/* The whole of a file was read into a buffer, which the result takes. */
+void stk__file_end(struct stk__fetched *out, struct stk_buffer *buffer, size_t bytes);
+
+enum { STK__MOST_NEIGHBOURS = 64 };
+
+/* Where requests are read to that lie side by side: a buffer each. */
+struct stk__pieces {
+    struct stk_buffer *buffer[STK__MOST_NEIGHBOURS];
+    struct iovec piece[STK__MOST_NEIGHBOURS];
+    int n;
+};
+
 /* Reads n requests of which each begins where the one before it ends, in one go. */
 void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *request, int n);
-enum { STK__MOST_NEIGHBOURS = 64 };
+
+/* The two halves of it: false when out of memory; what was not read all is read one by one. */
+bool stk__pieces_new(struct stk__pool *pool, const struct stk__request *request, int n,
+                     struct stk__pieces *pieces);
+void stk__pieces_end(struct stk__pool *pool, const struct stk__request *request, int n,
+                     struct stk__pieces *pieces, bool is_read);
 
 /* ---- counting (metering.c) ---- */
 

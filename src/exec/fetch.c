@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec.h"
+#include "exec/ring_reads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static const uint64_t most_read_bytes = 1 << 20;
  * that threads can share. */
 static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
 {
-    int n = 0;
+    int n = 0, group = x->ring ? 1 : GROUP;
     while (n_all) {
         uint64_t bytes = r.place[0].bytes;
         r.run_bytes = r.place[0].file == STK__NOWHERE ? 0 : bytes;
@@ -90,7 +91,7 @@ static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
             const struct stk_place *place = &r.place[r.n * r.step];
             bool is_run = r.run_bytes && follows(place, r.step);
             bytes += place->bytes;
-            if (x->io_width && ((r.n >= GROUP && !is_run) || bytes > most_read_bytes))
+            if (x->io_width && ((r.n >= group && !is_run) || bytes > most_read_bytes))
                 break;
             r.run_bytes = is_run ? place->offset + place->bytes - r.place[0].offset : 0;
         }
@@ -105,13 +106,12 @@ static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
 
 static void widen(struct stk__exec *x, int most);
 
-/* Reads are always begun again before they are asked for again: twice as many as are read at a time.
- * Where few are, more are asked for, so that neighbours find each other. */
+/* Reads are asked for before they can begin: twice as many as are on their way at a time, and some
+ * more, so that neighbours find each other where that is few. */
 static int most_requests(const struct stk__exec *x)
 {
     const int for_neighbours = 64;
-    int64_t depth = x->plan->options.io_depth;
-    return x->plan->options.is_depth_auto ? 2 * x->depth.now + for_neighbours : 2 * (int)depth;
+    return 2 * x->depth.now + for_neighbours;
 }
 
 /* Somebody who could compute waits for a read: more of them should be on their way, and as many
@@ -190,12 +190,16 @@ static int n_active(const struct stk__exec *x)
 /* Starts or wakes threads for n more requests. Called, as all below, with the I/O lock held. */
 static void wake_io(struct stk__exec *x, int n)
 {
-    int room = x->io_width - n_active(x);
+    bool has_ring_thread = x->ring && x->n_io_threads;
+    int most = x->ring ? 1 : x->io_width, room = has_ring_thread ? 0 : most - n_active(x);
+    if (has_ring_thread && n)
+        stk__ring_wake(x->ring, &x->io_work);
     n = n < room ? n : room;
     for (int i = 0; i < n && i < x->n_io_idle; i++)
         pthread_cond_signal(&x->io_work);
     for (int i = x->n_io_idle; i < n && !x->is_io_stopped; i++) {
-        if (pthread_create(&x->io_thread[x->n_io_threads], NULL, io_main, x))
+        if (pthread_create(&x->io_thread[x->n_io_threads], NULL, x->ring ? stk__ring_main : io_main,
+                           x))
             return;
         x->n_io_threads++;
     }
@@ -256,29 +260,29 @@ static void note_quick(struct stk__exec *x)
     x->io_width /= 2;
 }
 
-/* A read that is done. */
-struct done {
-    uint64_t begun_at, ended_at, bytes;
-    bool has_waited;
-};
+/* Reads from memory say nothing of storage. */
+static void note_depth(struct stk__exec *x, const struct stk__done *done)
+{
+    struct stk__depth_change change;
+    if (!x->plan->options.is_depth_auto || !x->io_width ||
+        !stk__depth_note(&x->depth, done->begun_at, done->ended_at, done->bytes, &change))
+        return;
+    note_change(x, change);
+    x->io_width = x->io_width < change.to ? x->io_width : change.to;
+}
 
-/* Called with the I/O lock held. */
-static void note_read(struct stk__exec *x, const struct done *done)
+void stk__note_read(struct stk__exec *x, const struct stk__done *done)
 {
     const uint64_t slow_ns = 300000;
-    struct stk__depth_change change;
     uint64_t ns = done->ended_at - done->begun_at;
     stk__latency_add(&x->read_latency, ns);
     x->read_ns += ns;
-    if (x->plan->options.is_depth_auto && x->io_width &&
-        stk__depth_note(&x->depth, done->begun_at, done->ended_at, done->bytes, &change)) {
-        note_change(x, change);
-        x->io_width = x->io_width < change.to ? x->io_width : change.to;
-    }
-    if (done->has_waited && ns >= slow_ns)
-        note_slow(x);
-    else
+    if (!done->has_waited || ns < slow_ns) {
         note_quick(x);
+        return;
+    }
+    note_depth(x, done);
+    note_slow(x);
 }
 
 static uint64_t bytes_of(const struct stk__request *r)
@@ -319,9 +323,9 @@ static int find_neighbour(struct stk__exec *x, const struct stk__request *r)
     return -1;
 }
 
-/* The oldest request, and those that lie behind it in its file: a long read costs a disk as little as
- * a short one. Where reads are quick neighbours would only wait for each other. */
-static int take_requests(struct stk__exec *x, struct stk__request *r)
+/* A long read costs a disk as little as a short one. Where reads are quick neighbours would only wait
+ * for each other. */
+int stk__take_requests(struct stk__exec *x, struct stk__request *r)
 {
     int n = 1, i;
     r[0] = take_request(x, 0);
@@ -345,25 +349,30 @@ static void read_requests(struct stk__exec *x, const struct stk__request *r, int
         stk__read_places(x->pool, r, is_quick);
 }
 
+void stk__hand_on(struct stk__exec *x, const struct stk__request *r, int n, struct stk__done *done)
+{
+    for (int i = 0; i < n; i++) {
+        done->bytes += bytes_of(&r[i]);
+        if (atomic_fetch_sub_explicit(&r[i].ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
+            fetched_ticket(x, r[i].stage, r[i].ticket);
+    }
+}
+
 /* Serves the oldest request and its neighbours; called and left with the I/O lock held. */
 static void serve(struct stk__exec *x)
 {
     struct stk__request r[STK__MOST_NEIGHBOURS];
     bool is_quick = x->io_width == 0;
-    int n = take_requests(x, r);
+    int n = stk__take_requests(x, r);
     pthread_mutex_unlock(&x->io_lock);
     long waits = n_waits();
-    struct done done = { .begun_at = stk__clock_ns() };
+    struct stk__done done = { .begun_at = stk__clock_ns() };
     read_requests(x, r, n, is_quick);
     done.ended_at = stk__clock_ns();
     done.has_waited = n_waits() != waits;
-    for (int i = 0; i < n; i++) {
-        done.bytes += bytes_of(&r[i]);
-        if (atomic_fetch_sub_explicit(&r[i].ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
-            fetched_ticket(x, r[i].stage, r[i].ticket);
-    }
+    stk__hand_on(x, r, n, &done);
     pthread_mutex_lock(&x->io_lock);
-    note_read(x, &done);
+    stk__note_read(x, &done);
 }
 
 static void *io_main(void *arg)
@@ -493,6 +502,8 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     }
     if (!rows)
         return STK_OK;
+    if (x->plan->options.io == STK__IO_URING)
+        x->ring = stk__ring_new((int)x->plan->options.io_depth);
     x->request_cap = (int)rows;
     x->max_requests = 2 * (x->n_workers + 1);
     x->max_io_threads = (int)x->plan->options.io_depth;
@@ -513,6 +524,7 @@ void stk__io_stop(struct stk__exec *x)
     pthread_mutex_unlock(&x->io_lock);
     for (int i = 0; i < n; i++)
         pthread_join(x->io_thread[i], NULL);
+    stk__ring_free(x->ring);
     free(x->io_thread);
     free(x->request);
 }

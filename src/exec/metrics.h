@@ -77,6 +77,9 @@ struct stk__read_metrics {
     uint64_t n, bytes, wall_ns;  /* requests, what they brought, their time together */
     struct stk__latency latency; /* of requests */
     int n_open;                  /* now: asked for, not yet there */
+    int depth;                   /* the most at a time that pay, or that were asked for */
+    int width;      /* at a time, now; 0: files are in memory, and whoever asks reads */
+    const char *by; /* "threads" or "uring" */
 };
 
 struct stk__consumer_metrics {

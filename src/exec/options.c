@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const io_names[] = { "auto", "uring", "threads", NULL };
 static const char *const on_error_names[] = { "fail", "skip", "replace", NULL };
 
 static const struct stk_param rows[] = {
@@ -23,6 +24,10 @@ static const struct stk_param rows[] = {
         "many as fit in 48 MB, 2 to 16"),
     STK_INT_ROW(stk__options, io_depth, STK_AUTO, 1, 4096, STK_TAKES_AUTO | STK_TUNABLE,
                 "reads in flight; auto: as many as storage answers faster for, at most 128"),
+    STK_CHOICE_ROW(
+        stk__options, io, io_names, STK__IO_AUTO, 0,
+        "who reads: threads, one for each read in flight, or uring, one thread with a ring "
+        "where the system permits one; auto: threads, which were measured to be faster"),
     STK_INT_ROW(
         stk__options, memory, STK_AUTO, 1, INT64_MAX, STK_TAKES_AUTO | STK_TUNABLE,
         "budget in bytes for everything between storage and the consumer; auto: what all such runs "

@@ -4,12 +4,13 @@
 #include "base/text.h"
 #include "lang/lang.h"
 
+enum stk__io { STK__IO_AUTO, STK__IO_URING, STK__IO_THREADS };
 enum stk__on_error { STK__FAIL, STK__SKIP, STK__REPLACE };
 
 struct stk__options {
     /* STK_AUTO where not set */
     int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world;
-    int on_error;
+    int on_error, io;
     double max_errors;     /* below 1: a fraction of the rows; else a count */
     bool is_memory_shared; /* memory is the limit of the process, which others share */
     bool is_depth_auto;    /* io_depth is the most that is tried; else it was given */

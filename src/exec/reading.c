@@ -18,17 +18,16 @@ enum { TAIL = 64 }; /* bytes behind a result that may be read */
 
 /* ---- one file ---- */
 
-static struct stk_buffer *fail_read(int fd, struct stk_buffer *buffer, struct stk__fetched *out,
-                                    const char *what, int error)
+static void fail_read(int fd, struct stk_buffer *buffer, struct stk__fetched *out, const char *what,
+                      int error)
 {
     char reason[160], message[256];
     if (fd >= 0)
         close(fd);
     stk__buffer_unref(buffer);
-    out->code = error == ENOMEM ? STK_MEMORY : STK_IO;
     snprintf(message, sizeof message, "%s: %s", what, strerror_r(error, reason, sizeof reason));
-    out->text = strdup(message);
-    return NULL;
+    *out = (struct stk__fetched){ .code = error == ENOMEM ? STK_MEMORY : STK_IO,
+                                  .text = strdup(message) };
 }
 
 static ssize_t read_once(int fd, uint8_t *data, size_t bytes)
@@ -46,8 +45,7 @@ static void clear_tail(struct stk_buffer *buffer, size_t bytes)
     memset(buffer->data + bytes, 0, rest < TAIL ? rest : TAIL);
 }
 
-static struct stk_buffer *read_whole(struct stk__pool *pool, const char *path,
-                                     struct stk__fetched *out)
+void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetched *out)
 {
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -71,19 +69,14 @@ static struct stk_buffer *read_whole(struct stk__pool *pool, const char *path,
         done += (size_t)got;
     }
     close(fd);
-    buffer->bytes = done;
-    clear_tail(buffer, done);
-    return buffer;
+    stk__file_end(out, buffer, done);
 }
 
-void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetched *out)
+void stk__file_end(struct stk__fetched *out, struct stk_buffer *buffer, size_t bytes)
 {
-    *out = (struct stk__fetched){ 0 };
-    out->buffer = read_whole(pool, path, out);
-    if (out->buffer) {
-        out->data = out->buffer->data;
-        out->bytes = out->buffer->bytes;
-    }
+    buffer->bytes = bytes;
+    clear_tail(buffer, bytes);
+    *out = (struct stk__fetched){ .buffer = buffer, .data = buffer->data, .bytes = bytes };
 }
 
 /* ---- places of files ---- */
@@ -229,27 +222,40 @@ void stk__read_places(struct stk__pool *pool, const struct stk__request *request
 
 /* ---- requests that lie side by side ---- */
 
-void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *r, int n)
+bool stk__pieces_new(struct stk__pool *pool, const struct stk__request *r, int n,
+                     struct stk__pieces *pieces)
 {
-    struct stk_buffer *buffer[STK__MOST_NEIGHBOURS];
-    struct iovec piece[STK__MOST_NEIGHBOURS];
-    int n_made = 0;
-    for (; n_made < n; n_made++) {
-        size_t bytes = (size_t)r[n_made].run_bytes;
-        if (!(buffer[n_made] = stk__buffer_new(pool, bytes)))
-            break;
-        clear_tail(buffer[n_made], bytes);
-        piece[n_made] = (struct iovec){ buffer[n_made]->data, bytes };
+    for (pieces->n = 0; pieces->n < n; pieces->n++) {
+        size_t bytes = (size_t)r[pieces->n].run_bytes;
+        struct stk_buffer *buffer = stk__buffer_new(pool, bytes);
+        if (!buffer)
+            return false;
+        clear_tail(buffer, bytes);
+        pieces->buffer[pieces->n] = buffer;
+        pieces->piece[pieces->n] = (struct iovec){ buffer->data, bytes };
     }
-    bool is_read = n_made == n && stk__data_file_read_pieces(r->files, r->place[0].file,
-                                                             r->place[0].offset, piece, n);
-    for (int i = 0; i < n_made; i++) {
+    return true;
+}
+
+void stk__pieces_end(struct stk__pool *pool, const struct stk__request *r, int n,
+                     struct stk__pieces *pieces, bool is_read)
+{
+    for (int i = 0; i < pieces->n; i++) {
         const struct run run = next_run(&r[i], 0);
         if (is_read)
-            set_views(&r[i], &run, buffer[i], buffer[i]->data);
-        stk__buffer_unref(buffer[i]);
+            set_views(&r[i], &run, pieces->buffer[i], pieces->buffer[i]->data);
+        stk__buffer_unref(pieces->buffer[i]);
     }
-    /* else one by one: some may be good, and messages name the bad */
+    /* one by one: some may be good, and messages name the bad */
     for (int i = 0; i < n && !is_read; i++)
         stk__read_places(pool, &r[i], false);
+}
+
+void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *r, int n)
+{
+    struct stk__pieces pieces;
+    bool is_read =
+        stk__pieces_new(pool, r, n, &pieces) &&
+        stk__data_file_read_pieces(r->files, r->place[0].file, r->place[0].offset, pieces.piece, n);
+    stk__pieces_end(pool, r, n, &pieces, is_read);
 }

@@ -116,9 +116,15 @@ static int read_fully(int fd, uint8_t *dst, uint64_t bytes, uint64_t offset)
     return 0;
 }
 
-/* Keeps a descriptor of the file, unless there is one or there are enough. */
-static bool keep(struct stk__data_files *files, struct stk__data_file *file, int fd)
+int stk__data_file_kept(const struct stk__data_files *files, uint32_t index)
 {
+    return atomic_load(&files->item[index].kept) - 1;
+}
+
+/* Unless there is one or there are enough. */
+bool stk__data_file_keep(struct stk__data_files *files, uint32_t index, int fd)
+{
+    struct stk__data_file *file = &files->item[index];
     pthread_mutex_lock(&files->lock);
     bool is_kept = files->n_kept < MOST_KEPT && !atomic_load(&file->kept);
     if (is_kept) {
@@ -130,16 +136,16 @@ static bool keep(struct stk__data_files *files, struct stk__data_file *file, int
 }
 
 /* Opening takes as long as reading where storage is far away. */
-static int open_kept(struct stk__data_file *file, bool *is_kept)
+static int open_kept(struct stk__data_files *files, uint32_t index, bool *is_kept)
 {
-    int kept = atomic_load(&file->kept);
-    *is_kept = kept != 0;
-    return kept ? kept - 1 : open(file->path, O_RDONLY | O_CLOEXEC);
+    int kept = stk__data_file_kept(files, index);
+    *is_kept = kept >= 0;
+    return *is_kept ? kept : open(files->item[index].path, O_RDONLY | O_CLOEXEC);
 }
 
-static void let_go(struct stk__data_files *files, struct stk__data_file *file, int fd, bool is_kept)
+static void let_go(struct stk__data_files *files, uint32_t index, int fd, bool is_kept)
 {
-    if (!is_kept && !keep(files, file, fd))
+    if (!is_kept && !stk__data_file_keep(files, index, fd))
         close(fd);
 }
 
@@ -149,12 +155,12 @@ static int read_part(struct stk__data_files *files, struct stk_place place, uint
     struct stk__data_file *file = &files->item[place.file];
     char reason[160];
     bool is_kept;
-    int fd = open_kept(file, &is_kept);
+    int fd = open_kept(files, place.file, &is_kept);
     if (fd < 0)
         return stk_fail(err, STK_IO, "cannot open the file: %s",
                         strerror_r(errno, reason, sizeof reason));
     int failed = read_fully(fd, dst, place.bytes, place.offset);
-    let_go(files, file, fd, is_kept);
+    let_go(files, place.file, fd, is_kept);
     if (failed > 0)
         return stk_fail(err, STK_IO, "cannot read the file at byte %llu: %s",
                         (unsigned long long)place.offset,
@@ -177,9 +183,8 @@ static int advance(struct iovec **piece, int n, size_t got)
 bool stk__data_file_read_pieces(struct stk__data_files *files, uint32_t index, uint64_t offset,
                                 struct iovec *piece, int n)
 {
-    struct stk__data_file *file = &files->item[index];
     bool is_kept;
-    int fd = open_kept(file, &is_kept);
+    int fd = open_kept(files, index, &is_kept);
     if (fd < 0)
         return false;
     while (n) {
@@ -191,7 +196,7 @@ bool stk__data_file_read_pieces(struct stk__data_files *files, uint32_t index, u
         n = advance(&piece, n, (size_t)got);
         offset += (uint64_t)got;
     }
-    let_go(files, file, fd, is_kept);
+    let_go(files, index, fd, is_kept);
     return n == 0;
 }
 

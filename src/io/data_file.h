@@ -43,6 +43,12 @@ size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likel
 int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
                         struct stk_error *err);
 
+/* A descriptor that is kept of a file, which stays its own; -1: there is none. */
+int stk__data_file_kept(const struct stk__data_files *files, uint32_t file);
+
+/* Takes a descriptor of a file if there is room for it; else it stays the caller's. */
+bool stk__data_file_keep(struct stk__data_files *files, uint32_t file, int fd);
+
 /* Reads one part into several pieces; false if not all of it could be read. Thread-safe. */
 struct iovec;
 bool stk__data_file_read_pieces(struct stk__data_files *files, uint32_t file, uint64_t offset,

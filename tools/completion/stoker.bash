@@ -23,18 +23,19 @@ _stoker() {
     fi
     case $previous in
     --cpu) mapfile -t COMPREPLY < <(compgen -W "auto scalar avx2 avx512" -- "$word"); return ;;
+    --io) mapfile -t COMPREPLY < <(compgen -W "auto threads or" -- "$word"); return ;;
     --on-error) mapfile -t COMPREPLY < <(compgen -W "fail skip replace" -- "$word"); return ;;
     --to) mapfile -t COMPREPLY < <(compgen -W "tfrecord tar" -- "$word"); return ;;
     --compression) mapfile -t COMPREPLY < <(compgen -W "none gzip zlib" -- "$word"); return ;;
     --png) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     case ${COMP_WORDS[1]} in
-    run) options="--take --json --digest --dump --errors --tuning --checkpoint --every --resume --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --plugin --help" ;;
-    head) options="-n --png --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --plugin --help" ;;
+    run) options="--take --json --digest --dump --errors --tuning --checkpoint --every --resume --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    head) options="-n --png --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     inspect) options="--json --help" ;;
-    stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --plugin --help" ;;
-    pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --plugin --help" ;;
-    plan) options="--json --explain --epoch --epochs --workers --cpu --memory --seed --window --io-depth --on-error --max-errors --rank --world --plugin --help" ;;
+    stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    plan) options="--json --explain --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     ops) options="--json --check --plugin --help" ;;
     devices) options="--json --help" ;;
     version) options="--help" ;;
