@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo python test bench bench-formats parity mutants install docs sheets format tidy clean distclean help setup configure
+.PHONY: build demo python test bench bench-formats bench-tuning parity mutants install docs sheets format tidy clean distclean help setup configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -30,6 +30,10 @@ bench: build $(PEERS)/.peers ## compare with the peers, installed into build/ven
 bench-formats: build $(PEERS)/.peers ## measure what formats cost: docs/formats.md; DATA=dir, ARGS=--help
 	@tools/python.sh $(BUILD) $(PEERS)
 	@$(PEERS)/bin/python bench/measure_formats.py --build $(BUILD) $(ARGS)
+
+bench-tuning: build $(PEERS)/.peers ## compare runs that tune themselves with fixed numbers and with peers: docs/tuning.md; ARGS=--help
+	@tools/python.sh $(BUILD) $(PEERS)
+	@$(PEERS)/bin/python bench/tuning.py --build $(BUILD) $(ARGS)
 
 parity: build $(PEERS)/.peers ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
 	@tools/python.sh $(BUILD) $(PEERS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shuffle(auto): everything where that is possible, else a buffer whose size depends on types alone."""
+"""shuffle(auto): everything where that is possible, else a buffer whose size depends on types."""
 
 import json
 
@@ -21,8 +21,8 @@ def rows_held(stoker, chain, **options):
 
 
 def test_everything_where_it_can(stoker):
-    auto, whole = (digest(stoker, f"range(999).{call}.batch(8)") for call in ("shuffle(auto)", "shuffle()"))
-    assert auto == whole
+    calls = ("shuffle(auto)", "shuffle()")
+    assert len({digest(stoker, f"range(999).{call}.batch(8)") for call in calls}) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares runs that tune themselves with a grid of fixed numbers; fills in docs/tuning.md.
+
+The grid is workers × window, and reads in flight where storage is slow. It is gone through once,
+briefly; then its best three, the run without numbers and the peers, which tune themselves or have a
+process per core, are measured in turn, each in a process of its own, and the best reading of each
+counts. Slow storage is simulated by libinterpose.so, for all of them alike.
+
+examples:
+    tuning.py                       everything; writes the document
+    tuning.py --quick               everything once on little data, to see that it works
+    tuning.py --only jpeg,step      some rows; writes nothing
+"""
+
+import argparse
+import itertools
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import data
+import machine
+import process
+from one import Job
+from records import make_pictures
+from run import TOP, fail, say
+from tuning_rows import ROWS
+
+PEERS = ("tf.data", "torch DataLoader")
+WORKERS, WINDOWS = (1, 2), (2, 4, 8, 16)
+BAR, STEP_BAR = 0.97, 0.01
+MARKS = re.compile(r"(<!-- tuning: measured -->\n).*?(<!-- /tuning -->)", re.S)
+
+
+# ---- measuring ----
+
+
+def grid_of(row):
+    """Option sets: {name: value}."""
+    for workers, window, depth in itertools.product(WORKERS, WINDOWS, row.depths):
+        options = {"workers": workers, "window": window}
+        yield {**options, "io_depth": depth} if depth else options
+
+
+def job_of(run, row, seconds, options=None, peer=None):
+    chain = row.chain.replace("$images", run.images).replace("$records", str(run.records))
+    module, function = row.peers[peer] if peer else (None, None)
+    return Job(
+        chain=chain,
+        options=options or {},
+        peer=module,
+        function=function,
+        field=row.field,
+        batch=row.batch,
+        step_s=row.step_s,
+        seconds=seconds,
+        warm_s=run.warm_s,
+        files=data.image_files(run.images) * run.n_repeats,
+        own=str(run.records),
+        size=224,
+        held=500,
+        count=10_000_000,
+        workers=2,
+    )
+
+
+def environment_of(run, row):
+    if not row.storage:
+        return {}
+    folder = os.path.commonpath([run.images, run.records])
+    preload = {"LD_PRELOAD": str(run.build / "libinterpose.so"), "STOKER_FAIL_PREFIX": folder}
+    return {**row.storage, **preload}
+
+
+def measure(run, row, *words, **named):
+    path = run.place / "job.json"
+    path.write_text(json.dumps(vars(job_of(run, row, *words, **named))), encoding="utf-8")
+    return process.run_peer(path, environment_of(run, row), run.limit_s, "tuning_one.py")
+
+
+def rate(reading):
+    return reading.get("per_s", 0.0)
+
+
+def best_of(run, row):
+    """The three best of the grid at a glance."""
+    found = []
+    for options in grid_of(row):
+        say(f"{row.title}: {options}")
+        found.append((rate(measure(run, row, run.glance_s, options)), options))
+    return [options for _, options in sorted(found, key=lambda pair: -pair[0])[:3]]
+
+
+def measure_row(run, row):
+    """{"tuned": reading, "grid": [(options, reading)], "peers": {name: reading}}."""
+    grid = [(options, None) for options in best_of(run, row)]
+    tuned, peers = None, dict.fromkeys(row.peers if run.has_peers else ())
+    for number in range(1, run.rounds + 1):
+        say(f"{row.title}: round {number} of {run.rounds}")
+        tuned = process.better(tuned, measure(run, row, run.seconds))
+        grid = [
+            (options, process.better(old, measure(run, row, run.seconds, options)))
+            for options, old in grid
+        ]
+        for name, old in peers.items():
+            peers[name] = process.better(old, measure(run, row, run.seconds, peer=name))
+    say("")
+    return {"tuned": tuned, "grid": grid, "peers": peers}
+
+
+# ---- what is written ----
+
+
+def options_text(options):
+    names = {"workers": "workers", "window": "in flight", "io_depth": "reads"}
+    return ", ".join(f"{value} {names[name]}" for name, value in options.items())
+
+
+def peer_text(reading):
+    if reading is None:
+        return ""
+    return f"{rate(reading):,.0f}" if "per_s" in reading else "failed"
+
+
+def verdict(row, found):
+    """(share of the best, text, whether the bar is met)."""
+    _, best = max(found["grid"], key=lambda pair: rate(pair[1]))
+    share = rate(found["tuned"]) / max(rate(best), 1e-9)
+    if not row.step_s:
+        return f"{share:.1%}", share >= BAR
+    added = found["tuned"].get("added", 1.0)
+    return f"{share:.1%}; the step takes {added:.2%} longer", share >= BAR and added <= STEP_BAR
+
+
+def table(results):
+    lines = [
+        "| chain | tuned, elements/s | best of the grid | with | tuned / best | "
+        + " | ".join(PEERS)
+        + " |",
+        "|---" * (5 + len(PEERS)) + "|",
+    ]
+    for row in ROWS:
+        if row.key not in results:
+            continue
+        found = results[row.key]
+        options, best = max(found["grid"], key=lambda pair: rate(pair[1]))
+        text, is_met = verdict(row, found)
+        peers = [peer_text(found["peers"].get(name)) for name in PEERS]
+        cells = [row.title, f"{rate(found['tuned']):,.0f}", f"{rate(best):,.0f}"]
+        cells += [options_text(options), text + ("" if is_met else " (below the bar)"), *peers]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def failures(results):
+    for key, found in results.items():
+        readings = {"stoker": found["tuned"], **found["peers"]}
+        for name, reading in readings.items():
+            if reading and "failed" in reading:
+                yield f"{key}, {name}: {reading['failed']}"
+
+
+def write(results, about):
+    path = TOP / "docs" / "tuning.md"
+    text = path.read_text(encoding="utf-8")
+    inside = f"Measured on {about}.\n\n{table(results)}\n"
+    path.write_text(MARKS.sub(lambda found: found[1] + inside + found[2], text), encoding="utf-8")
+
+
+# ---- the command line ----
+
+
+def parse_options(words):
+    description, _, examples = __doc__.partition("examples:\n")
+    parser = argparse.ArgumentParser(
+        description=description,
+        epilog="examples:\n" + examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--build", type=Path, default=TOP / "build", help="the build directory (default: build)")
+    add("--images", type=Path, default=os.environ.get("DATA") or None, metavar="DIRECTORY",
+        help="JPEG files to use (default: $DATA, else generated ones)")  # fmt: skip
+    add("--only", metavar="ROWS", help="these rows, with commas between; writes nothing")
+    add("--rounds", type=int, default=3, metavar="N", help="rounds (default 3)")
+    add("--no-peers", action="store_true", help="stoker alone; writes nothing")
+    add("--quick", action="store_true", help="one short round on little data; writes nothing")
+    options = parser.parse_args(words)
+    known = [row.key for row in ROWS]
+    options.rows = options.only.split(",") if options.only else known
+    for word in options.rows:
+        if word not in known:
+            fail(f"there is no row {word!r}; there are: {', '.join(known)}")
+    return options
+
+
+def prepare(options, place):
+    build = options.build.resolve()
+    cache = build / "bench"
+    cache.mkdir(parents=True, exist_ok=True)
+    count = 48 if options.quick else data.COUNT
+    images = options.images or data.make(cache / f"photos-{count}-v{data.VERSION}", count)
+    return Job(
+        build=build,
+        place=Path(place),
+        images=str(Path(images).resolve()),
+        records=make_pictures(Job(cache=cache), 64 if options.quick else 2000),
+        rounds=1 if options.quick else options.rounds,
+        n_repeats=1 if options.quick else 100,
+        warm_s=0.1 if options.quick else 1.0,
+        glance_s=0.1 if options.quick else 1.5,
+        seconds=0.2 if options.quick else 4.0,
+        limit_s=120,
+        has_peers=not options.no_peers,
+    )
+
+
+def main(words=None):
+    options = parse_options(words)
+    if not (options.build / "libinterpose.so").exists():
+        fail(f"there is no {options.build / 'libinterpose.so'}: build it with make")
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    with tempfile.TemporaryDirectory(prefix="stoker-tuning-") as place:
+        run = prepare(options, place)
+        rows = [row for row in ROWS if row.key in options.rows]
+        results = {row.key: measure_row(run, row) for row in rows}
+    print(table(results))
+    for text in failures(results):
+        print(text)
+    if options.quick or options.only or options.no_peers:
+        return
+    write(results, machine.describe(run.build / "stoker", [], 0.5)["cpu"])
+    print("written: docs/tuning.md")
+
+
+if __name__ == "__main__":
+    main()
