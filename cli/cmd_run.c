@@ -26,13 +26,24 @@ static int64_t expected_batches(const struct stk_dataset *dataset, const struct 
 }
 
 /* What was dumped is not kept back while the next batch is waited for. */
-static int next_batch(const struct cli_summary *summary, struct stk_batch **out,
-                      struct stk_error *err)
+static int next_batch(struct cli_summary *summary, struct stk_batch **out, struct stk_error *err)
 {
+    const int64_t patience = summary->args->prometheus ? 1000 : -1; /* ms */
     int status = STK_AGAIN;
     if (summary->args->dump && (status = stk_iterator_poll(summary->it, 0, out, err)) == STK_AGAIN)
         fflush(stdout);
-    return status == STK_AGAIN ? stk_iterator_next(summary->it, out, err) : status;
+    while (status == STK_AGAIN) {
+        int told = cli_metrics_tick(&summary->metrics, summary->it, err);
+        if (told)
+            return told;
+        status = stk_iterator_poll(summary->it, patience, out, err);
+    }
+    return status;
+}
+
+static bool is_failure(int status)
+{
+    return status != STK_OK && status != STK_END && status != STK_CANCELLED;
 }
 
 /* Takes batches until the end, an error, --take, or a reader that is gone; the status that ended
@@ -60,7 +71,7 @@ static int deliver(struct cli_summary *summary, struct cli_tally *tally, struct 
         if (saved)
             return saved;
     }
-    bool is_failed = status != STK_OK && status != STK_END && status != STK_CANCELLED;
+    bool is_failed = is_failure(status);
     struct stk_error unseen;
     int saved = cli_checkpoint_save(args, summary->it, is_failed ? &unseen : err);
     status = saved && !is_failed ? saved : status;
@@ -106,6 +117,7 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
         .tally = &tally,
         .total = expected_batches(chain->dataset, args),
         .has_digest = args->digest,
+        .metrics.args = args,
         .has_progress =
             !args->quiet && isatty(STDERR_FILENO) && !(args->dump && isatty(STDOUT_FILENO)),
     };
@@ -117,6 +129,11 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
     cli_interrupt_watch(&interrupt, summary.it);
     int status = deliver(&summary, &tally, &digest, &err);
     int signal = cli_interrupt_stop(&interrupt);
+    struct stk_error unwritten;
+    if (cli_metrics_end(&summary.metrics, summary.it, &unwritten) && !is_failure(status)) {
+        status = unwritten.code;
+        err = unwritten;
+    }
     cli_progress_clear(&summary);
     summary.digest = cli_digest_end(&digest);
     int code = conclude(&summary, chain, status, &err, signal);
@@ -156,6 +173,10 @@ static const struct cli_option options[] = {
       offsetof(struct cli_args, every) },
     { "resume", NULL, "go on where FILE says; from the beginning if there is none yet", CLI_FLAG,
       offsetof(struct cli_args, resume) },
+    { "metrics", "FILE", "write all numbers of the run there at its end, as JSON", CLI_TEXT,
+      offsetof(struct cli_args, metrics) },
+    { "prometheus", "FILE", "write them there every two seconds, for Prometheus to scrape",
+      CLI_TEXT, offsetof(struct cli_args, prometheus) },
     { "quiet", NULL, "no progress line and no summary", CLI_FLAG,
       offsetof(struct cli_args, quiet) },
     { 0 },

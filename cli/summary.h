@@ -2,6 +2,7 @@
 /* summary.h: how a run is going, and how it went. */
 #pragma once
 #include "args.h"
+#include "metrics_out.h"
 #include "tally.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct cli_summary {
         has_progress; /* has_progress: a line on the terminal is to be kept up to date */
     uint64_t digest;
     double next_progress;
+    struct cli_metrics metrics;
 };
 
 /* Rewrites the progress line if it is due. */

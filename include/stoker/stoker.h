@@ -370,6 +370,7 @@ STK_API int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **
 #include <stoker/checkpoint.h>
 #include <stoker/profile.h>
 #include <stoker/memory.h>
+#include <stoker/metrics.h>
 #include <stoker/tools.h>
 #include <stoker/tuning.h>
 #endif

@@ -10,6 +10,7 @@
 #include "ext.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { PARTING_MS = 200 }; /* for threads that are told to end */
@@ -430,6 +431,28 @@ static PyObject *iterator_stats(PyObject *object, PyObject *unused)
     return tuple;
 }
 
+/* metrics(format='json'): a dict; text for any other format. */
+static PyObject *iterator_metrics(PyObject *object, PyObject *args)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_error err = { 0 };
+    const char *format = "json";
+    char *text = NULL;
+    int rc;
+    if (!PyArg_ParseTuple(args, "|s:metrics", &format))
+        return NULL;
+    if (!self->it)
+        return ext_raise_state("this iterator was closed");
+    rc = stk_iterator_metrics(self->it, format, &text, &err);
+    if (rc)
+        return ext_raise(&err, NULL, 0);
+    PyObject *result = strcmp(format, "json")
+                           ? ext_text(text)
+                           : ext_call("_findings", "from_json", "(N)", ext_text(text));
+    stk_text_free(text);
+    return result;
+}
+
 static PyObject *iterator_errors(PyObject *object, PyObject *unused)
 {
     struct iterator *self = (struct iterator *)object;
@@ -484,6 +507,9 @@ static PyMethodDef methods[] = {
       "Ends the run and waits for its threads. Batches stay valid." },
     { "stats", iterator_stats, METH_NOARGS,
       "What was done so far: elements, batches, bytes, memory." },
+    { "metrics", iterator_metrics, METH_VARARGS,
+      "metrics(format='json')\n--\n\nAll that was counted and timed so far, as a dict that "
+      "docs/metrics.md explains; 'prometheus': as text." },
     { "state_dict", iterator_state_dict, METH_NOARGS,
       "The place behind the last batch, for ds.resume and ds.load_state_dict: a dict of text." },
     { "errors", iterator_errors, METH_NOARGS,

@@ -81,6 +81,12 @@ def inspect(path):
     return Inspection(json.loads(_core.inspect(path, True)), _core.inspect(path, False))
 
 
+def from_json(text):
+    import json
+
+    return json.loads(text)
+
+
 def stats(ds, batches, options):
     import json
 

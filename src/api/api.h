@@ -14,6 +14,10 @@ int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *
 
 struct stk__exec *stk__iterator_exec(struct stk_iterator *it);
 
+/* stk_iterator_metrics. */
+int stk__exec_metrics(struct stk__exec *exec, const char *format, char **out,
+                      struct stk_error *err);
+
 /* Where a run is, behind the last batch it gave; and the place that such a text means for a plan,
  * or why it is none of its. */
 int stk__exec_state(struct stk__exec *exec, char **out, struct stk_error *err);

@@ -150,6 +150,12 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     pthread_mutex_unlock(&x->lock);
 }
 
+int stk_iterator_metrics(struct stk_iterator *it, const char *format, char **out,
+                         struct stk_error *err)
+{
+    return stk__exec_metrics(it->exec, format, out, err);
+}
+
 int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error *out)
 {
     struct stk__exec *x = it->exec;

@@ -93,8 +93,10 @@ void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, b
     c->polled_ns += inside;
     if (has_batch) {
         stk__latency_add(&c->metrics.inside, c->polled_ns);
-        if (c->delivered_at)
+        if (c->delivered_at) {
             stk__latency_add(&c->metrics.step, now - c->delivered_at);
+            c->metrics.step_ns += now - c->delivered_at;
+        }
         c->delivered_at = now;
         c->polled_ns = 0;
     }

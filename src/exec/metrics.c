@@ -166,14 +166,22 @@ static void read_stage(struct stk__exec *x, struct stk__metrics *m, int i)
                                                    out->work.rows_out * row_bytes(s->plan->type) };
 }
 
+/* Its stage counts the rows that were moved; most are made where they are delivered. */
 static void read_batcher(const struct stk__exec *x, struct stk__metrics *m)
 {
     struct stk__stage_metrics *out = &m->stage[x->n_stages];
     *out = (struct stk__stage_metrics){ .work = sum_work(x, NULL, false, &(uint64_t){ 0 }) };
     if (x->plan->batch)
-        m->op[m->n_ops++] = (struct stk__op_metrics){ .node = x->plan->batch,
-                                                      .stage = x->n_stages,
-                                                      .work = out->work };
+        m->op[m->n_ops++] =
+            (struct stk__op_metrics){ .node = x->plan->batch,
+                                      .stage = x->n_stages,
+                                      .work = { .calls = m->batches,
+                                                .rows_in = m->elements,
+                                                .rows_out = m->elements,
+                                                .wall_ns = out->work.wall_ns,
+                                                .cpu_ns = out->work.cpu_ns },
+                                      .bytes_out = out->work.rows_out *
+                                                   row_bytes(x->plan->stage[x->plan->last].type) };
 }
 
 /* ---- memory ---- */

@@ -88,6 +88,7 @@ struct stk__consumer_metrics {
     uint64_t waited_ns;               /* it asked and nothing was ready: it worked itself, or… */
     uint64_t n_blocked, blocked_ns;   /* …slept, because there was nothing to do either */
     uint64_t n_ready;                 /* batches that were ready when it asked, summed */
+    uint64_t step_ns;                 /* from the first delivery to the last */
     struct stk__latency inside, step; /* time in next; and from one delivery to the next */
 };
 

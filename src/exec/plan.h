@@ -137,6 +137,9 @@ int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan 
 void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
                         size_t size);
 
+/* "segment", "serial stage", … */
+const char *stk__stage_kind_name(enum stk__stage_kind kind);
+
 /* The plan for people, and as JSON. */
 void stk__plan_text(const struct stk__plan *plan, struct stk__text *out);
 void stk__plan_json(const struct stk__plan *plan, struct stk__text *out);

@@ -17,6 +17,11 @@ static const char *const kind_names[] = {
     [STK__STREAMING] = "stream source",
 };
 
+const char *stk__stage_kind_name(enum stk__stage_kind kind)
+{
+    return kind_names[kind];
+}
+
 static void add_bytes(struct stk__text *out, size_t bytes)
 {
     if (bytes >= 10u << 20)

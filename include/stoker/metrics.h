@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.h: what a run has counted and timed of itself. Part of stoker.h. */
+#ifndef STOKER_METRICS_H
+#define STOKER_METRICS_H
+
+#include <stoker/stoker.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All numbers of a run as they are now, docs/metrics.md explains each of them: format "json", or
+ * "prometheus" for the text that Prometheus scrapes. It costs some microseconds and holds nobody up.
+ * Any thread. Returns new, freed with stk_text_free. */
+STK_API int stk_iterator_metrics(struct stk_iterator *it, const char *format, char **out,
+                                 struct stk_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

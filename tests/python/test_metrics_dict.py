@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterator.metrics."""
+
+import threading
+
+import pytest
+
+import stoker
+
+
+def test_a_dict_at_any_time():
+    with stoker.range(1000).map('x + 1').batch(10).iterate(workers=2) as it:
+        assert it.metrics()['batches'] == 0
+        for _ in range(5):
+            next(it)
+        assert it.metrics()['batches'] == 5
+        rest = list(it)
+        metrics = it.metrics()
+    assert len(rest) == 95
+    assert [op['op'] for op in metrics['ops']] == ['range', 'map', 'batch']
+    assert all(op['rows_out'] == 1000 for op in metrics['ops'])
+
+
+def test_text_for_prometheus():
+    with stoker.range(10).batch(5).iterate() as it:
+        assert len(list(it)) == 2
+        assert 'stoker_batches_total 2\n' in it.metrics('prometheus')
+        with pytest.raises(ValueError, match='json or prometheus'):
+            it.metrics('xml')
+
+
+def test_a_closed_iterator_has_none():
+    it = stoker.range(10).batch(5).iterate()
+    it.close()
+    with pytest.raises(stoker.Error, match='closed'):
+        it.metrics()
+
+
+def test_from_another_thread_while_it_runs():
+    seen, is_over = [], threading.Event()
+    with stoker.range(200_000).map('x + 1').shuffle().batch(100).iterate(workers=2) as it:
+
+        def watch():
+            while not is_over.is_set():
+                seen.append(it.metrics()['elements'])
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        n = sum(1 for _ in it)
+        is_over.set()
+        thread.join()
+    assert n == 2000 and seen == sorted(seen)

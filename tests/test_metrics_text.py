@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of a run as text: JSON, and Prometheus' format, which is read here by its rules."""
+
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+STOKER = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolve()
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
+SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
+TYPES = {"counter", "gauge", "summary"}
+
+
+def read_value(text):
+    assert re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?|NaN|[-+]Inf", text), text
+    return float(text)
+
+
+def family_of(name, families):
+    for suffix in ("_sum", "_count"):
+        base = name.removesuffix(suffix)
+        if base != name and families.get(base) == "summary":
+            return base
+    return name
+
+
+def parse(text):
+    """{(name, labels): value} of a text in the format 0.0.4; asserts whatever the format asks for."""
+    assert text.endswith("\n")
+    families, samples, helped, current, closed = {}, {}, set(), None, set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name, words = re.fullmatch(rf"# HELP ({NAME}) (.+)", line).groups()
+            assert name not in helped and re.fullmatch(r"(?:[^\\]|\\\\|\\n)*", words)
+            helped.add(name)
+            continue
+        if line.startswith("# TYPE "):
+            name, kind = re.fullmatch(rf"# TYPE ({NAME}) (\w+)", line).groups()
+            assert name not in families and kind in TYPES and name in helped
+            families[name] = kind
+            closed.add(current)
+            current = name
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        name, labels, value = match[1], match[2] or "", read_value(match[match.lastindex])
+        family = family_of(name, families)
+        assert family == current and family not in closed, f"{name} is not with its family"
+        pairs = tuple(sorted(re.findall(LABEL, labels)))
+        assert len({key for key, _ in pairs}) == len(pairs) and (name, pairs) not in samples
+        if families[family] == "counter":
+            assert name.endswith("_total") and value >= 0
+        samples[name, pairs] = value
+    return samples
+
+
+def run(chain, tmp_path, *options):
+    out, prom = tmp_path / "m.json", tmp_path / "m.prom"
+    command = [STOKER, "run", chain, "--quiet", "--metrics", out, "--prometheus", prom, *options]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    return result, json.loads(out.read_text()), parse(prom.read_text())
+
+
+def test_the_two_texts_say_the_same(tmp_path):
+    chain = "range(3000).filter('x % 3 == 0').map('x * 2').shuffle(100).batch(8)"
+    result, data, prom = run(chain, tmp_path, "--workers", "2", "--epochs", "2")
+    assert result.returncode == 0, result.stderr
+    assert data["elements"] == prom["stoker_elements_total", ()] == 2000
+    assert data["batches"] == prom["stoker_batches_total", ()] == 250
+    names = [op["op"] for op in data["ops"]]
+    assert names == ["range", "filter", "map", "shuffle", "batch"]
+    for i, op in enumerate(data["ops"]):
+        labels = (("number", str(i)), ("op", op["op"]), ("stage", str(op["stage"])))
+        assert prom["stoker_op_rows_in_total", labels] == op["rows_in"]
+        assert prom["stoker_op_rows_out_total", labels] == op["rows_out"]
+        assert prom["stoker_op_bytes_out_total", labels] == op["bytes_out"]
+        assert prom["stoker_op_seconds_total", labels] >= prom["stoker_op_cpu_seconds_total", labels]
+    assert [op["rows_out"] for op in data["ops"]] == [6000, 2000, 2000, 2000, 2000]
+    assert prom["stoker_next_seconds_count", ()] == 250
+    assert prom["stoker_step_seconds_count", ()] == 249
+    assert not any(math.isnan(value) for value in prom.values())
+
+
+def test_percentiles_rise(tmp_path):
+    _, data, prom = run("range(10000).batch(10)", tmp_path)
+    for times in (data["consumer"]["next"], data["consumer"]["step"]):
+        assert 0 < times["p50"] <= times["p90"] <= times["p99"] <= times["max"]
+    quantiles = [prom["stoker_next_seconds", (("quantile", q),)] for q in ("0.5", "0.9", "0.99", "1")]
+    assert quantiles == sorted(quantiles)
+
+
+def test_memory_by_owner(tmp_path):
+    _, data, prom = run("range(5000).filter('x > 9').shuffle(64).batch(8)", tmp_path)
+    memory = data["memory"]
+    assert sum(a["bytes"] for a in memory["accounts"] if a["charged"]) == memory["used"]
+    assert {a["owner"] for a in memory["accounts"]} == {"chunks", "state", "batches", "scratch", "pool"}
+    assert prom["stoker_memory_used_bytes", ()] <= prom["stoker_memory_peak_bytes", ()]
+
+
+def test_errors_are_escaped(tmp_path):
+    lines = ["12", 'say "x"', "back\\slash", "7"]
+    (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
+    chain = "lines('in.txt').text_to_number().batch(1)"
+    result, data, prom = run(chain, tmp_path, "--on-error", "skip")
+    assert result.returncode == 0, result.stderr
+    assert data["errors"] == 2 == sum(cause["count"] for cause in data["causes"])
+    counted = {key: value for key, value in prom.items() if key[0] == "stoker_errors_total"}
+    assert sum(counted.values()) == 2
+    assert all(dict(labels)["op"] == "text_to_number" for _, labels in counted)
+
+
+def test_what_ended_in_an_error_is_told_too(tmp_path):
+    (tmp_path / "in.txt").write_text("1\n2\nnone\n")
+    result, data, _ = run("lines('in.txt').text_to_number().batch(1)", tmp_path)
+    assert result.returncode == 1 and "text_to_number" in result.stderr
+    assert data["batches"] == 2 and data["causes"][0]["count"] == 1
+
+
+@pytest.mark.parametrize("option", ["--metrics", "--prometheus"])
+def test_a_file_that_cannot_be_written(tmp_path, option):
+    path = tmp_path / "nowhere" / "m"
+    result = subprocess.run([STOKER, "run", "range(10).batch(2)", "--quiet", option, path],
+                            capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert str(path) in result.stderr and "cannot be written" in result.stderr
+
+
+def test_nothing_is_left_beside_the_file(tmp_path):
+    run("range(10).batch(2)", tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.json", "m.prom"]
