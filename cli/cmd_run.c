@@ -124,7 +124,8 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
     cli_digest_begin(&digest);
     cli_interrupt_block(&interrupt);
     cli_tally_begin(&tally, args->start);
-    if (cli_checkpoint_start(args, chain->dataset, &summary.it, &err))
+    if (cli_metrics_prepare(args, &err) ||
+        cli_checkpoint_start(args, chain->dataset, &summary.it, &err))
         return cli_report(&err, chain, false);
     cli_interrupt_watch(&interrupt, summary.it);
     int status = deliver(&summary, &tally, &digest, &err);
@@ -177,6 +178,8 @@ static const struct cli_option options[] = {
       offsetof(struct cli_args, metrics) },
     { "prometheus", "FILE", "write them there every two seconds, for Prometheus to scrape",
       CLI_TEXT, offsetof(struct cli_args, prometheus) },
+    { "trace", "FILE", "record what each thread does and write it there; ui.perfetto.dev opens it",
+      CLI_TEXT, offsetof(struct cli_args, trace) },
     { "quiet", NULL, "no progress line and no summary", CLI_FLAG,
       offsetof(struct cli_args, quiet) },
     { 0 },

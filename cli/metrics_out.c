@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double interval = 2; /* seconds */
+static const double interval = 2;         /* seconds */
+static const char intervals[] = "100000"; /* of each thread */
 
 static int fail(struct stk_error *err, const char *path)
 {
@@ -40,6 +41,18 @@ static int replace_file(const char *path, const char *text, struct stk_error *er
     return rc;
 }
 
+static int save_trace(const char *path, struct stk_iterator *it, struct stk_error *err)
+{
+    char *text = NULL;
+    if (!path)
+        return STK_OK;
+    int rc = stk_iterator_trace(it, &text, err);
+    if (!rc)
+        rc = replace_file(path, text, err);
+    stk_text_free(text);
+    return rc;
+}
+
 static int save(const char *path, const char *format, struct stk_iterator *it,
                 struct stk_error *err)
 {
@@ -51,6 +64,11 @@ static int save(const char *path, const char *format, struct stk_iterator *it,
         rc = replace_file(path, text, err);
     stk_text_free(text);
     return rc;
+}
+
+int cli_metrics_prepare(const struct cli_args *args, struct stk_error *err)
+{
+    return args->trace ? stk_options_set(args->options, "trace", intervals, err) : STK_OK;
 }
 
 int cli_metrics_tick(struct cli_metrics *metrics, struct stk_iterator *it, struct stk_error *err)
@@ -65,5 +83,6 @@ int cli_metrics_end(const struct cli_metrics *metrics, struct stk_iterator *it,
                     struct stk_error *err)
 {
     int rc = save(metrics->args->prometheus, "prometheus", it, err);
-    return rc ? rc : save(metrics->args->metrics, "json", it, err);
+    rc = rc ? rc : save(metrics->args->metrics, "json", it, err);
+    return rc ? rc : save_trace(metrics->args->trace, it, err);
 }

@@ -8,6 +8,9 @@ struct cli_metrics {
     double due; /* when the file for Prometheus is written next */
 };
 
+/* Before there is an iterator: what it is to record. */
+int cli_metrics_prepare(const struct cli_args *args, struct stk_error *err);
+
 /* Every few seconds, whenever it is called: what Prometheus is to see. */
 int cli_metrics_tick(struct cli_metrics *metrics, struct stk_iterator *it, struct stk_error *err);
 

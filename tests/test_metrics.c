@@ -323,6 +323,103 @@ static void test_causes_without_end(void **state)
     assert_null(out[STK__MAX_CAUSES - 1].op);
 }
 
+/* ---- while it runs ---- */
+
+static void *read_again_and_again(void *arg)
+{
+    struct fixture *f = arg;
+    struct stk__metrics *m = stk__metrics_new(f->exec);
+    struct stk__trace *trace = NULL;
+    uint64_t n_batches = 0;
+    while (m->batches < 2000) {
+        stk__metrics_read(f->exec, m);
+        assert_true(m->batches >= n_batches);
+        n_batches = m->batches;
+        check_accounts(m);
+        assert_int_equal(stk__trace_copy(f->exec, &trace, NULL), STK_OK);
+        assert_non_null(trace);
+        stk__trace_free(trace);
+    }
+    stk__metrics_free(m);
+    return NULL;
+}
+
+static void test_reading_while_it_runs(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pthread_t thread;
+    begin(&f, "range(20000).filter('x >= 0').map('x + 1').shuffle(100).batch(10)", 3, STK__FAIL);
+    assert_int_equal(stk__trace_start(f.exec, 100, NULL), STK_OK);
+    assert_int_equal(pthread_create(&thread, NULL, read_again_and_again, &f), 0);
+    finish(&f);
+    pthread_join(thread, NULL);
+    end(&f);
+}
+
+/* ---- traces ---- */
+
+static bool is_inside(const struct stk__interval *a, const struct stk__interval *b)
+{
+    return a->begin_ns >= b->begin_ns && a->end_ns <= b->end_ns;
+}
+
+static void test_ops_lie_in_their_tickets(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct stk__trace *trace;
+    begin(&f, "range(1000).map('x + 1').batch(10)", 0, STK__FAIL);
+    assert_int_equal(stk__trace_start(f.exec, 10000, NULL), STK_OK);
+    assert_int_equal(stk__trace_start(f.exec, 10000, NULL), STK_STATE);
+    finish(&f);
+    assert_int_equal(stk__trace_copy(f.exec, &trace, NULL), STK_OK);
+    assert_int_equal(trace->n_threads, 2);
+    const struct stk__trace_thread *thread = &trace->thread[0];
+    assert_string_equal(thread->name, "consumer");
+    int n_runs = 0, n_ops = 0, n_inside = 0;
+    for (uint64_t i = 0, first_op = 0; i < thread->n; i++) {
+        const struct stk__interval *run = &thread->interval[i];
+        n_ops += run->activity == STK__DOES_OP;
+        if (run->activity != STK__DOES_RUN)
+            continue;
+        n_runs++;
+        for (uint64_t k = first_op; k < i; k++)
+            n_inside += thread->interval[k].activity == STK__DOES_OP &&
+                        is_inside(&thread->interval[k], run);
+        first_op = i + 1;
+    }
+    assert_int_equal(n_runs, 100);
+    assert_int_equal(n_ops, 200);
+    assert_int_equal(n_inside, 200);
+    stk__trace_free(trace);
+    end(&f);
+}
+
+static void test_the_last_intervals_are_kept(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct stk__trace *trace;
+    begin(&f, "range(1000).batch(10)", 0, STK__FAIL);
+    assert_int_equal(stk__trace_copy(f.exec, &trace, NULL), STK_OK);
+    assert_null(trace);
+    assert_int_equal(stk__trace_start(f.exec, 0, NULL), STK_VALUE);
+    assert_int_equal(stk__trace_start(f.exec, 7, NULL), STK_OK);
+    finish(&f);
+    assert_int_equal(stk__trace_copy(f.exec, &trace, NULL), STK_OK);
+    const struct stk__trace_thread *thread = &trace->thread[0];
+    assert_int_equal(thread->n, 7);
+    assert_int_equal(thread->n + thread->n_dropped,
+                     300); /* a run, its op and next for each batch */
+    for (uint64_t i = 1; i < thread->n; i++)
+        assert_true(thread->interval[i].end_ns >= thread->interval[i - 1].end_ns);
+    assert_int_equal(thread->interval[6].activity, STK__DOES_NEXT);
+    assert_int_equal(thread->interval[6].number, 99);
+    stk__trace_free(trace);
+    end(&f);
+}
+
 /* ---- the pieces ---- */
 
 static void test_percentiles(void **state)
@@ -391,6 +488,9 @@ int main(void)
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_cause_text),
         cmocka_unit_test(test_causes_without_end),
+        cmocka_unit_test(test_reading_while_it_runs),
+        cmocka_unit_test(test_ops_lie_in_their_tickets),
+        cmocka_unit_test(test_the_last_intervals_are_kept),
         cmocka_unit_test(test_percentiles),
         cmocka_unit_test(test_every_time_has_a_bucket),
         cmocka_unit_test(test_weights),

@@ -146,7 +146,7 @@ STK_API void stk_text_free(char *text);
 /* ---- options ---- */
 
 /* Run options, as name and text: workers, window, io_depth, memory, seed, epoch, epochs, on_error,
- * max_errors, rank, world. docs/options.md is generated from the same list. Returns new. */
+ * max_errors, rank, world, trace. docs/options.md is generated from the same list. Returns new. */
 STK_API struct stk_options *stk_options_new(void);
 STK_API int stk_options_set(struct stk_options *options, const char *name, const char *value,
                             struct stk_error *err);

@@ -453,6 +453,36 @@ static PyObject *iterator_metrics(PyObject *object, PyObject *args)
     return result;
 }
 
+/* trace_start(intervals=100000) */
+static PyObject *iterator_trace_start(PyObject *object, PyObject *args)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_error err = { 0 };
+    long long intervals = 100000;
+    if (!PyArg_ParseTuple(args, "|L:trace_start", &intervals))
+        return NULL;
+    if (!self->it)
+        return ext_raise_state("this iterator was closed");
+    if (stk_iterator_trace_start(self->it, intervals, &err))
+        return ext_raise(&err, NULL, 0);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *iterator_trace(PyObject *object, PyObject *unused)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_error err = { 0 };
+    char *text = NULL;
+    (void)unused;
+    if (!self->it)
+        return ext_raise_state("this iterator was closed");
+    if (stk_iterator_trace(self->it, &text, &err))
+        return ext_raise(&err, NULL, 0);
+    PyObject *result = ext_call("_findings", "from_json", "(N)", ext_text(text));
+    stk_text_free(text);
+    return result;
+}
+
 static PyObject *iterator_errors(PyObject *object, PyObject *unused)
 {
     struct iterator *self = (struct iterator *)object;
@@ -510,6 +540,12 @@ static PyMethodDef methods[] = {
     { "metrics", iterator_metrics, METH_VARARGS,
       "metrics(format='json')\n--\n\nAll that was counted and timed so far, as a dict that "
       "docs/metrics.md explains; 'prometheus': as text." },
+    { "trace_start", iterator_trace_start, METH_VARARGS,
+      "trace_start(intervals=100000)\n--\n\nFrom now on records what each thread does, keeping its "
+      "last so many intervals." },
+    { "trace", iterator_trace, METH_NOARGS,
+      "What was recorded, in Chrome's trace event format: written with json.dump, ui.perfetto.dev "
+      "opens it." },
     { "state_dict", iterator_state_dict, METH_NOARGS,
       "The place behind the last batch, for ds.resume and ds.load_state_dict: a dict of text." },
     { "errors", iterator_errors, METH_NOARGS,

@@ -14,7 +14,8 @@ int stk__iterator_start(struct stk_dataset *dataset, const struct stk__options *
 
 struct stk__exec *stk__iterator_exec(struct stk_iterator *it);
 
-/* stk_iterator_metrics. */
+/* stk_iterator_metrics and stk_iterator_trace. */
+int stk__exec_trace(struct stk__exec *exec, char **out, struct stk_error *err);
 int stk__exec_metrics(struct stk__exec *exec, const char *format, char **out,
                       struct stk_error *err);
 

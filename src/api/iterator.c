@@ -150,10 +150,33 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     pthread_mutex_unlock(&x->lock);
 }
 
+static int check_ours(const struct stk_iterator *it, struct stk_error *err)
+{
+    if (stk__exec_is_ours(it->exec))
+        return STK_OK;
+    return stk_fail(err, STK_STATE,
+                    "this iterator was started before a fork; make a new one in the child");
+}
+
 int stk_iterator_metrics(struct stk_iterator *it, const char *format, char **out,
                          struct stk_error *err)
 {
-    return stk__exec_metrics(it->exec, format, out, err);
+    int rc = check_ours(it, err);
+    *out = NULL;
+    return rc ? rc : stk__exec_metrics(it->exec, format, out, err);
+}
+
+int stk_iterator_trace_start(struct stk_iterator *it, int64_t intervals, struct stk_error *err)
+{
+    int rc = check_ours(it, err);
+    return rc ? rc : stk__trace_start(it->exec, intervals, err);
+}
+
+int stk_iterator_trace(struct stk_iterator *it, char **out, struct stk_error *err)
+{
+    int rc = check_ours(it, err);
+    *out = NULL;
+    return rc ? rc : stk__exec_trace(it->exec, out, err);
 }
 
 int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error *out)

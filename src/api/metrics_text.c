@@ -35,12 +35,8 @@ double stk__metrics_ready_batches(const struct stk__metrics *m)
 int stk__exec_metrics(struct stk__exec *x, const char *format, char **out, struct stk_error *err)
 {
     bool is_json = !strcmp(format, "json");
-    *out = NULL;
     if (!is_json && strcmp(format, "prometheus"))
         return stk_fail(err, STK_VALUE, "metrics come as json or prometheus, not '%.40s'", format);
-    if (!stk__exec_is_ours(x))
-        return stk_fail(err, STK_STATE,
-                        "this iterator was started before a fork; make a new one in the child");
     struct stk__metrics *metrics = stk__metrics_new(x);
     struct stk__text text = { 0 };
     if (!metrics)

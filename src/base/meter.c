@@ -47,6 +47,8 @@ void stk__watch_lap(struct stk__stopwatch *watch, struct stk__meter *meter)
     uint64_t before = watch->lap_at, now = stk__clock_ns();
     stk__count(&meter->cpu_ns, take_lap(watch, now) * watch->weight);
     stk__count(&meter->wall_ns, (now - before) * watch->weight);
+    if (watch->on_lap)
+        watch->on_lap(watch->ctx, meter, before, now);
 }
 
 void stk__watch_end(struct stk__stopwatch *watch, struct stk__sampling *sampling,
@@ -62,4 +64,5 @@ void stk__watch_end(struct stk__stopwatch *watch, struct stk__sampling *sampling
     sampling->n_skipped = 0;
     sampling->n_to_skip = n < most ? (uint32_t)n : most;
     watch->lap_at = 0;
+    watch->ended_at = now;
 }

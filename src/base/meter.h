@@ -50,6 +50,10 @@ struct stk__stopwatch {
     uint64_t cpu_at;           /* expected reading of the thread's CPU clock; 0: not known */
     uint64_t cpu_ns;           /* of the laps so far */
     uint64_t weight;           /* pieces of work that it stands for */
+    uint64_t ended_at;         /* the last one that was timed */
+    /* is told of every lap; NULL: nobody is */
+    void (*on_lap)(void *ctx, const struct stk__meter *meter, uint64_t began, uint64_t ended);
+    void *ctx;
 };
 
 void stk__watch_start(struct stk__stopwatch *watch, const struct stk__sampling *sampling);

@@ -97,6 +97,8 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
     }
     stk__work_end(worker, w);
     pthread_mutex_lock(&x->lock);
+    if (worker->watch.on_lap)
+        stk__trace_sample(x, worker->watch.ended_at);
     x->n_running--;
     switch (w->kind) {
     case STK__RUN:
@@ -129,10 +131,10 @@ static void *worker_main(void *arg)
         }
         if (x->is_stopped)
             break;
-        stk__idle_begin(x);
+        uint64_t began = stk__idle_begin(x);
         x->n_sleeping++;
         pthread_cond_wait(&x->work, &x->lock);
-        stk__idle_end(x);
+        stk__idle_end(x, worker, began);
         x->n_sleeping--;
     }
     pthread_mutex_unlock(&x->lock);
@@ -210,7 +212,7 @@ static void wait_patiently(struct stk__exec *x, uint64_t until)
     x->is_consumer_waiting = true;
     wait_until(&x->delivered, &x->lock, end < until ? end : until);
     x->is_consumer_waiting = false;
-    x->consumer.metrics.blocked_ns += stk__idle_end(x) - began;
+    x->consumer.metrics.blocked_ns += stk__idle_end(x, &x->worker[x->n_workers], began);
     x->consumer.metrics.n_blocked++;
     if (!is_patient || x->queue_len || stk__clock_ns() < end)
         return;
@@ -519,6 +521,8 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
         rc = init_workers(x, err);
     if (!rc)
         rc = stk__io_start(x, err);
+    if (!rc && plan->options.trace)
+        rc = stk__trace_start(x, plan->options.trace, err);
     return rc ? rc : start_workers(x, err);
 }
 
@@ -606,6 +610,7 @@ void stk__exec_free(struct stk__exec *x)
     }
     stk__gates_end(x);
     stk__decisions_end(&x->decisions);
+    stk__tracer_free(x->tracer);
     free_batches(x);
     stk__chunk_free(x->spare_row);
     if (x->depot)

@@ -35,6 +35,7 @@
 #include "exec/judge.h"
 #include "exec/knobs.h"
 #include "exec/metrics.h"
+#include "exec/trace.h"
 
 #include <sys/uio.h>
 
@@ -63,6 +64,7 @@ struct stk__ticket {
     enum stk__end_mark end;  /* a ticket without rows that closes a pass */
     int level;               /* of an end: the outermost level that ended */
     uint64_t pass;           /* last stage: how many of the batcher's passes came before */
+    uint64_t seq;            /* in its ring, from 0 */
     uint64_t position, path; /* first position, where the stage counts positions itself */
     uint64_t number;         /* of its first row, where a cache comes next */
     struct stk__lot *in;     /* counted slice of an upstream chunk */
@@ -162,6 +164,7 @@ struct stk__worker {
     struct stk__work_meter *work_meter; /* see stk__work_meter_of */
     struct stk__work_meter *meter;      /* of what it does now */
     struct stk__stopwatch watch;
+    const struct stk__stage *at; /* whose work it does */
     struct stk__eval_thread eval[STK__MAX_STAGES];
     bool is_ready;
 };
@@ -275,6 +278,8 @@ struct stk__exec {
     struct stk__latency read_latency; /* of requests */
     uint64_t read_ns;
     struct stk__causes causes; /* has a lock of its own */
+    /* NULL: nobody records; written once, with the lock held, pairs with those who record */
+    struct stk__tracer *_Atomic tracer;
 };
 
 struct stk__work {
@@ -521,9 +526,10 @@ void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, b
 
 /* ---- waiting (waits.c); all under the lock ---- */
 
-/* A worker, or the consumer, finds nothing to do, or goes on. Returns the time. */
+/* A worker, the consumer's too, finds nothing to do; returns the time. It goes on; returns how long
+ * that was. */
 uint64_t stk__idle_begin(struct stk__exec *x);
-uint64_t stk__idle_end(struct stk__exec *x);
+uint64_t stk__idle_end(struct stk__exec *x, const struct stk__worker *worker, uint64_t began);
 
 /* Adds up the time that stages have waited; and looks again what they wait for. */
 void stk__waits_settle(struct stk__exec *x, uint64_t now);

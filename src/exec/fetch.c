@@ -277,6 +277,7 @@ void stk__note_read(struct stk__exec *x, const struct stk__done *done)
     uint64_t ns = done->ended_at - done->begun_at;
     stk__latency_add(&x->read_latency, ns);
     x->read_ns += ns;
+    stk__trace_read_done(x, done->begun_at, done->ended_at, done->bytes);
     if (!done->has_waited || ns < slow_ns) {
         note_quick(x);
         return;

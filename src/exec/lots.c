@@ -217,7 +217,7 @@ struct stk__ticket *stk__push_ticket(struct stk__ring *r, enum stk__ticket_state
     struct stk__ticket *t = stk__slot_at(r, r->tail++);
     struct stk__fetched *fetched[STK__MAX_READS];
     memcpy(fetched, t->fetched, sizeof fetched);
-    *t = (struct stk__ticket){ .state = state };
+    *t = (struct stk__ticket){ .state = state, .seq = r->tail - 1 };
     memcpy(t->fetched, fetched, sizeof fetched);
     return t;
 }

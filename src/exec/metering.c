@@ -56,6 +56,11 @@ static uint64_t made_bytes(const struct stk__work *w)
 void stk__work_begin(struct stk__worker *worker, const struct stk__work *w)
 {
     worker->meter = stk__work_meter_of(worker, w->stage, w->kind == STK__FETCH);
+    if (atomic_load_explicit(&worker->exec->tracer, memory_order_relaxed)) {
+        worker->at = w->stage;
+        worker->meter->sampling.n_to_skip = 0;
+        stk__trace_work_begin(worker);
+    }
     stk__watch_begin(&worker->watch, &worker->meter->sampling);
 }
 
@@ -72,6 +77,8 @@ void stk__work_end(struct stk__worker *worker, const struct stk__work *w)
     atomic_store_explicit(&worker->scratch_bytes, worker->scratch.total_bytes,
                           memory_order_relaxed);
     stk__watch_end(&worker->watch, &meter->sampling, &meter->meter);
+    if (worker->watch.on_lap)
+        stk__trace_work(worker, w);
 }
 
 /* ---- the consumer ---- */
@@ -81,6 +88,17 @@ void stk__consumer_enters(struct stk__exec *x, uint64_t now)
     struct stk__consumer *c = &x->consumer;
     if (c->left_at)
         c->metrics.outside_ns += now - c->left_at;
+}
+
+static void trace_next(struct stk__exec *x, uint64_t entered, uint64_t now, bool has_batch)
+{
+    stk__trace_add(x, stk__trace_log_of(x, &x->worker[x->n_workers]),
+                   (struct stk__interval){ .begin_ns = entered,
+                                           .end_ns = now,
+                                           .activity = STK__DOES_NEXT,
+                                           .stage = -1,
+                                           .number = x->stats.batches - has_batch });
+    stk__trace_sample(x, now);
 }
 
 void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, bool has_batch)
@@ -102,4 +120,6 @@ void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, b
     }
     if (x->n_idle && now - x->settled_at > stale_ns)
         stk__waits_look(x, now);
+    if (atomic_load_explicit(&x->tracer, memory_order_relaxed))
+        trace_next(x, entered, now, has_batch);
 }

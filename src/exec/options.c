@@ -49,6 +49,8 @@ static const struct stk_param rows[] = {
                 "process, else 0"),
     STK_INT_ROW(stk__options, world, STK_AUTO, 1, INT32_MAX, STK_TAKES_AUTO,
                 "how many parts shard() means; auto: as rank, else 1"),
+    STK_INT_ROW(stk__options, trace, 0, 0, 1 << 24, 0,
+                "intervals of each thread to record for a trace; 0: none is recorded"),
     STK_ROWS_END
 };
 

@@ -9,7 +9,7 @@ enum stk__on_error { STK__FAIL, STK__SKIP, STK__REPLACE };
 
 struct stk__options {
     /* STK_AUTO where not set */
-    int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world;
+    int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world, trace;
     int on_error, io;
     double max_errors;     /* below 1: a fraction of the rows; else a count */
     bool is_memory_shared; /* memory is the limit of the process, which others share */

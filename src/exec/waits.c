@@ -97,10 +97,18 @@ uint64_t stk__idle_begin(struct stk__exec *x)
     return now;
 }
 
-uint64_t stk__idle_end(struct stk__exec *x)
+uint64_t stk__idle_end(struct stk__exec *x, const struct stk__worker *worker, uint64_t began)
 {
     uint64_t now = stk__clock_ns();
+    struct stk__trace_log *log = stk__trace_log_of(x, worker);
     stk__waits_settle(x, now);
     x->n_idle--;
-    return now;
+    if (log) {
+        stk__trace_add(
+            x, log,
+            (struct stk__interval){
+                .begin_ns = began, .end_ns = now, .activity = STK__DOES_WAIT, .stage = -1 });
+        stk__trace_sample(x, now);
+    }
+    return now - began;
 }

@@ -50,3 +50,25 @@ def test_from_another_thread_while_it_runs():
         is_over.set()
         thread.join()
     assert n == 2000 and seen == sorted(seen)
+
+
+def test_a_trace():
+    with stoker.range(1000).map('x + 1').batch(10).iterate(workers=0) as it:
+        with pytest.raises(stoker.Error, match='not started'):
+            it.trace()
+        next(it)
+        it.trace_start(50)
+        with pytest.raises(stoker.Error, match='recorded already'):
+            it.trace_start()
+        rest = sum(1 for _ in it)
+        trace = it.trace()
+    kinds = {e.get('cat') for e in trace['traceEvents']}
+    assert rest == 99 and {'run', 'op', 'next'} <= kinds
+    assert trace['otherData']['dropped'] > 0
+    assert sum(e['ph'] == 'X' for e in trace['traceEvents']) == 50
+
+
+def test_a_trace_of_nothing():
+    with stoker.range(10).batch(5).iterate() as it:
+        with pytest.raises(ValueError, match='1 to'):
+            it.trace_start(0)
