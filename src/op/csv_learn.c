@@ -34,7 +34,8 @@ static bool is_learned(const struct stk__csv_type *type)
 
 static bool grow(struct set *set, struct stk_arena *arena)
 {
-    int cap = set->cap ? 2 * set->cap : 16;
+    /* as many as fill half of the slots, of which there are eight for none */
+    int cap = set->cap ? 2 * set->cap : 4;
     struct stk__csv_text *item = stk_arena_alloc(arena, (size_t)cap * sizeof *item);
     if (!item)
         return false;
