@@ -205,7 +205,7 @@ static int64_t rows_wanted(const struct batching *b, const struct stk__group *gr
     if (b->grouping->by != STK__BY_NOTHING)
         return 1;
     int64_t next = group->span - group->n;
-    if (group->shift > group->span)
+    if (group->shift > group->span || b->grouping->n_sizes)
         return next;
     int64_t all = next + (room - 1) * group->shift;
     int64_t most = next > b->most_rows ? next : b->most_rows;

@@ -41,12 +41,20 @@ int stk__grouping_bucket(const struct stk__grouping *g, const struct stk_chunk *
     return bucket;
 }
 
+/* Of elements that have several sizes in turn. */
+static void set_size(const struct stk__grouping *g, struct stk__group *group)
+{
+    group->size = group->span = group->shift = (int64_t)g->cycled_size[group->turn];
+}
+
 /* What names the sequence of a row; its text is borrowed. */
 static struct stk__group name_of(const struct stk__grouping *g, const struct stk_chunk *in, int row)
 {
     const struct stk_field *field = &in->type->field[g->field];
     const struct stk_column *c = &in->column[g->field];
     struct stk__group name = { .size = g->size };
+    if (g->n_sizes)
+        set_size(g, &name);
     if (g->by == STK__BY_LENGTH) {
         name.value = stk__grouping_bucket(g, in, row);
         name.size = (int64_t)g->bucket_size[name.value];
@@ -57,7 +65,7 @@ static struct stk__group name_of(const struct stk__grouping *g, const struct stk
         name.text_bytes = c->span[row].bytes;
     }
     name.hash = stk__mix((uint64_t)name.value, stk__hash_bytes(0, name.text, name.text_bytes));
-    name.shift = g->by == STK__BY_LENGTH ? name.size : g->shift;
+    name.shift = g->by == STK__BY_LENGTH || g->n_sizes ? name.size : g->shift;
     name.span = (name.size - 1) * g->stride + 1;
     return name;
 }
@@ -199,6 +207,10 @@ void stk__group_advance(struct stk__groups *s, struct stk__group *group)
     group->to_skip = group->shift - n;
     group->n -= n;
     group->first = group->n ? group->first + n : 0;
+    if (s->grouping->n_sizes) {
+        group->turn = (group->turn + 1) % s->grouping->n_sizes;
+        set_size(s->grouping, group);
+    }
 }
 
 /* ---- the end ---- */
@@ -243,7 +255,9 @@ void stk__groups_restart(struct stk__groups *s)
         if (only->held)
             stk_chunk_drop(only->held, only->first, only->n);
         only->first = only->n = 0;
-        only->to_skip = 0;
+        only->to_skip = only->turn = 0;
+        if (s->grouping->n_sizes)
+            set_size(s->grouping, only);
     }
 }
 

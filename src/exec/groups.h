@@ -10,6 +10,7 @@ struct stk__group {
     int first, n;           /* its rows are held[first], …, held[first + n - 1] */
     int64_t to_skip;        /* rows that come and belong to no element */
     int64_t size, span, shift;
+    int turn;      /* of several sizes */
     int64_t value; /* whole number or bucket */
     uint64_t hash;
     uint8_t *text; /* or bytes, owned */

@@ -18,6 +18,8 @@ struct stk__grouping {
     struct stk__gather gather[STK_MAX_FIELDS];
     bool is_bounded; /* one of those may refuse a row */
     int64_t size, shift, stride;
+    int n_sizes; /* batches of several sizes in turn, of which `size` is the largest; 0: of one */
+    const double *cycled_size; /* [n_sizes] */
     bool drops_remainder;
     bool is_element; /* what comes together is one element: a window, no batch of elements */
     enum stk__grouping_by by;
