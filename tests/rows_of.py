@@ -11,9 +11,15 @@ def elements(stoker, chain, *words):
     return [json.loads(line)["fields"] for line in done.stdout.splitlines()]
 
 
-def values(stoker, chain, field):
+def values(stoker, chain, field, *words):
     """One field of every element."""
-    return [fields[field] for fields in elements(stoker, chain)]
+    return [fields[field] for fields in elements(stoker, chain, *words)]
+
+
+def origins(stoker, chain):
+    """Where every element comes from."""
+    done = stoker("run", chain, "--dump", "--quiet")
+    return [json.loads(line)["origin"] for line in done.stdout.splitlines()]
 
 
 def error(stoker, chain, *words):

@@ -18,6 +18,11 @@ static void test_allocations_fail(void **state)
         ".cache().shuffle(2).batch(2).cache()",
         "range(5).shuffle().interleave(element().repeat(3).shuffle(), 2).batch(4)",
         "files('pictures/*').flat_map(fixed_length(path, 1).take(2)).batch(2)",
+        "range(5).filter('x > 0').interleave(element().repeat(3).filter('x != 2'), 2).batch(4)",
+        "values({p: ['words.txt', 'words.gz']}).shuffle(2).interleave(lines(p).shuffle(2), 2)"
+        ".batch(3)",
+        "values({p: ['words.gz']}).flat_map(lines(p).batch(2).flat_map(element().unbatch()))",
+        "range(20).batch(4).rebatch([3, 2])",
         "files('pictures/*').decode().resize(5, 6).batch(2)",
         "files('formats/*').decode(4, frames=all, dtype=uint16)",
         "files('formats/*').decode(on_truncated=gray).encode_png(1).decode().resize(5, 6).batch(2)",

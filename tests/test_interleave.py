@@ -9,7 +9,7 @@ import random
 
 import pytest
 from model import damage
-from rows_of import elements, values
+from rows_of import elements, origins, values
 from test_combining import nodes, refusal
 
 NO_DAMAGE = damage.Damager(random.Random(0), 0)
@@ -250,22 +250,18 @@ def test_nothing_is_chosen_again(stoker):
 
 @pytest.mark.parametrize("rest, part, place", [
     ("interleave(csv(pth))", "no field 'pth'; the name of a file is written in quotes", "csv"),
-    ("flat_map(lines(path))", "can only be read from front to back", "lines"),
-    ("flat_map(jsonl(path, {a: int64}))", "can only be read from front to back", "jsonl"),
-    ("shuffle(2).flat_map(csv(path))", "without a buffer size", "shuffle"),
-    ("filter('true').flat_map(csv(path))", "can be reached in any order", "filter"),
-    ("flat_map(csv(path).filter('i > 1'))", "put it behind flat_map(…)", "filter"),
-    ("flat_map(csv(path).batch(2))", "Put it behind flat_map(…)", "batch"),
-    ("flat_map(csv(path).shuffle(2))", "Put it behind flat_map(…)", "shuffle"),
-    ("flat_map(csv(path).split([0.5, 0.5]))", "Put it behind flat_map(…)", "split"),
-    ("flat_map(csv(path).zip(range(3)))", "Put it behind flat_map(…)", "zip"),
-    ("flat_map(element().flat_map(element()))", "Put it behind flat_map(…)", "flat_map"),
+    ("flat_map(csv(path, {i: int64}).split([0.5, 0.5]).filter('i > 1'))", "of unknown length", "split"),
+    ("filter('true').flat_map(csv(path, {i: int64}).shuffle())", "give buffer_size", "shuffle"),
+    ("flat_map(lines(path).cache())", "put it behind flat_map(…)", "cache"),
+    ("flat_map(zip(element(), element().rename({path: p})))", "in one place only", "element"),
+    ("flat_map(csv(path).batch(2))", "say columns={…}", "csv"),
+    ("batch(2).unbatch().flat_map(csv(path, {t: text}))", "header=['a', 'b']", "csv"),
+    ("flat_map(csv(path, {t: category}).batch(2))", "wants its texts listed", "csv"),
     ("flat_map(element(), element())", "takes at most 1 argument", "element()"),
     ("flat_map([element(), element()])", "takes one chain", "flat_map"),
     ("flat_map(path)", "takes chains", "path"),
     ("interleave(element(), cycle_length=0)", "cycle_length", "0"),
     ("interleave(element(), block_length=0)", "block_length", "0"),
-    ("shuffle().text_strip(field=path).flat_map(csv(path))", "an order that changes", "csv"),
     ("flat_map(element().repeat().shuffle())", "needs an input of known length", "shuffle"),
 ])
 def test_refused(stoker, folder, rest, part, place):
@@ -273,19 +269,14 @@ def test_refused(stoker, folder, rest, part, place):
     assert part in message and shown == place
 
 
-def test_compressed_files_are_refused(stoker, folder):
-    message, place = refusal(stoker, f"files('{folder}/*.gz').interleave(tfrecord(path).take(2))")
-    assert "can only be read from front to back" in message and place == "tfrecord"
+def test_arrays_are_read_at_random_alone(stoker, folder):
+    message, place = refusal(stoker, f"{listed(folder, 'npy')}.flat_map(npy(path).batch(2))")
+    assert "not read from front to back" in message and place == "npy"
 
 
 def test_a_field_that_is_no_path(stoker):
     message, place = refusal(stoker, "range(3).flat_map(tfrecord(x))")
     assert "field 'x' is no text" in message and place == "tfrecord"
-
-
-def test_a_pattern_is_not_one_file(stoker, folder):
-    message, _ = refusal(stoker, f"values({{p: ['{folder}/*.csv']}}).flat_map(csv(p))")
-    assert "is a pattern, not the name of one file" in message
 
 
 def test_files_must_be_there(stoker, folder):
@@ -299,14 +290,109 @@ def test_a_value_that_names_nothing(stoker, value):
     assert "a value of 'p' is empty or has a NUL byte" in message
 
 
-def test_endless_values_cannot_be_listed(stoker):
-    endless = "zip(values({p: ['a']}).repeat(), counter())"
-    message, place = refusal(stoker, f"{endless}.flat_map(tfrecord(p))")
-    assert "there is no last value of 'p'" in message and place == "tfrecord"
-
-
 def test_element_stands_in_a_chain_only(stoker):
     message, place = refusal(stoker, "element().repeat(2)")
     assert "begins the chain of interleave or flat_map" in message and place == "element"
     message, place = refusal(stoker, "range(3).element()")
     assert "begins a chain" in message and place == "element"
+
+
+# ---- chains that are opened as elements come ----
+
+
+@pytest.mark.parametrize("ending, before, source, field", [
+    ("tfrecord.gz", "", "tfrecord(path)", "record"),
+    ("tfrecord", ".shuffle(1)", "tfrecord(path)", "record"),
+    ("tfrecord", "", "tfrecord(path).filter('len(record) > 0')", "record"),
+    ("csv", ".filter('len(path) > 0')", "csv(path, {t: text})", "t"),
+    ("csv", "", "csv(path, {t: text}).batch(2).unbatch()", "t"),
+    ("csv", "", "lines(path).skip(1).map('n = 1').select(n)", None),
+    ("bin", "", "fixed_length(path, 2).shuffle(1)", "record"),
+    ("tar", ".take_while('true')", "tar(path, {t: 'txt'})", "t"),
+])
+def test_streams_of_any_format(stoker, folder, ending, before, source, field):
+    """The same order as from positions."""
+    chain = f"{listed(folder, ending)}{before}.interleave({source}, cycle_length=2)"
+    found, kinds, _ = nodes(stoker, chain)
+    assert found["interleave"][0] == "stream" and "weaving stage" in kinds
+    if field:
+        assert values(stoker, chain, field) == IN_TURN
+        assert values(stoker, f"{listed(folder, ending)}{before}.flat_map({source})",
+                      field) == sorted(IN_TURN)
+    else:
+        assert len(elements(stoker, chain)) == len(IN_TURN)
+
+
+def test_files_that_a_stream_names(stoker, folder, tmp_path):
+    """Which they are shows only as they come."""
+    (tmp_path / "list").write_text("".join(f"{folder}/{name}.tfrecord\n" for name in SIZES))
+    chain = f"lines('{tmp_path}/list').interleave(tfrecord(text), cycle_length=2)"
+    assert values(stoker, chain, "record") == IN_TURN
+    assert origins(stoker, chain)[2] == [f"{folder}/c.tfrecord, record 0"]
+
+
+def test_a_pattern_stands_for_its_files(stoker, folder):
+    assert values(stoker, f"values({{p: ['{folder}/[ac].csv']}}).flat_map(csv(p, {{t: text}}))", "t") == [
+        "a0", "a1", "a2", "c0", "c1", "c2", "c3", "c4"]
+
+
+def test_chains_in_chains(stoker):
+    chain = "range(3).flat_map(range(4).batch(2).interleave(element().unbatch(), 2))"
+    assert values(stoker, chain, "x") == [0, 2, 1, 3] * 3
+
+
+def test_a_chain_of_several_inputs(stoker):
+    chain = "range(3).flat_map(zip(element().repeat(2).rename({x: y}), range(9)))"
+    got = [(e["y"], e["x"]) for e in elements(stoker, chain)]
+    assert got == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+
+
+def test_endless_chains_are_left(stoker):
+    chain = "range(9).interleave(element().repeat().filter('x >= 0'), cycle_length=2).take(5)"
+    assert values(stoker, chain + ".repeat(2)", "x", "--workers", 3) == [0, 1, 0, 1, 0] * 2
+
+
+def test_the_chains_of_a_missing_file_go_on(stoker, folder, tmp_path):
+    names = [f"{folder}/a.csv", f"{tmp_path}/nobody", f"{folder}/d.csv"]
+    (tmp_path / "list").write_text("\n".join(names))
+    chain = f"lines('{tmp_path}/list').flat_map(lines(text).skip(1))"
+    assert values(stoker, chain, "text", "--on-error", "skip") == ["a0,0", "a1,1", "a2,2", "d0,0"]
+    done = stoker("run", chain, "--dump", "--quiet")
+    assert done.returncode == 1 and "cannot read" in done.stderr and "list, line 2" in done.stderr
+
+
+def test_a_file_that_breaks_costs_its_rest(stoker, folder, tmp_path):
+    for name, data in [("a", b"1\n2\n"), ("b", b"3\n4\n5\n")]:
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data)[: None if name == "b" else -9])
+    chain = f"files('{tmp_path}/*.gz').interleave(lines(path), cycle_length=2)"
+    got = values(stoker, chain, "text", "--on-error", "skip")
+    assert [text for text in got if text in "345"] == ["3", "4", "5"]
+    done = stoker("run", chain, "--dump", "--quiet")
+    assert done.returncode == 1 and f"{tmp_path}/a.gz" in done.stderr
+
+
+def test_a_bad_name_of_a_file(stoker, folder):
+    chain = (f"values({{p: ['{folder}/a.bin', '{folder}/d.bin'], n: [0, 1]}}).map('m = 1 // n')"
+             ".flat_map(fixed_length(p, 2).filter('len(record) > 0'))")
+    assert values(stoker, chain, "record", "--on-error", "skip") == ["d0"]
+
+
+def test_the_budget_counts_open_chains(stoker):
+    chain = "range(9).interleave(element().filter('x > 1'), cycle_length=9)"
+    done = stoker("run", chain, "--memory", "100000", "--quiet")
+    assert done.returncode == 2 and "interleave keeps" in done.stderr
+
+
+def test_ops_at_the_end_of_a_chain_run_on_all_workers(stoker, folder):
+    chain = f"{listed(folder, 'tfrecord.gz')}.interleave(tfrecord(path).map('n = len(record)'))"
+    _, kinds, plan = nodes(stoker, chain)
+    assert kinds == ["segment", "weaving stage", "segment"]
+    assert [node["op"] for node in plan["stages"][2]["nodes"]] == ["map"]
+    assert [s["kind"] for s in plan["stages"][1]["stages"]] == ["stream source"]
+    assert plan["stages"][1]["ahead"] and plan["stages"][1]["open"] == 4
+
+
+def test_an_endless_stream_that_gives_nothing_is_given_up(stoker):
+    chain = "counter().shuffle(2).flat_map(element().filter('x < 0'))"
+    done = stoker("run", chain, "--quiet")
+    assert done.returncode == 1 and "one after the other gave nothing" in done.stderr

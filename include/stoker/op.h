@@ -73,7 +73,9 @@ struct stk_numbers {
 struct stk_texts {
     const char *const *item;
     int n;
-    bool is_word; /* one, written without quotes */
+    /* one, written without quotes. When a source is opened: these are the files of one element, or
+     * of those that are known (maybe none), which will be read from front to back */
+    bool is_word;
 };
 struct stk_pairs {
     const char *const *name, *const *value;

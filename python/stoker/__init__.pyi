@@ -793,7 +793,7 @@ class Dataset:
         """Turn images by random angles."""
     def read(self, field: str | None = None) -> Dataset:
         """Read the files whose paths a field holds."""
-    def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+    def rebatch(self, batch_size: float | Sequence[float], drop_remainder: bool = False) -> Dataset:
         """Put the rows of batches together in batches of another size."""
     def reduce(self, initial: Mapping[str, Any], expression: str) -> Dataset:
         """Make one element of all, by an expression that remembers."""

@@ -203,7 +203,7 @@ ROWS = {
     'range': (('start', 'int', ..., False), ('stop', 'int', None, False), ('step', 'int', 1,
         False)),
     'read': (('field', 'text', None, False),),
-    'rebatch': (('batch_size', 'int', ..., False), ('drop_remainder', 'bool', False, False)),
+    'rebatch': (('batch_size', 'numbers', ..., False), ('drop_remainder', 'bool', False, False)),
     'reduce': (('initial', 'value', ..., False), ('expression', 'text', ..., False)),
     'rejection_resample': (('field', 'text', ..., False), ('target', 'numbers', ..., False),
         ('initial', 'numbers', None, False), ('seed', 'int', None, False)),
@@ -1042,6 +1042,7 @@ class Ops:
 
             files('*.tfrecord').shuffle().flat_map(tfrecord(path).take(100))
             range(3).flat_map(element().repeat(2))
+            range(12).batch(4).flat_map(element().unbatch().filter('x % 3 != 0'))
 
         Elements that hold several are taken apart by unbatch.
 
@@ -1200,17 +1201,27 @@ class Ops:
             files('*.tfrecord').shuffle().interleave(tfrecord(path), cycle_length=16)
             range(1, 6).interleave(element().repeat(6), cycle_length=2, block_length=4)
 
-        The chain begins with a source of files that is given a field of the element by its bare
-        name (tfrecord, csv, fixed_length, tar, npy, npz, hdf5; a name in quotes is a path as
-        usual), with element(), which is the element itself, or with any other source that can be
-        read at random. In Python it is given as a text: `interleave('tfrecord(path)')`.
+            lines('list.txt').interleave(lines(text).filter('len(text) > 0'), 4)
 
-        All files are looked at when the dataset is made, so only numbers are taken in turn, and
-        elements are read and made on all workers. What comes before, and the chain, must be
-        readable at random: a shuffle there has no buffer size, and files are not compressed. take,
-        skip, shard, repeat and shuffle in the chain are carried out for each element's on its own,
-        and another shuffle is drawn for each; ops that work on single elements can be anywhere.
-        filter, batch and the like come behind.
+        The chain begins with a source of files that is given a field of the element by its bare
+        name (tfrecord, csv, jsonl, lines, fixed_length, tar, npy, npz, hdf5; a name in quotes is a
+        path as usual), with element(), which is the element itself, or with any other source. In
+        Python it is given as a text: `interleave('tfrecord(path)')`. Whatever is in the chain is
+        carried out for each element's on its own, and another shuffle is drawn for each.
+
+        If what comes before and the chain can be read at random, all files are looked at when the
+        dataset is made. Then only numbers are taken in turn, and elements are read and made on all
+        workers. Ops on single elements and take, skip, shard, repeat and shuffle() leave it at
+        that. With anything else chains are opened as elements come: where files are compressed, or
+        lines; where a filter, a batch or a shuffle with a buffer size comes before or is in the
+        chain. Files are then read from front to back, several chains at a time where they are slow,
+        and ops on single elements at the end of the chain run on all workers. `plan` says which it
+        is, and why. Order and elements are the same.
+
+        A file that cannot be opened as its element comes, or breaks half-way, is one bad element in
+        its place; the next one's file takes that. csv then needs `columns`, the texts of its
+        categories, and if the files are not known before also `header`; npy, npz and hdf5 can only
+        be read at random.
 
         chain: what is opened for each element (chains)
         cycle_length: chains that are open at a time (int, 1 to 65536)
@@ -1865,10 +1876,15 @@ class Ops:
 
             range(10).batch(4).rebatch(3)
             range(12).batch(6).map('y = x * 2').rebatch(4, drop_remainder=true)
+            range(10).batch(4).rebatch([2, 1])
+
+        A list gives the sizes of one batch after the other; behind its end it begins again, and so
+        it does with every epoch.
 
         With on_error=skip a batch is filled up with the rows that follow a bad one.
 
-        batch_size: elements in a batch (int, at least 1)
+        batch_size: elements in a batch; a list: in each batch, one after the other, over and
+            over (number or list of numbers (at most 65536))
         drop_remainder: leave out a last batch that is not full (bool)
         """
         return self._then('rebatch', (batch_size, drop_remainder))

@@ -20,7 +20,7 @@
 
 static bool look(struct stk__exec *x, struct stk__work *w)
 {
-    struct stk__ticket *t = stk__advance_batcher(x);
+    struct stk__ticket *t = x->plan->is_inner ? NULL : stk__advance_batcher(x);
     if (x->is_stopped)
         return false;
     if (t) {
@@ -36,6 +36,8 @@ static bool look(struct stk__exec *x, struct stk__work *w)
     for (int i = x->n_stages; i-- > 0 && !x->is_stopped;) {
         struct stk__stage *s = &x->stage[i];
         if (s->plan->kind == STK__SEGMENT ? stk__pick_segment(x, s, w) : stk__pick_serial(x, s, w))
+            return true;
+        if (s->plan->kind == STK__WEAVING && stk__pick_ahead(x, s, w))
             return true;
     }
     return false;
@@ -94,6 +96,9 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
     case STK__MOVE:
         stk__run_move(x, worker, w);
         break;
+    case STK__AHEAD:
+        stk__run_ahead(w);
+        break;
     }
     stk__work_end(worker, w);
     pthread_mutex_lock(&x->lock);
@@ -112,9 +117,21 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
     case STK__MOVE:
         stk__finish_move(x, w);
         break;
+    case STK__AHEAD:
+        stk__finish_ahead(w);
+        break;
     }
     if (is_shared && x->pulse.wait_began && x->hook.tick)
         stk__hook_call(x, stk__clock_ns());
+}
+
+bool stk__exec_work(struct stk__exec *x)
+{
+    struct stk__work w;
+    bool has_found = pick(x, &w);
+    if (has_found)
+        perform(x, &x->worker[x->n_workers], &w, false);
+    return has_found;
 }
 
 static void *worker_main(void *arg)
@@ -539,6 +556,7 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
     init_clocked(&x->delivered);
     pthread_cond_init(&x->io_work, NULL);
     x->plan = stk__plan_ref(plan);
+    x->cancelled = &x->is_cancelled;
     int rc = init(x, from, err);
     if (rc)
         stk__exec_free(x);

@@ -105,6 +105,9 @@ struct stk__stage {
     uint64_t position, path; /* caching: rows handed on in this pass */
     /* rows of this pass: caching: that the input had; a segment that feeds it: that were taken */
     uint64_t n_from;
+    uint64_t base_path;              /* of a chain that is opened for elements: this one's; */
+    const struct stk_chunk *element; /* and the element, borrowed from who opened it; */
+    uint64_t first_row; /* a stream of its files: number of the first one's first row */
     bool is_exhausted;
     bool is_stuck; /* a stream that broke, until its pass is closed */
     /* what the stage downstream has read: rows; and when a pass of this level or further out
@@ -199,7 +202,8 @@ struct stk__exec {
     struct stk__stage stage[STK__MAX_STAGES];
     int n_stages, n_sleeping, n_running;
     bool is_stopped, is_consumer_waiting, has_changed;
-    atomic_bool is_cancelled; /* written under the lock; ops that take long look at it */
+    atomic_bool is_cancelled;     /* written under the lock; ops that take long look at it, */
+    const atomic_bool *cancelled; /* or at that of the run that this one is a cursor of */
     bool is_consumer_choosing, has_declined; /* a step that may block is left to the workers */
     int n_turning;     /* stages in which a pass drains while the next one fills; */
     bool is_impatient; /* they keep step no longer: a consumer has waited until then */
@@ -283,7 +287,7 @@ struct stk__exec {
 };
 
 struct stk__work {
-    enum { STK__RUN, STK__FETCH, STK__STEP, STK__MOVE } kind;
+    enum { STK__RUN, STK__FETCH, STK__STEP, STK__MOVE, STK__AHEAD } kind;
     struct stk__stage *stage;
     struct stk__ticket *ticket;
     int n_taken, n_made; /* rows, for the meters; filled in by what is run */
@@ -411,6 +415,17 @@ void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__wor
 int stk__nesting_begin(struct stk__stage *s, struct stk_error *err);
 void stk__run_nesting(struct stk__stage *s, struct stk__work *w);
 void stk__nesting_end(void *run);
+
+/* Stages of ops that do so as elements come (weaving.c). */
+int stk__weaving_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
+void stk__weaving_end(void *run);
+bool stk__weave_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__run_weaving(struct stk__stage *s, struct stk__work *w);
+
+/* Rows of a chain whose turn comes later. */
+bool stk__pick_ahead(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__run_ahead(struct stk__work *w);
+void stk__finish_ahead(struct stk__work *w);
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
 
@@ -541,6 +556,9 @@ void stk__waits_look(struct stk__exec *x, uint64_t now);
  * are not there. */
 bool stk__exec_is_ours(const struct stk__exec *x);
 void stk__wake_worker(struct stk__exec *x);
+
+/* Does one piece of work, if there is one; called with the lock held, as the consumer. */
+bool stk__exec_work(struct stk__exec *x);
 
 /* Starts a run, at a bookmark of another run of the same plan if `from` is not NULL. */
 int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, struct stk__exec **out,

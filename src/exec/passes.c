@@ -11,11 +11,13 @@
 #include "base/hash.h"
 #include "exec/exec.h"
 
-/* Hash of the pass counters from a level on. */
+/* Hash of the pass counters from a level on. A chain that is opened for elements has the path of its
+ * element in place of that of an epoch. */
 static uint64_t path_from(const struct stk__stage *s, int first_level)
 {
-    uint64_t path = first_level ? stk__first_path() : 0;
-    for (int level = first_level; level <= s->plan->depth; level++)
+    bool is_opened = s->base_path && !first_level;
+    uint64_t path = is_opened ? s->base_path : first_level ? stk__first_path() : 0;
+    for (int level = is_opened ? 1 : first_level; level <= s->plan->depth; level++)
         path = stk__mix(path, s->counter[level]);
     return path;
 }
@@ -32,8 +34,7 @@ uint64_t stk__pass_path(const struct stk__stage *s)
 
 void stk__source_begin(struct stk__stage *s)
 {
-    for (int level = 0; level <= s->plan->depth; level++)
-        s->is_exhausted |= s->plan->level_count[level] == 0 && level == 0;
+    s->is_exhausted = s->plan->level_count[0] == 0;
     s->begins_pass = true;
     set_path(s);
 }

@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "graph/nest.h"
+#include "graph/opened.h"
+#include "op/nesting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +19,16 @@ struct planner {
     int n_levels;
     /* the first of those that count: for paths of rows, and for what a stage draws by */
     int first_level, drawn_level;
-    const struct stk__node *judge; /* the last batch, when other ops follow it */
+    const struct stk__node *judge;       /* the last batch, when other ops follow it */
+    struct stk__plan *root;              /* the plan whose origins addresses mean */
+    const struct stk__stage_plan *given; /* the stage whose elements this plan is opened for */
 };
 
 static const struct stk_type no_fields;
 
 static int build_stage(struct planner *p, const struct stk__node *node);
+static int build_woven(struct planner *p, const struct stk__node *nest,
+                       const struct stk__node *end);
 
 /* ---- small questions about nodes ---- */
 
@@ -73,7 +80,7 @@ static int add_stage(struct planner *p, enum stk__stage_kind kind, const struct 
                      const struct stk_type *type)
 {
     struct stk__plan *plan = p->plan;
-    if (plan->n_stages == STK__MAX_STAGES)
+    if (plan->n_stages == STK__MAX_STAGES || p->root->n_origins == STK__MAX_ORIGINS)
         return stk__fail_at(p->err, STK_VALUE, node->at, node->len,
                             "the chain needs more than %d stages", STK__MAX_STAGES),
                -1;
@@ -91,10 +98,11 @@ static int add_stage(struct planner *p, enum stk__stage_kind kind, const struct 
 static void set_origin(struct planner *p, int stage, const struct stk__program *program,
                        const struct stk__node *source)
 {
-    struct stk__plan *plan = p->plan;
-    plan->stage[stage].is_source = true;
-    plan->stage[stage].origin = plan->n_origins;
-    plan->origin[plan->n_origins++] = (struct stk__origin){ program, source };
+    struct stk__plan *root = p->root;
+    p->plan->stage[stage].is_source = true;
+    p->plan->stage[stage].origin = root->n_origins;
+    root->origin[root->n_origins++] =
+        (struct stk__origin){ program, source, p->plan->stage[stage].opened };
 }
 
 static uint64_t pass_count(const struct planner *p, const struct stk__node *node)
@@ -163,11 +171,21 @@ static int build_positions(struct planner *p, const struct stk__node *node,
 }
 
 /* Where the rows of a segment ending in `node` come in: below its row ops, and above the second
- * of two reads that depend on one another. */
-static const struct stk__node *segment_base(const struct stk__node *node)
+ * of two reads that depend on one another. Row ops at the end of chains that are woven run behind
+ * that: then `nest` is what weaves them. A filter there decides whose turn it is, and stays. */
+static const struct stk__node *segment_base(const struct stk__node *node,
+                                            const struct stk__node **nest)
 {
     const struct stk__node *read = NULL;
-    for (; is_one_to_one(node); node = node->input[0]) {
+    *nest = NULL;
+    for (;; node = node->input[0]) {
+        if (stk__is_woven(node) && !*nest && !read) {
+            *nest = node;
+            continue;
+        }
+        bool is_filter = node->op->flags & STK_OP_FILTER;
+        if (!is_one_to_one(node) || (*nest && is_filter))
+            break;
         if (!(node->op->flags & STK_OP_FETCH))
             continue;
         if (read)
@@ -201,8 +219,9 @@ static int build_order(struct planner *p, const struct stk__node *node,
 static int build_segment(struct planner *p, const struct stk__node *node)
 {
     struct stk__plan *plan = p->plan;
-    const struct stk__node *base = segment_base(node);
-    bool is_cut = base->class == STK_STREAM || (has_read(node, base) && stk__subtree_reads(base));
+    const struct stk__node *nest, *base = segment_base(node, &nest);
+    bool is_cut =
+        nest || base->class == STK_STREAM || (has_read(node, base) && stk__subtree_reads(base));
     const struct stk__program_options options = { .seed = (uint64_t)plan->options.seed,
                                                   .rank = (int)plan->options.rank,
                                                   .world = (int)plan->options.world,
@@ -213,7 +232,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
         return -1;
     int input = -1;
     if (is_cut)
-        input = build_stage(p, base);
+        input = nest ? build_woven(p, nest, base) : build_stage(p, base);
     else if (base->class == STK_ADDRESSED)
         input = build_order(p, node, base, program);
     if (input < 0 && (is_cut || base->class == STK_ADDRESSED))
@@ -222,7 +241,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
     if (s < 0)
         return -1;
     plan->stage[s].program = program;
-    plan->stage[s].takes_positions = base->class == STK_ADDRESSED;
+    plan->stage[s].takes_positions = !nest && base->class == STK_ADDRESSED;
     if (input >= 0) {
         plan->stage[s].n_inputs = 1;
         plan->stage[s].input[0] = input;
@@ -272,17 +291,45 @@ static int build_caching(struct planner *p, const struct stk__node *node)
     return s;
 }
 
+/* The files of an element are named by a field. */
+static void open_for_elements(struct stk__stage_plan *s)
+{
+    const struct stk__node *leaf = s->node;
+    const char *field = stk__nest_reference(leaf->op, leaf->params)->item[0];
+    s->name_field = stk_type_find(&leaf->input[0]->type, field);
+    s->opened = leaf->files;
+}
+
+static int build_stream(struct planner *p, const struct stk__node *node)
+{
+    bool is_given = node->is_opened && node->op->flags & STK_OP_ELEMENT;
+    int index = add_stage(p, is_given ? STK__GIVEN : STK__STREAMING, node, &node->type);
+    if (index < 0)
+        return -1;
+    struct stk__stage_plan *s = &p->plan->stage[index];
+    s->may_block = node->op->flags & STK_OP_BLOCKS;
+    if (is_given) { /* elements keep their addresses */
+        s->is_source = true;
+        s->has_trace = p->given->has_trace;
+        return index;
+    }
+    if (node->is_opened)
+        open_for_elements(s);
+    set_origin(p, index, NULL, node);
+    return index;
+}
+
 static int build_stage(struct planner *p, const struct stk__node *node)
 {
     if (is_prefetch(node))
         return build_stage(p, node->input[0]);
     if (is_row_op(node) || node->class != STK_STREAM)
         return build_segment(p, node);
-    if (node->op->source.next) {
-        int s = add_stage(p, STK__STREAMING, node, &node->type);
-        if (s >= 0)
-            set_origin(p, s, NULL, node);
-        return s;
+    if (node->op->source.next || node->is_opened)
+        return build_stream(p, node);
+    if (stk__is_woven(node)) {
+        const struct stk__node *nest, *end = segment_base(node, &nest);
+        return end == node->input[0] ? build_woven(p, node, end) : build_segment(p, node);
     }
     if (node->op->flags & STK_OP_CACHE)
         return build_caching(p, node);
@@ -308,8 +355,9 @@ static const struct stk__node *final_batch(const struct stk__node *root)
 {
     while (is_prefetch(root) || is_passes(root) || is_gate(root))
         root = root->input[0];
-    bool is_run = root->op->flags & STK_OP_BATCH && !(root->op->flags & STK_OP_GROUPS);
-    return is_run ? root : NULL;
+    if (!(root->op->flags & STK_OP_BATCH) || root->op->flags & STK_OP_GROUPS)
+        return NULL;
+    return ((const struct stk__grouping *)root->state)->n_sizes ? NULL : root;
 }
 
 static int add_gate(struct planner *p, const struct stk__node *node)
@@ -375,8 +423,10 @@ static int build_trunk(struct planner *p)
         memcpy(plan->gather, grouping->gather, sizeof plan->gather);
         node = plan->batch->input[0];
     }
-    for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);)
-        p->judge = p->judge->n_inputs == 1 || p->judge->op->beside ? p->judge->input[0] : NULL;
+    for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);) {
+        bool is_one = p->judge->n_inputs == 1 && !p->judge->nest;
+        p->judge = is_one || p->judge->op->beside ? p->judge->input[0] : NULL;
+    }
     if (p->judge && plan->options.on_error == STK__REPLACE)
         return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
                             "%s: on_error=replace needs batch to be the last op",
@@ -420,6 +470,12 @@ static void set_trace(struct stk__plan *plan)
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
         bool keeps = s->n_inputs && !(s->node->op->flags & STK_OP_EXPANDS);
+        if (s->kind == STK__GIVEN)
+            continue;
+        if (s->kind == STK__WEAVING) {
+            s->has_trace = s->inner->stage[s->inner->last].has_trace;
+            continue;
+        }
         int input = s->kind == STK__MIXING ? s->n_inputs - 1 : 0; /* the first may only choose */
         s->has_trace =
             s->kind == STK__BATCHING || (keeps && plan->stage[s->input[input]].has_trace);
@@ -559,7 +615,8 @@ static size_t stage_row_bytes(const struct stk__plan *plan, const struct stk__st
  * together; else as many as stay in the first-level cache. */
 static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    const size_t chunk_bytes = 1 << 15, read_bytes = 1 << 17;
+    /* chains may be open by the hundred */
+    const size_t chunk_bytes = plan->is_inner ? 1 << 13 : 1 << 15, read_bytes = 1 << 17;
     /* functions of the caller may be slow, and a lock that is taken for 64 rows costs little */
     const size_t most = s->kind == STK__SEGMENT && s->program->exclusive ? 64 : 1024;
     if (s->kind == STK__SEGMENT && s->program->is_heavy)
@@ -584,6 +641,11 @@ static bool keeps_rows(const struct stk__stage_plan *s)
 /* What a stage keeps of its input. */
 static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
+    if (s->kind == STK__WEAVING) {
+        const struct stk__stage_plan *outer = &plan->stage[s->input[0]];
+        size_t element = stk__chunk_bytes(outer->type, 1, stk__stage_parts(plan, outer));
+        return (size_t)s->n_chains * ((size_t)s->inner->options.memory + element);
+    }
     if (!keeps_rows(s))
         return 0;
     const struct stk__stage_plan *in = &plan->stage[s->input[0]];
@@ -658,17 +720,25 @@ static int fail_budget(const struct stk__plan *plan, const struct stk__stage_pla
     return rc;
 }
 
-static int check_budget(struct stk__plan *plan, struct stk_error *err)
+/* One unit of every account. */
+static size_t stages_bytes(const struct stk__plan *plan)
 {
-    size_t least = plan->batch_bytes;
-    const struct stk__stage_plan *keeper = plan->stage;
+    size_t least = 0;
     for (int i = 0; i < plan->n_stages; i++) {
         const struct stk__stage_plan *s = &plan->stage[i];
         least += s->unit_bytes + s->held_bytes;
-        keeper = s->held_bytes > keeper->held_bytes ? s : keeper;
         if (s->program && s->program->n_reads)
             least += 1 << 16;
     }
+    return least;
+}
+
+static int check_budget(struct stk__plan *plan, struct stk_error *err)
+{
+    size_t least = plan->batch_bytes + stages_bytes(plan);
+    const struct stk__stage_plan *keeper = plan->stage;
+    for (int i = 0; i < plan->n_stages; i++)
+        keeper = plan->stage[i].held_bytes > keeper->held_bytes ? &plan->stage[i] : keeper;
     plan->minimum_bytes = least;
     return least > (uint64_t)plan->options.memory ? fail_budget(plan, keeper, err) : STK_OK;
 }
@@ -718,6 +788,100 @@ static bool has_cache(const struct stk_dataset *graph)
     return false;
 }
 
+/* ---- chains that are opened as elements come ---- */
+
+/* Of its stages each has one unit, and the last one another, so that it can be ahead. */
+static void size_inner(struct stk__plan *inner)
+{
+    set_trace(inner);
+    size_stages(inner);
+    inner->window = 1;
+    inner->ring = 8;
+    inner->minimum_bytes = stages_bytes(inner);
+    inner->options.memory = (int64_t)(inner->minimum_bytes + inner->stage[inner->last].unit_bytes);
+}
+
+static struct stk__plan *build_inner(struct planner *p, const struct stk__node *end, int outer)
+{
+    const struct stk__plan *plan = p->plan;
+    struct stk__plan *inner = calloc(1, sizeof *inner);
+    if (!inner) {
+        stk__out_of_memory(p->err);
+        return NULL;
+    }
+    atomic_init(&inner->refs, 1);
+    stk__arena_init(&inner->arena, 1 << 12);
+    inner->graph = stk_dataset_ref(plan->graph);
+    inner->options = plan->options;
+    inner->options.workers = 0;
+    inner->options.io_depth = plan->options.io_depth < 4 ? plan->options.io_depth : 4;
+    inner->is_inner = true;
+    inner->has_keys = plan->has_keys;
+    inner->batch_rows = 1;
+    struct planner q = { .plan = inner,
+                         .err = p->err,
+                         .n_levels = 1,
+                         .level_count = { 1 },
+                         .root = p->root,
+                         .given = &plan->stage[outer] };
+    inner->last = build_stage(&q, end);
+    if (inner->last < 0) {
+        stk__plan_unref(inner);
+        return NULL;
+    }
+    size_inner(inner);
+    return inner;
+}
+
+/* Being ahead of the turn pays where rows are waited for, or are work. */
+static bool is_slow(const struct stk__plan *inner)
+{
+    bool is_slow = false;
+    for (int i = 0; i < inner->n_stages; i++) {
+        const struct stk__stage_plan *s = &inner->stage[i];
+        is_slow |= s->kind == STK__STREAMING || s->reads_ahead ||
+                   (s->program && (s->program->is_heavy || s->program->n_reads));
+    }
+    return is_slow;
+}
+
+static bool may_block(const struct stk__plan *inner)
+{
+    bool may_block = false;
+    for (int i = 0; i < inner->n_stages; i++)
+        may_block |= inner->stage[i].may_block;
+    return may_block;
+}
+
+/* `end`: the node of the chain whose rows are woven; what follows it there runs behind. */
+static int build_woven(struct planner *p, const struct stk__node *nest, const struct stk__node *end)
+{
+    const struct stk__node *before = stk__nest_outer(nest);
+    const struct stk__nesting *nesting = nest->state;
+    int outer = build_stage(p, before);
+    if (outer < 0)
+        return -1;
+    set_trace(p->plan);
+    struct stk__plan *inner = build_inner(p, end, outer);
+    int index = inner ? add_stage(p, STK__WEAVING, nest, &end->type) : -1;
+    if (index < 0) {
+        if (inner)
+            stk__plan_unref(inner);
+        return -1;
+    }
+    uint64_t n_elements = pass_count(p, before), most = (uint64_t)nesting->cycle_length;
+    struct stk__stage_plan *s = &p->plan->stage[index];
+    s->n_inputs = 1;
+    s->input[0] = outer;
+    s->inner = inner;
+    s->n_chains = (int64_t)(n_elements < 1 ? 1 : n_elements < most ? n_elements : most);
+    s->is_endless = stk__node_count(before, (int)p->plan->options.rank, (int)p->plan->options.world,
+                                    NULL) == STK_INFINITE_COUNT;
+    s->reads_ahead = is_slow(inner);
+    s->may_block = may_block(inner);
+    return index;
+}
+
 /* ---- birth and death ---- */
 
 int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
@@ -738,6 +902,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     plan->has_keys = stk__subtree_is_random(graph->root) || has_cache(graph) ||
                      plan->options.on_error == STK__REPLACE;
     struct planner p = { .plan = plan,
+                         .root = plan,
                          .err = &local,
                          .n_levels = 1,
                          .level_count = { (uint64_t)stk__options_end_epoch(&plan->options) } };
@@ -829,6 +994,9 @@ void stk__plan_unref(struct stk__plan *plan)
 {
     if (atomic_fetch_sub_explicit(&plan->refs, 1, memory_order_acq_rel) > 1)
         return;
+    for (int i = 0; i < plan->n_stages; i++)
+        if (plan->stage[i].inner)
+            stk__plan_unref(plan->stage[i].inner);
     stk__arena_free(&plan->arena);
     stk_dataset_unref(plan->graph);
     free(plan);
@@ -844,6 +1012,10 @@ void stk__plan_describe(const struct stk__plan *plan, struct stk_address address
     const struct stk__origin *origin = &plan->origin[stk__where_origin(address.where)];
     uint64_t index = stk__where_position(address.where);
     const struct stk__node *source = origin->source;
+    if (origin->opened) {
+        stk__opened_describe(origin->opened, index, text, size);
+        return;
+    }
     if (origin->program)
         source = stk__eval_locate(origin->program, index, address.path, &index);
     if (source->op->source.describe)

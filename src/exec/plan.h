@@ -15,6 +15,9 @@
  *  nesting    the same, of chains that are opened for each element
  *  caching    one worker at a time; a cache of rows that come in order
  *  stream     a serial source of rows
+ *  weaving    one worker at a time; rows of chains that are opened as elements come, taken in turn.
+ *             Such a chain is a plan of its own, and runs as often as chains are open
+ *  given      in such a chain: the element that it is opened for
  *
  * Repetition. Every source runs passes inside passes: the iterator's epochs, then each `repeat`
  * above it that is not a function of positions. The mark that ends a pass carries the outermost
@@ -37,10 +40,12 @@ enum stk__stage_kind {
     STK__NESTING,
     STK__CACHING,
     STK__POSITIONS,
-    STK__STREAMING
+    STK__STREAMING,
+    STK__WEAVING,
+    STK__GIVEN
 };
 
-enum { STK__MAX_STAGES = 48, STK__MAX_LEVELS = 8 };
+enum { STK__MAX_STAGES = 48, STK__MAX_LEVELS = 8, STK__MAX_ORIGINS = 256 };
 
 struct stk__stage_plan {
     enum stk__stage_kind kind;
@@ -61,23 +66,31 @@ struct stk__stage_plan {
      * this depth */
     struct stk__store *store;
     int store_depth;
-    int first_origin; /* caching: of the sources before it */
-    int origin;       /* sources: number in the addresses of their rows */
-    int depth;        /* repetition levels around it, minus one */
+    int first_origin;           /* caching: of the sources before it */
+    struct stk__plan *inner;    /* weaving: of the chains; owned */
+    int64_t n_chains;           /* weaving: that are open at most */
+    bool is_endless;            /* weaving: there is no last element */
+    bool reads_ahead;           /* weaving: of chains whose turn it is not */
+    bool may_block;             /* waits for something else than storage */
+    struct stk__opened *opened; /* stream that is opened for elements: its files */
+    int name_field;             /* and the field of the element that names them */
+    int origin;                 /* sources: number in the addresses of their rows */
+    int depth;                  /* repetition levels around it, minus one */
     /* The first of those that shows: in paths of rows, and in what the stage draws by. What is
      * before a cache sees the first pass of those around it. */
     int first_level, drawn_level;
     /* passes per level, outermost first; UINT64_MAX: no end */
     uint64_t level_count[STK__MAX_LEVELS];
     int ticket_rows;
-    size_t unit_bytes; /* of one output chunk */
+    size_t unit_bytes;            /* of one output chunk */
     size_t held_rows, held_bytes; /* serial state that keeps rows */
-    size_t kept_bytes; /* the most that one may keep which keeps what it has seen */
+    size_t kept_bytes;            /* the most that one may keep which keeps what it has seen */
 };
 
 struct stk__origin {
     const struct stk__program *program; /* indexed: how positions lead to a source */
     const struct stk__node *source;     /* stream */
+    struct stk__opened *opened;         /* stream that is opened for elements */
 };
 
 /* An op above the last batch that lets batches pass or not: take, skip, shard. */
@@ -92,10 +105,11 @@ struct stk__plan {
     atomic_int refs;
     struct stk_arena arena;
     struct stk_dataset *graph;
+    bool is_inner; /* of a chain that is opened for elements; a pass for each, and no batcher */
     struct stk__options given, options; /* with auto where nothing was said; and without */
     struct stk__stage_plan stage[STK__MAX_STAGES];
     int n_stages, last; /* last: the stage that feeds the batcher */
-    struct stk__origin origin[256];
+    struct stk__origin origin[STK__MAX_ORIGINS];
     int n_origins;
     bool has_keys;
     /* the batcher */

@@ -14,7 +14,8 @@ static const char *const kind_names[] = {
     [STK__CHAINING] = "chaining stage", [STK__MIXING] = "mixing stage",
     [STK__CHOOSING] = "choosing",       [STK__NESTING] = "nesting",
     [STK__CACHING] = "caching stage",   [STK__POSITIONS] = "positions",
-    [STK__STREAMING] = "stream source",
+    [STK__STREAMING] = "stream source", [STK__WEAVING] = "weaving stage",
+    [STK__GIVEN] = "element",
 };
 
 const char *stk__stage_kind_name(enum stk__stage_kind kind)
@@ -146,6 +147,11 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
             add_node(out, nodes.node[i], indent + 6);
     } else if (s->kind != STK__POSITIONS && s->kind != STK__CHOOSING)
         add_node(out, s->node, indent + 6);
+    if (s->inner) {
+        stk__text_add(out, "%*s%lld at a time%s:\n", indent + 6, "", (long long)s->n_chains,
+                      s->reads_ahead ? ", ahead of their turns" : "");
+        add_stage(out, s->inner, s->inner->last, indent + 6);
+    }
     for (int i = 0; i < s->n_inputs; i++)
         add_stage(out, plan, s->input[i], indent + 3);
 }
@@ -265,6 +271,8 @@ static void json_program(struct stk__text *out, const struct stk__pnode *p, bool
         json_program(out, p->input[i], is_first);
 }
 
+static void json_stages(struct stk__text *out, const struct stk__plan *plan);
+
 static void json_stage(struct stk__text *out, const struct stk__plan *plan, int index)
 {
     const struct stk__stage_plan *s = &plan->stage[index];
@@ -286,7 +294,21 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
             json_node(out, nodes.node[i], &is_first);
     } else
         json_node(out, s->node, &is_first);
-    stk__text_add(out, "]}");
+    stk__text_add(out, "]");
+    if (s->inner) {
+        stk__text_add(out, ", \"open\": %lld, \"ahead\": %s, ", (long long)s->n_chains,
+                      s->reads_ahead ? "true" : "false");
+        json_stages(out, s->inner);
+    }
+    stk__text_add(out, "}");
+}
+
+static void json_stages(struct stk__text *out, const struct stk__plan *plan)
+{
+    stk__text_add(out, "\"stages\": [");
+    for (int i = 0; i < plan->n_stages; i++)
+        json_stage(out, plan, i);
+    stk__text_add(out, "]");
 }
 
 /* What the passes made of the chain. */
@@ -321,10 +343,9 @@ void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
         plan->batch_bytes, plan->n_stores ? plan->cache_bytes : 0,
         (unsigned long long)cached(plan).rows, plan->is_direct ? "true" : "false");
     json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
-    stk__text_add(out, ", \"stages\": [");
-    for (int i = 0; i < plan->n_stages; i++)
-        json_stage(out, plan, i);
-    stk__text_add(out, "], ");
+    stk__text_add(out, ", ");
+    json_stages(out, plan);
+    stk__text_add(out, ", ");
     json_rewrites(out, plan->graph);
     stk__text_add(out, "}");
 }

@@ -297,7 +297,7 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
     *e = (struct stk__eval){ .program = s->plan->program,
                              .thread = &worker->eval[s - x->stage],
                              .scratch = &worker->scratch,
-                             .cancelled = &x->is_cancelled,
+                             .cancelled = x->cancelled,
                              .leave = &x->leave,
                              .n = t->n_in };
     if (!s->plan->program->cut)

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "exec/batching.h"
 #include "exec/exec.h"
+#include "op/order.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void publish_end(struct stk__exec *x, struct stk__stage *s, int level)
     for (int l = level; l <= s->plan->depth; l++)
         s->pass_no[l]++;
     s->begins_pass = true;
-    s->has_told = false;
+    s->has_told = s->is_stuck = false;
     s->counter[level]++;
     for (int l = level + 1; l <= s->plan->depth; l++)
         s->counter[l] = 0;
@@ -214,7 +215,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     if (s->is_busy || !stk__has_room(&s->ring) || (s->has_told && !stk__is_closed(s)) ||
         (!s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s))))
         return false;
-    if (x->is_consumer_choosing && s->plan->node->op->flags & STK_OP_BLOCKS) {
+    if (x->is_consumer_choosing && s->plan->may_block) {
         x->has_declined = true;
         return false;
     }
@@ -225,6 +226,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     case STK__CHOOSING:
     case STK__NESTING:
     case STK__STREAMING:
+    case STK__GIVEN:
         w->is_closed = stk__is_closed(s);
         is_ready = !s->is_exhausted && (w->is_closed || !s->is_stuck);
         break;
@@ -239,6 +241,9 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
         break;
     case STK__CACHING:
         is_ready = stk__cache_is_ready(x, s, w);
+        break;
+    case STK__WEAVING:
+        is_ready = stk__weave_is_ready(x, s, w);
         break;
     default:
         w->ticket = stk__peek(x, input_of(x, s, 0), s);
@@ -284,7 +289,7 @@ static void run_streaming(struct stk__stage *s, struct stk__work *w)
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n;
     int rc = w->is_closed ? STK_END : next_rows(s, out);
-    uint64_t where = stk__where(s->plan->origin, s->position);
+    uint64_t where = stk__where(s->plan->origin, s->first_row + s->position);
     for (int i = first; i < out->n; i++) {
         uint64_t index = (uint64_t)(i - first);
         out->address[i] = (struct stk_address){ where + index, s->path };
@@ -298,6 +303,21 @@ static void run_streaming(struct stk__stage *s, struct stk__work *w)
         s->breaking.code = rc;
         stk__error_prefix(&s->breaking, "%s: ", s->plan->node->op->decl.name);
     }
+}
+
+/* The element that the chain is opened for. One that is there several times is another one each time
+ * for what draws. */
+static void run_given(struct stk__stage *s, struct stk__work *w)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    w->is_flushed = w->is_closed || s->position;
+    if (w->is_flushed)
+        return;
+    stk__chunk_append(out, s->element, 0, 1);
+    if (out->key)
+        out->key[out->n - 1] =
+            stk__key_join(out->key[out->n - 1], stk__key_make(s->plan->node->ordinal, s->path, 0));
+    w->n = 1;
 }
 
 static void run_zip(struct stk__stage *s, struct stk__work *w)
@@ -398,6 +418,12 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
     case STK__NESTING:
         stk__run_nesting(w->stage, w);
         break;
+    case STK__WEAVING:
+        stk__run_weaving(w->stage, w);
+        break;
+    case STK__GIVEN:
+        run_given(w->stage, w);
+        break;
     default:
         run_op(w->stage, w);
     }
@@ -474,6 +500,12 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
     struct stk__ticket *t = w->ticket;
     if (s->plan->is_source) {
         end_source_pass(x, s, w);
+        return;
+    }
+    if (w->is_broken) { /* by the stage itself; it waits until the pass is closed */
+        s->broken = s->breaking;
+        s->is_stuck = true;
+        publish_break(s);
         return;
     }
     if (s->is_turning) {
@@ -557,7 +589,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     s->holder = (struct stk__holder){ x, s };
     forget_marks(s);
     int rc = STK_OK;
-    if (s->plan->kind == STK__STREAMING)
+    if (s->plan->kind == STK__STREAMING && !s->plan->opened)
         rc = node->op->source.begin(node->params, node->state, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
@@ -567,6 +599,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     }
     if (s->plan->kind == STK__NESTING)
         rc = stk__nesting_begin(s, err);
+    if (s->plan->kind == STK__WEAVING)
+        rc = stk__weaving_begin(x, s, err);
     bool has_choice = s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING;
     if (s->plan->kind == STK__SERIAL || has_choice) {
         const struct stk_serial_begin begin = { .params = node->params,
@@ -600,6 +634,8 @@ void stk__serial_end(struct stk__exec *x, struct stk__stage *s)
         stk__batching.end(s->run);
     if (s->plan->kind == STK__NESTING)
         stk__nesting_end(s->run);
+    if (s->plan->kind == STK__WEAVING)
+        stk__weaving_end(s->run);
     if (s->plan->kind == STK__SERIAL && op->serial.end)
         op->serial.end(s->run);
     if (s->plan->kind == STK__MIXING || s->plan->kind == STK__CHOOSING)

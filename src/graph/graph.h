@@ -37,6 +37,9 @@ struct stk__node {
     /* the op above that gets only the part it asks for, or NULL; that says how large is enough */
     const struct stk__node *part_for, *scaled_for;
     const struct stk__nest *nest; /* of an op that opens its input for each element; see nest.h */
+    bool is_opened;            /* begins a chain that is opened anew for each element as it comes */
+    struct stk__opened *files; /* and is given those of a field; those that were opened */
+    bool is_abandoned;         /* of a chain that was then built in another way */
 };
 
 /* What a pass did, or would have done, in words. */

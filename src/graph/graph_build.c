@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "graph/guard.h"
 #include "graph/nest.h"
+#include "graph/opened.h"
 #include "graph/scan.h"
 #include "lang/objects.h"
 #include "lang/rows.h"
@@ -27,10 +28,12 @@
 struct builder {
     struct stk_dataset *graph;
     struct stk_error *err;
-    struct stk__node *outer; /* whose elements the chain that is built is opened for, or NULL */
+    struct stk__node *outer; /* whose elements the chain that is built is opened for, or NULL; */
+    bool is_streamed;        /* as they come */
 };
 
 static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out);
+static int open_call(struct builder *b, struct stk__node *node);
 
 static struct stk__node *node_new(struct builder *b, const struct stk_op *op)
 {
@@ -80,7 +83,8 @@ static bool is_source(const struct stk_op *op)
 static bool is_indexed_source(const struct stk__node *node)
 {
     const struct stk_source_table *source = &node->op->source;
-    return source->rows && !(source->is_stream && source->is_stream(node->state));
+    return source->rows && !node->is_opened &&
+           !(source->is_stream && source->is_stream(node->state));
 }
 
 bool stk__subtree_reads(const struct stk__node *node)
@@ -181,8 +185,9 @@ static int classify(struct builder *b, struct stk__node *node)
     if (is_source(op)) {
         bool is_indexed = is_indexed_source(node);
         set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
-                  is_indexed ? "any element can be made from its position"
-                             : "can only be read in order");
+                  is_indexed        ? "any element can be made from its position"
+                  : node->is_opened ? "is read from front to back for each element"
+                                    : "can only be read in order");
         return STK_OK;
     }
     if (op->flags & STK_OP_FILTER)
@@ -198,8 +203,12 @@ static int classify(struct builder *b, struct stk__node *node)
         classify_choice(node);
     else if (op->flags & STK_OP_CACHE)
         classify_cache(node);
+    else if (stk__is_woven(node))
+        set_class(node, STK_STREAM, node->nest->why);
     else if (op->flags & STK_OP_NESTS)
         set_class(node, STK_ADDRESSED, "takes positions of indexed data in turn");
+    else if (node->is_opened)
+        set_class(node, STK_STREAM, "is one element after the other");
     else if (op->flags & STK_OP_ELEMENT)
         set_class(node, node->input[0]->class, "keeps the class of the element's chain");
     else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
@@ -270,7 +279,8 @@ static const struct stk__node *known_node(const struct builder *b, const struct 
     const struct stk_dataset *base = b->graph->base;
     for (int i = 0; base && i < base->n_nodes; i++) {
         const struct stk__node *known = base->node[i];
-        if (known->ordinal == node->ordinal && known->is_inserted == node->is_inserted)
+        if (known->ordinal == node->ordinal && known->is_inserted == node->is_inserted &&
+            !known->is_abandoned)
             return known->absorbed ? known->absorbed : known;
     }
     return NULL;
@@ -332,8 +342,8 @@ static int insert_op(struct builder *b, struct stk__node *node, const char *name
         other->input[other->n_inputs++] = node->input[0];
         node->input[0] = other;
     }
-    int rc = open_node(b, other);
-    return rc ? rc : infer_node(b, other);
+    other->is_opened = is_source(op) && other->n_inputs && b->is_streamed;
+    return open_call(b, other);
 }
 
 static int scan_field(struct builder *b, struct stk__node *node)
@@ -392,7 +402,7 @@ static int infer_node(struct builder *b, struct stk__node *node)
             fail_node(b, node, rc);
     }
     if (!rc && node->op->source.count)
-        node->count = node->op->source.count(node->state);
+        node->count = node->is_opened ? STK_UNKNOWN_COUNT : node->op->source.count(node->state);
     if (!rc && node->nest)
         node->count = stk__nest_count(node, 0, 1);
     return rc;
@@ -420,36 +430,84 @@ static int add_inputs(struct builder *b, struct stk__node *node)
     return STK_OK;
 }
 
-/* The chain that is opened for each element becomes the input, and stands on what comes before. */
-static int add_nest(struct builder *b, struct stk__node *node)
+/* The chain that is opened for each element of `outer` becomes the input. */
+static int build_nested(struct builder *b, struct stk__node *node, struct stk__node *outer,
+                        bool is_streamed)
 {
-    struct stk__node *before = b->outer, *outer = node->n_inputs ? node->input[0] : NULL;
-    if (!outer)
-        return STK_OK; /* refused for having no receiver */
-    int rc = stk__nest_check_outer(node, outer, b->err);
+    const struct builder before = *b;
     b->outer = outer;
+    b->is_streamed = is_streamed;
     node->n_inputs = 0;
-    if (!rc)
-        rc = add_inputs(b, node);
-    b->outer = before;
+    int rc = add_inputs(b, node);
+    *b = before;
     if (!rc && node->n_inputs != 1)
         rc = stk__fail_at(b->err, STK_VALUE, node->at, node->len, "%s: takes one chain",
                           node->op->decl.name);
-    return rc ? rc : stk__nest_new(b->graph, node, outer, b->err);
+    return rc;
+}
+
+static bool is_known_woven(const struct builder *b, const struct stk__node *node)
+{
+    const struct stk__node *known = known_node(b, node);
+    return known && stk__is_woven(known);
+}
+
+/* First as positions of what is indexed; where that is refused, as elements come. */
+static int add_nest(struct builder *b, struct stk__node *node)
+{
+    struct stk__node *outer = node->n_inputs ? node->input[0] : NULL;
+    if (!outer)
+        return STK_OK; /* refused for having no receiver */
+    struct stk_error refusal = { 0 };
+    uint32_t n_calls = b->graph->n_calls;
+    int first = b->graph->n_nodes;
+    if (outer->class == STK_INDEXED && !is_known_woven(b, node)) {
+        struct builder trial = *b;
+        trial.err = &refusal;
+        int rc = build_nested(&trial, node, outer, false);
+        if (!rc)
+            rc = stk__nest_new(b->graph, node, outer, &refusal);
+        bool is_refused = rc == STK_TYPE || rc == STK_VALUE;
+        if (rc && !is_refused)
+            *b->err = refusal;
+        if (!is_refused)
+            return rc;
+    }
+    for (int i = first; i < b->graph->n_nodes; i++)
+        b->graph->node[i]->is_abandoned = true;
+    b->graph->n_calls = n_calls;
+    int rc = build_nested(b, node, outer, true);
+    return rc ? rc : stk__nest_new_streamed(b->graph, node, outer, refusal.text, b->err);
 }
 
 /* The beginning of such a chain: the element itself, or the files that its field names. */
 static int begin_nested(struct builder *b, struct stk__node *node)
 {
     bool has_files = stk__nest_reference(node->op, node->params) != NULL;
-    if (has_files && !node->op->source.first_rows)
+    bool is_listed = node->op->source.first_rows, is_read = node->op->source.next;
+    if (has_files && !node->op->begins_with && !(b->is_streamed ? is_read : is_listed))
         return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
-                            "%s: can only be read from front to back, so it cannot be opened for "
-                            "each element; give it all files",
+                            b->is_streamed
+                                ? "%s: is not read from front to back, so it cannot be opened as "
+                                  "elements come: they, and the chain, must be readable at random"
+                                : "%s: can only be read from front to back",
                             node->op->decl.name);
-    if (has_files || node->op->flags & STK_OP_ELEMENT)
+    if (has_files || node->op->flags & STK_OP_ELEMENT) {
         node->input[node->n_inputs++] = b->outer;
+        node->is_opened = b->is_streamed && !node->op->begins_with;
+    }
     return STK_OK;
+}
+
+/* Of a source that is opened for elements: all datasets that begin with this one share them, and with
+ * them the numbers of their rows. */
+static int keep_files(struct builder *b, struct stk__node *node)
+{
+    const struct stk__node *known = known_node(b, node);
+    if (!node->is_opened || !is_source(node->op))
+        return STK_OK;
+    node->files = known ? known->files : stk__opened_new(node);
+    return node->files ? STK_OK : stk__out_of_memory(b->err);
 }
 
 /* A source that stands on others is opened with the files they name. */
@@ -459,14 +517,17 @@ static int open_call(struct builder *b, struct stk__node *node)
     struct stk_texts *files = is_nested ? stk__nest_reference(node->op, node->params) : NULL;
     const struct stk_texts given = files ? *files : (struct stk_texts){ 0 };
     int rc = STK_OK;
-    if (files && (rc = stk__nest_list(b->graph, node->input[0], given.item[0], files, b->err)))
+    if (files)
+        rc =
+            stk__nest_list(b->graph, node->input[0], given.item[0], node->is_opened, files, b->err);
+    if (rc)
         return fail_node(b, node, rc);
     rc = open_node(b, node);
     if (!rc)
         rc = infer_node(b, node);
     if (files)
         *files = given; /* as it was written */
-    return rc;
+    return rc ? rc : keep_files(b, node);
 }
 
 static int check_receiver(struct builder *b, const struct stk__node *node, bool has_receiver)
@@ -625,9 +686,12 @@ int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
 
 void stk__graph_free(struct stk_dataset *g)
 {
-    for (int i = g->n_nodes; i-- > 0;)
+    for (int i = g->n_nodes; i-- > 0;) {
+        if (!g->node[i]->is_shared)
+            stk__opened_free(g->node[i]->files);
         if (g->node[i]->op->close && g->node[i]->opened && !g->node[i]->is_shared)
             g->node[i]->op->close(g->node[i]->opened);
+    }
     free(g->node);
     stk_objects_free(g->objects);
     stk__arena_free(&g->arena);

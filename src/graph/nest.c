@@ -240,8 +240,19 @@ static int64_t count_listed(const struct stk__nest_map *map, int rank, int world
                                           : times(n_passes, sum_rows(map, step, n));
 }
 
+/* Known where all chains have as many elements. */
+static int64_t count_streamed(const struct stk__node *node, int rank, int world)
+{
+    int64_t n = stk__node_count(stk__nest_outer(node), rank, world, NULL);
+    int64_t each = stk__node_count(node->input[0], rank, world, NULL);
+    bool is_known = n == 0 || each == 0 || (n != STK_UNKNOWN_COUNT && each != STK_UNKNOWN_COUNT);
+    return is_known ? times(n, each) : STK_UNKNOWN_COUNT;
+}
+
 int64_t stk__nest_count(const struct stk__node *node, int rank, int world)
 {
+    if (node->nest->is_streamed)
+        return count_streamed(node, rank, world);
     struct stk__nest_map map;
     struct stk_error unseen;
     if (stk__nest_map_init(&map, node, &(struct stk__nest_run){ 0, rank, world }, &unseen))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nest.h: a chain that is opened for each element of another one (interleave).
  *
- * Nothing is opened while a run is on. The chain stands on an indexed leaf, and an element's own
+ * It has two forms. Where the elements and the chain are indexed nothing is opened while a run is
+ * on. The chain stands on an indexed leaf, and an element's own
  * chain is a range of the leaf's rows, its group: the element itself for element(), the rows of one
  * file for a source that was given the files of all elements, else all rows.
  *
@@ -12,6 +13,10 @@
  * So a row of the whole is an element's position and an ordinal in its group, and both fit into one
  * position:  element * stride + ordinal.  What an element's chain orders is keyed by a path of its
  * own, so that each is shuffled differently.
+ *
+ * Else elements come as a stream, and chains are opened for them as they do (`is_streamed`): what
+ * such a chain begins with is a stream that gets the element (`is_opened` of its node), whatever
+ * follows runs as it does in any chain. See exec/weaving.c.
  */
 #pragma once
 #include "graph/graph.h"
@@ -24,6 +29,10 @@ struct stk__nest {
     const struct stk__node *listed;
     const uint64_t *first;
     size_t n_groups;
+    /* chains are opened as elements come: `outer` is set, and `leaf` if the chain begins with the
+     * element */
+    bool is_streamed;
+    const char *why; /* that is so */
 };
 
 /* An op that rewrites positions on the way down. */
@@ -48,20 +57,32 @@ struct stk__nest_map {
     bool is_endless; /* some have no end: ordinal * stride + element */
 };
 
-/* Refuses what cannot come before an op that nests. */
-int stk__nest_check_outer(const struct stk__node *nest, const struct stk__node *outer,
-                          struct stk_error *err);
-
-/* Makes the nest of a node whose input is the chain, built on `outer`. */
+/* Makes the nest of a node whose input is the chain, built on `outer`; fails if one of the two is not
+ * indexed. */
 int stk__nest_new(struct stk_dataset *graph, struct stk__node *node, const struct stk__node *outer,
                   struct stk_error *err);
+
+/* The same for chains that are opened as elements come, because the indexed form was refused with
+ * this message (may be empty). */
+int stk__nest_new_streamed(struct stk_dataset *graph, struct stk__node *node,
+                           const struct stk__node *outer, const char *refusal,
+                           struct stk_error *err);
+
+/* What gives the elements, as the tree has it. */
+const struct stk__node *stk__nest_outer(const struct stk__node *node);
+
+/* True for an op whose chains are opened as elements come. */
+static inline bool stk__is_woven(const struct stk__node *node)
+{
+    return node->nest && node->nest->is_streamed;
+}
 
 /* The row of an op that names a field of the element instead of files, or NULL. */
 struct stk_texts *stk__nest_reference(const struct stk_op *op, void *params);
 
-/* The values of that field, of all elements there can be. */
+/* The values of that field, of all elements there can be; where these come as a stream maybe none. */
 int stk__nest_list(struct stk_dataset *graph, const struct stk__node *outer, const char *field,
-                   struct stk_texts *out, struct stk_error *err);
+                   bool is_streamed, struct stk_texts *out, struct stk_error *err);
 
 struct stk__nest_run {
     uint64_t seed;

@@ -55,7 +55,7 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
     if (op->choice.wanted)
         return STK__ROLE_CONCAT;
     if (node->nest)
-        return STK__ROLE_NEST;
+        return node->nest->is_streamed ? STK__ROLE_PASS : STK__ROLE_NEST;
     if (op->flags & STK_OP_ELEMENT)
         return STK__ROLE_ELEMENT;
     if (op->flags & STK_OP_CACHE)

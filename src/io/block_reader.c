@@ -39,7 +39,7 @@ int stk__block_files_open(const struct stk_texts *patterns,
     int code = stk__glob_all(patterns, &files->paths, err);
     if (!code)
         code = check_files(&files->paths, err);
-    if (!code && !(files->first = malloc(files->paths.n * sizeof *files->first)))
+    if (!code && !(files->first = malloc((files->paths.n + 1) * sizeof *files->first)))
         code = stk__out_of_memory(err);
     if (code) {
         stk__block_files_free(files);

@@ -133,11 +133,16 @@ static int read_head(const struct csv *p, struct stk__csv_table *table,
     size_t least = p->columns ? 0 : GUESS_BYTES;
     if (table->groups)
         return stk__csv_head_read(&table->format, table->groups->files, 0, least, head, err);
-    if (stk__is_on_storage(stk__paths_at(&table->list->paths, 0)))
+    bool has_file = table->list->paths.n > 0;
+    if (has_file && stk__is_on_storage(stk__paths_at(&table->list->paths, 0)))
         return stk__csv_stream_head(table, least, head, err);
     *head = (struct stk__csv_head){ .is_all = true };
     if (names && p->columns)
         return STK_OK;
+    if (!has_file)
+        return stk_fail(err, STK_VALUE,
+                        "which files there are shows only as elements come: say "
+                        "header=['a', 'b'], and skip_rows=1 if their first lines have names");
     return stk_fail(err, STK_VALUE,
                     "a pipe is read only once, when the run begins: say columns={…} and "
                     "header=['a', 'b'], and skip_rows=1 if its first line has names");
@@ -194,8 +199,13 @@ static int open_table(const struct csv *p, struct stk__csv_table *table, struct 
     int code = read_params(p, table, &names, arena, err);
     if (!code)
         code = stk__block_files_open(&p->file, &options, &table->list, err);
+    if (!code && p->file.is_word && !p->columns)
+        code = stk_fail(err, STK_VALUE,
+                        "files are opened as elements come, and what types their columns have "
+                        "cannot be guessed from the first: say columns={…}");
     if (!code)
         code = stk__block_files_are_stream(table->list, &is_stream, err);
+    is_stream |= p->file.is_word;
     if (!code && !is_stream)
         code = stk__csv_files_open(table, p->index, err);
     if (!code)

@@ -117,6 +117,7 @@ static int open_source(const void *given, struct stk_arena *arena, void **state,
     int code = stk__block_files_open(&p->file, &options, &source->list, err);
     if (!code)
         code = stk__block_files_are_stream(source->list, &is_stream, err);
+    is_stream |= p->file.is_word;
     if (!code && !is_stream)
         code = open_files(source, err);
     if (code)

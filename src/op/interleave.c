@@ -46,18 +46,29 @@ const struct stk_op stk__op_interleave = {
               "    files('*.tfrecord').shuffle().interleave(tfrecord(path), cycle_length=16)\n"
               "    range(1, 6).interleave(element().repeat(6), cycle_length=2, block_length=4)\n"
               "\n"
-              "The chain begins with a source of files that is given a field of the element by its "
-              "bare name (tfrecord, csv, fixed_length, tar, npy, npz, hdf5; a name in quotes is a "
-              "path as usual), with element(), which is the element itself, or with any other "
-              "source that can be read at random. In Python it is given as a text: "
-              "`interleave('tfrecord(path)')`.\n"
+              "    lines('list.txt').interleave(lines(text).filter('len(text) > 0'), 4)\n"
               "\n"
-              "All files are looked at when the dataset is made, so only numbers are taken in "
-              "turn, and elements are read and made on all workers. What comes before, and the "
-              "chain, must be readable at random: a shuffle there has no buffer size, and files "
-              "are not compressed. take, skip, shard, repeat and shuffle in the chain are carried "
-              "out for each element's on its own, and another shuffle is drawn for each; ops that "
-              "work on single elements can be anywhere. filter, batch and the like come behind.",
+              "The chain begins with a source of files that is given a field of the element by its "
+              "bare name (tfrecord, csv, jsonl, lines, fixed_length, tar, npy, npz, hdf5; a name "
+              "in quotes is a path as usual), with element(), which is the element itself, or with "
+              "any other source. In Python it is given as a text: `interleave('tfrecord(path)')`. "
+              "Whatever is in the chain is carried out for each element's on its own, and another "
+              "shuffle is drawn for each.\n"
+              "\n"
+              "If what comes before and the chain can be read at random, all files are looked at "
+              "when the dataset is made. Then only numbers are taken in turn, and elements are "
+              "read and made on all workers. Ops on single elements and take, skip, shard, repeat "
+              "and shuffle() leave it at that. With anything else chains are opened as elements "
+              "come: where files are compressed, or lines; where a filter, a batch or a shuffle "
+              "with a buffer size comes before or is in the chain. Files are then read from front "
+              "to back, several chains at a time where they are slow, and ops on single elements "
+              "at the end of the chain run on all workers. `plan` says which it is, and why. Order "
+              "and elements are the same.\n"
+              "\n"
+              "A file that cannot be opened as its element comes, or breaks half-way, is one bad "
+              "element in its place; the next one's file takes that. csv then needs `columns`, "
+              "the texts of its categories, and if the files are not known before also `header`; "
+              "npy, npz and hdf5 can only be read at random.",
               interleave_params, sizeof(struct interleave) },
     .flags = STK_OP_NESTS,
     .infer = infer_interleave,
@@ -85,6 +96,7 @@ const struct stk_op stk__op_flat_map = {
               "\n"
               "    files('*.tfrecord').shuffle().flat_map(tfrecord(path).take(100))\n"
               "    range(3).flat_map(element().repeat(2))\n"
+              "    range(12).batch(4).flat_map(element().unbatch().filter('x % 3 != 0'))\n"
               "\n"
               "Elements that hold several are taken apart by unbatch.",
               flat_map_params, sizeof(struct flat_map) },

@@ -14,7 +14,7 @@ int stk__record_source_open(struct stk__record_source *source, const struct stk_
     int code = stk__block_files_open(patterns, &options, &source->list, err);
     if (!code)
         code = stk__block_files_are_stream(source->list, &is_stream, err);
-    if (code || is_stream)
+    if (code || is_stream || patterns->is_word)
         return code;
     return stk__record_files_open(&source->list->paths, format->scan, &source->records, err);
 }

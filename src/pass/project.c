@@ -305,7 +305,7 @@ static int change_one(struct stk_dataset *graph, const uint32_t *used, bool *is_
     int rc = STK_OK;
     for (int i = graph->n_used; i-- > 0 && !rc && !*is_done;) {
         struct stk__node *node = graph->node[i];
-        if (node->op->narrow)
+        if (node->op->narrow && !node->is_opened)
             rc = read_less(graph, node, used[i], is_done, err);
         if (!stk__node_is_row_op(node))
             continue;

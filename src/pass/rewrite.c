@@ -181,7 +181,7 @@ static void add_absorbed(struct stk__text *out, const struct stk__node *last)
 static const struct stk__node *receiver_of(const struct stk__node *node)
 {
     if (node->nest)
-        return node->nest->outer;
+        return stk__nest_outer(node);
     bool is_begun = node->n_inputs && node->op->flags & STK_OP_ROOT && !node->input[0]->is_inserted;
     return node->n_inputs && !is_begun && !takes_chains(node) ? node->input[0] : NULL;
 }

@@ -120,6 +120,7 @@ def op_interleave(node, path, cycle_length=8, block_length=1):
     ended loses its turn. It ends if no element gives anything, were there no end of them.
     """
     outer, chain = node.inputs
+    woven = not (is_indexed(outer) and is_plain(chain))
     elements = enumerate(model.rows(outer, path))
     places, turn, is_last, n_empty = [None] * cycle_length, 0, False, 0
     while (not is_last or any(places)) and n_empty < 1000:
@@ -127,7 +128,7 @@ def op_interleave(node, path, cycle_length=8, block_length=1):
             number, row = next(elements, (None, None))
             is_last = row is None
             if not is_last:
-                places[turn] = model.rows(opened(chain, outer, row), mix(path, number))
+                places[turn] = model.rows(opened(chain, outer, row, woven), mix(path, number))
                 n_empty += 1
         elif places[turn]:
             for _ in range(block_length):
@@ -151,14 +152,42 @@ def op_element(node, path, make):
     return make(node, path)
 
 
-def opened(chain, outer, row):
+STREAMS = {"filter", "ignore_errors", "jsonl", "lines", "reduce", "rejection_resample", "scan"}
+STREAMS |= {"choose_from", "flat_map", "interleave", "sample_from", "take_while", "unbatch", "unique"}
+STREAMS |= model.BATCHES
+
+
+def is_indexed(node):
+    """Whether any element can be made from its position; what cannot makes chains that are opened as
+    elements come. This decides how rows of files are numbered, and what a bad name of one is.
+    """
+    is_buffer = node.name == "shuffle" and (node.args or "buffer_size" in node.kwargs)
+    is_packed = any(".gz" in str(arg) for arg in node.args)
+    return not is_buffer and not is_packed and node.name not in STREAMS and all(
+        is_indexed(below) for below in node.inputs)
+
+
+def is_plain(chain):
+    """Whether a chain that is opened orders the rows of one source alone."""
+    plain = is_indexed(chain) and len(chain.inputs) < 2 and chain.name not in {"balance", "split"}
+    return plain and all(is_plain(below) for below in chain.inputs)
+
+
+def opened(chain, outer, row, woven):
     """The chain for one element."""
+    if chain.name in {"flat_map", "interleave"}:
+        first, inner = chain.inputs
+        return replace(chain, inputs=[opened(first, outer, row, woven), inner])
     if chain.inputs:
-        return replace(chain, inputs=[opened(chain.inputs[0], outer, row)])
+        return replace(chain, inputs=[opened(below, outer, row, woven) for below in chain.inputs])
     if chain.name == "element":
         return replace(chain, args=[lambda node, path: one_row(node, path, row)])
+    if chain.args[:1] == ["path"] and woven and row.bad:
+        return replace(chain, name="element", args=[lambda _, path: iter([row])], kwargs={})
     if chain.args[:1] == ["path"]:
         name = row.fields["path"].data.decode()
+        if woven:
+            return replace(chain, args=[model.InOrder(name), *chain.args[1:]])
         make = [lambda _, path: rows_of(chain, outer, name, path)]
         return replace(chain, name="element", args=make, kwargs={})
     return chain

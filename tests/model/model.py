@@ -172,12 +172,16 @@ def op_lines(node, path, file, compression="auto"):
             index += 1
 
 
+class InOrder(str):
+    """The name of a file that is read from front to back, whatever it is."""
+
+
 def record_rows(node, path, file, elements, noun):
     """Rows of files, counted through. elements(data, is_stream) are (offset, fields) of one file;
     fields is None where the element is damaged. One packed file makes a stream of all."""
     compression = node.kwargs.get("compression", "auto")
     files = [(name, *unpacked(name, compression)) for name in file_names(file)]
-    is_stream = any(is_packed for _, _, is_packed in files)
+    is_stream = any(is_packed for _, _, is_packed in files) or isinstance(file, InOrder)
     index = 0
     for name, data, _ in files:
         for number, (offset, fields) in enumerate(elements(data, is_stream)):
@@ -626,7 +630,7 @@ def gathered(node, path, group_of, join, drop_remainder, refuse=None, is_sorted=
 
 def op_batch(node, path, batch_size, drop_remainder=False):
     """Runs of rows as one element with a new first dimension; the last run may be shorter."""
-    return run_after_run(node, path, batch_size, drop_remainder, lambda name, held: stack(held))
+    return run_after_run(node, path, batch_size, drop_remainder, lambda name, held: stack(node, held))
 
 
 def run_after_run(node, path, size, drop_remainder, join, refuse=None):
@@ -649,7 +653,7 @@ def op_padded_batch(
         path,
         batch_size,
         drop_remainder,
-        lambda name, held: padded(stack(held), padded_shapes, padding_values),
+        lambda name, held: padded(stack(node, held), padded_shapes, padding_values),
         lambda fields: too_large(fields, padded_shapes),
     )
 
@@ -661,7 +665,7 @@ def op_window(node, path, size, shift=None, stride=1, drop_remainder=False, by=N
         name = fields[by].data if by else 0
         return name, lambda: Group(size, shift or size, stride)
 
-    return gathered(node, path, group_of, lambda name, held: stack(held), drop_remainder)
+    return gathered(node, path, group_of, lambda name, held: stack(node, held), drop_remainder)
 
 
 def op_group_by_window(node, path, key, window_size, drop_remainder=False):
@@ -671,7 +675,7 @@ def op_group_by_window(node, path, key, window_size, drop_remainder=False):
         return value, lambda: Group(window_size, window_size)
 
     def join(name, held):
-        return stack(held)
+        return stack(node, held)
 
     return gathered(node, path, group_of, join, drop_remainder, is_sorted=True)
 
@@ -692,7 +696,7 @@ def op_bucket_by_length(
 
     def join(bucket, held):
         shapes = {field: [boundaries[bucket] - 1]} if pad_to_bucket_boundary else None
-        return padded(stack(held), shapes, None)
+        return padded(stack(node, held), shapes, None)
 
     def refuse(fields):
         return "too long" if pad_to_bucket_boundary and bucket_of(fields) == most else None
@@ -745,9 +749,27 @@ def fill_box(item, box, filler):
     ]
 
 
+@dataclass
+class CycledGroup(Group):
+    """Of which every element has the next of these sizes, over and over."""
+
+    sizes: list = None
+
+    def take(self):
+        taken = super().take()
+        self.sizes = [*self.sizes[1:], self.sizes[0]]
+        self.size = self.shift = self.sizes[0]
+        return taken
+
+
 def op_rebatch(node, path, batch_size, drop_remainder=False):
-    """Batches of another size; build puts unbatch before it."""
-    return op_batch(node, path, batch_size, drop_remainder)
+    """Batches of another size, or of several in turn; build puts unbatch before it."""
+    sizes = batch_size if isinstance(batch_size, list) else [batch_size]
+
+    def group_of(fields):
+        return 0, lambda: CycledGroup(sizes[0], sizes[0], sizes=sizes)
+
+    return gathered(node, path, group_of, lambda name, held: stack(node, held), drop_remainder)
 
 
 def op_unbatch(node, path):
@@ -767,13 +789,14 @@ def op_unbatch(node, path):
             yield Row(fields, key_make(*row.key, i), (origin,))
 
 
-def stack(held):
+def stack(node, held):
     """A row of rows. Where one of them is a batch itself, the first of its rows stands for it."""
     fields = {
         name: Value(value.dtype, [row.fields[name].data for row in held])
         for name, value in held[0].fields.items()
     }
-    return Row(fields, held[0].key, tuple(row.origin[0] for row in held))
+    key = key_make(*held[0].key, node.ordinal)
+    return Row(fields, key, tuple(row.origin[0] for row in held))
 
 
 def op_prefetch(node, path, buffer_size="auto"):

@@ -550,7 +550,8 @@ class Maker(Combining):
                 return self.nest(draft, rest)
             elif kind == "rebatch":
                 draft.is_batched = not draft.is_padded and pick.random() < 0.5
-                draft.then(f"rebatch({pick.choice(BATCHES)}{rest})" if draft.is_batched else "unbatch()")
+                size = pick.choice([*BATCHES, "[2, 3]", "[1, 4, 2]"])
+                draft.then(f"rebatch({size}{rest})" if draft.is_batched else "unbatch()")
             else:
                 draft.then(
                     pick.choice(["take(0)", "take(1)", "take(3)", "take(5)", "skip(1)", "skip(1)"])

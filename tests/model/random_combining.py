@@ -71,21 +71,46 @@ class Combining:
         pick, outer = self.random, self.range()
         outer.then(f"take({pick.choice([0, 1, 3, 10, 30])})")
         self.order_elements(outer)
+        is_endless = outer.text.endswith("repeat()")
+        is_stream = not is_endless and pick.random() < 0.3
+        if is_stream:
+            outer.then(pick.choice(["filter('x % 3 != 1')", "shuffle(4)", "take_while('x < 900')"]))
         if self.bad_one_in and pick.random() < 0.5:
             outer.then(f"map('100 // (x % {self.bad_one_in})')")
         chain = pick.choice(["element()", "element()", "element()", "range(3)", "range(7).shuffle()"])
-        return self.open_for_each(outer.text, chain, {"x": "int"})
+        is_stream &= chain == "element()"
+        if not is_endless and pick.random() < 0.4:
+            is_stream = True
+            chain = pick.choice([
+                "element().repeat(4).enumerate().take_while('index < 3').select(x)",
+                "range(9).filter('x % 4 != 2').shuffle(3)",
+                "element().repeat(3).batch(2).unbatch()",
+                "concatenate(element(), range(4).shuffle())",
+                "range(5).shuffle(3).flat_map(element().repeat(2).filter('x > 1'))",
+                "element().flat_map(range(3)).filter('x != 1')",
+                "range(12).batch(5).shuffle(2).flat_map(element().unbatch())",
+            ])
+        return self.open_for_each(outer.text, chain, {"x": "int"}, is_stream)
 
     def nested_files(self):
         """Files of different lengths, some damaged."""
         make = self.random.choice([self.tfrecord, self.csv, self.fixed_length, self.npy])
         draft = make()
         kind, names, rest = re.fullmatch(r"(\w+)\((\[.*?\]|'.*?')(.*)", draft.text).groups()
-        if not draft.is_indexed:
+        if not draft.is_indexed and kind == "npy":
             return draft
         outer = Draft(f"files([{names.strip('[]')}])")
         self.order_elements(outer)
-        return self.open_for_each(outer.text, f"{kind}(path{rest}", draft.fields)
+        is_stream = not draft.is_indexed
+        is_endless = outer.text.endswith("repeat()")
+        if kind != "npy" and not is_endless and self.random.random() < 0.3:
+            outer.then(self.random.choice(["shuffle(2)", "unique()", "take(9)"]))
+            is_stream |= not outer.text.endswith("take(9)")
+        chain = f"{kind}(path{rest}"
+        if kind != "npy" and not is_endless and self.random.random() < 0.3:
+            chain += self.random.choice([".shuffle(3)", ".ignore_errors()"])
+            is_stream = True
+        return self.open_for_each(outer.text, chain, draft.fields, is_stream)
 
     def order_elements(self, outer):
         orders = ["", "shuffle()", "repeat(2)", "shuffle().repeat(2)", "repeat(2).shuffle()"]
@@ -94,10 +119,11 @@ class Combining:
         if order:
             outer.then(order)
 
-    def open_for_each(self, outer, chain, fields):
+    def open_for_each(self, outer, chain, fields, is_stream=False):
         pick, most = self.random, 150
         for _ in range(pick.choice([0, 1, 1, 2, 3])):
-            ops = ["repeat(2)", "repeat(3)", "take(2)", "take(5)", "skip(1)", "skip(3)", "shuffle()"]
+            ops = ["repeat(2)", "repeat(3)", "take(2)", "take(5)", "skip(1)", "skip(3)"]
+            ops += ["shuffle(4)"] if is_stream else ["shuffle()"]
             ops += ["shard(2, 0)", "shard()", "prefetch()"]
             ops += ["map('x = x * 2 + 1')"] * (fields == {"x": "int"})
             chain += "." + pick.choice(ops)
