@@ -812,6 +812,7 @@ static struct stk__plan *build_inner(struct planner *p, const struct stk__node *
     atomic_init(&inner->refs, 1);
     stk__arena_init(&inner->arena, 1 << 12);
     inner->graph = stk_dataset_ref(plan->graph);
+    inner->given = plan->given;
     inner->options = plan->options;
     inner->options.workers = 0;
     inner->options.io_depth = plan->options.io_depth < 4 ? plan->options.io_depth : 4;
