@@ -47,8 +47,14 @@ static void forget(struct stk__controller *c, const struct stk__sample *s)
         c->typical_ns = (c->typical_ns + s->now_ns - c->last.now_ns) / 2;
     c->has_last = true;
     c->last = *s;
-    c->averaged_ns = c->wait_share = c->busy = 0;
+    c->averaged_ns = c->wait_share = c->busy = c->waiting = c->rate = 0;
+    c->trial.is_on = false;
     begin_calm(c, s);
+}
+
+static double rate_since(const struct stk__sample *begin, const struct stk__sample *s)
+{
+    return (double)(s->n_batches - begin->n_batches) / seconds(s->now_ns - begin->now_ns);
 }
 
 static void look(struct stk__controller *c, const struct stk__sample *s)
@@ -59,6 +65,8 @@ static void look(struct stk__controller *c, const struct stk__sample *s)
     double busy = (double)(s->busy_ns - c->last.busy_ns) / ns;
     c->wait_share += fmin(ns / second_ns, 1) * (share - c->wait_share);
     c->busy += fmin(ns / c->averaged_ns, 1) * (busy - c->busy);
+    c->waiting += fmin(ns / c->averaged_ns, 1) * (share - c->waiting);
+    c->rate += fmin(ns / c->averaged_ns, 1) * (rate_since(&c->last, s) - c->rate);
     c->typical_ns = c->typical_ns ? (7 * c->typical_ns + (uint64_t)ns) / 8 : (uint64_t)ns;
     if (s->n_full > c->last.n_full)
         c->full_at = s->now_ns;
@@ -79,12 +87,18 @@ static void set_move(struct stk__move *move, const char *name, const struct stk_
     *move = (struct stk__move){ .knob = name, .from = knob->now, .to = to };
 }
 
+static uint64_t longer(uint64_t patience_ns)
+{
+    return !patience_ns                         ? first_patience_ns
+           : patience_ns < most_patience_ns / 4 ? 4 * patience_ns
+                                                : most_patience_ns;
+}
+
 /* Shrinking was wrong if growing follows. */
 static void note_growth(struct stk__caution *caution, double cost_ns)
 {
     if (caution->has_shrunk) {
-        uint64_t last = caution->patience_ns;
-        caution->patience_ns = last < most_patience_ns / 4 ? 4 * last : most_patience_ns;
+        caution->patience_ns = longer(caution->patience_ns);
         caution->cost_ns = cost_ns;
     }
     caution->has_shrunk = false;
@@ -120,6 +134,22 @@ static bool grow_workers(struct stk__controller *c, const struct stk__sample *s,
     return true;
 }
 
+/* A consumer that waits most of the time may be ahead of whatever the input could do, whether by its
+ * work or its storage. Then a larger window is a trial, and not one for the first second, in which
+ * everybody waits. */
+static bool may_try(struct stk__controller *c, const struct stk__sample *s)
+{
+    const double most_share = 0.5;
+    if (c->waiting < most_share)
+        return true;
+    if (c->trial.is_on || c->averaged_ns < second_ns || s->now_ns < c->trial.not_before)
+        return false;
+    c->trial.is_on = true;
+    c->trial.begin = *s;
+    c->trial.rate = c->rate;
+    return true;
+}
+
 static bool grow_window(struct stk__controller *c, const struct stk__sample *s,
                         struct stk__move *move)
 {
@@ -127,7 +157,7 @@ static bool grow_window(struct stk__controller *c, const struct stk__sample *s,
     bool is_blocked = s->n_blocked > c->last.n_blocked;
     bool was_full = c->full_at && seconds(s->now_ns - c->full_at) < 1 &&
                     c->busy < 0.95 * s->workers.now; /* else they have done all they can */
-    if (k->now >= k->most || (!is_blocked && !was_full))
+    if (k->now >= k->most || (!is_blocked && !was_full) || !may_try(c, s))
         return false;
     set_move(move, "window", k, at_most(k->now + at_least(k->now / 2, 1), k->most));
     snprintf(move->reason, sizeof move->reason,
@@ -177,6 +207,31 @@ static bool shrink_window(struct stk__controller *c, const struct stk__sample *s
              "for %.1f s at least %d of %d batches were ready whenever the consumer asked",
              seconds(calm_ns), least, k->now);
     c->window.has_shrunk = true;
+    c->drained_at = s->n_batches + (uint64_t)(k->now - to);
+    return true;
+}
+
+/* A window that has grown has had time to fill. Where batches come no faster it was not worth
+ * its memory. */
+static bool judge_window(struct stk__controller *c, const struct stk__sample *s,
+                         struct stk__move *move)
+{
+    struct stk__trial *t = &c->trial;
+    double ns = (double)(s->now_ns - t->begin.now_ns);
+    bool is_filled = s->n_batches - t->begin.n_batches >= 4 * (uint64_t)s->window.now;
+    if (!t->is_on || ns < second_ns || (!is_filled && ns < 4 * second_ns))
+        return false;
+    double rate = rate_since(&t->begin, s);
+    t->is_on = false;
+    if (rate > 1.03 * t->rate) {
+        t->patience_ns = 0;
+        return false;
+    }
+    t->patience_ns = longer(t->patience_ns);
+    t->not_before = s->now_ns + t->patience_ns;
+    set_move(move, "window", &s->window, t->begin.window.now);
+    snprintf(move->reason, sizeof move->reason,
+             "more did not help: %.1f batches a second, and %.1f before", rate, t->rate);
     return true;
 }
 
@@ -212,8 +267,9 @@ bool stk__controller_step(struct stk__controller *c, const struct stk__sample *s
     look(c, s);
     double waited = (double)(s->wait_ns - c->last.wait_ns) / (double)(s->now_ns - c->last.now_ns);
     bool is_starved = waited > 0 && c->wait_share > starved_share;
-    bool has_moved = is_starved ? try_growing(c, s, move) : try_shrinking(c, s, move);
-    if (has_moved || waited > calm_share)
+    bool has_moved = judge_window(c, s, move) ||
+                     (is_starved ? try_growing(c, s, move) : try_shrinking(c, s, move));
+    if (has_moved || waited > calm_share || s->n_batches < c->drained_at)
         begin_calm(c, s);
     c->last = *s;
     return has_moved;

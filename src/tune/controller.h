@@ -8,7 +8,8 @@
  *            the consumer waits                          it does not, for a while
  *   workers  grow at once to what its rate calls for     shrink to what was busy, with some room
  *   window   grows if more workers cannot help, and      shrinks if batches were always left over
- *            workers were idle for want of room
+ *            workers were idle for want of room; back
+ *            again if it did not help
  *
  * It waits before it shrinks, and where shrinking proved wrong it waits four times as long before it
  * tries again. So the number of moves grows with the logarithm of the time, whatever the run does. A
@@ -44,14 +45,23 @@ struct stk__controller {
     struct stk__sample last;
     uint64_t typical_ns; /* between samples */
     double wait_share;   /* of the consumer's last second */
-    double busy;         /* workers, averaged over a second or, */
-    double averaged_ns;  /* at the beginning, less */
+    /* averages over a second or, at the beginning, less */
+    double busy, waiting, rate; /* workers; share of the consumer's time; batches a second */
+    double averaged_ns;
     uint64_t full_at;    /* when a whole window was last ready */
+    uint64_t drained_at; /* batch from which on a window that has shrunk is what it says */
     /* since the consumer last waited, or something was changed */
     struct stk__calm {
         struct stk__sample begin;
         int least_ready;
     } calm;
+    /* a window that has grown, until it is known whether that helps */
+    struct stk__trial {
+        bool is_on;
+        struct stk__sample begin;
+        double rate; /* before it grew */
+        uint64_t patience_ns, not_before;
+    } trial;
     struct stk__caution {
         bool has_shrunk;      /* the last move of this knob */
         uint64_t patience_ns; /* to be calm for, before it shrinks */
