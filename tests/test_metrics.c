@@ -457,7 +457,7 @@ static void test_weights(void **state)
 {
     (void)state;
     struct stk__sampling sampling = { 0 };
-    struct stk__stopwatch watch;
+    struct stk__stopwatch watch = { 0 };
     struct stk__meter meter = { 0 }, part = { 0 };
     uint64_t weights = 0;
     for (int i = 0; i < 10000; i++) {
