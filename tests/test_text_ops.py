@@ -158,6 +158,8 @@ LISTS = "values({t: [['a', 'bb', ''], [], ['a'], ['c', 'd']], n: [1, 2, 3, 4]})"
     ("unique(t).batch(4)", [[["a", "bb", ""], [], ["a"], ["c", "d"]]]),
     ("lookup([d, c, a], t, default=9).batch(4)", [[[2, 9, 9], [], [2], [1, 0]]]),
     ("skip(3).text_to_hash_bucket(1).batch(1)", [[[0, 0]]]),
+    ("text_regex_full_match('a|b+', t).batch(4)", [[[True, True, False], [], [True], [False, False]]]),
+    ("skip(3).zip(values({u: [['x', 'yy']]})).text_regex_full_match('.', u, t)", [[True, False]]),
 ])
 def test_lists_of_texts_are_elements_like_others(stoker, calls, wanted):
     if isinstance(wanted, str):

@@ -2515,10 +2515,10 @@ class Ops:
         """Say whether texts match a regular expression.
 
         As tf.strings.regex_full_match: a bool that says whether the whole text matches, which
-        `filter` can use. '.*word.*' looks for a part. Patterns are those of PCRE2 over UTF-8, which
-        RE2's nearly all are too; `$` is the very end, and bytes that are no UTF-8 match nothing. A
-        text that takes a pattern more than a million steps, or tens of megabytes, makes its element
-        bad.
+        `filter` can use; of lists of texts one for each. '.*word.*' looks for a part. Patterns are
+        those of PCRE2 over UTF-8, which RE2's nearly all are too; `$` is the very end, and bytes
+        that are no UTF-8 match nothing. A text that takes a pattern more than a million steps, or
+        tens of megabytes, makes its element bad.
 
             values({t: ['TF lib', 'lib TF']}).text_regex_full_match('.*lib$')
             lines('words.txt').text_regex_full_match('[a-z]+', into=ok).filter('ok')

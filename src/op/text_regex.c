@@ -17,7 +17,8 @@
 enum { MOST_STEPS = 1000000, MOST_HEAP_KIB = 32768, JIT_STACK = 32768, MOST_JIT_STACK = 8 << 20 };
 
 struct pattern {
-    struct stk__text_use use;
+    struct stk__text_use use;        /* of text_regex_replace */
+    struct stk__text_values matches; /* of text_regex_full_match */
     pcre2_code *code;
     uint32_t n_groups;
 };
@@ -305,37 +306,36 @@ static int match_open(const void *params, struct stk_arena *arena, void **state,
                    arena, state, err);
 }
 
+static bool match_text(const struct stk__text_values *how, struct stk_rows *rows, int row,
+                       const struct stk_span *text, void *dst)
+{
+    int found = find_match(rows, row, text, 0);
+    (void)how;
+    if (found == -STK_MEMORY)
+        stk_rows_fail(rows, row, STK_MEMORY, "out of memory");
+    *(bool *)dst = found > 0;
+    return found >= 0;
+}
+
 static int match_infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct full_match *p = inf->params;
     struct pattern *pattern = copy_pattern(inf);
     if (!pattern)
         return stk__out_of_memory(err);
-    struct stk__text_values how = { .dtype = STK_BOOL };
-    int code = stk__text_values_infer(inf, p->field, p->into, &how, err);
-    pattern->use = how.use;
-    return code;
+    pattern->matches = (struct stk__text_values){ .make = match_text, .dtype = STK_BOOL };
+    return stk__text_values_infer(inf, p->field, p->into, &pattern->matches, err);
 }
 
 static int match_run(struct stk_rows *rows)
 {
     const struct pattern *pattern = rows->state;
-    const struct stk_span *text = rows->in[pattern->use.from].span;
-    const struct stk_column *out = &rows->out[pattern->use.to];
-    for (int i = 0; i < rows->n; i++) {
-        if (rows->mask[i] != STK_LIVE)
-            continue;
-        int found = find_match(rows, i, &text[i], 0);
-        if (found == -STK_MEMORY)
-            return STK_MEMORY;
-        out->data[(size_t)i * out->stride] = found > 0;
-    }
-    return STK_OK;
+    return stk__text_values_run(rows, &pattern->matches);
 }
 
 static const char match_doc[] =
     "As tf.strings.regex_full_match: a bool that says whether the whole text matches, which "
-    "`filter` can use. '.*word.*' looks for a part. " PATTERNS "\n"
+    "`filter` can use; of lists of texts one for each. '.*word.*' looks for a part. " PATTERNS "\n"
     "\n"
     "    values({t: ['TF lib', 'lib TF']}).text_regex_full_match('.*lib$')\n"
     "    lines('words.txt').text_regex_full_match('[a-z]+', into=ok).filter('ok')";
