@@ -124,6 +124,7 @@ static void add_cores(struct stk__text *out)
         stk__text_add(out, "null");
     stk__text_add(out, ", \"local_ranks\": %d, \"usable\": %d, \"why\": \"%s\"},\n",
                   cores.local_ranks, cores.usable, why.data ? why.data : "");
+    out->failed |= why.failed;
     stk__text_free(&why);
 }
 
