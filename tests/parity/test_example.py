@@ -24,9 +24,12 @@ KEYS = "abcdefgh"
 # ---- random records and specs ----
 
 
-def random_feature(rng, n=None):
+ANY_KIND = ["float_list", "int64_list", "int64_list", "bytes_list", "bytes_list", None]
+
+
+def random_feature(rng, n=None, kinds=ANY_KIND):
     n = rng.choice([0, 1, 1, 1, 2, 3, 8]) if n is None else n
-    kind = rng.choice(["float_list", "int64_list", "int64_list", "bytes_list", None])
+    kind = rng.choice(kinds)
     feature = train.Feature()
     if kind == "float_list":
         feature.float_list.value.extend(rng.gauss(0, 100) for _ in range(n))
@@ -44,19 +47,27 @@ def random_features(rng):
     return train.Features(feature={key: random_feature(rng) for key in keys})
 
 
+def random_default(rng, shape, dtype):
+    n = int(np.prod(shape, dtype=int))
+    if dtype != tf.string:
+        return np.array([rng.randint(-9, 9) for _ in range(n)]).reshape(shape).tolist()
+    values = [rng.choice([b"", b"default\x00"]) for _ in range(n)]
+    return values if shape else values[0]
+
+
 def random_spec(rng, lists_only=False):
-    dtype = rng.choice([tf.float32, tf.int64])
-    form = rng.choice(["fixed", "fixed", "varlen", "sequence", "ragged", "bytes"])
+    """Texts have one dimension at most, those of a sequence none."""
+    dtype = rng.choice([tf.float32, tf.int64, tf.string])
+    form = rng.choice(["fixed", "fixed", "varlen", "sequence", "ragged"])
     shape = rng.choice([[], [], [1], [2], [3], [2, 4], [8]])
+    if lists_only and form == "varlen" and dtype != tf.string:
+        return io.VarLenFeature(dtype)
     if lists_only or form == "sequence":
-        return io.FixedLenSequenceFeature(shape[:1], dtype, allow_missing=lists_only is False or rng.random() < 0.7)
+        shape = [] if dtype == tf.string else shape[:1]
+        return io.FixedLenSequenceFeature(shape, dtype, allow_missing=lists_only is False or rng.random() < 0.7)
     if form == "fixed":
-        n = int(np.prod(shape, dtype=int))
-        values = [rng.randint(-9, 9) for _ in range(n)]
-        default = np.array(values).reshape(shape).tolist() if rng.random() < 0.5 else None
-        return io.FixedLenFeature(shape, dtype, default)
-    if form == "bytes":
-        return io.FixedLenFeature([], tf.string, rng.choice([None, b"default\x00"]))
+        shape = shape[:1] if dtype == tf.string else shape
+        return io.FixedLenFeature(shape, dtype, random_default(rng, shape, dtype) if rng.random() < 0.5 else None)
     return io.VarLenFeature(dtype) if form == "varlen" else io.RaggedFeature(dtype)
 
 
@@ -90,7 +101,10 @@ def damaged(rng, record):
 
 
 def plain(value):
-    """Values of any kind as one list, floats as their bits."""
+    """Values of any kind as one list, floats as their bits; those of steps as a list for each."""
+    if isinstance(value, tf.SparseTensor) and len(value.dense_shape) == 2:
+        steps = value.indices.numpy()[:, 0]
+        return [plain(value.values.numpy()[steps == i]) for i in range(value.dense_shape.numpy()[0])]
     if isinstance(value, tf.SparseTensor):
         value = value.values
     if isinstance(value, tf.RaggedTensor):
@@ -121,7 +135,11 @@ def by_stoker(records, parse):
 
 
 def plain_field(field):
-    return [field] if isinstance(field, bytes) else plain(np.asarray(field))
+    if isinstance(field, bytes):
+        return [field]
+    if isinstance(field, stoker.Bytes):
+        return field.tolist()
+    return [plain(row) for row in field.numpy()] if isinstance(field, stoker.Ragged) else plain(np.asarray(field))
 
 
 def message(record, specs):
@@ -210,7 +228,11 @@ def random_sequence(rng):
     lists = {}
     for key in rng.sample(KEYS, rng.randint(0, len(KEYS))):
         step = random_feature(rng, rng.choice([1, 1, 2, 3]))
-        lists[key] = train.FeatureList(feature=[step] * rng.randint(0, 4))
+        steps = [step] * rng.randint(0, 4)
+        if rng.random() < 0.3:
+            kinds = [step.WhichOneof("kind")]
+            steps = [random_feature(rng, kinds=kinds) for _ in steps]
+        lists[key] = train.FeatureList(feature=steps)
         if rng.random() < 0.2:
             lists[key].feature.append(random_feature(rng, 1))
     return train.SequenceExample(
@@ -222,6 +244,13 @@ def is_kindless_default(record, context):
     """TensorFlow refuses context features without a kind even where there is a default, and ragged ones too."""
     features = train.SequenceExample.FromString(record).context.feature
     return any(key in features and features[key].WhichOneof("kind") is None for key in context)
+
+
+def step_spec(spec, key):
+    dtype = "bytes" if spec.dtype == tf.string else spec.dtype.name
+    if isinstance(spec, io.VarLenFeature):
+        return stoker.varlen(dtype, key=key)
+    return stoker.fixed_sequence(list(spec.shape), dtype, spec.allow_missing, key=key)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -238,11 +267,8 @@ def test_whole_sequences(seed):
         )
         return {**found[0], **{"seq_" + key: value for key, value in found[1].items()}}
 
-    steps = {
-        key: stoker.fixed_sequence(list(spec.shape), spec.dtype.name, spec.allow_missing, key=key.removeprefix("seq_"))
-        for key, spec in lists.items()
-    }
-    got = by_stoker(records, lambda ds: ds.parse_sequence_example(context, steps))
+    steps = {key: step_spec(spec, key.removeprefix("seq_")) for key, spec in lists.items()}
+    got = by_stoker(records, lambda ds: ds.parse_sequence_example(context or None, steps))
     for record, result in zip(records, got, strict=True):
         wanted = by_tensorflow(parse_tf, record)
         if result != wanted:
