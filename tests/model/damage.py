@@ -96,6 +96,8 @@ def jsonl(damager, objects):
     for item in objects:
         if damager.hits():
             item = {**item, "i": pick.choice([1.5, "1", None, True, [1]])}
+        if damager.hits():
+            item = {**item, "w": pick.choice([None, "a", ["a", 1], [["a"]], {}])}
         line = json.dumps(item, ensure_ascii=pick.random() < 0.5)
         if damager.hits():
             line = line[: pick.randrange(1, len(line))]

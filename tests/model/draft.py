@@ -12,7 +12,7 @@ class Draft:
     fields: dict = field(
         default_factory=dict
     )  # name → int, real, vector, narrow, bool, bytes, ragged (of int64), list (of others),
-    # texts (lists, which cannot be batched)
+    # texts (lists of them), pair (lists of texts that always have the same length)
     n: int = 0  # at most so many rows
     is_indexed: bool = True
     is_batched: bool = False

@@ -7,7 +7,7 @@ form are modelled: packed lists, known fields. Everything else is a bad row.
 
 import struct
 
-from .expression import RowError, Value
+from .expression import RowError, Value, each
 from .language import Chain
 
 KINDS = {"bytes": 1, "float32": 2, "int64": 3}
@@ -110,7 +110,8 @@ def fixed(found, shape, dtype, default_value=None):
     if found is None and default_value is None:
         raise RowError("it is missing")
     if found is None:
-        return Value(str(dtype), default_value.encode() if dtype == "bytes" else default_value)
+        is_text = dtype == "bytes"
+        return Value(str(dtype), each(str.encode, default_value) if is_text else default_value)
     if len(found) != size_of(shape):
         raise RowError("another number of values")
     return Value(str(dtype), shaped(found, shape))

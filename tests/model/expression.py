@@ -16,7 +16,7 @@ WEAK_INT, WEAK_REAL = "int literal", "real literal"
 
 @dataclass(frozen=True)
 class Value:
-    """A number, a string of bytes or nested lists of numbers, with their common type."""
+    """A number, a string of bytes or nested lists of them, with their common type."""
 
     dtype: str
     data: object
@@ -194,7 +194,9 @@ def evaluate(node, names):
 
 
 def call(name, args):
-    """where, min, max, abs, or a cast by the name of its type."""
+    """where, min, max, abs, len, or a cast by the name of its type."""
+    if name == "len":
+        return Value("int64", len(args[0].data))
     if name == "where":
         condition, a, b = args
         dtype = common(a.dtype, b.dtype)

@@ -25,9 +25,12 @@ class FieldMaker(Maker):
             "l": ("ragged", [[pick.randint(-5, 9)] * pick.randint(0, 7) for _ in range(n)]),
             "v": ("vector", [[pick.randint(-2, 12) for _ in range(4)] for _ in range(n)]),
             "i": ("int", [pick.randint(-3, 12) for _ in range(n)]),
+            "w": ("texts", [pick.choices(words, k=pick.randint(0, 4)) for _ in range(n)]),
+            "p": ("pair", [pick.choices(words, k=2) for _ in range(n)]),
         }
-        if len({len(item) for item in columns["l"][1]}) == 1:
-            del columns["l"]  # one length makes them vectors, of no values perhaps
+        for name in "lw":
+            if len({len(item) for item in columns[name][1]}) == 1:
+                del columns[name]  # one length makes them vectors or pairs, of nothing perhaps
         names = pick.sample(list(columns), pick.randint(1, len(columns)))
         table = show({name: columns[name][1] for name in names})
         fields = {name: columns[name][0] for name in names}

@@ -16,6 +16,8 @@ import zlib
 
 from record_files import masked
 
+from .expression import each
+
 BLOCK = 512  # of tar
 FRAME = 16  # of a TFRecord: length, its checksum, and the checksum of the data
 
@@ -177,10 +179,12 @@ def json_value(line, name, spec):
     except ValueError as error:
         raise Damaged(str(error)) from None
     value = default if value is None else value
-    wanted = {"int64": int, "text": str, "list": list}[dtype]
-    if type(value) is not wanted:
+    is_list, wanted = dtype.startswith("list of "), {"int64": int, "text": str}[dtype.split()[-1]]
+    if is_list != isinstance(value, list):
         raise Damaged(f"{name} is {value}")
-    return value.encode() if dtype == "text" else value
+    if any(type(item) is not wanted for item in (value if is_list else [value])):
+        raise Damaged(f"{name} is {value}")
+    return each(str.encode, value) if wanted is str else value
 
 
 # ---- arrays ----

@@ -118,7 +118,8 @@ def op_range(node, path, start, stop=None, step=1):
 
 def op_values(node, path, fields):
     """values({a: [1, 2], b: ['p', 'q']}): a row for each index. Ints are int64, strings bytes, and
-    a list with a real in it float32. Items may be lists: arrays, or ragged where lengths differ."""
+    a list with a real in it float32. Items may be lists: arrays, or ragged where lengths differ;
+    those of strings are lists of texts."""
     for index in range(len(next(iter(fields.values())))):
         row = {name: cell(column, index) for name, column in fields.items()}
         yield source_row(node, path, index, row, f"values, element {index}")
@@ -128,7 +129,7 @@ def cell(column, index):
     """One value of a table; its type is that of the whole column."""
     kinds = {type(leaf) for leaf in leaves(column)}
     if kinds == {str}:
-        return Value("bytes", column[index].encode())
+        return Value("bytes", expression.each(str.encode, column[index]))
     dtype = "bool" if kinds == {bool} else "int64" if kinds == {int} else "float32"
     return expression.adapt(Value(None, column[index]), dtype)
 
@@ -277,10 +278,11 @@ def json_fields(line, fields):
         kind, default = spec, None
         if isinstance(spec, language.Chain):
             call = spec.calls[0]
-            kind = "list" if call.name == "list" else str(call.args[1])
+            kind = str(call.args[1])
+            kind = f"list of {kind}" if call.name == "list" else kind
             default = call.args[2] if len(call.args) > 2 else None
         value = formats.json_value(line, name, (str(kind), default))
-        out[name] = Value({"text": "bytes"}.get(str(kind), "int64"), value)
+        out[name] = Value("bytes" if kind.endswith("text") else "int64", value)
     return out
 
 
@@ -556,9 +558,16 @@ def op_split(node, path, fractions, part=0, seed=None, by=None):
 def raw(value):
     """The bytes of a value as they lie in memory."""
     if value.dtype == "bytes":
-        return value.data
+        return blob(value.data) if isinstance(value.data, list) else value.data
     code = {"int64": "<q", "int32": "<i", "uint8": "<B", "bool": "<?", "float32": "<f"}[value.dtype]
     return b"".join(struct.pack(code, number) for number in leaves(value.data))
+
+
+def blob(texts):
+    """A list of texts: their number, where each begins, where the last ends; and then the texts."""
+    ends = list(itertools.accumulate(map(len, texts), initial=0))
+    head = struct.pack(f"<{len(ends) + 1}q", len(texts), *ends)
+    return head + b"\0" * (-len(head) % 64) + b"".join(texts)
 
 
 # ---- batches, and what becomes of bad rows ----
@@ -726,17 +735,24 @@ def measure(item, box, depth=0):
 def padded(element, shapes, values):
     fields = {}
     for name, value in element.fields.items():
-        if value.dtype == "bytes":
+        if isinstance(value.data[0], bytes):
             fields[name] = value
             continue
         box = measure(value.data, [])
         for d, most in enumerate((shapes or {}).get(name, [])):
             if most is not None and most >= 0:
                 box[d + 1 : d + 2] = [most]
-        number = values.get(name, 0) if isinstance(values, dict) else values or 0
-        filler = expression.convert(Value("int64", number), value.dtype).data
+        filler = padding(value.dtype, values.get(name) if isinstance(values, dict) else values)
         fields[name] = Value(value.dtype, fill_box(value.data, box, filler))
     return replace(element, fields=fields)
+
+
+def padding(dtype, value):
+    """What fills boxes of this type; a string is for texts alone."""
+    if dtype == "bytes":
+        return (value or "").encode()
+    number = 0 if isinstance(value, str) else value or 0
+    return expression.convert(Value("int64", number), dtype).data
 
 
 def fill_box(item, box, filler):

@@ -19,6 +19,7 @@ SIZES = [0, 1, 2, 7, 7, 33, 33, 33, 100, 100, 100, 257, 257]
 BATCHES = [1, 2, 3, 4, 7, 16, 33, 300]
 MAX_ROWS = 800
 LISTS = ("ragged", "list")  # kinds whose rows differ in length
+TEXTS = ("texts", "pair")
 WORKERS = [0, 1, 2, 3, 8]
 
 
@@ -58,7 +59,7 @@ class Maker(Combining):
             if pick.random() < 0.5:
                 self.grow(draft)
         options = self.options(draft)
-        if pick.random() < 0.8 and not draft.of_kind("texts"):
+        if pick.random() < 0.8:
             self.batch(draft, may_compute=options.on_error != "replace")
         if pick.random() < 0.2:
             draft.then(pick.choice(["prefetch()", "prefetch(2)", "prefetch(auto)"]))
@@ -112,7 +113,11 @@ class Maker(Combining):
             "b": ("bool", [pick.choice([Word("true"), Word("false")]) for _ in range(n)]),
             "v": ("vector", [[pick.randint(0, 9) for _ in range(3)] for _ in range(n)]),
             "g": ("ragged", [[i] * pick.randint(0, 4) for i in range(n)]),
+            "w": ("texts", [["q" * i] * pick.choice([0, 1, 1, 2, 5]) for i in range(n)]),
+            "p": ("pair", [["one", pick.choice(["", "two"])] for _ in range(n)]),
         }
+        if len({len(item) for item in columns["w"][1]}) == 1:
+            del columns["w"]  # one length makes them pairs, of no texts perhaps
         names = pick.sample(list(columns), pick.randint(1, 3))
         table = show({name: columns[name][1] for name in names})
         fields = {name: columns[name][0] for name in names}
@@ -126,8 +131,10 @@ class Maker(Combining):
         for i in range(n):
             features = {"label": (3, [pick.randint(0, 127)]), "list": (3, [i] * pick.randint(0, 5))}
             features["v"] = (2, [pick.choice([0.5, 2.0, 8.0]) for _ in range(4)])
+            features["words"] = (1, [b"w" * k for k in range(pick.choice([0, 1, 1, 3, 40]))])
             if pick.random() < 0.7:
                 features["name"] = (1, [b"n" * pick.randint(0, 9)])
+                features["two"] = (1, [b"first", b""])
             keys = pick.sample(list(features), len(features))
             record = example.write({key: features[key] for key in keys})
             if self.bad_one_in and pick.randrange(self.bad_one_in) == 0:
@@ -140,6 +147,9 @@ class Maker(Combining):
             "v": ("narrow", pick.choice(["fixed([4], float32)", "fixed([2, 2], float32)"])),
             "name": ("bytes", "fixed([], bytes, 'none')"),
             "missing": ("narrow", "fixed([2], int64, [7, -8])"),
+            "w": ("texts", "varlen(bytes, key=words)"),
+            "words": ("texts", "fixed_sequence([], bytes)"),
+            "two": ("pair", "fixed([2], bytes, ['', 'second'])"),
         }
         names = pick.sample(list(specs), pick.randint(1, 4))
         table = ", ".join(f"{name}: {specs[name][1]}" for name in names)
@@ -242,6 +252,7 @@ class Maker(Combining):
 
         def item():
             made = {"i": pick.randint(-999, 999), "l": [pick.randint(0, 9)] * pick.randint(0, 3)}
+            made["w"] = [pick.choice(["", "é", "two words"]) for _ in range(pick.randint(0, 3))]
             if pick.random() < 0.7:
                 made["s"] = pick.choice(["", "plain", "é", 'a "quoted" one'])
             return dict(pick.sample(list(made.items()), len(made)))
@@ -249,8 +260,10 @@ class Maker(Combining):
         names, n, _ = self.write(
             "jsonl", lambda n: damage.jsonl(self.damager, [item() for _ in range(n)])
         )
-        text = f"jsonl({names}, {{i: int64, s: value('s', text, 'none'), l: list('l', int64)}})"
-        return Draft(text, {"i": "int", "s": "bytes", "l": "ragged"}, n, is_indexed=False)
+        lists = "l: list('l', int64), w: list('w', text)"
+        text = f"jsonl({names}, {{i: int64, s: value('s', text, 'none'), {lists}}})"
+        fields = {"i": "int", "s": "bytes", "l": "ragged", "w": "texts"}
+        return Draft(text, fields, n, is_indexed=False)
 
     def fixed_length(self):
         pick = self.random
@@ -356,6 +369,12 @@ class Maker(Combining):
             return None
         if pick.random() < 0.4 and random_fields.grow(self, draft):
             return None
+        counted = draft.of_kind("bytes", "ragged", "texts")
+        if counted and not draft.is_batched and pick.random() < 0.2:
+            new = self.name()
+            draft.then(f"map('{new} = len({pick.choice(counted)})')")
+            draft.fields[new] = "int"
+            return None
         if not numbers or pick.random() < 0.2:
             return self.reshape(draft)
         name = pick.choice(numbers)
@@ -429,6 +448,9 @@ class Maker(Combining):
         if ints and pick.random() < 0.4:
             draft.then(f"filter('{pick.choice(ints)} % {pick.choice([2, 3, 10])} != 1')")
             draft.is_indexed = False
+        elif draft.of_kind(*TEXTS) and not draft.is_batched and pick.random() < 0.3:
+            draft.then(f"filter('len({pick.choice(draft.of_kind(*TEXTS))}) != {pick.choice([0, 1])}')")
+            draft.is_indexed = False
         elif pick.random() < 0.3:
             n = pick.choice([1, 2, 3])
             numbers = pick.choice([f"{n}, {pick.randrange(n)}", ""])
@@ -437,7 +459,7 @@ class Maker(Combining):
             draft.then(f"shard({', '.join(word for word in (numbers, left) if word)})")
         elif draft.is_indexed and draft.has_one_order() and pick.random() < 0.3:
             extra = pick.choice(["", ", seed=3"])
-            names = draft.of_kind("int", "bytes", "vector")
+            names = draft.of_kind("int", "bytes", "vector", *TEXTS)
             if names and draft.is_constant and pick.random() < 0.5:
                 extra += f", by={pick.choice(names)}"
             draft.then(f"split([0.6, 0.3, 0.1], {pick.randrange(3)}{extra})")
@@ -484,11 +506,15 @@ class Maker(Combining):
         name = pick.choice(["batch", "batch", "ragged_batch", "padded_batch"])
         if name != "padded_batch":
             return f"{name}({size}{rest})"
-        ragged = draft.of_kind("ragged")
-        extra = pick.choice(["", ", padding_values=1"])
-        if ragged and "fixed_sequence" not in draft.text:
+        ragged, texts = draft.of_kind("ragged"), draft.of_kind("texts")
+        extra = pick.choice(["", f", padding_values={show('-') if draft.of_kind(*TEXTS) else 1}"])
+        if ragged + texts and "fixed_sequence" not in draft.text:
+            padded = pick.choice(ragged + texts)
             longest = pick.choice([1, 2, 3]) if self.bad_one_in else "none"
-            extra += f", padded_shapes={{{ragged[0]}: [{pick.choice(['none', longest])}]}}"
+            most = pick.choice(["none", longest])
+            extra += f", padded_shapes={{{padded}: [{most}]}}"
+            if padded in texts and most != "none":
+                draft.fields[padded] = "pair"
         draft.is_padded = bool(draft.of_kind(*LISTS))
         draft.fields = {n: "narrow" if k in LISTS else k for n, k in draft.fields.items()}
         return f"padded_batch({size}{extra}{rest})"
@@ -496,7 +522,7 @@ class Maker(Combining):
     def group(self, draft, size, rest):
         """window, group_by_window or bucket_by_length."""
         pick = self.random
-        ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes")
+        ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes", *TEXTS)
         kind = pick.choice(["window", "window"] + ["group"] * bool(ints) + ["bucket"] * bool(lists))
         if kind == "group":
             name = pick.choice(ints)
@@ -515,7 +541,7 @@ class Maker(Combining):
     def nest(self, draft, rest):
         """Batches of batches, of which the last may be shorter."""
         pick = self.random
-        if draft.of_kind("bytes", *LISTS):
+        if draft.of_kind("bytes", *LISTS, *TEXTS):
             return
         extra = pick.choice(["", ", padding_values=1"])
         size = pick.choice([1, 2, 3, 7])

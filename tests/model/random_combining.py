@@ -153,7 +153,7 @@ class Combining:
     def balance(self, draft):
         """Classes of a few values, if elements are the same in every epoch."""
         pick = self.random
-        names = draft.of_kind("int", "bytes", "vector")
+        names = draft.of_kind("int", "bytes", "vector", "texts", "pair")
         if not names or not (draft.is_constant and draft.is_indexed and draft.has_one_order()):
             return
         name = pick.choice(names)
@@ -183,7 +183,7 @@ class Combining:
 
     def unique(self, draft):
         pick = self.random
-        names = draft.of_kind("int", "bytes", "vector", "ragged")
+        names = draft.of_kind("int", "bytes", "vector", "ragged", "texts", "pair")
         if draft.is_batched or len(names) < len(draft.fields):
             return
         name = pick.choice(names)

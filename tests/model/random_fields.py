@@ -7,8 +7,9 @@ from .language import show
 def grow(maker, draft):
     """Appends one; False if no field fits."""
     arrays = [one_hot, pad, slice_, concat_fields, lookup_numbers]
-    texts = [case, strip, split, join, regex, to_number, hash_bucket, lookup_texts]
+    texts = [case, strip, split, join, to_number]
     choices = arrays + (texts if draft.of_kind("bytes") else [])
+    choices += [hash_bucket, lookup_texts, regex] if draft.of_kind(*NUMBERED) else []
     choices = [one_hot, lookup_numbers] if draft.is_batched else choices
     return maker.random.choice(choices)(maker, draft)
 
@@ -26,6 +27,19 @@ def place(maker, draft, name, kind):
 def pick(maker, draft, *kinds):
     names = draft.of_kind(*kinds)
     return maker.random.choice(names) if names else None
+
+
+NUMBERED = {"bytes": "int", "texts": "ragged", "pair": "vector"}  # what numbers of texts are
+
+
+def numbered(maker, draft):
+    """A text, or texts, that get numbers: the argument sep for one that is cut first, and the
+    arguments that name the field and the result."""
+    name = pick(maker, draft, *NUMBERED)
+    kind = draft.fields[name]
+    sep = maker.random.choice([None, "", "n"]) if kind == "bytes" else None
+    made = NUMBERED[kind] if sep is None else "ragged"
+    return ("" if sep is None else f"sep={show(sep)}, ") + place(maker, draft, name, made)
 
 
 def has_unicode(draft):
@@ -145,11 +159,12 @@ def join(maker, draft):
 
 
 def regex(maker, draft):
-    name = pick(maker, draft, "bytes")
+    name = pick(maker, draft, *NUMBERED)
     pattern = maker.random.choice(["a+", "[a-d]", "(l)(i|x)", "x*", "n.?t", "b|", "^.", ".$"])
-    if maker.random.random() < 0.3:
+    if draft.fields[name] != "bytes" or maker.random.random() < 0.3:
         text = f"text_regex_full_match({show('(' + pattern + '|.e)*')}"
-        draft.then(f"{text}, {place(maker, draft, name, 'bool')})")
+        kind = {"bytes": "bool", "texts": "list", "pair": "narrow"}[draft.fields[name]]
+        draft.then(f"{text}, {place(maker, draft, name, kind)})")
         return True
     rewrite = maker.random.choice(["", "<\\0>", "\\\\", "q"])
     once = maker.random.choice(["", "replace_global=false, "])
@@ -179,21 +194,13 @@ def to_number(maker, draft):
 
 
 def hash_bucket(maker, draft):
-    sep = maker.random.choice([None, "", "e"])
-    words = f"{maker.random.choice([1, 3, 1000, 2**62])}, "
-    words += "" if sep is None else f"sep={show(sep)}, "
-    kind = "int" if sep is None else "ragged"
-    name = pick(maker, draft, "bytes")
-    draft.then(f"text_to_hash_bucket({words}{place(maker, draft, name, kind)})")
+    n_buckets = maker.random.choice([1, 3, 1000, 2**62])
+    draft.then(f"text_to_hash_bucket({n_buckets}, {numbered(maker, draft)})")
     return True
 
 
 def lookup_texts(maker, draft):
-    sep = maker.random.choice([None, "", "n"])
     terms = [" ", "line", "content", "a", "b", "bb", "", "plain", "x", "3"]
     terms = maker.random.sample(terms, maker.random.randint(1, len(terms)))
-    words = unknown(maker, draft) + ("" if sep is None else f"sep={show(sep)}, ")
-    kind = "int" if sep is None else "ragged"
-    name = pick(maker, draft, "bytes")
-    draft.then(f"lookup({show(terms)}, {words}{place(maker, draft, name, kind)})")
+    draft.then(f"lookup({show(terms)}, {unknown(maker, draft)}{numbered(maker, draft)})")
     return True

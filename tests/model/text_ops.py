@@ -5,7 +5,7 @@ import re
 import string
 
 from .bits import MASK64
-from .expression import RowError, Value, bounds, round_float32
+from .expression import RowError, Value, bounds, each, round_float32
 from .field_ops import is_bytes, is_integers, picked, put
 
 BLANK = b" \t\n\v\f\r"
@@ -55,7 +55,7 @@ def text_split(fields, sep, into=None, maxsplit=-1, missing=None, field=None):
     target = picked(fields, field, is_bytes)
     found = pieces(fields[target].data, sep, maxsplit)
     if into is None:
-        return {**fields, target: Value("texts", found)}
+        return {**fields, target: Value("bytes", found)}
     if len(found) > len(into) or (len(found) < len(into) and missing is None):
         raise RowError("another number of pieces")
     found += [(missing or "").encode()] * (len(into) - len(found))
@@ -95,19 +95,19 @@ def text_regex_replace(fields, pattern, rewrite, replace_global=True, field=None
 
 def text_regex_full_match(fields, pattern, field=None, into=None):
     target = picked(fields, field, is_bytes)
-    found = re.fullmatch(pattern, fields[target].data.decode())
-    return put(fields, target, into, Value("bool", found is not None))
+    found = each(lambda data: bool(re.fullmatch(pattern, data.decode())), fields[target].data)
+    return put(fields, target, into, Value("bool", found))
 
 
 # ---- texts to numbers ----
 
 
 def values_of(fields, field, sep, into, dtype, make):
-    """make(text), or a list of those of the pieces."""
+    """make(text), or a list of those of the pieces, or of the texts of a list."""
     target = picked(fields, field, is_bytes)
     data = fields[target].data
     if sep is None:
-        return put(fields, target, into, Value(dtype, make(data)))
+        return put(fields, target, into, Value(dtype, each(make, data)))
     found = [make(piece) for piece in pieces(data, sep)] if data else []
     return put(fields, target, into, Value(dtype, found))
 
@@ -145,13 +145,9 @@ def lookup(fields, vocab, field=None, default=-1, oov=0, sep=None, into=None):
             raise RowError("not in the vocabulary")
         return default
 
-    def each(item):
-        if isinstance(item, list):
-            return [each(part) for part in item]
-        return number(item, str(item).encode())
-
     if not is_bytes(fields[target]):
-        return put(fields, target, into, Value("int64", each(fields[target].data)))
+        numbers = each(lambda item: number(item, str(item).encode()), fields[target].data)
+        return put(fields, target, into, Value("int64", numbers))
     return values_of(fields, target, sep, into, "int64", lambda data: number(data.decode(), data))
 
 
