@@ -131,10 +131,8 @@ class Maker(Combining):
         for i in range(n):
             features = {"label": (3, [pick.randint(0, 127)]), "list": (3, [i] * pick.randint(0, 5))}
             features["v"] = (2, [pick.choice([0.5, 2.0, 8.0]) for _ in range(4)])
-            features["words"] = (1, [b"w" * k for k in range(pick.choice([0, 1, 1, 3, 40]))])
             if pick.random() < 0.7:
                 features["name"] = (1, [b"n" * pick.randint(0, 9)])
-                features["two"] = (1, [b"first", b""])
             keys = pick.sample(list(features), len(features))
             record = example.write({key: features[key] for key in keys})
             if self.bad_one_in and pick.randrange(self.bad_one_in) == 0:
@@ -147,9 +145,6 @@ class Maker(Combining):
             "v": ("narrow", pick.choice(["fixed([4], float32)", "fixed([2, 2], float32)"])),
             "name": ("bytes", "fixed([], bytes, 'none')"),
             "missing": ("narrow", "fixed([2], int64, [7, -8])"),
-            "w": ("texts", "varlen(bytes, key=words)"),
-            "words": ("texts", "fixed_sequence([], bytes)"),
-            "two": ("pair", "fixed([2], bytes, ['', 'second'])"),
         }
         names = pick.sample(list(specs), pick.randint(1, 4))
         table = ", ".join(f"{name}: {specs[name][1]}" for name in names)
@@ -196,14 +191,18 @@ class Maker(Combining):
         return show(names if len(names) > 1 else names[0]), total, is_packed
 
     def tfrecord(self):
-        """Records that are texts, or Examples with one number."""
+        """Records that are texts, or Examples with a number and lists of texts."""
         pick = self.random
         is_text = pick.random() < 0.5
 
         def content():
             if is_text:
                 return b"r" * pick.randint(0, 40)
-            return example.write({"label": (3, [pick.randint(0, 127)])})
+            features = {"label": (3, [pick.randint(0, 127)])}
+            features["words"] = (1, [b"w" * k for k in range(pick.choice([0, 1, 1, 3, 40]))])
+            if pick.random() < 0.7:
+                features["two"] = (1, [b"first", b""])
+            return example.write(features)
 
         def make(n):
             return damage.tfrecord(self.damager, [content() for _ in range(n)])
@@ -211,8 +210,16 @@ class Maker(Combining):
         names, n, is_packed = self.write("tfrecord", make)
         if is_text:
             return Draft(f"tfrecord({names})", {"record": "bytes"}, n, not is_packed)
-        text = f"tfrecord({names}).parse_example({{label: int64}})"
-        return Draft(text, {"label": "int"}, n, not is_packed)
+        specs = {
+            "label": ("int", "int64"),
+            "w": ("texts", "varlen(bytes, key=words)"),
+            "words": ("texts", "fixed_sequence([], bytes)"),
+            "two": ("pair", "fixed([2], bytes, ['', 'second'])"),
+        }
+        wanted = pick.sample(list(specs), pick.randint(1, 4))
+        table = ", ".join(f"{name}: {specs[name][1]}" for name in wanted)
+        fields = {name: specs[name][0] for name in wanted}
+        return Draft(f"tfrecord({names}).parse_example({{{table}}})", fields, n, not is_packed)
 
     def tar(self):
         """What is damaged may be more elements than there were samples: three of one at most."""
