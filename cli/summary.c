@@ -114,6 +114,21 @@ static void list_decisions(FILE *file, const struct cli_summary *s)
     }
 }
 
+static void print_cache(FILE *file, const struct stk_stats *stats)
+{
+    uint64_t n = stats->cache_hits + stats->cache_misses;
+    if (!n)
+        return;
+    label(file, "cache");
+    fprintf(file,
+            "%" PRIu64 " of %" PRIu64 " elements served; keeps %" PRIu64
+            ": %.1f MB in memory, %.1f MB on disk\n",
+            stats->cache_hits, n, stats->cache_rows, megabytes(stats->cache_bytes),
+            megabytes(stats->cache_disk_bytes));
+    if (*stats->cache_trouble)
+        fprintf(file, "%-12s no more is written to disk: %s\n", "", stats->cache_trouble);
+}
+
 void cli_summary_print(FILE *file, const struct cli_summary *s)
 {
     const struct cli_tally *t = s->tally;
@@ -137,12 +152,7 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
             megabytes(s->stats.peak_bytes));
     label(file, "read");
     fprintf(file, "%.1f MB\n", megabytes(s->stats.bytes_read));
-    if (s->stats.cache_hits + s->stats.cache_misses) {
-        label(file, "cache");
-        fprintf(file, "%" PRIu64 " of %" PRIu64 " elements served; keeps %" PRIu64 " in %.1f MB\n",
-                s->stats.cache_hits, s->stats.cache_hits + s->stats.cache_misses,
-                s->stats.cache_rows, megabytes(s->stats.cache_bytes));
-    }
+    print_cache(file, &s->stats);
     label(file, "workers");
     fprintf(file, "%d, %s, %.2f s of cpu time\n", s->stats.workers, cpu, cli_cpu_seconds());
     label(file, "errors");
@@ -205,8 +215,10 @@ static void json_counts(FILE *file, const struct cli_summary *s)
             stats->tickets, stats->direct_tickets, cli_cpu_seconds());
     fprintf(file,
             ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"cache_rows\":%" PRIu64
-            ",\"cache_bytes\":%" PRIu64,
-            stats->cache_hits, stats->cache_misses, stats->cache_rows, stats->cache_bytes);
+            ",\"cache_bytes\":%" PRIu64 ",\"cache_disk_bytes\":%" PRIu64 ",\"cache_trouble\":",
+            stats->cache_hits, stats->cache_misses, stats->cache_rows, stats->cache_bytes,
+            stats->cache_disk_bytes);
+    cli_text_print(file, stats->cache_trouble, strlen(stats->cache_trouble));
 }
 
 void cli_summary_json(FILE *file, const struct cli_summary *s)

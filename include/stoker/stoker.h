@@ -309,7 +309,9 @@ struct stk_stats {
     uint64_t budget_bytes, used_bytes, peak_bytes;
     int workers;
     uint64_t cache_hits, cache_misses; /* rows that caches had, or had not */
-    uint64_t cache_rows, cache_bytes; /* what they keep, of this dataset and those it is built on */
+    /* what they keep, of this dataset and those it is built on; bytes in memory, or on disk */
+    uint64_t cache_rows, cache_bytes, cache_disk_bytes;
+    char cache_trouble[160]; /* why no more is written to disk, or empty */
 };
 STK_API void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out);
 

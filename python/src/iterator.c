@@ -399,7 +399,9 @@ static PyStructSequence_Field stats_fields[] = {
     { "cache_hits", "elements that caches had" },
     { "cache_misses", "elements that caches had not" },
     { "cache_rows", "elements that caches keep" },
-    { "cache_bytes", "bytes that caches keep" },
+    { "cache_bytes", "bytes that caches keep in memory" },
+    { "cache_disk_bytes", "bytes that caches keep on disk" },
+    { "cache_trouble", "why no more is written to disk, or ''" },
     { NULL, NULL },
 };
 
@@ -407,7 +409,7 @@ PyStructSequence_Desc ext_stats_desc = {
     .name = "stoker.Stats",
     .doc = "What an iterator has done so far.",
     .fields = stats_fields,
-    .n_in_sequence = 15,
+    .n_in_sequence = 17,
 };
 
 static PyObject *iterator_stats(PyObject *object, PyObject *unused)
@@ -418,14 +420,18 @@ static PyObject *iterator_stats(PyObject *object, PyObject *unused)
     if (!self->it)
         return ext_raise_state("this iterator was closed");
     stk_iterator_stats(self->it, &s);
-    const uint64_t value[] = { s.elements,       s.batches,           s.epochs,
-                               s.errors,         s.bytes_read,        s.tickets,
-                               s.direct_tickets, s.budget_bytes,      s.used_bytes,
-                               s.peak_bytes,     (uint64_t)s.workers, s.cache_hits,
-                               s.cache_misses,   s.cache_rows,        s.cache_bytes };
+    const uint64_t value[] = { s.elements,        s.batches,           s.epochs,
+                               s.errors,          s.bytes_read,        s.tickets,
+                               s.direct_tickets,  s.budget_bytes,      s.used_bytes,
+                               s.peak_bytes,      (uint64_t)s.workers, s.cache_hits,
+                               s.cache_misses,    s.cache_rows,        s.cache_bytes,
+                               s.cache_disk_bytes };
+    const int n = (int)(sizeof value / sizeof *value);
     PyObject *tuple = PyStructSequence_New(ext_types.stats);
-    for (int i = 0; tuple && i < (int)(sizeof value / sizeof *value); i++)
+    for (int i = 0; tuple && i < n; i++)
         PyStructSequence_SetItem(tuple, i, PyLong_FromUnsignedLongLong(value[i]));
+    if (tuple)
+        PyStructSequence_SetItem(tuple, n, PyUnicode_FromString(s.cache_trouble));
     if (tuple && PyErr_Occurred())
         Py_CLEAR(tuple);
     return tuple;

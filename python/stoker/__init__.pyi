@@ -58,6 +58,8 @@ class Stats(NamedTuple):
     cache_misses: int
     cache_rows: int
     cache_bytes: int
+    cache_disk_bytes: int
+    cache_trouble: str
 
 class Inspection(Mapping[str, Any]):
     """What stoker.inspect found: a dict that prints as tables."""
@@ -402,7 +404,12 @@ class Dataset:
         drop_remainder: bool = False,
     ) -> Dataset:
         """Put elements of similar length together, padded."""
-    def cache(self, directory: str | Literal['auto'] | None = None) -> Dataset:
+    def cache(
+        self,
+        directory: str | Literal['auto'] | None = None,
+        compression: Literal['none', 'zstd'] = 'none',
+        key: str | None = None,
+    ) -> Dataset:
         """Keep elements for the next time they are wanted."""
     def cast(self, dtype: DType, field: str | None = None) -> Dataset:
         """Convert a field to another dtype."""

@@ -57,7 +57,8 @@ ROWS = {
         ('batch_sizes', 'numbers', ..., False), ('padded_shapes', 'value', None, False),
         ('padding_values', 'value', None, False), ('pad_to_bucket_boundary', 'bool', False, False),
         ('no_padding', 'bool', False, False), ('drop_remainder', 'bool', False, False)),
-    'cache': (('directory', 'text', None, False),),
+    'cache': (('directory', 'text', None, False), ('compression', 'choice', 'none', False), ('key',
+        'text', None, False)),
     'cast': (('dtype', 'choice', ..., False), ('field', 'text', None, False)),
     'center_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('field', 'text',
         None, False), ('fields', 'pairs', None, False), ('visibility', 'real', 0.0, False),
@@ -565,14 +566,14 @@ class Ops:
         """
         return self._then('bucket_by_length', (field, boundaries, batch_sizes, padded_shapes, padding_values, pad_to_bucket_boundary, no_padding, drop_remainder))
 
-    def cache(self, directory=None):
+    def cache(self, directory=None, compression='none', key=None):
         """Keep elements for the next time they are wanted.
 
-        Elements that have come this far are kept in memory, and what comes before is not run for
-        them again: not in the next epoch, nor by another iterator of the same dataset. It keeps
-        what fits into the budget (the option memory) beside everything else, and throws nothing
-        out: where half fits, half is served. It can be used while it fills, and what it has stays
-        when a loop is left early.
+        Elements that have come this far are kept, and what comes before is not run for them again:
+        not in the next epoch, nor by another iterator of the same dataset. It keeps what fits into
+        the budget (the option memory) beside everything else, and throws nothing out: where half
+        fits, half is served. It can be used while it fills, and what it has stays when a loop is
+        left early.
 
         A cache changes how fast a chain is, never what it delivers. Everything before it sees the
         first epoch in all of them, whether elements are kept or made again: a shuffle there gives
@@ -580,13 +581,21 @@ class Ops:
         put a cache behind what is slow and before what is random. An element that cannot be made is
         kept as such.
 
+        With a directory elements are kept there, for the next process too, as far as the disk has
+        room. What is there is never taken for something else: another chain, other files or another
+        seed have another place in the directory.
+
             image_folder('train').decode().resize(224, 224).cache().shuffle().flip(probability=0.5).batch(32)
             range(10).map('x = x * x').cache().repeat(3)
 
-        directory: not yet: a directory that keeps elements; none keeps them in memory (text,
-            none, auto)
+        directory: where elements are kept on disk; none: in memory; auto: in memory, and where
+            in the chain is left to stoker (text, none, auto)
+        compression: of elements on disk: none, or zstd, which takes less space and more time
+            (none or zstd)
+        key: on disk: stands for what has no text, such as functions: give another one when they
+            change (text, none)
         """
-        return self._then('cache', (directory,))
+        return self._then('cache', (directory, compression, key))
 
     def cast(self, dtype, field=None):
         """Convert a field to another dtype.

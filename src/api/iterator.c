@@ -7,6 +7,7 @@
 #include "tune/tuner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct stk_iterator {
     struct stk__exec *exec;
@@ -139,10 +140,13 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->peak_bytes = x->peak_bytes;
     out->cache_hits = atomic_load(&x->n_hits);
     out->cache_misses = atomic_load(&x->n_misses);
-    for (int i = 0; i < x->plan->n_stores; i++) {
-        const struct stk__store_size size = stk__store_size(x->plan->store[i]);
+    for (int i = 0; i < x->plan->n_kept; i++) {
+        const struct stk__kept_size size = stk__kept_size(x->plan->kept[i]);
         out->cache_rows += size.rows;
         out->cache_bytes += size.bytes;
+        out->cache_disk_bytes += size.disk_bytes;
+        if (size.why[0])
+            memcpy(out->cache_trouble, size.why, sizeof size.why);
     }
     const struct stk__judge *judge;
     for (int i = 0; (judge = judge_at(x, i)); i++)

@@ -262,6 +262,8 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
     int rc = stk__fetch_row(x, &e, fetched);
     if (!rc)
         rc = stk__eval_run(&e);
+    if (rc == STK_AGAIN)
+        rc = stk__eval_again(x, &e, fetched);
     const struct stk_fault *fault = stk__fault_find(e.faults, 0);
     if (!rc && (e.n_bad || e.n_dead))
         rc = e.n_bad && (!fault || fault->code == STK_MEMORY) ? STK_MEMORY : STK_DATA;

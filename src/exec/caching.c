@@ -2,12 +2,12 @@
 /* caching.c: the stage of a cache whose rows come in order only: a row's number is its place in the
  * pass.
  *
- *     store   0 1 2 3 4 5 6 . . .      rows 0 to 6 are served, and the input's are dropped;
+ *     kept    0 1 2 3 4 5 6 . . .      rows 0 to 6 are served, and the input's are dropped;
  *     input   0 1 2 3 4 5 6 7 8 …      from 7 on they come from there, and are kept
  *
  * What feeds the stage drops rows that are there before it evaluates them, if it can tell them by
- * counting (`feeds` in plan.h); so its tickets say which number they begin with. Where the store has
- * all rows of a pass the input's pass is closed as it begins.
+ * counting (`kept` in plan.h); so its tickets say which number they begin with. Where all
+ * rows of a pass the input's pass is closed as it begins.
  */
 #include "base/hash.h"
 #include "exec/exec.h"
@@ -20,7 +20,7 @@ static struct stk__stage *input_of(struct stk__exec *x, const struct stk__stage 
 static bool is_fed(struct stk__exec *x, const struct stk__stage *s)
 {
     const struct stk__stage_plan *input = input_of(x, s)->plan;
-    return input->kind == STK__SEGMENT && input->store;
+    return input->kind == STK__SEGMENT && input->kept;
 }
 
 /* ---- choosing, under the lock ---- */
@@ -43,8 +43,8 @@ static void end_early(struct stk__exec *x, struct stk__stage *s)
 /* The input's pass came to its end; if nobody closed it, those were all rows there are. */
 static void end_with(struct stk__exec *x, struct stk__stage *s, const struct stk__ticket *t)
 {
-    if (!stk__is_closed(s) && next_number(x, s, t) == stk__store_prefix(s->plan->store))
-        stk__store_set_whole(s->plan->store);
+    if (!stk__is_closed(s) && next_number(x, s, t) == stk__kept_prefix(s->plan->kept))
+        stk__kept_set_whole(s->plan->kept);
     stk__see_mark(x, s, 0, t);
     s->has_ended = true;
 }
@@ -83,13 +83,13 @@ static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
 
 bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    const struct stk__store *store = s->plan->store;
-    bool is_closed = stk__is_closed(s), is_whole = stk__store_is_whole(store);
+    const struct stk__kept *kept = s->plan->kept;
+    bool is_closed = stk__is_closed(s), is_whole = stk__kept_is_whole(kept);
     if (s->counter[0] >= s->plan->level_count[0])
         return false; /* the last pass is over */
     if (is_whole && s->position == 0 && !s->has_ended)
         stk__close_inputs(x, s, s->plan->depth); /* before it reads for nothing */
-    if (!s->has_ended && !is_closed && s->position < stk__store_prefix(store))
+    if (!s->has_ended && !is_closed && s->position < stk__kept_prefix(kept))
         return true;
     if (!s->has_ended && (is_closed || is_whole))
         end_early(x, s);
@@ -119,26 +119,58 @@ static void append_stored(struct stk__store *store, struct stk__stored at, int n
     }
 }
 
-static void serve(struct stk__stage *s, struct stk_chunk *out)
+static void serve_stored(const struct stk__stage *s, struct stk__store *store,
+                         struct stk_chunk *out)
 {
     struct stk__stored at;
     int n, first = out->n;
     while (out->n < out->cap &&
-           (n = stk__store_find(s->plan->store, s->position + (uint64_t)(out->n - first),
-                                out->cap - out->n, &at)))
-        append_stored(s->plan->store, at, n, out);
+           (n = stk__store_find(store, s->position + (uint64_t)(out->n - first), out->cap - out->n,
+                                &at)))
+        append_stored(store, at, n, out);
+}
+
+/* A row from disk; what is gone there was counted on, and cannot be made now. */
+static int serve_row(struct stk__exec *x, const struct stk__stage *s, uint64_t number,
+                     struct stk_chunk *out)
+{
+    int row = out->n;
+    const struct stk__row_place place = { .column = out->column,
+                                          .row = row,
+                                          .mask = &out->mask[row],
+                                          .key = out->key ? &out->key[row] : NULL,
+                                          .address = &out->address[row],
+                                          .trace = out->trace ? &out->trace[row] : NULL,
+                                          .faults = &out->faults,
+                                          .pool = x->pool };
+    int rc = stk__kept_load(s->plan->kept, number, &place);
+    out->n += !rc;
+    out->n_bad += !rc && out->mask[row] == STK_BAD;
+    return rc;
+}
+
+static int serve(struct stk__exec *x, const struct stk__stage *s, struct stk_chunk *out)
+{
+    struct stk__store *store = stk__kept_store(s->plan->kept);
+    uint64_t number = s->position, there = stk__kept_prefix(s->plan->kept);
+    int rc = STK_OK;
+    if (store)
+        serve_stored(s, store, out);
+    while (!store && !rc && number < there && out->n < out->cap)
+        rc = serve_row(x, s, number++, out);
+    return rc;
 }
 
 /* Keeps rows of a chunk for as long as they come in order. */
 static void keep(struct stk__exec *x, const struct stk__stage *s, const struct stk_chunk *chunk,
                  int from, int n)
 {
-    struct stk__store *store = s->plan->store;
+    struct stk__kept *kept = s->plan->kept;
     for (int i = from; i < from + n && !atomic_load(&x->is_cancelled); i++) {
-        uint64_t number = s->position + (uint64_t)(i - from);
         bool is_bad = chunk->mask[i] == STK_BAD;
         const struct stk_fault *fault = is_bad ? stk__chunk_find_fault(chunk, i) : NULL;
-        if (number != stk__store_prefix(store) || (is_bad && !stk__fault_is_lasting(fault)))
+        if (s->position + (uint64_t)(i - from) != stk__kept_prefix(kept) ||
+            (is_bad && !stk__fault_is_lasting(fault)))
             return;
         const struct stk__row_ref row = { .column = chunk->column,
                                           .row = i,
@@ -147,8 +179,7 @@ static void keep(struct stk__exec *x, const struct stk__stage *s, const struct s
                                           .trace = chunk->trace ? &chunk->trace[i] : NULL,
                                           .is_bad = is_bad,
                                           .fault = fault };
-        if (!stk__store_keep(store, number, &row, &x->leave))
-            return;
+        stk__kept_keep(kept, s->position + (uint64_t)(i - from), &row, &x->leave);
     }
 }
 
@@ -163,6 +194,19 @@ static int pass_on(struct stk__exec *x, const struct stk__stage *s, const struct
     return n;
 }
 
+void stk__finish_caching(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w)
+{
+    s->position += (uint64_t)w->n;
+    s->n_from += (uint64_t)w->used;
+    if (w->lost == STK_MEMORY)
+        stk__run_out_of_memory(x);
+    else if (w->lost)
+        stk__end_run(x, &(struct stk_error){
+                            .code = STK_IO,
+                            .text = "cache: an element that was kept on disk cannot be read any "
+                                    "more, and those before it are over; run again" });
+}
+
 void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct stk_chunk *out = s->open_out->chunk;
@@ -170,7 +214,7 @@ void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     if (w->ticket)
         w->used = pass_on(x, s, w->ticket, out);
     else
-        serve(s, out);
+        w->lost = serve(x, s, out);
     w->n = out->n - first;
     atomic_fetch_add_explicit(w->ticket ? &x->n_misses : &x->n_hits, (uint64_t)w->n,
                               memory_order_relaxed);

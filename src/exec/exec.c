@@ -497,8 +497,8 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->leave = (struct stk__leave){ stk__reserve_cache, x };
-    for (int i = 0; i < plan->n_stores; i++)
-        stk__hold_cached(x, stk__store_size(plan->store[i]).bytes);
+    for (int i = 0; i < plan->n_kept; i++)
+        stk__hold_cached(x, stk__kept_size(plan->kept[i]).bytes);
     x->judge.plan = plan;
     x->judge.causes = &x->causes;
     x->n_held = 1;
@@ -524,6 +524,8 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
         x->stage[i].plan = &plan->stage[i];
     init_places(x);
     int rc = from ? check_bookmark(x, from, err) : STK_OK;
+    for (int i = 0; i < plan->n_kept && !rc; i++)
+        rc = stk__kept_begin(plan->kept[i], err);
     if (!rc && from)
         resume_places(x, from);
     x->judge.epoch = x->position.epoch;

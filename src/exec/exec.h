@@ -296,6 +296,7 @@ struct stk__work {
     int used_of[STK_MAX_INPUTS]; /* mixing: rows taken of each */
     uint64_t position;
     int n, used;
+    int lost; /* caching: why a row that was kept could not be served */
     bool is_closed, is_flushed, is_broken, is_turned;
     /* MOVE */
     struct stk_batch *current;
@@ -409,6 +410,7 @@ void stk__run_choosing(struct stk__stage *s, struct stk__work *w);
 
 /* Stages of caches whose rows come in order (caching.c). */
 bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
+void stk__finish_caching(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w);
 void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
 
 /* Stages of ops that open a chain for each element (nesting.c). */
@@ -465,6 +467,10 @@ bool stk__is_locked(const struct stk__exec *x, const struct stk__stage *s);
 int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct stk__stage *s,
                       struct stk__ticket *t, struct stk__eval *e);
 
+/* After an evaluation that ended with STK_AGAIN: a row that was kept is gone, and nothing was read for
+ * it. Reads, and evaluates again. */
+int stk__eval_again(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
+
 /* ---- I/O (fetch.c) ---- */
 
 int stk__io_start(struct stk__exec *x, struct stk_error *err);
@@ -473,7 +479,11 @@ void stk__io_stop(struct stk__exec *x);
 /* How much n rows of a stage count for among the requests that are open. */
 int stk__count_requests(const struct stk__stage *stage, int n);
 
-/* Reads what the one row of an evaluation wants, for all its reads; fetched[k] has n_places. */
+/* Reads what the rows of an evaluation want, here and now; fetched[k] has n * n_places, and what it has
+ * is given back. */
+int stk__fetch_rows(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
+
+/* The same for one row, with memory from scratch. */
 int stk__fetch_row(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
 
 /* A read that is done. */

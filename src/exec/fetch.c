@@ -463,33 +463,53 @@ void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk_
     stk__arena_reset(&worker->scratch);
 }
 
-int stk__fetch_row(struct stk__exec *x, struct stk__eval *e, struct stk__fetched **fetched)
+/* Reads the files of rows one after the other. */
+static int read_files(struct stk__exec *x, struct stk__eval *e, const struct stk_span *path,
+                      struct stk__fetched *fetched)
 {
-    for (int k = 0; k < e->program->n_reads; k++) {
+    for (int i = 0; i < e->n; i++) {
+        if (!path[i].data)
+            continue;
+        char *name = stk__arena_text_n(e->scratch, (const char *)path[i].data, path[i].bytes);
+        if (!name)
+            return STK_MEMORY;
+        stk__read_file(x->pool, name, &fetched[i]);
+    }
+    return STK_OK;
+}
+
+int stk__fetch_rows(struct stk__exec *x, struct stk__eval *e, struct stk__fetched **fetched)
+{
+    int rc = STK_OK;
+    for (int k = 0; k < e->program->n_reads && !rc; k++) {
         const struct stk__pnode *read = e->program->read[k];
         struct stk__wanted wanted;
-        int rc = stk__eval_wanted(e, k, &wanted);
-        size_t n = (size_t)read->n_places;
-        if (rc || !(fetched[k] = stk_arena_alloc(e->scratch, n * sizeof **fetched)))
-            return STK_MEMORY;
+        stk__fetched_free(fetched[k], e->n * read->n_places);
         e->fetched[k] = fetched[k];
+        if (stk__eval_wanted(e, k, &wanted))
+            return STK_MEMORY;
         if (wanted.place) {
             const struct stk__request r = { .result = fetched[k],
                                             .files =
                                                 read->node->op->source.files(read->node->state),
                                             .place = wanted.place,
-                                            .n = read->n_places,
+                                            .n = e->n * read->n_places,
                                             .step = 1 };
             stk__read_places(x->pool, &r, true);
-        } else if (wanted.path[0].data) {
-            char *name = stk__arena_text_n(e->scratch, (const char *)wanted.path[0].data,
-                                           wanted.path[0].bytes);
-            if (!name)
-                return STK_MEMORY;
-            stk__read_file(x->pool, name, fetched[k]);
-        }
+        } else
+            rc = read_files(x, e, wanted.path, fetched[k]);
     }
-    return STK_OK;
+    return rc;
+}
+
+int stk__fetch_row(struct stk__exec *x, struct stk__eval *e, struct stk__fetched **fetched)
+{
+    for (int k = 0; k < e->program->n_reads; k++) {
+        size_t n = (size_t)e->program->read[k]->n_places;
+        if (!(fetched[k] = stk_arena_alloc(e->scratch, n * sizeof **fetched)))
+            return STK_MEMORY;
+    }
+    return stk__fetch_rows(x, e, fetched);
 }
 
 int stk__io_start(struct stk__exec *x, struct stk_error *err)

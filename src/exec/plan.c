@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "graph/cache_key.h"
 #include "graph/nest.h"
 #include "graph/opened.h"
 #include "op/nesting.h"
@@ -226,7 +227,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
                                                   .rank = (int)plan->options.rank,
                                                   .world = (int)plan->options.world,
                                                   .has_keys = plan->has_keys,
-                                                  .has_stores = true };
+                                                  .has_caches = true };
     struct stk__program *program;
     if (stk__program_new(node, is_cut ? base : NULL, &options, &plan->arena, &program, p->err))
         return -1;
@@ -482,18 +483,16 @@ static void set_trace(struct stk__plan *plan)
     }
 }
 
-static int add_store(struct stk__plan *plan, struct stk__store *store, struct stk_error *err)
+static int add_kept(struct stk__plan *plan, struct stk__kept *kept, struct stk_error *err)
 {
-    if (!store)
-        return stk__out_of_memory(err);
-    if (plan->n_stores == STK__MAX_STORES)
-        return stk_fail(err, STK_VALUE, "cache: at most %d are possible", STK__MAX_STORES);
-    plan->store[plan->n_stores++] = store;
+    if (plan->n_kept == STK__MAX_CACHES)
+        return stk_fail(err, STK_VALUE, "cache: at most %d are possible", STK__MAX_CACHES);
+    plan->kept[plan->n_kept++] = kept;
     return STK_OK;
 }
 
 /* A segment that makes a row of each it takes need not make those that the cache behind it has. */
-static int open_store(struct stk__plan *plan, struct stk__stage_plan *s, struct stk_error *err)
+static int open_cache(struct stk__plan *plan, struct stk__stage_plan *s, struct stk_error *err)
 {
     const struct stk__cache_way way = { .seed = (uint64_t)plan->options.seed,
                                         .rank = (int)plan->options.rank,
@@ -502,24 +501,24 @@ static int open_store(struct stk__plan *plan, struct stk__stage_plan *s, struct 
                                         .origin = s->first_origin,
                                         .parts = stk__stage_parts(plan, s) };
     struct stk__stage_plan *in = &plan->stage[s->input[0]];
-    s->store = stk__cache_store(s->node->state, &way);
+    int rc = stk__cache_open(s->node, &way, &s->kept, err);
     if (in->kind == STK__SEGMENT && !in->is_source && !in->program->has_filter) {
-        in->store = s->store;
-        in->store_depth = s->depth;
+        in->kept = s->kept;
+        in->kept_depth = s->depth;
     }
-    return add_store(plan, s->store, err);
+    return rc ? rc : add_kept(plan, s->kept, err);
 }
 
 /* What caches of the run keep. */
-static int find_stores(struct stk__plan *plan, struct stk_error *err)
+static int find_caches(struct stk__plan *plan, struct stk_error *err)
 {
     int rc = STK_OK;
     for (int i = 0; i < plan->n_stages && !rc; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
         if (s->kind == STK__CACHING)
-            rc = open_store(plan, s, err);
-        for (int k = 0; s->program && k < s->program->n_stores && !rc; k++)
-            rc = add_store(plan, s->program->store[k], err);
+            rc = open_cache(plan, s, err);
+        for (int k = 0; s->program && k < s->program->n_kept && !rc; k++)
+            rc = add_kept(plan, s->program->kept[k], err);
     }
     return rc;
 }
@@ -915,7 +914,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     if (!rc) {
         decide_direct(plan);
         set_trace(plan);
-        rc = find_stores(plan, &local);
+        rc = find_caches(plan, &local);
     }
     if (!rc) {
         set_restart(plan);

@@ -64,8 +64,8 @@ struct stk__stage_plan {
     const struct stk__nest_map *nest; /* nesting */
     /* caching, and a segment that can leave rows out which are there: what is kept of each pass of
      * this depth */
-    struct stk__store *store;
-    int store_depth;
+    struct stk__kept *kept;
+    int kept_depth;
     int first_origin;           /* caching: of the sources before it */
     struct stk__plan *inner;    /* weaving: of the chains; owned */
     int64_t n_chains;           /* weaving: that are open at most */
@@ -124,8 +124,8 @@ struct stk__plan {
     bool is_direct;
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
-    struct stk__store *store[STK__MAX_STORES]; /* of all caches */
-    int n_stores;
+    struct stk__kept *kept[STK__MAX_CACHES]; /* of all caches */
+    int n_kept;
     size_t cache_bytes;  /* what they may keep: leftovers */
     bool has_own_budget; /* the option memory is set */
     int window, ring;

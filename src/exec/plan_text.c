@@ -162,27 +162,33 @@ static int64_t epoch_count(const struct stk__plan *plan)
                            NULL);
 }
 
-static struct stk__store_size cached(const struct stk__plan *plan)
+static struct stk__kept_size cached(const struct stk__plan *plan)
 {
-    struct stk__store_size all = { 0 };
-    for (int i = 0; i < plan->n_stores; i++) {
-        const struct stk__store_size size = stk__store_size(plan->store[i]);
+    struct stk__kept_size all = { 0 };
+    for (int i = 0; i < plan->n_kept; i++) {
+        const struct stk__kept_size size = stk__kept_size(plan->kept[i]);
         all.rows += size.rows;
         all.bytes += size.bytes;
+        all.disk_bytes += size.disk_bytes;
     }
     return all;
 }
 
 static void add_caches(struct stk__text *out, const struct stk__plan *plan)
 {
-    const struct stk__store_size all = cached(plan);
-    if (!plan->n_stores)
+    const struct stk__kept_size all = cached(plan);
+    if (!plan->n_kept)
         return;
     stk__text_add(out, "cache, up to ");
     add_bytes(out, plan->cache_bytes);
     stk__text_add(out, " that nobody else needs; it has %llu element%s in ",
                   (unsigned long long)all.rows, all.rows == 1 ? "" : "s");
     add_bytes(out, (size_t)all.bytes);
+    if (all.disk_bytes) {
+        stk__text_add(out, " and ");
+        add_bytes(out, (size_t)all.disk_bytes);
+        stk__text_add(out, " on disk");
+    }
     stk__text_add(out, "\n");
 }
 
@@ -340,7 +346,7 @@ void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
         (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
         (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
         (long long)epoch_count(plan), (long long)(plan->batch ? plan->batch_rows : 0),
-        plan->batch_bytes, plan->n_stores ? plan->cache_bytes : 0,
+        plan->batch_bytes, plan->n_kept ? plan->cache_bytes : 0,
         (unsigned long long)cached(plan).rows, plan->is_direct ? "true" : "false");
     json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
     stk__text_add(out, ", ");

@@ -37,7 +37,7 @@ static void skip_rows(struct stk__exec *x, struct stk__stage *s)
 /* Lets the rows pass that the cache behind has. */
 static void skip_stored(struct stk__exec *x, struct stk__stage *s)
 {
-    uint64_t there = stk__store_prefix(s->plan->store);
+    uint64_t there = stk__kept_prefix(s->plan->kept);
     struct stk__ticket *t;
     while (s->n_from < there && (t = stk__peek(x, &x->stage[s->plan->input[0]], s)) && !t->end) {
         uint64_t left = (uint64_t)(t->n - t->n_used), more = there - s->n_from;
@@ -55,7 +55,7 @@ static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
         return false;
     if (s->n_skipped)
         skip_rows(x, s);
-    if (s->plan->store)
+    if (s->plan->kept)
         skip_stored(x, s);
     if (x->is_stopped)
         return false;
@@ -127,7 +127,7 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
         take_from_source(s, t, g);
     else
         take_from_ring(x, s, t, g);
-    if (g->end == STK__END_PASS && t->level <= s->plan->store_depth)
+    if (g->end == STK__END_PASS && t->level <= s->plan->kept_depth)
         s->n_from = 0;
     if (g->end == STK__END_PASS)
         stk__note_mark(x, s, t->level);
@@ -360,6 +360,19 @@ static void settle_staged(struct stk__exec *x, struct stk__ticket *t, bool has_d
     chunk->n = t->n;
 }
 
+int stk__eval_again(struct stk__exec *x, struct stk__eval *e, struct stk__fetched **fetched)
+{
+    int rc = STK_AGAIN;
+    for (int tries = 0; rc == STK_AGAIN && tries < 4; tries++) {
+        stk__faults_free(e->faults);
+        e->faults = NULL;
+        rc = stk__fetch_rows(x, e, fetched);
+        if (!rc)
+            rc = stk__eval_run(e);
+    }
+    return rc == STK_AGAIN ? STK_IO : rc;
+}
+
 void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     const struct stk__program *program = w->stage->plan->program;
@@ -375,7 +388,9 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
         e.fetched[k] = t->fetched[k];
     if (!rc)
         rc = stk__eval_run(&e);
-    if (program->n_stores) {
+    if (rc == STK_AGAIN)
+        rc = stk__eval_again(x, &e, t->fetched);
+    if (program->n_kept) {
         atomic_fetch_add_explicit(&x->n_hits, (uint64_t)e.n_hits, memory_order_relaxed);
         atomic_fetch_add_explicit(&x->n_misses, (uint64_t)e.n_misses, memory_order_relaxed);
     }

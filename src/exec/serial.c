@@ -457,9 +457,10 @@ static void settle_held(struct stk__exec *x, struct stk__stage *s)
 
 static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    if (s->plan->is_source || s->plan->kind == STK__CACHING)
+    if (s->plan->is_source)
         s->position += (uint64_t)w->n;
-    s->n_from += s->plan->kind == STK__CACHING ? (uint64_t)w->used : 0;
+    if (s->plan->kind == STK__CACHING)
+        stk__finish_caching(x, s, w);
     for (int i = 0; s->plan->kind == STK__ZIPPING && i < s->plan->n_inputs; i++)
         w->ticket_of[i]->n_used += w->used;
     for (int i = 0; s->plan->kind == STK__MIXING && i < s->plan->n_inputs; i++)

@@ -503,26 +503,23 @@ static int look_up(struct stk__eval *e, const struct stk__pnode *p, struct place
     if (!r->missing || !places_copy(e, at, n, &r->at))
         return STK_MEMORY;
     for (int i = 0; i < n; i++)
-        if (!p->store || !stk__store_has(p->store, at.position[i]))
+        if (!p->kept || !stk__kept_has(p->kept, at.position[i]))
             r->missing[r->n_missing++] = i;
     e->n_hits += n - r->n_missing;
     e->n_misses += r->n_missing;
     return STK_OK;
 }
 
-static void recall_row(struct stk__eval *e, const struct stk__pnode *p, uint64_t number, int row,
-                       struct frame *frame)
+static int recall_row(struct stk__eval *e, const struct stk__pnode *p, uint64_t number, int row,
+                      struct frame *frame)
 {
-    struct stk__stored stored;
-    if (!stk__store_find(p->store, number, 1, &stored))
-        return;
-    for (int f = 0; f < p->node->type.n_fields; f++)
-        row_copy(&frame->column[f], row, &stored.page->column[f], stored.row);
-    if (frame->key)
-        frame->key[row] = stored.page->key[stored.row];
-    frame->mask[row] = stored.page->mask[stored.row];
-    if (frame->mask[row] == STK_BAD)
-        stk__store_add_fault(p->store, stored, row, &e->faults);
+    const struct stk__row_place place = { .column = frame->column,
+                                          .row = row,
+                                          .mask = &frame->mask[row],
+                                          .key = frame->key ? &frame->key[row] : NULL,
+                                          .faults = &e->faults,
+                                          .scratch = e->scratch };
+    return stk__kept_load(p->kept, number, &place);
 }
 
 /* Rows of a run that is over may not have been made. */
@@ -537,23 +534,48 @@ static bool may_keep(const struct stk__eval *e, int mask, const struct stk_fault
 static void keep_rows(struct stk__eval *e, const struct stk__pnode *p, const struct recall *r,
                       const struct frame *made, bool is_part)
 {
-    for (int k = 0; p->store && e->leave && k < r->n_missing; k++) {
+    for (int k = 0; p->kept && e->leave && k < r->n_missing; k++) {
         int row = r->missing[k], at = is_part ? k : row;
         bool is_bad = made->mask[at] == STK_BAD;
         const struct stk_fault *fault = is_bad ? stk__fault_find(e->faults, row) : NULL;
         if (may_keep(e, made->mask[at], fault))
-            stk__store_keep(p->store, r->at.position[row],
-                            &(struct stk__row_ref){ .column = made->column,
-                                                    .row = at,
-                                                    .key = made->key ? &made->key[at] : NULL,
-                                                    .is_bad = is_bad,
-                                                    .fault = fault },
-                            e->leave);
+            stk__kept_keep(p->kept, r->at.position[row],
+                           &(struct stk__row_ref){ .column = made->column,
+                                                   .row = at,
+                                                   .key = made->key ? &made->key[at] : NULL,
+                                                   .is_bad = is_bad,
+                                                   .fault = fault },
+                           e->leave);
     }
 }
 
+/* Loads the rows that are there. Those that are there no longer are missing too: where files would
+ * have to be read for them, all is to be done again. */
+static int recall_rows(struct stk__eval *e, const struct stk__pnode *p, struct recall *r, int n,
+                       struct frame *frame)
+{
+    int n_missing = 0, *missing = stk__arena_take(e->scratch, frame_rows(n) * sizeof *missing);
+    if (!missing)
+        return STK_MEMORY;
+    for (int i = 0, k = 0; i < n; i++) {
+        bool is_missing = k < r->n_missing && r->missing[k] == i;
+        int rc = is_missing ? STK_DATA : recall_row(e, p, r->at.position[i], i, frame);
+        k += is_missing;
+        if (rc == STK_MEMORY)
+            return rc;
+        if (rc)
+            missing[n_missing++] = i;
+    }
+    e->n_hits -= n_missing - r->n_missing;
+    e->n_misses += n_missing - r->n_missing;
+    bool is_lost = n_missing > r->n_missing;
+    r->missing = missing;
+    r->n_missing = n_missing;
+    return is_lost && e->program->n_reads ? STK_AGAIN : STK_OK;
+}
+
 /* Some rows are there: the others are made apart, and put where they belong. */
-static int recall_some(struct stk__eval *e, const struct stk__pnode *p, const struct recall *r,
+static int recall_some(struct stk__eval *e, const struct stk__pnode *p, struct recall *r,
                        struct places at, int n, struct frame *frame)
 {
     const struct stk_type *type = &p->node->type;
@@ -567,16 +589,13 @@ static int recall_some(struct stk__eval *e, const struct stk__pnode *p, const st
     if (e->program->has_keys &&
         !(frame->key = stk__arena_take(e->scratch, frame_rows(n) * sizeof *frame->key)))
         return STK_MEMORY;
-    for (int i = 0, k = 0; i < n; i++) {
-        if (k < r->n_missing && r->missing[k] == i)
-            at.position[k++] = r->at.position[i];
-        else
-            recall_row(e, p, r->at.position[i], i, frame);
-    }
-    if (!r->n_missing)
-        return STK_OK;
+    int rc = recall_rows(e, p, r, n, frame);
+    if (rc || !r->n_missing)
+        return rc;
+    for (int k = 0; k < r->n_missing; k++)
+        at.position[k] = r->at.position[r->missing[k]];
     e->out = NULL; /* no row of these is in its final place */
-    int rc = eval_some(e, p->input[0], r->missing, at, r->n_missing, &made);
+    rc = eval_some(e, p->input[0], r->missing, at, r->n_missing, &made);
     e->out = out;
     for (int k = 0; !rc && k < r->n_missing; k++) {
         for (int f = 0; f < type->n_fields; f++)
@@ -778,7 +797,7 @@ static int find_uncached(struct stk__eval *e, const struct stk__pnode *p, uint8_
                          const struct search *search, struct places at, const int *row, int n)
 {
     for (int i = 0; i < n; i++) {
-        is_kept[i] = p->store && stk__store_has(p->store, at.position[i]);
+        is_kept[i] = p->kept && stk__kept_has(p->kept, at.position[i]);
         at.path[i] = stk__first_path();
     }
     return find_paths_in(e, p, 0, is_kept, search, at, row, n);

@@ -36,7 +36,8 @@ struct stk__node {
     const struct stk__node *absorbed;
     /* the op above that gets only the part it asks for, or NULL; that says how large is enough */
     const struct stk__node *part_for, *scaled_for;
-    const struct stk__nest *nest; /* of an op that opens its input for each element; see nest.h */
+    const struct stk_value *chain; /* of a cache: the calls before it */
+    const struct stk__nest *nest;  /* of an op that opens its input for each element; see nest.h */
     bool is_opened;            /* begins a chain that is opened anew for each element as it comes */
     struct stk__opened *files; /* and is given those of a field; those that were opened */
     bool is_abandoned;         /* of a chain that was then built in another way */
@@ -91,6 +92,9 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
 
 /* True if bytes of files are read for its rows: by `read`, or by a located source. */
 bool stk__subtree_reads(const struct stk__node *node);
+
+/* True if something in the subtree draws random numbers. */
+bool stk__subtree_is_random(const struct stk__node *node);
 
 /* True if its rows come in another order in every pass. */
 bool stk__subtree_shuffles(const struct stk__node *node);

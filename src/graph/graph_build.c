@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/type.h"
+#include "graph/cache_key.h"
 #include "graph/graph.h"
 #include "graph/guard.h"
 #include "graph/nest.h"
@@ -586,6 +587,9 @@ static int build_chain(struct builder *b, const struct stk_value *value, struct 
         int rc = build_call(b, &value->call[i], node, &node);
         if (rc)
             return rc;
+        if (node->op->flags & STK_OP_CACHE &&
+            !(node->chain = stk__cache_chain(value, i, &b->graph->arena)))
+            return stk__out_of_memory(b->err);
     }
     *out = node;
     return STK_OK;

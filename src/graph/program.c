@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "graph/cache_key.h"
 #include "graph/nest.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct compiler {
     bool is_shuffled;
     bool is_nested; /* in the chain of a nest, which has chosen the positions */
     int n_choices;  /* concatenations and caches above */
-    bool has_stores;
+    bool has_caches;
 };
 
 bool stk__subtree_is_random(const struct stk__node *node)
@@ -150,7 +151,7 @@ static int add_nest(struct compiler *c, const struct stk__node *node)
     return stk__nest_map_init(map, node, &run, c->err);
 }
 
-static int add_store(struct compiler *c, struct stk__pnode *p)
+static int add_cache(struct compiler *c, struct stk__pnode *p)
 {
     struct stk__program *program = c->program;
     const struct stk__cache_way way = { .seed = program->seed,
@@ -160,12 +161,13 @@ static int add_store(struct compiler *c, struct stk__pnode *p)
                                         .parts =
                                             STK__NO_ADDRESSES | (program->has_keys ? STK__KEYS : 0),
                                         .is_sparse = p->node->class != STK_INDEXED };
-    if (program->n_stores == STK__MAX_STORES)
+    if (program->n_kept == STK__MAX_CACHES)
         return stk__fail_at(c->err, STK_VALUE, p->node->at, p->node->len,
-                            "cache: at most %d are possible", STK__MAX_STORES);
-    p->store = stk__cache_store(p->node->state, &way);
-    program->store[program->n_stores++] = p->store;
-    return p->store ? STK_OK : stk__out_of_memory(c->err);
+                            "cache: at most %d are possible", STK__MAX_CACHES);
+    int rc = stk__cache_open(p->node, &way, &p->kept, c->err);
+    if (!rc)
+        program->kept[program->n_kept++] = p->kept;
+    return rc;
 }
 
 static struct stk__pnode *compile(struct compiler *c, const struct stk__node *node, const int *dest)
@@ -191,7 +193,7 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     stk__node_count(node, program->rank, program->world, p->in_count);
     if (add_slots(c, p))
         return NULL;
-    if (p->role == STK__ROLE_CACHE && c->has_stores && add_store(c, p))
+    if (p->role == STK__ROLE_CACHE && c->has_caches && add_cache(c, p))
         return NULL;
     p->is_part = c->n_choices > 0;
     bool is_choice = p->role == STK__ROLE_CONCAT || p->role == STK__ROLE_CACHE;
@@ -244,7 +246,7 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
                           .arena = arena,
                           .err = err,
                           .is_shuffled = stk__subtree_shuffles(root),
-                          .has_stores = options->has_stores };
+                          .has_caches = options->has_caches };
     if (!(program->root = compile(&c, root, dest)))
         return err && err->code ? err->code : STK_MEMORY;
     if (program->is_heavy || program->n_reads)

@@ -51,11 +51,11 @@ struct stk__pnode {
     uint64_t seed;            /* of the run, mixed with the op's ordinal */
     bool is_guarded;          /* a row op of a plug-in */
     bool is_filter;
-    bool is_part;             /* below a concatenation or a cache: it gets some of the rows */
-    struct stk__store *store; /* caches: what is kept; NULL: nothing is */
+    bool is_part;           /* below a concatenation or a cache: it gets some of the rows */
+    struct stk__kept *kept; /* caches: what is kept; NULL: nothing is */
 };
 
-enum { STK__MAX_READS = 8, STK__MAX_STORES = 16 };
+enum { STK__MAX_READS = 8, STK__MAX_CACHES = 16 };
 
 struct stk__program {
     struct stk__pnode *root;
@@ -73,8 +73,8 @@ struct stk__program {
     size_t scratch_bytes;  /* per row, estimated */
     /* of a row's places, about; 0: no source is located */
     size_t located_bytes;
-    struct stk__store *store[STK__MAX_STORES]; /* of its caches */
-    int n_stores;
+    struct stk__kept *kept[STK__MAX_CACHES]; /* of its caches */
+    int n_kept;
     int rank, world;
     uint64_t seed;
 };
@@ -83,7 +83,7 @@ struct stk__program_options {
     uint64_t seed;
     int rank, world;
     bool has_keys;
-    bool has_stores; /* caches keep what they get */
+    bool has_caches; /* caches keep what they get */
 };
 
 /* Compiles the subtree at root; `cut` (may be NULL) is where rows come in. Lives in the arena. */
@@ -93,9 +93,6 @@ int stk__program_new(const struct stk__node *root, const struct stk__node *cut,
 
 /* True if field f of its rows is made by the node, and not handed on. */
 bool stk__pnode_makes(const struct stk__pnode *p, int f);
-
-/* True if something in the subtree draws random numbers. */
-bool stk__subtree_is_random(const struct stk__node *node);
 
 /* What one worker keeps for one program. */
 struct stk__eval_thread {

@@ -10,12 +10,21 @@
 #include <unistd.h>
 
 struct cache {
-    const char *directory;
+    const char *directory, *key;
+    int compression;
 };
+
+static const char *const compressions[] = { "none", "zstd", NULL };
 
 static const struct stk_param params[] = {
     STK_TEXT_ROW(cache, directory, NULL, STK_TAKES_NONE | STK_TAKES_AUTO,
-                 "not yet: a directory that keeps elements; none keeps them in memory"),
+                 "where elements are kept on disk; none: in memory; auto: in memory, and where in "
+                 "the chain is left to stoker"),
+    STK_CHOICE_ROW(cache, compression, compressions, 0, 0,
+                   "of elements on disk: none, or zstd, which takes less space and more time"),
+    STK_TEXT_ROW(cache, key, NULL, STK_TAKES_NONE,
+                 "on disk: stands for what has no text, such as functions: give another one when "
+                 "they change"),
     STK_ROWS_END,
 };
 
@@ -23,13 +32,15 @@ static const struct stk_param params[] = {
 struct variant {
     struct stk__cache_way way;
     pid_t pid;
-    struct stk__store *store;
+    struct stk__kept *kept;
     struct variant *next;
 };
 
 struct stk__cache {
-    pthread_mutex_t lock; /* guards the list */
+    pthread_mutex_t lock; /* guards all that follows */
     struct variant *variant;
+    bool has_files;
+    uint64_t files;
 };
 
 static int open_cache(const void *given, struct stk_arena *arena, void **state,
@@ -37,8 +48,8 @@ static int open_cache(const void *given, struct stk_arena *arena, void **state,
 {
     const struct cache *p = given;
     (void)arena;
-    if (p->directory)
-        return stk_fail(err, STK_VALUE, "keeps elements in memory only, so far");
+    if (p->directory && !*p->directory)
+        return stk_fail(err, STK_VALUE, "directory is empty; none keeps elements in memory");
     struct stk__cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return stk_fail(err, STK_MEMORY, "out of memory");
@@ -52,7 +63,7 @@ static void close_cache(void *state)
     struct stk__cache *cache = state;
     for (struct variant *v = cache->variant, *next; v; v = next) {
         next = v->next;
-        stk__store_free(v->store);
+        stk__kept_free(v->kept);
         free(v);
     }
     pthread_mutex_destroy(&cache->lock);
@@ -65,10 +76,11 @@ static bool is_same(const struct variant *v, const struct stk__cache_way *way)
            v->way.parts == way->parts && v->way.origin == way->origin && v->pid == getpid();
 }
 
-static struct variant *add_variant(struct stk__cache *cache, const struct stk__cache_way *way)
+static struct variant *add_variant(struct stk__cache *cache, const struct stk__cache_way *way,
+                                   const struct stk__kept_home *home)
 {
     struct variant *v = calloc(1, sizeof *v);
-    if (!v || !(v->store = stk__store_new(way->type, way->parts, way->is_sparse))) {
+    if (!v || !(v->kept = stk__kept_new(way->type, way->parts, way->is_sparse, home))) {
         free(v);
         return NULL;
     }
@@ -80,16 +92,34 @@ static struct variant *add_variant(struct stk__cache *cache, const struct stk__c
     return v;
 }
 
-struct stk__store *stk__cache_store(struct stk__cache *cache, const struct stk__cache_way *way)
+struct stk__kept *stk__cache_kept(struct stk__cache *cache, const struct stk__cache_way *way,
+                                  const struct stk__kept_home *home)
 {
     pthread_mutex_lock(&cache->lock);
     struct variant *v = cache->variant;
     while (v && !is_same(v, way))
         v = v->next;
     if (!v)
-        v = add_variant(cache, way);
+        v = add_variant(cache, way, home);
     pthread_mutex_unlock(&cache->lock);
-    return v ? v->store : NULL;
+    return v ? v->kept : NULL;
+}
+
+bool stk__cache_files(struct stk__cache *cache, uint64_t *sum)
+{
+    pthread_mutex_lock(&cache->lock);
+    bool has_files = cache->has_files;
+    *sum = cache->files;
+    pthread_mutex_unlock(&cache->lock);
+    return has_files;
+}
+
+void stk__cache_set_files(struct stk__cache *cache, uint64_t sum)
+{
+    pthread_mutex_lock(&cache->lock);
+    cache->has_files = true;
+    cache->files = sum;
+    pthread_mutex_unlock(&cache->lock);
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
@@ -102,7 +132,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 const struct stk_op stk__op_cache = {
     .decl = { "cache", 1, "Keep elements for the next time they are wanted.",
-              "Elements that have come this far are kept in memory, and what comes before is not "
+              "Elements that have come this far are kept, and what comes before is not "
               "run for them again: not in the next epoch, nor by another iterator of the same "
               "dataset. It keeps what fits into the budget (the option memory) beside everything "
               "else, and throws nothing out: where half fits, half is served. It can be used while "
@@ -113,6 +143,10 @@ const struct stk_op stk__op_cache = {
               "shuffle there gives one order, a random op draws once. What comes behind differs "
               "from epoch to epoch as ever, so put a cache behind what is slow and before what is "
               "random. An element that cannot be made is kept as such.\n"
+              "\n"
+              "With a directory elements are kept there, for the next process too, as far as the "
+              "disk has room. What is there is never taken for something else: another chain, "
+              "other files or another seed have another place in the directory.\n"
               "\n"
               "    image_folder('train').decode().resize(224, "
               "224).cache().shuffle().flip(probability=0.5).batch"

@@ -2,7 +2,7 @@
 /* cache.h: the state of `cache`: what it keeps. It belongs to the dataset and to those built on it,
  * so it is there in every epoch and for every iterator. */
 #pragma once
-#include "base/store.h"
+#include "op/kept.h"
 
 struct stk__cache;
 
@@ -16,6 +16,12 @@ struct stk__cache_way {
     bool is_sparse; /* numbers of its elements lie far apart */
 };
 
-/* The store for runs of this way, the same for all of them; it lives as long as the cache. NULL when
- * out of memory. */
-struct stk__store *stk__cache_store(struct stk__cache *cache, const struct stk__cache_way *way);
+/* What is kept for runs of this way, the same for all of them; it lives as long as the cache. `home`
+ * is for a new one. NULL when out of memory. */
+struct stk__kept *stk__cache_kept(struct stk__cache *cache, const struct stk__cache_way *way,
+                                  const struct stk__kept_home *home);
+
+/* What stands for the files that elements are made of: found once, since a dataset does not change.
+ * False if nobody has set it. */
+bool stk__cache_files(struct stk__cache *cache, uint64_t *sum);
+void stk__cache_set_files(struct stk__cache *cache, uint64_t sum);

@@ -820,7 +820,7 @@ def op_prefetch(node, path, buffer_size="auto"):
     return rows(node.inputs[0], path)
 
 
-def op_cache(node, path):
+def op_cache(node, path, directory=None, compression="none"):
     """What comes before is in its first epoch for ever; what comes behind can tell epochs apart."""
     for row in rows(node.inputs[0], mix(0, 0)):
         yield replace(row, key=key_join(row.key, key_make(node.ordinal, path, 0)))

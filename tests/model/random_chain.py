@@ -359,7 +359,14 @@ class Maker(Combining):
         kinds = [self.compute, self.compute, self.keep, self.reorder, self.reorder, self.combine]
         self.random.choice(kinds)(draft)
         if self.random.random() < 0.15:
-            draft.then("cache()")
+            self.cache(draft)
+
+    def cache(self, draft):
+        """In memory, or on disk: the first run fills it, and those that follow find it there. Then
+        nobody reads a stream, and in which file of several an element was is not known."""
+        where = repr(str(self.folder / f"{self.seed}-{self.name()}.cache"))
+        is_read = any(word in draft.text for word in (".gz'", "jsonl("))
+        draft.then(f"cache({self.random.choice(['', '', where, where + ', zstd'][:2 if is_read else 4])})")
 
     def compute(self, draft):
         """map, cast, scale, select, rename, or an op that makes fields of others."""
@@ -578,7 +585,7 @@ class Maker(Combining):
             elif kind == "compute":
                 self.compute(draft)
             elif kind == "cache":
-                draft.then("cache()")
+                self.cache(draft)
             elif kind == "nest":
                 return self.nest(draft, rest)
             elif kind == "rebatch":

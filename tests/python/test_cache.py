@@ -9,7 +9,10 @@ import stoker
 
 
 def to_list(value):
-    return value.numpy().tolist() if hasattr(value, "numpy") else value
+    value = value.numpy() if hasattr(value, "numpy") else value
+    if isinstance(value, (list, tuple)):
+        return [to_list(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def loop(dataset, **options):
@@ -224,3 +227,167 @@ def test_a_crop_behind_does_not_come_before(pictures):
     assert not [r for r in stoker.parse(text).plan().rewrites if "center_crop" in r.text and r.is_done]
     ds = stoker.parse(text)
     assert loop(ds)[0] == loop(ds)[0]
+
+
+# ---- on disk ----
+
+
+def keys_in(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+CHAINS = [
+    "range(60).map('y = x * x').cache({}).shuffle().batch(7)",
+    "values({{a: [[1, 2], [3], []], s: ['x', '', 'zz']}}).repeat(4).cache({}).batch(5)",
+    "range(60).filter('x % 3 > 0').cache({}).shuffle(9).batch(7)",
+    "range(60).map('y = 100 // (x % 7)').cache({}).batch(4)",
+    "range(60).batch(4).cache({}).unbatch().batch(5)",
+]
+
+
+@pytest.mark.parametrize("extra", ["", ", zstd"])
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_new_dataset_finds_what_is_on_disk(tmp_path, chain, extra):
+    options = {"on_error": "skip", "epoch": 0}
+    expected = loop(stoker.parse(chain.format("")), **options)[0]
+    ds = stoker.parse(chain.format(f"'{tmp_path}/c'{extra}"))
+    first, filled = loop(ds, **options)
+    assert first == expected and filled.cache_hits == 0 and filled.cache_disk_bytes > 0
+    assert loop(ds, **options)[0] == expected
+    del ds
+    again, served = loop(stoker.parse(chain.format(f"'{tmp_path}/c'{extra}")), **options)
+    assert again == expected and served.cache_misses == 0 and served.cache_hits > 0
+    assert len(keys_in(tmp_path / "c")) == 1 and served.cache_trouble == ""
+
+
+def test_a_changed_chain_has_another_place(tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("a\nb\n")
+    home = tmp_path / "c"
+
+    def words(before="", **options):
+        return loop(stoker.parse(f"lines('{file}'){before}.cache('{home}')"), **options)[0]
+
+    assert [row["text"] for row in words()] == [b"a", b"b"]
+    assert len(words(".take(1)")) == 1
+    assert len(keys_in(home)) == 2
+    file.write_text("c\nd\ne\n")
+    assert [row["text"] for row in words()] == [b"c", b"d", b"e"]
+    assert len(keys_in(home)) == 3
+    words(seed=5)  # nothing before it draws
+    assert len(keys_in(home)) == 3
+    words(".shuffle(2)", seed=5), words(".shuffle(2)", seed=6)
+    assert len(keys_in(home)) == 5
+
+
+def test_what_comes_behind_makes_no_difference(tmp_path):
+    for behind in ("", ".shuffle()", ".map('y = x + 1').batch(3)", ".repeat(2)"):
+        loop(stoker.parse(f"range(9).cache('{tmp_path}/c'){behind}"))
+    assert len(keys_in(tmp_path / "c")) == 1
+
+
+def test_functions_want_a_key(tmp_path):
+    function = Counted()
+    ds = function.after(stoker.range(6)).cache(str(tmp_path))
+    with pytest.raises(stoker.Error, match="key="):
+        loop(ds)
+    loop(function.after(stoker.range(6)).cache(str(tmp_path), key="v1"))
+    again = Counted()
+    loop(again.after(stoker.range(6)).cache(str(tmp_path), key="v1"))
+    assert again.calls == 0
+    loop(again.after(stoker.range(6)).cache(str(tmp_path), key="v2"))
+    assert again.calls == 6
+
+
+def test_files_that_data_names_want_a_key(tmp_path):
+    (tmp_path / "x.bin").write_bytes(b"x")
+    chain = f"values({{path: ['{tmp_path}/x.bin']}}).read(path).cache('{tmp_path}/c'%s)"
+    with pytest.raises(stoker.Error, match="key="):
+        loop(stoker.parse(chain % ""))
+    assert loop(stoker.parse(chain % ", key=one"))[0]
+
+
+def test_damage_is_made_again(tmp_path):
+    """Also where files must be read for what is gone, in a run that counted on it."""
+    for i in range(30):
+        (tmp_path / f"{i:02}.bin").write_bytes(bytes([i]) * 900)
+    chain = f"files('{tmp_path}/*.bin').read().cache('{tmp_path}/c').shuffle().batch(4)"
+    expected = loop(stoker.parse(chain), epoch=0)[0]
+    [rows] = (tmp_path / "c").glob("*/rows")
+    data = bytearray(rows.read_bytes())
+    for at in range(500, len(data), 3000):
+        data[at] ^= 1
+    ds = stoker.parse(chain)
+    assert loop(ds, epoch=0)[1].cache_misses == 0
+    with rows.open("r+b") as file:
+        file.write(data)
+    for workers in (0, 2):
+        batches, stats = loop(ds, epoch=0, workers=workers)
+        assert batches == expected
+    with rows.open("r+b") as file:
+        file.truncate(2000)
+    assert loop(ds, epoch=0)[0] == expected
+    rows.unlink()
+    assert loop(ds, epoch=0)[0] == expected
+    assert loop(stoker.parse(chain), epoch=0)[0] == expected
+
+
+def test_a_stream_that_lost_something_stops(tmp_path):
+    chain = f"range(90).filter('x > 3').cache('{tmp_path}/c').batch(4)"
+    expected = loop(stoker.parse(chain))[0]
+    [rows] = (tmp_path / "c").glob("*/rows")
+    ds = stoker.parse(chain)
+    data = bytearray(rows.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 200] = bytes(200)
+    with rows.open("r+b") as file:
+        file.write(data)
+    with pytest.raises(stoker.Error, match="run again"):
+        loop(ds)
+    assert loop(stoker.parse(chain))[0] == expected
+
+
+def test_no_room_on_disk(run_python, tmp_path):
+    done = run_python(
+        """
+        import resource, signal, stoker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        ds = stoker.parse("range(4000).map('y = x').cache('c').batch(100)")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
+        for _ in range(2):
+            with ds.iterate() as it:
+                assert sum(int(batch.y.numpy().sum()) for batch in it) == sum(range(4000))
+                print(it.stats().cache_rows, it.stats().cache_hits, it.stats().cache_trouble)
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    kept = int(first.split()[0])
+    assert 100 < kept < 4000 and "cannot write" in first
+    assert second.split()[:2] == [str(kept), str(kept)]
+
+
+def test_two_processes(run_python, tmp_path):
+    """One writes; the other reads what is there and makes the rest."""
+    chain = f"range(50).map('y = x').cache('{tmp_path}/c').batch(5)"
+    ds = stoker.parse(chain)
+    with ds.iterate() as it:
+        next(it)
+        done = run_python(
+            f"""
+            import stoker
+            ds = stoker.parse("{chain}")
+            with ds.iterate() as it:
+                print(sum(int(batch.y.numpy().sum()) for batch in it), it.stats().cache_trouble)
+            """
+        )
+        assert done.stdout == f"{sum(range(50))} somebody else writes it\n", done.stderr
+    assert loop(ds)[0] == loop(stoker.parse(chain), epoch=0)[0]
+
+
+def test_directories_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(stoker.Error, match="cache: .*is a file|Not a directory"):
+        loop(stoker.parse(f"range(3).cache('{tmp_path}/file')"))
+    with pytest.raises(stoker.Error, match="cache"):
+        stoker.parse("range(3).cache('')")
