@@ -5,7 +5,8 @@ A work (works/NAME.py) says what is to be done:
     docstring    what it is, in one line
     PLACE        a number: where it comes in tables
     UNIT         what is counted: images, numbers, files
-    CHAIN        how stoker does it; $images, $photos, $passes, $count, $reads, $own are filled in
+    CHAIN        how stoker does it; $images, $photos, $passes, $count, $reads, $own, $place (until the end) are
+                 filled in
     FIELD        the field of a batch that is consumed
     BARS         what must hold (see bars.py)
     SHAPE, DTYPE of a full batch; checked on everybody's first one (SHAPE with channels last)

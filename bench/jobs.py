@@ -61,6 +61,7 @@ def chain_of(setup, work, count, passes):
     places = {"images": setup.images, "photos": setup.photos, "reads": setup.reads}
     values = {name: quoted(place) for name, place in places.items()}
     values["own"] = quoted(setup.own.get(work.stem))
+    values["place"] = in_string(str(setup.place))
     return filled(work.CHAIN, {**values, "count": count, "passes": passes, **work.PARAMETERS})
 
 

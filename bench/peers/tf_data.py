@@ -36,6 +36,20 @@ def seed(tf, job):
     return _epoch(tf, job, files.map(make, num_parallel_calls=tf.data.AUTOTUNE))
 
 
+def cache(tf, job, *where):
+    def make(path):
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        return tf.image.resize(image, [job.size, job.size]) / 255.0
+
+    files = tf.data.Dataset.from_tensor_slices(job.files[: job.n_files])
+    kept = files.map(make, num_parallel_calls=tf.data.AUTOTUNE).cache(*where)
+    return _epoch(tf, job, kept.repeat(job.passes).shuffle(job.n_files))
+
+
+def cache_disk(tf, job):
+    return cache(tf, job, f"{job.cache}/rows-by-tf-{os.getpid()}")
+
+
 def photos(tf, job):
     return seed(tf, job)
 

@@ -59,6 +59,23 @@ static void drop_known(struct stk__exec *x, struct stk__stage *s, struct stk__ti
     s->n_from += known;
 }
 
+/* What was counted on when rows of the input were left out, or its pass was closed, is gone. */
+static bool is_gap(struct stk__exec *x, const struct stk__stage *s, const struct stk__ticket *t)
+{
+    if (stk__is_closed(s))
+        return false;
+    return t->end ? s->is_served && !stk__kept_is_whole(s->plan->kept)
+                  : next_number(x, s, t) > s->position;
+}
+
+static void end_lost(struct stk__exec *x)
+{
+    stk__end_run(x, &(struct stk_error){
+                        .code = STK_IO,
+                        .text = "cache: an element that was kept on disk cannot be read any more, "
+                                "and those before it are over; run again" });
+}
+
 /* Rows of the input that are not there; false if there are none now. */
 static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
@@ -68,6 +85,10 @@ static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
             stk__pass_break(x, s, 0, t);
         if (!t || t->end == STK__END_BROKEN)
             return false;
+        if (is_gap(x, s, t)) {
+            end_lost(x);
+            return false;
+        }
         if (t->end) {
             end_with(x, s, t);
             break;
@@ -87,8 +108,10 @@ bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
     bool is_closed = stk__is_closed(s), is_whole = stk__kept_is_whole(kept);
     if (s->counter[0] >= s->plan->level_count[0])
         return false; /* the last pass is over */
-    if (is_whole && s->position == 0 && !s->has_ended)
+    if (is_whole && s->position == 0 && !s->has_ended && !s->is_served) {
         stk__close_inputs(x, s, s->plan->depth); /* before it reads for nothing */
+        s->is_served = true;
+    }
     if (!s->has_ended && !is_closed && s->position < stk__kept_prefix(kept))
         return true;
     if (!s->has_ended && (is_closed || is_whole))
@@ -98,8 +121,10 @@ bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
     if (!s->has_ended)
         return false;
     stk__end_joined(x, s);
-    if (!s->has_ended)
+    if (!s->has_ended) {
         s->position = s->n_from = 0;
+        s->is_served = false;
+    }
     return false;
 }
 
@@ -201,10 +226,7 @@ void stk__finish_caching(struct stk__exec *x, struct stk__stage *s, const struct
     if (w->lost == STK_MEMORY)
         stk__run_out_of_memory(x);
     else if (w->lost)
-        stk__end_run(x, &(struct stk_error){
-                            .code = STK_IO,
-                            .text = "cache: an element that was kept on disk cannot be read any "
-                                    "more, and those before it are over; run again" });
+        end_lost(x);
 }
 
 void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)

@@ -105,7 +105,8 @@ struct stk__stage {
     uint64_t position, path; /* caching: rows handed on in this pass */
     /* rows of this pass: caching: that the input had; a segment that feeds it: that were taken */
     uint64_t n_from;
-    uint64_t base_path;              /* of a chain that is opened for elements: this one's; */
+    bool is_served;     /* caching: the input's pass was closed, since all of it is there */
+    uint64_t base_path; /* of a chain that is opened for elements: this one's; */
     const struct stk_chunk *element; /* and the element, borrowed from who opened it; */
     uint64_t first_row; /* a stream of its files: number of the first one's first row */
     bool is_exhausted;

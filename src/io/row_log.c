@@ -158,17 +158,6 @@ bool stk__row_log_find(struct stk__row_log *log, uint64_t number, struct stk__lo
     return is_there;
 }
 
-void stk__row_log_lose(struct stk__row_log *log, uint64_t number)
-{
-    pthread_rwlock_wrlock(&log->table_lock);
-    struct stk__log_entry *found = stk__log_table_find(&log->table, number);
-    if (found && !(found->flags & STK__LOG_LOST)) {
-        found->flags |= STK__LOG_LOST;
-        log->n_lost++;
-    }
-    pthread_rwlock_unlock(&log->table_lock);
-}
-
 /* ---- adding ---- */
 
 /* Writes all pieces at an offset; false, with errno, if that cannot be done. */
@@ -225,9 +214,29 @@ static void note_pending(struct stk__row_log *log, const struct stk__log_entry *
         flush_index(log);
 }
 
+void stk__row_log_lose(struct stk__row_log *log, uint64_t number)
+{
+    pthread_rwlock_wrlock(&log->table_lock);
+    struct stk__log_entry *found = stk__log_table_find(&log->table, number);
+    bool is_new = found && !(found->flags & STK__LOG_LOST);
+    struct stk__log_entry entry = { 0 };
+    if (is_new) {
+        found->flags |= STK__LOG_LOST;
+        log->n_lost++;
+        entry = *found;
+    }
+    pthread_rwlock_unlock(&log->table_lock);
+    pthread_mutex_lock(&log->lock);
+    if (is_new && log->can_write)
+        note_pending(log, &entry); /* so that nobody counts on it again */
+    pthread_mutex_unlock(&log->lock);
+}
+
 static bool put_entry(struct stk__row_log *log, const struct stk__log_entry *entry)
 {
     pthread_rwlock_wrlock(&log->table_lock);
+    const struct stk__log_entry *before = stk__log_table_find(&log->table, entry->number);
+    log->n_lost -= before && before->flags & STK__LOG_LOST;
     bool is_put = stk__log_table_put(&log->table, entry);
     pthread_rwlock_unlock(&log->table_lock);
     return is_put;
@@ -311,7 +320,6 @@ static int64_t read_blocks(struct stk__row_log *log, const uint8_t *data, uint64
         for (uint32_t i = 0; i < h.n; i++) {
             struct stk__log_entry entry;
             memcpy(&entry, data + at + sizeof h + i * sizeof entry, sizeof entry);
-            entry.flags &= ~(uint32_t)STK__LOG_LOST;
             if (!is_placed(&entry) || end_of(&entry) > file_bytes)
                 continue; /* its bytes are gone */
             if (!stk__log_table_put(&log->table, &entry))
@@ -467,6 +475,9 @@ static int read_log(struct stk__row_log *log, const char *directory, struct stk_
         rc = recover(log, (uint64_t)info.st_size);
     if (!rc)
         cut_file(log, log->fd, log->end);
+    for (uint64_t i = 0; i < log->table.n_slots; i++)
+        log->n_lost += log->table.entry[i].bytes != UINT64_MAX &&
+                       log->table.entry[i].flags & STK__LOG_LOST;
     return rc ? stk__out_of_memory(err) : STK_OK;
 }
 

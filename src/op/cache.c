@@ -73,7 +73,8 @@ static void close_cache(void *state)
 static bool is_same(const struct variant *v, const struct stk__cache_way *way)
 {
     return v->way.seed == way->seed && v->way.rank == way->rank && v->way.world == way->world &&
-           v->way.parts == way->parts && v->way.origin == way->origin && v->pid == getpid();
+           v->way.parts == way->parts && v->way.behind == way->behind &&
+           v->way.origin == way->origin && v->pid == getpid();
 }
 
 static struct variant *add_variant(struct stk__cache *cache, const struct stk__cache_way *way,

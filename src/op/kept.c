@@ -121,15 +121,45 @@ static void load_stored(struct stk__store *store, struct stk__stored at,
         stk__store_add_fault(store, at, to->row, to->faults);
 }
 
+/* The next run finds no more in order than there is. */
+static void lower_prefix(struct stk__kept *kept, uint64_t number)
+{
+    uint_fast64_t prefix = atomic_load(&kept->prefix);
+    while (prefix > number && !atomic_compare_exchange_weak(&kept->prefix, &prefix, number))
+        ;
+    if (prefix > number)
+        atomic_store(&kept->is_whole, false);
+}
+
 int stk__kept_load(struct stk__kept *kept, uint64_t number, const struct stk__row_place *to)
 {
     struct stk__stored at;
-    if (!kept->store)
-        return stk__row_image_read(atomic_load(&kept->log), number, &kept->type, to);
+    if (!kept->store) {
+        int rc = stk__row_image_read(atomic_load(&kept->log), number, &kept->type, to);
+        if (rc == STK_DATA)
+            lower_prefix(kept, number);
+        return rc;
+    }
     if (!stk__store_find(kept->store, number, 1, &at))
         return STK_DATA;
     load_stored(kept->store, at, to);
     return STK_OK;
+}
+
+/* A row that is there, behind one that was lost: true if it is good, or is now. */
+static bool add_again(struct stk__kept *kept, struct stk__row_log *log, uint64_t number,
+                      const struct stk__row_ref *row)
+{
+    struct stk__log_entry entry;
+    if (!stk__row_log_find(log, number, &entry))
+        return false;
+    struct stk__copy piece = { malloc(entry.bytes + 1), NULL, entry.bytes };
+    bool is_good = piece.dst && stk__row_log_read(log, &entry, &piece, 1);
+    bool is_bad = piece.dst && !is_good;
+    free(piece.dst);
+    if (is_bad)
+        stk__row_log_lose(log, number);
+    return is_good || (is_bad && stk__row_image_add(log, number, &kept->type, row, kept->level));
 }
 
 void stk__kept_keep(struct stk__kept *kept, uint64_t number, const struct stk__row_ref *row,
@@ -140,7 +170,8 @@ void stk__kept_keep(struct stk__kept *kept, uint64_t number, const struct stk__r
         stk__store_keep(kept->store, number, row, leave);
         return;
     }
-    if (!log || !stk__row_image_add(log, number, &kept->type, row, kept->level))
+    if (!log || (!stk__row_image_add(log, number, &kept->type, row, kept->level) &&
+                 !add_again(kept, log, number, row)))
         return;
     uint_fast64_t expected = number;
     atomic_compare_exchange_strong(&kept->prefix, &expected, number + 1);

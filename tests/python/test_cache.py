@@ -344,7 +344,11 @@ def test_a_stream_that_lost_something_stops(tmp_path):
         file.write(data)
     with pytest.raises(stoker.Error, match="run again"):
         loop(ds)
-    assert loop(stoker.parse(chain))[0] == expected
+    assert loop(ds)[0] == expected
+    assert loop(ds)[1].cache_misses == 0
+    del ds
+    batches, stats = loop(stoker.parse(chain))
+    assert batches == expected and stats.cache_misses == 0
 
 
 def test_no_room_on_disk(run_python, tmp_path):
