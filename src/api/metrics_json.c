@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_json.c: the numbers of a run as JSON. Times are seconds. */
 #include "api/metrics_text.h"
+#include "exec/exec.h"
 
 #include <string.h>
 
@@ -210,7 +211,25 @@ static void add_causes(const struct stk__metrics *m, struct stk__text *out)
     stk__text_add(out, "]");
 }
 
-void stk__metrics_json(const struct stk__metrics *m, struct stk__text *out)
+static void add_decisions(struct stk__exec *x, struct stk__text *out)
+{
+    struct stk_decision d;
+    open(out, "tuning", "[");
+    pthread_mutex_lock(&x->lock);
+    for (int i = 0; stk__decision_at(x, (uint64_t)i, &d); i++) {
+        next(out, i);
+        add_seconds(out, "seconds", d.at_ns);
+        add_string(out, "knob", d.knob);
+        add_count(out, "from", (uint64_t)d.from);
+        add_count(out, "to", (uint64_t)d.to);
+        add_string(out, "reason", d.reason);
+        stk__text_add(out, "}");
+    }
+    pthread_mutex_unlock(&x->lock);
+    stk__text_add(out, "]");
+}
+
+void stk__metrics_json(const struct stk__metrics *m, struct stk__exec *x, struct stk__text *out)
 {
     stk__text_add(out, "{");
     add_run(m, out);
@@ -220,5 +239,6 @@ void stk__metrics_json(const struct stk__metrics *m, struct stk__text *out)
     add_stages(m, out);
     add_memory(m, out);
     add_causes(m, out);
+    add_decisions(x, out);
     stk__text_add(out, "}\n");
 }

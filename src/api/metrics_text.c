@@ -43,7 +43,7 @@ int stk__exec_metrics(struct stk__exec *x, const char *format, char **out, struc
         return stk__out_of_memory(err);
     stk__metrics_read(x, metrics);
     if (is_json)
-        stk__metrics_json(metrics, &text);
+        stk__metrics_json(metrics, x, &text);
     else
         stk__metrics_prometheus(metrics, &text);
     stk__metrics_free(metrics);

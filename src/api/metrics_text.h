@@ -4,7 +4,9 @@
 #include "base/text.h"
 #include "exec/metrics.h"
 
-void stk__metrics_json(const struct stk__metrics *metrics, struct stk__text *out);
+/* With the decisions of the run. */
+void stk__metrics_json(const struct stk__metrics *metrics, struct stk__exec *x,
+                       struct stk__text *out);
 void stk__metrics_prometheus(const struct stk__metrics *metrics, struct stk__text *out);
 
 /* "decode", "segment", "batcher": what a stage is called. */

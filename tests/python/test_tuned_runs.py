@@ -27,6 +27,7 @@ def test_a_slow_consumer_needs_less():
         assert it.tuning() == []
         sums = consume_slowly(it)
         decisions = it.tuning()
+        assert [d["reason"] for d in it.metrics()["tuning"]] == [d["reason"] for d in decisions]
     first = decisions[0]
     assert set(first) == {"seconds", "knob", "from", "to", "reason"}
     assert first["knob"] in ("window", "workers")
