@@ -42,6 +42,22 @@ static bool read_number(const char *text, const char *option, double *out)
     return false;
 }
 
+/* Writes a text, which it frees, to a file. */
+static int save(const char *path, char *text)
+{
+    FILE *file = text ? fopen(path, "we") : NULL;
+    bool is_written = file && fputs(text, file) >= 0;
+    int cause = text ? errno : ENOMEM;
+    if (file && fclose(file) && is_written) {
+        is_written = false;
+        cause = errno;
+    }
+    if (!is_written)
+        cli_complain("cannot write %s: %s", path, strerror(cause));
+    stk_text_free(text);
+    return is_written ? CLI_OK : CLI_FAILED;
+}
+
 static int print(const struct cli_args *args, const struct stk_profile *profile)
 {
     char *text = args->json ? stk_profile_json(profile) : stk_profile_text(profile);
@@ -51,6 +67,10 @@ static int print(const struct cli_args *args, const struct stk_profile *profile)
         cli_complain("out of memory");
     int code = text ? CLI_OK : CLI_FAILED;
     stk_text_free(text);
+    if (code == CLI_OK && args->report)
+        code = save(args->report, stk_profile_report(profile));
+    if (code == CLI_OK && args->trace)
+        code = save(args->trace, stk_profile_trace(profile));
     return code;
 }
 
@@ -78,7 +98,8 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain,
 static int run(struct cli_args *args)
 {
     struct cli_chain chain;
-    struct stk_profile_options how = { .no_trials = args->no_trials };
+    struct stk_profile_options how = { .no_trials = args->no_trials,
+                                       .records = args->report || args->trace };
     if (!read_number(args->seconds, "seconds", &how.seconds) ||
         !read_number(args->consumer_ms, "consumer-ms", &how.consumer_ms))
         return CLI_USAGE;
@@ -96,6 +117,10 @@ static const struct cli_option options[] = {
       offsetof(struct cli_args, consumer_ms) },
     { "no-trials", NULL, "try nothing out; what advice brings is then modelled", CLI_FLAG,
       offsetof(struct cli_args, no_trials) },
+    { "report", "FILE", "write a page for a browser: threads over time, ops, advice", CLI_TEXT,
+      offsetof(struct cli_args, report) },
+    { "trace", "FILE", "write what each thread did, for ui.perfetto.dev", CLI_TEXT,
+      offsetof(struct cli_args, trace) },
     { "json", NULL, "print one JSON object", CLI_FLAG, offsetof(struct cli_args, json) },
     { 0 },
 };

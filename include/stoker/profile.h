@@ -16,6 +16,7 @@ struct stk_profile_options {
     double seconds;     /* to watch it for, once it is warm; 3 */
     double consumer_ms; /* waits so long after each batch, as a training step would; 0: not at all */
     bool no_trials;     /* nothing is tried out: what advice brings is modelled */
+    bool records;       /* what each thread does is recorded, for the report and the trace */
     /* Called by the caller's thread some times a second with what is being done; true: stop, with
      * STK_CANCELLED. */
     bool (*progress)(void *context, const char *doing);
@@ -36,6 +37,13 @@ STK_API int stk_iterator_profile(struct stk_iterator *it, const struct stk_profi
 /* What came out, for people or as JSON (docs/profile.md). Returns new; free with stk_text_free. */
 STK_API char *stk_profile_text(const struct stk_profile *profile);
 STK_API char *stk_profile_json(const struct stk_profile *profile);
+
+/* One page for a browser, which needs nothing else: the verdict, advice, ops, threads over time, memory.
+ * Returns new, NULL when out of memory. */
+STK_API char *stk_profile_report(const struct stk_profile *profile);
+
+/* What was recorded, in Chrome's trace event format; NULL if nothing was. Returns new. */
+STK_API char *stk_profile_trace(const struct stk_profile *profile);
 
 STK_API void stk_profile_free(struct stk_profile *profile);
 

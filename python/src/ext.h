@@ -154,7 +154,7 @@ PyObject *ext_chain_statistics(PyObject *self, PyObject *args); /* a method of C
 
 PyObject *ext_chain_profile(PyObject *self, PyObject *args); /* a method of Chain */
 
-/* (JSON, text) of a run; args: whether advice is tried out. */
+/* (JSON, text, page) of a run; args: whether advice is tried out. */
 PyObject *ext_profile_run(struct stk_iterator *it, PyObject *args);
 
 /* ---- iterator.c ---- */

@@ -15,19 +15,22 @@ static bool look_for_signals(void *context, const char *doing)
     return is_over;
 }
 
-/* (JSON, text) of a profile, which is freed. */
+/* (JSON, text, page) of a profile, which is freed. */
 static PyObject *result_of(struct stk_profile *profile)
 {
     char *json = stk_profile_json(profile), *text = stk_profile_text(profile);
+    char *page = stk_profile_report(profile);
     stk_profile_free(profile);
-    PyObject *result =
-        json && text ? Py_BuildValue("(NN)", ext_text(json), ext_text(text)) : PyErr_NoMemory();
+    PyObject *result = json && text && page
+                           ? Py_BuildValue("(NNN)", ext_text(json), ext_text(text), ext_text(page))
+                           : PyErr_NoMemory();
     stk_text_free(json);
     stk_text_free(text);
+    stk_text_free(page);
     return result;
 }
 
-/* chain.profile(options, seconds, consumer_ms, has_trials) */
+/* chain.profile(options, seconds, consumer_ms, has_trials): (JSON, text, page) */
 PyObject *ext_chain_profile(PyObject *self, PyObject *args)
 {
     struct ext_chain *chain = (struct ext_chain *)self;
@@ -36,7 +39,9 @@ PyObject *ext_chain_profile(PyObject *self, PyObject *args)
     PyThreadState *thread;
     PyObject *given;
     int has_trials;
-    struct stk_profile_options how = { .progress = look_for_signals, .context = &thread };
+    struct stk_profile_options how = { .records = true,
+                                       .progress = look_for_signals,
+                                       .context = &thread };
     if (!PyArg_ParseTuple(args, "O!ddp:profile", &PyDict_Type, &given, &how.seconds,
                           &how.consumer_ms, &has_trials))
         return NULL;

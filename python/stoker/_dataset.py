@@ -441,6 +441,7 @@ class Dataset(_ops.Ops):
             found = ds.profile(consumer_ms=20)    # a step of 20 ms after each batch
             print(found)
             found.verdict, found.stall, found.advice[0]['chain']
+            found.report('profile.html')          # a page for a browser
 
         trials=False tries nothing out; what advice brings is then modelled. Keywords are run
         options. stoker.watch does the same around a loop of your own.

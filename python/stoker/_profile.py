@@ -10,6 +10,17 @@ class Profile(_Findings):
     as tables.
     """
 
+    def __init__(self, data, text, page):
+        super().__init__(data, text)
+        self._page = page
+
+    def report(self, path):
+        """Writes one page for a browser, which needs nothing else: the verdict, advice, ops, what
+        threads did over time, memory.
+        """
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._page)
+
     @property
     def verdict(self):
         """What holds the run up, in a sentence."""
@@ -36,8 +47,8 @@ class Profile(_Findings):
 def _profile_of(found):
     import json
 
-    data, text = found
-    return Profile(json.loads(data), text)
+    data, text, page = found
+    return Profile(json.loads(data), text, page)
 
 
 def profile(ds, seconds, consumer_ms, trials, options):

@@ -57,9 +57,38 @@ static int consume(struct stk_iterator *it, const struct stk__trial *trial, doub
     return STK_OK;
 }
 
+static char *decisions_of(struct stk_iterator *it)
+{
+    struct stk__text out = { 0 };
+    struct stk_decision d;
+    stk__text_add(&out, "[");
+    for (uint64_t i = 0; !stk_iterator_decision(it, i, &d); i++) {
+        stk__text_add(&out,
+                      "%s{\"seconds\": %.6f, \"knob\": \"%s\", \"from\": %lld, \"to\": %lld, "
+                      "\"reason\": ",
+                      i ? ", " : "", (double)d.at_ns * 1e-9, d.knob, (long long)d.from,
+                      (long long)d.to);
+        stk__text_add_json(&out, d.reason, strlen(d.reason));
+        stk__text_add(&out, "}");
+    }
+    stk__text_add(&out, "]");
+    return stk__text_take(&out);
+}
+
+/* What is missing of it is not in the report. */
+static void keep_records(struct stk_profile *profile, struct stk_iterator *it)
+{
+    profile->decisions = decisions_of(it);
+    if (stk_iterator_metrics(it, "json", &profile->metrics, NULL))
+        profile->metrics = NULL;
+    if (stk_iterator_trace(it, &profile->trace, NULL))
+        profile->trace = NULL;
+}
+
 static int watch(struct stk_iterator *it, const struct stk__trial *trial, struct stk__stretch *out,
                  struct stk_error *err)
 {
+    const int64_t n_intervals = 3000; /* of each thread: some hundred milliseconds of small work */
     const double warm_s = trial->seconds / 4 < 0.5 ? trial->seconds / 4 : 0.5;
     struct stk__exec *x = stk__iterator_exec(it);
     struct stk__metrics *first = stk__metrics_new(x), *last = stk__metrics_new(x);
@@ -69,12 +98,17 @@ static int watch(struct stk_iterator *it, const struct stk__trial *trial, struct
     bool is_short = rc == STK_END; /* all of it was warm-up: then that is what there is */
     if (!rc) {
         stk__metrics_read(x, first);
-        rc = consume(it, trial, trial->seconds, false, err);
+        if (trial->how->records && trial->records)
+            rc = stk_iterator_trace_start(it, n_intervals, err);
     }
+    if (!rc)
+        rc = consume(it, trial, trial->seconds, false, err);
     if (!rc || rc == STK_END) {
         stk__metrics_read(x, last);
         stk__stretch_between(is_short ? NULL : first, last, x->plan, out);
         out->has_consumer = trial->consumer_s > 0;
+        if (trial->records)
+            keep_records(trial->records, it);
         rc = STK_OK;
     }
     stk__metrics_free(first);
@@ -124,6 +158,9 @@ void stk_profile_free(struct stk_profile *profile)
         return;
     stk__arena_free(&profile->arena);
     stk_dataset_unref(profile->dataset);
+    stk_text_free(profile->metrics);
+    stk_text_free(profile->trace);
+    stk_text_free(profile->decisions);
     free(profile);
 }
 
@@ -176,6 +213,7 @@ int stk_dataset_profile(struct stk_dataset *dataset, const struct stk_options *o
     const struct stk__trial trial = { .options = &profile->options,
                                       .how = how,
                                       .doing = "watches the run",
+                                      .records = profile,
                                       .consumer_s = profile->consumer_s,
                                       .seconds = seconds_of(how) };
     rc = stk__trial_run(dataset, &trial, &profile->stretch, err);
@@ -204,6 +242,7 @@ int stk_iterator_profile(struct stk_iterator *it, const struct stk_profile_optio
     if (!rc) {
         stk__metrics_read(x, metrics);
         stk__stretch_between(NULL, metrics, x->plan, &profile->stretch);
+        keep_records(profile, it);
         profile->consumer_s = profile->stretch.has_consumer ? profile->stretch.step_s : 0;
         rc = conclude(profile, how, err);
     }

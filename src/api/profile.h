@@ -15,6 +15,7 @@ struct stk_profile {
     struct stk__verdict verdict;
     double rate_alone; /* elements per second without a step; 0: not measured */
     struct stk__advice advice;
+    char *metrics, *trace, *decisions; /* JSON of the run that was watched; NULL: none */
 };
 
 /* How a chain is run for a while. */
@@ -23,7 +24,8 @@ struct stk__trial {
     const struct stk_profile_options *how;
     const char *doing; /* for progress */
     double consumer_s, seconds;
-    bool warms_up; /* a whole epoch goes before */
+    bool warms_up;               /* a whole epoch goes before */
+    struct stk_profile *records; /* gets what the run recorded; or NULL */
 };
 
 /* Runs a dataset; what it did once it was warm. */
