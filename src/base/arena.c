@@ -2,6 +2,7 @@
 /* arena.c: bump allocation in a list of blocks. */
 #include "base/arena.h"
 
+#include "base/gauge.h"
 #include "base/memory.h"
 
 #include <stdarg.h>
@@ -22,13 +23,22 @@ void stk__arena_init(struct stk_arena *arena, size_t block_bytes)
     *arena = (struct stk_arena){ .block_bytes = block_bytes };
 }
 
+static void count(struct stk_arena *arena, size_t more_bytes, size_t fewer_bytes)
+{
+    arena->total_bytes += more_bytes - fewer_bytes;
+    if (arena->gauge)
+        stk__gauge_count(arena->gauge, more_bytes, fewer_bytes);
+}
+
 void stk__arena_free(struct stk_arena *arena)
 {
     for (struct stk__arena_block *b = arena->first, *next; b; b = next) {
         next = b->next;
         stk__memory_free(b, b->total);
     }
-    stk__arena_init(arena, arena->block_bytes);
+    count(arena, 0, arena->total_bytes);
+    arena->first = arena->current = NULL;
+    arena->used = 0;
 }
 
 static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
@@ -45,7 +55,7 @@ static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
     memset(b->data + size, 0, TAIL);
     b->bytes = size;
     b->total = total;
-    arena->total_bytes += total;
+    count(arena, total, 0);
     return b;
 }
 
@@ -137,7 +147,7 @@ void stk__arena_reset(struct stk_arena *arena)
         if (is_kept) {
             first->next = NULL;
             arena->first = first;
-            arena->total_bytes = first->total;
+            count(arena, first->total, 0);
         } else if (bytes <= MOST_KEPT) {
             arena->block_bytes = merged_bytes(bytes);
         }

@@ -9,6 +9,8 @@ struct stk_arena {
     size_t used;        /* of the current block */
     size_t total_bytes; /* of all blocks, for the budget */
     size_t block_bytes;
+    struct stk__gauge *gauge; /* where its blocks are counted, or NULL; see gauge.h */
+    struct stk_arena *next_gauged;
 };
 
 /* block_bytes: size of the first block; later ones grow. */

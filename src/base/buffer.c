@@ -108,6 +108,15 @@ void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes)
     free_list(cut);
 }
 
+void stk__pool_trim(struct stk__pool *pool, size_t bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    struct stk_buffer *cut =
+        cut_kept(pool, bytes < pool->kept_bytes ? pool->kept_bytes - bytes : 0);
+    pthread_mutex_unlock(&pool->lock);
+    free_list(cut);
+}
+
 size_t stk__pool_bytes(struct stk__pool *pool)
 {
     pthread_mutex_lock(&pool->lock);

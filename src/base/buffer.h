@@ -30,6 +30,9 @@ void stk__pool_unref(struct stk__pool *pool);
  * no limit. */
 void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes);
 
+/* Frees about that many bytes of what is kept for reuse. */
+void stk__pool_trim(struct stk__pool *pool, size_t bytes);
+
 /* Bytes in buffers, used or kept. */
 size_t stk__pool_bytes(struct stk__pool *pool);
 

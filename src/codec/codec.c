@@ -2,6 +2,7 @@
 /* codec.c: one codec per thread: tells formats apart; one arena holds the memory of all of them. */
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/gauge.h"
 #include "codec/baseline.h"
 #include "codec/formats.h"
 
@@ -27,6 +28,7 @@ struct stk__codec *stk__codec_new(void)
     if (!codec)
         return NULL;
     stk__arena_init(&codec->arena, FIRST_BYTES);
+    stk__gauge_join(&codec->arena);
     codec->jpeg = stk__jpeg_new(&codec->arena);
     codec->baseline = stk__baseline_new(&codec->arena);
     if (!codec->jpeg || !codec->baseline) {
@@ -42,6 +44,7 @@ void stk__codec_free(struct stk__codec *codec)
         return;
     stk__jpeg_free(codec->jpeg);
     stk__baseline_free(codec->baseline);
+    stk__gauge_part(&codec->arena);
     stk__arena_free(&codec->arena);
     free(codec);
 }
@@ -150,8 +153,26 @@ static stk__format_decode *const decoders[] = {
     [STK__FORMAT_BMP] = stk__bmp_decode,
 };
 
-int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
-                      struct stk__image *out, struct stk_error *err)
+/* What a picture takes while it is decoded, by its header: its pixels, and all coefficients where
+ * they come in several scans. */
+static size_t needed_bytes(const struct stk__decode_request *request)
+{
+    struct stk__image_info info;
+    if (stk__image_info(request->bytes, request->n_bytes, &info, NULL))
+        return 0;
+    size_t n_pixels = (size_t)info.width * info.height;
+    if (request->max_pixels && n_pixels > (size_t)request->max_pixels)
+        return 0; /* it will be refused */
+    size_t channels = (size_t)(request->channels ? request->channels : info.channels);
+    size_t shrunk = request->scale > 1 && info.format == STK__FORMAT_JPEG
+                        ? (size_t)request->scale * (size_t)request->scale
+                        : 1;
+    size_t bytes = n_pixels * channels / shrunk << request->is_wide;
+    return bytes + (info.is_progressive ? n_pixels * (size_t)info.channels * 2 : 0);
+}
+
+static int decode(struct stk__codec *codec, const struct stk__decode_request *request,
+                  struct stk__image *out, struct stk_error *err)
 {
     struct stk__canvas canvas = { .out = out };
     enum stk__format format = stk__image_format(request->bytes, request->n_bytes);
@@ -167,5 +188,15 @@ int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request
         code = fail_unknown(request->bytes, request->n_bytes, err);
     if (codec->arena.total_bytes > KEEP_BYTES)
         stk__arena_free(&codec->arena);
+    return code;
+}
+
+int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
+                      struct stk__image *out, struct stk_error *err)
+{
+    bool has_permit = codec->arena.gauge && stk__gauge_expect(needed_bytes(request));
+    int code = decode(codec, request, out, err);
+    if (has_permit)
+        stk__permit_return();
     return code;
 }

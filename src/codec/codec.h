@@ -22,8 +22,9 @@ enum stk__format {
 struct stk__image_info {
     enum stk__format format;
     uint32_t width, height;
-    int channels;    /* what decoding with channels = 0 gives */
-    int orientation; /* EXIF, 1 to 8; 1 where the file says nothing sensible */
+    int channels;        /* what decoding with channels = 0 gives */
+    bool is_progressive; /* JPEG: its scans refine one another, so all coefficients are kept */
+    int orientation;     /* EXIF, 1 to 8; 1 where the file says nothing sensible */
 };
 
 /* Reads headers only: no pixels, no allocation. Any thread. */

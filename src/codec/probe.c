@@ -82,8 +82,10 @@ static void probe_jpeg(struct stk__reader *r, struct stk__image_info *out)
         segment.n_bytes = r->at;
         if (marker == APP1)
             read_exif(&segment, out);
-        else if (is_frame_header(marker))
+        else if (is_frame_header(marker)) {
             read_frame_header(segment, out);
+            out->is_progressive = (marker & 3) == 2; /* c2, c6, ca and ce */
+        }
     }
 }
 

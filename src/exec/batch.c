@@ -85,6 +85,30 @@ void stk__depot_keep(struct stk__depot *depot, int most)
     free_all(surplus);
 }
 
+size_t stk__depot_bytes(struct stk__depot *depot, int n_open)
+{
+    const struct stk__stage_plan *last = &depot->plan->stage[depot->plan->last];
+    size_t batch = stk__chunk_bytes(last->type, (int)depot->plan->batch_rows,
+                                    stk__stage_parts(depot->plan, last));
+    pthread_mutex_lock(&depot->lock);
+    int n = n_open + depot->n_kept + (depot->n_live > n_open);
+    size_t one = depot->n_packed ? depot->packed_bytes / (size_t)depot->n_packed : 0;
+    size_t others = depot->packed_bytes - one;
+    pthread_mutex_unlock(&depot->lock);
+    size_t pool = stk__pool_bytes(depot->pool);
+    return batch * (size_t)n + (pool > others ? pool - others : 0);
+}
+
+void stk__depot_trim(struct stk__depot *depot)
+{
+    pthread_mutex_lock(&depot->lock);
+    struct stk_batch *kept = depot->kept;
+    depot->kept = NULL;
+    depot->n_kept = 0;
+    pthread_mutex_unlock(&depot->lock);
+    free_all(kept);
+}
+
 int stk__depot_n_live(struct stk__depot *depot)
 {
     pthread_mutex_lock(&depot->lock);
@@ -180,6 +204,9 @@ static void put_back(struct stk_batch *batch, bool tells)
         depot->n_kept++;
     }
     depot->n_live--;
+    depot->packed_bytes -= batch->packed_bytes;
+    depot->n_packed -= batch->packed_bytes > 0;
+    batch->packed_bytes = 0;
     tells = tells && depot->is_awaited;
     pthread_mutex_unlock(&depot->lock);
     if (!is_kept)
@@ -266,6 +293,25 @@ static void open_blob(struct stk__packed *packed, bool has_lists)
     packed->n_values = blob.splits[blob.n];
 }
 
+/* Whose memory the consumer has from now on. */
+static void count_packed(struct stk_batch *batch)
+{
+    struct stk__depot *depot = batch->depot;
+    for (int f = 0; f < batch->chunk->type->n_fields; f++) {
+        const struct stk_column *c = &batch->chunk->column[f];
+        const struct stk_buffer *buffer = batch->packed[f].buffer;
+        if (!buffer && c->span && batch->n == 1)
+            buffer = c->span[0].owner;
+        batch->packed_bytes += buffer ? buffer->capacity : 0;
+    }
+    if (!batch->packed_bytes)
+        return;
+    pthread_mutex_lock(&depot->lock);
+    depot->packed_bytes += batch->packed_bytes;
+    depot->n_packed++;
+    pthread_mutex_unlock(&depot->lock);
+}
+
 int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
 {
     for (int f = 0; f < batch->chunk->type->n_fields; f++) {
@@ -285,6 +331,7 @@ int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
             open_blob(&batch->packed[f],
                       is_batched(batch) ? is_packed : (field->flags & STK_FIELD_LISTS) != 0);
     }
+    count_packed(batch);
     return STK_OK;
 }
 

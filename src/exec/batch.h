@@ -11,6 +11,8 @@ struct stk__depot {
     pthread_mutex_t lock; /* guards all numbers, is_awaited and kept */
     int refs, n_kept, max_kept;
     int n_live;             /* batches in use, by the iterator or whoever has them */
+    size_t packed_bytes;    /* of fields that were brought together, in batches in use */
+    int n_packed;           /* such batches */
     bool is_awaited;        /* wake is to be called when there are fewer */
     pthread_mutex_t waking; /* guards waiter; taken before any lock of the waiter's */
     void (*wake)(void *waiter);
@@ -40,6 +42,7 @@ struct stk_batch {
     int n;
     struct stk__bookmark bookmark; /* its end */
     struct stk__packed packed[STK_MAX_FIELDS];
+    size_t packed_bytes; /* that were counted */
 };
 
 /* Returns new. Takes no reference to plan and pool beyond its own. */
@@ -51,6 +54,13 @@ void stk__depot_set_waiter(struct stk__depot *depot, void (*wake)(void *waiter),
 
 /* How many batches wait for use at most; others are freed. */
 void stk__depot_keep(struct stk__depot *depot, int most);
+
+/* What batches and buffers of the pool take, for the budget; `n_open` batches are not delivered
+ * yet, and of the others in use one counts: the rest are the consumer's. */
+size_t stk__depot_bytes(struct stk__depot *depot, int n_open);
+
+/* Frees batches that wait for use. */
+void stk__depot_trim(struct stk__depot *depot);
 
 int stk__depot_n_live(struct stk__depot *depot);
 

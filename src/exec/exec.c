@@ -45,8 +45,9 @@ static bool look(struct stk__exec *x, struct stk__work *w)
 
 /* Looking may retire an empty ticket or open one that waited; then those already asked are asked
  * again. */
-static bool pick(struct stk__exec *x, struct stk__work *w)
+static bool pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
+    x->chooser = worker;
     do {
         x->has_changed = false;
         if (look(x, w))
@@ -81,7 +82,9 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
         stk__wake_worker(x);
     if (is_mark)
         return;
+    worker->is_running = true;
     pthread_mutex_unlock(&x->lock);
+    stk__gauge_use(&worker->gauge);
     stk__work_begin(worker, w);
     switch (w->kind) {
     case STK__RUN:
@@ -101,12 +104,15 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
         break;
     }
     stk__work_end(worker, w);
+    stk__gauge_use(NULL);
     pthread_mutex_lock(&x->lock);
+    worker->is_running = false;
     if (worker->watch.on_lap)
         stk__trace_sample(x, worker->watch.ended_at);
     x->n_running--;
     switch (w->kind) {
     case STK__RUN:
+        stk__scratch_end(x, w->stage, worker);
         stk__finish_segment(x, w);
         break;
     case STK__FETCH:
@@ -142,7 +148,7 @@ static void *worker_main(void *arg)
     pthread_setname_np(pthread_self(), "stk-worker");
     pthread_mutex_lock(&x->lock);
     while (!x->is_stopped) {
-        if (may_work(x) && pick(x, &w)) {
+        if (may_work(x) && pick(x, worker, &w)) {
             perform(x, worker, &w, true);
             continue;
         }
@@ -206,7 +212,7 @@ static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
 {
     x->has_declined = false;
     x->is_consumer_choosing = x->n_workers > 0;
-    bool has_found = pick(x, w);
+    bool has_found = pick(x, &x->worker[x->n_workers], w);
     x->is_consumer_choosing = false;
     return has_found;
 }
@@ -351,6 +357,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
         pthread_mutex_unlock(&x->lock);
         return rc;
     }
+    atomic_store_explicit(&x->packed_bytes, d.batch->packed_bytes, memory_order_relaxed);
     *out = d.batch;
     return STK_OK;
 }
@@ -379,6 +386,10 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
     if (plan->program && plan->program->located_bytes)
         s->typical_fetch = plan->program->located_bytes;
+    s->lot_bytes = stk__chunk_bytes(plan->type, plan->ticket_rows, stk__stage_parts(x->plan, plan));
+    s->typical_scratch = stk__scratch_guess(x->plan, plan);
+    if (s->typical_scratch > x->typical_scratch)
+        x->typical_scratch = s->typical_scratch;
     s->ring.slot = calloc(s->ring.cap, sizeof *s->ring.slot);
     if (!s->ring.slot)
         return stk__out_of_memory(err);
@@ -404,7 +415,12 @@ static int init_workers(struct stk__exec *x, struct stk_error *err)
     for (int i = 0; i <= x->n_workers; i++) {
         struct stk__worker *worker = &x->worker[i];
         worker->exec = x;
+        worker->gauge.grant = stk__scratch_grant;
+        worker->gauge.ctx = worker;
         stk__arena_init(&worker->scratch, 1 << 16);
+        stk__gauge_use(&worker->gauge);
+        stk__gauge_join(&worker->scratch);
+        stk__gauge_use(NULL);
         for (int k = 0; k < x->n_stages; k++)
             if (x->plan->stage[k].program &&
                 stk__eval_thread_init(&worker->eval[k], x->plan->stage[k].program))
@@ -494,11 +510,7 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     stk__decisions_begin(&x->decisions);
     x->settled_at = x->decisions.began_at;
     x->n_workers = (int)plan->options.workers;
-    x->spare_bytes = plan->options.memory - (int64_t)plan->minimum_bytes;
-    x->batch_account.unit_bytes = plan->batch_bytes;
     x->leave = (struct stk__leave){ stk__reserve_cache, x };
-    for (int i = 0; i < plan->n_kept; i++)
-        stk__hold_cached(x, stk__kept_size(plan->kept[i]).bytes);
     x->judge.plan = plan;
     x->judge.causes = &x->causes;
     x->n_held = 1;
@@ -511,6 +523,8 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);
+    if (stk__accounts_begin(x, err))
+        return STK_BUDGET;
     stk__depot_set_waiter(x->depot, on_batch_back, x);
     stk__knobs_begin(x);
     if (plan->options.on_error == STK__REPLACE) {
@@ -557,6 +571,7 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
     pthread_cond_init(&x->work, NULL);
     init_clocked(&x->delivered);
     pthread_cond_init(&x->io_work, NULL);
+    pthread_cond_init(&x->scratch_back, NULL);
     x->plan = stk__plan_ref(plan);
     x->cancelled = &x->is_cancelled;
     int rc = init(x, from, err);
@@ -620,6 +635,7 @@ void stk__exec_free(struct stk__exec *x)
     }
     if (x->depot)
         stk__depot_set_waiter(x->depot, NULL, NULL);
+    stk__accounts_end(x);
     free_workers(x);
     for (int i = 0; i < x->n_stages; i++)
         free_stage(x, &x->stage[i]);
@@ -641,6 +657,7 @@ void stk__exec_free(struct stk__exec *x)
     pthread_cond_destroy(&x->work);
     pthread_cond_destroy(&x->delivered);
     pthread_cond_destroy(&x->io_work);
+    pthread_cond_destroy(&x->scratch_back);
     pthread_mutex_destroy(&x->lock);
     pthread_mutex_destroy(&x->io_lock);
     pthread_mutex_destroy(&x->causes.lock);

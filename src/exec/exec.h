@@ -29,6 +29,8 @@
  * sleeper if more is left.
  */
 #pragma once
+#include "base/gauge.h"
+#include "base/purse.h"
 #include "exec/batch.h"
 #include "exec/decisions.h"
 #include "exec/depth.h"
@@ -40,7 +42,7 @@
 #include <sys/uio.h>
 
 struct stk__account {
-    size_t unit_bytes, held_bytes;
+    size_t unit_bytes, held_bytes, peak_bytes;
 };
 
 /* A chunk with a count of who looks at it. */
@@ -98,6 +100,9 @@ struct stk__stage {
     struct stk__account out_account, io_account;
     struct stk__account held_account; /* rows kept beyond what the plan set aside for them */
     struct stk__lot *free_lots;
+    size_t lot_bytes;       /* of one chunk, without what its spans point to */
+    int n_lots;             /* in use or free */
+    size_t typical_scratch; /* of what tickets took lately */
     bool is_busy;
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
     /* sources; see passes.c */
@@ -163,14 +168,14 @@ struct stk__worker {
     struct stk__exec *exec;
     pthread_t thread;
     struct stk_arena scratch;
-    _Atomic uint64_t scratch_bytes;     /* of the arena, for whoever reads metrics */
+    struct stk__gauge gauge;            /* of scratch, and of what ops keep for the thread */
     struct stk__meter *op_meter;        /* [exec->n_op_meters] */
     struct stk__work_meter *work_meter; /* see stk__work_meter_of */
     struct stk__work_meter *meter;      /* of what it does now */
     struct stk__stopwatch watch;
     const struct stk__stage *at; /* whose work it does */
     struct stk__eval_thread eval[STK__MAX_STAGES];
-    bool is_ready;
+    bool is_running;
 };
 
 enum stk__event { STK__EVENT_BATCH, STK__EVENT_END, STK__EVENT_ERROR };
@@ -209,13 +214,24 @@ struct stk__exec {
     int n_turning;     /* stages in which a pass drains while the next one fills; */
     bool is_impatient; /* they keep step no longer: a consumer has waited until then */
     uint64_t patient_until;
-    int64_t spare_bytes; /* below 0 while an element larger than its estimate is about */
+    struct stk__share share; /* of the process's budget */
+    int64_t limit_bytes;     /* what the run may use now */
+    int64_t spare_bytes;     /* below 0 while an element larger than its estimate is about */
+    int64_t cleared_bytes;   /* that may be charged before both sums are looked at again */
     size_t used_bytes, peak_bytes;
     size_t cached_bytes;                   /* of those, what caches keep */
     struct stk__leave leave;               /* to keep more */
     atomic_int n_unasked;                  /* questions for more that would be answered with no */
     atomic_uint_fast64_t n_hits, n_misses; /* of caches; without the lock */
-    uint64_t take_pass, taken, take_holes; /* the last segment, at its tail */
+    size_t typical_scratch;                /* the most of any stage */
+    _Atomic size_t packed_bytes; /* of the last batch whose fields were brought together */
+    bool is_trimming;            /* memory is being given back, which credits accounts */
+    int n_scratching;            /* tickets of segments that are being run */
+    int n_scratch_waiting;       /* of which a large element waits for others to be done */
+    pthread_cond_t scratch_back;
+    struct stk__account scratch_account;
+    struct stk__worker *chooser;                              /* who is looking for work */
+    uint64_t take_pass, taken, take_holes;                    /* the last segment, at its tail */
     uint64_t open_pass, opened, open_holes, claimed, base_no; /* and at its opened cursor */
     struct stk__account batch_account;
     struct stk_batch **batch; /* [max_window]; see stk__batch_slot */
@@ -305,9 +321,19 @@ struct stk__work {
     bool is_fatal;
 };
 
-/* ---- memory (lots.c); all under the lock ---- */
+/* ---- memory (accounts.c, lots.c); all under the lock ---- */
 
-bool stk__can_charge(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
+int stk__accounts_begin(struct stk__exec *x, struct stk_error *err);
+void stk__accounts_end(struct stk__exec *x);
+
+/* Whether there is room for that many bytes more; makes some if it can. */
+bool stk__can_charge(struct stk__exec *x, const struct stk__account *account, size_t bytes);
+
+/* The same, but only looks. */
+bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
+
+/* What the run takes, counted where it is allocated. */
+int64_t stk__memory_there(const struct stk__exec *x);
 void stk__charge(struct stk__exec *x, struct stk__account *account, size_t bytes);
 void stk__credit(struct stk__exec *x, struct stk__account *account, size_t bytes);
 
@@ -317,6 +343,19 @@ void stk__hold_cached(struct stk__exec *x, size_t bytes);
 /* Bytes for caches, for good: what the plan leaves them, while nobody else has it. Takes the lock
  * itself; `exec` is a stk__exec. */
 bool stk__reserve_cache(void *exec, size_t bytes);
+
+/* Gives what is kept for another time back to the system. */
+void stk__memory_trim(struct stk__exec *x);
+
+/* Scratch for a ticket of a segment that the chooser is about to run: whether there is some, its
+ * charge, and what it turned out to be. At least one ticket always gets it. */
+size_t stk__scratch_guess(const struct stk__plan *plan, const struct stk__stage_plan *stage);
+bool stk__can_scratch(struct stk__exec *x, const struct stk__stage *stage);
+void stk__scratch_begin(struct stk__exec *x, const struct stk__stage *stage);
+void stk__scratch_end(struct stk__exec *x, struct stk__stage *stage, struct stk__worker *worker);
+
+/* struct stk__gauge's grant; takes the lock itself. */
+bool stk__scratch_grant(void *worker, size_t wanted_bytes, bool is_forced);
 
 /* What one more output chunk of a stage is expected to take. */
 size_t stk__lot_bytes(const struct stk__stage *stage);

@@ -167,7 +167,9 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
     atomic_fetch_sub(&x->n_requests_open, t->n_requests);
     x->stats.bytes_read += bytes;
     size_t per_row = t->n_in ? bytes / (size_t)t->n_in : 0;
-    s->typical_fetch = (7 * s->typical_fetch + per_row) / 8;
+    /* files of a size that was not expected are to be expected from now on */
+    s->typical_fetch =
+        per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;
     if (bytes > t->fetch_charge)
         stk__charge(x, &s->io_account, bytes - t->fetch_charge);
     else

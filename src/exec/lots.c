@@ -1,78 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lots.c: accounts, chunks in use, rings. What is not said to take the lock is called with it held. */
-#include "base/purse.h"
+/* lots.c: chunks in use, rings. Everything here is called with the lock held. */
 #include "exec/exec.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static size_t above_unit(const struct stk__account *a, size_t held)
-{
-    return held > a->unit_bytes ? held - a->unit_bytes : 0;
-}
-
-bool stk__can_charge(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
-{
-    size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
-    return a->held_bytes == 0 || (int64_t)more <= x->spare_bytes;
-}
-
-/* May go beyond the spare (an element larger than its estimate): then nobody else gets any until
- * it is back. */
-void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
-{
-    size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
-    a->held_bytes += bytes;
-    x->spare_bytes -= (int64_t)more;
-    x->used_bytes += bytes;
-    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
-}
-
-void stk__credit(struct stk__exec *x, struct stk__account *a, size_t bytes)
-{
-    size_t less = above_unit(a, a->held_bytes) - above_unit(a, a->held_bytes - bytes);
-    a->held_bytes -= bytes;
-    x->spare_bytes += (int64_t)less;
-    x->used_bytes -= bytes;
-}
-
-void stk__hold_cached(struct stk__exec *x, size_t bytes)
-{
-    x->cached_bytes += bytes;
-    x->spare_bytes -= (int64_t)bytes;
-    x->used_bytes += bytes;
-    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
-}
-
-/* With a budget of its own the run decides, else the process. */
-static bool take_leftovers(struct stk__exec *x, size_t bytes)
-{
-    bool fits = bytes <= x->plan->cache_bytes && x->cached_bytes <= x->plan->cache_bytes - bytes;
-    if (!fits || x->spare_bytes < (int64_t)bytes)
-        return false;
-    if (!x->plan->has_own_budget)
-        return stk__purse_reserve(STK__KEEPS_CACHE, (int64_t)bytes);
-    stk__purse_note(STK__KEEPS_CACHE, (int64_t)bytes);
-    return true;
-}
-
-bool stk__reserve_cache(void *exec, size_t bytes)
-{
-    const int pause = 256; /* questions that are not asked after one that was answered with no */
-    struct stk__exec *x = exec;
-    if (atomic_load_explicit(&x->n_unasked, memory_order_relaxed) > 0) {
-        atomic_fetch_sub_explicit(&x->n_unasked, 1, memory_order_relaxed);
-        return false;
-    }
-    pthread_mutex_lock(&x->lock);
-    bool is_there = take_leftovers(x, bytes);
-    if (is_there)
-        stk__hold_cached(x, bytes);
-    pthread_mutex_unlock(&x->lock);
-    if (!is_there)
-        atomic_store_explicit(&x->n_unasked, pause, memory_order_relaxed);
-    return is_there;
-}
 
 size_t stk__lot_bytes(const struct stk__stage *s)
 {
@@ -91,6 +22,7 @@ static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
         return NULL;
     }
     lot->stage = s;
+    s->n_lots++;
     lot->next_all = x->all_lots;
     x->all_lots = lot;
     return lot;
@@ -127,9 +59,9 @@ void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot)
         return;
     struct stk__stage *s = lot->stage;
     stk__chunk_clear(lot->chunk);
-    stk__credit(x, &s->out_account, lot->charged);
     lot->next_free = s->free_lots;
     s->free_lots = lot;
+    stk__credit(x, &s->out_account, lot->charged); /* last: it may free lots that wait for use */
 }
 
 /* ---- rings ---- */

@@ -74,8 +74,6 @@ void stk__work_end(struct stk__worker *worker, const struct stk__work *w)
         return;
     if (w->kind == STK__STEP)
         stk__count(&meter->meter.span_bytes, made_bytes(w) * worker->watch.weight);
-    atomic_store_explicit(&worker->scratch_bytes, worker->scratch.total_bytes,
-                          memory_order_relaxed);
     stk__watch_end(&worker->watch, &meter->sampling, &meter->meter);
     if (worker->watch.on_lap)
         stk__trace_work(worker, w);

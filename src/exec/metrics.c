@@ -188,17 +188,13 @@ static void read_batcher(const struct stk__exec *x, struct stk__metrics *m)
 
 static void add_account(struct stk__metrics *m, enum stk__owner owner, int stage, size_t bytes)
 {
-    m->account[m->n_accounts++] =
-        (struct stk__account_metrics){ .owner = owner,
-                                       .stage = stage,
-                                       .held_bytes = bytes,
-                                       .is_charged = owner != STK__OWNER_SCRATCH &&
-                                                     owner != STK__OWNER_POOL };
+    m->account[m->n_accounts++] = (struct stk__account_metrics){
+        .owner = owner, .stage = stage, .held_bytes = bytes, .is_charged = owner != STK__OWNER_POOL
+    };
 }
 
 static void read_memory(struct stk__exec *x, struct stk__metrics *m)
 {
-    uint64_t scratch = 0;
     m->n_accounts = 0;
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage *s = &x->stage[i];
@@ -208,12 +204,12 @@ static void read_memory(struct stk__exec *x, struct stk__metrics *m)
         if (!s->plan->program)
             add_account(m, STK__OWNER_STATE, i, s->plan->held_bytes + s->held_account.held_bytes);
     }
-    for (int i = 0; i <= x->n_workers; i++)
-        scratch += stk__counted(&x->worker[i].scratch_bytes);
     add_account(m, STK__OWNER_BATCHES, -1, x->batch_account.held_bytes);
-    add_account(m, STK__OWNER_SCRATCH, -1, scratch);
+    add_account(m, STK__OWNER_SCRATCH, -1, x->scratch_account.held_bytes);
     add_account(m, STK__OWNER_POOL, -1, stk__pool_bytes(x->pool));
     m->budget_bytes = (uint64_t)x->plan->options.memory;
+    m->limit_bytes = (uint64_t)x->limit_bytes;
+    m->there_bytes = (uint64_t)stk__memory_there(x);
     m->used_bytes = x->used_bytes;
     m->peak_bytes = x->peak_bytes;
     m->spare_bytes = x->spare_bytes;

@@ -99,7 +99,9 @@ struct stk__metrics {
     int workers_limit;            /* that may compute at a time */
     int window, n_open, n_queued; /* batches: allowed in flight, in flight, ready */
     uint64_t idle_ns;             /* of all workers: asleep, for want of work */
-    uint64_t budget_bytes, used_bytes, peak_bytes;
+    /* limit: what a run that shares the process's budget may use of it now; used: booked for what
+     * is under way; there: counted where it is allocated */
+    uint64_t budget_bytes, limit_bytes, used_bytes, peak_bytes, there_bytes;
     int64_t spare_bytes;
     struct stk__consumer_metrics consumer;
     struct stk__read_metrics reads;

@@ -178,10 +178,8 @@ void stk__options_resolve(struct stk__options *o)
         o->io_depth = 128;
         o->is_depth_auto = true;
     }
-    if (o->memory == STK_AUTO) {
-        o->is_memory_shared = true;
+    if (o->memory == STK_AUTO)
         o->memory = stk__purse_limit();
-    }
     if (o->epochs == STK_NONE)
         o->epochs = INT64_MAX;
 }

@@ -11,9 +11,8 @@ struct stk__options {
     /* STK_AUTO where not set */
     int64_t workers, window, io_depth, memory, seed, epoch, epochs, rank, world, trace;
     int on_error, io;
-    double max_errors;     /* below 1: a fraction of the rows; else a count */
-    bool is_memory_shared; /* memory is the limit of the process, which others share */
-    bool is_depth_auto;    /* io_depth is the most that is tried; else it was given */
+    double max_errors;  /* below 1: a fraction of the rows; else a count */
+    bool is_depth_auto; /* io_depth is the most that is tried; else it was given */
 };
 
 /* As a declaration, so that docs, checks and messages come from the same rows. */

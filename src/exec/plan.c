@@ -733,9 +733,20 @@ static size_t stages_bytes(const struct stk__plan *plan)
     return least;
 }
 
+/* Of one ticket, whichever stage it is of. */
+static void size_scratch(struct stk__plan *plan)
+{
+    for (int i = 0; i < plan->n_stages; i++) {
+        const struct stk__stage_plan *s = &plan->stage[i];
+        size_t bytes = s->program ? s->program->scratch_bytes * (size_t)s->ticket_rows : 0;
+        plan->scratch_bytes = bytes > plan->scratch_bytes ? bytes : plan->scratch_bytes;
+    }
+}
+
 static int check_budget(struct stk__plan *plan, struct stk_error *err)
 {
-    size_t least = plan->batch_bytes + stages_bytes(plan);
+    size_scratch(plan);
+    size_t least = plan->batch_bytes + plan->scratch_bytes + stages_bytes(plan);
     const struct stk__stage_plan *keeper = plan->stage;
     for (int i = 0; i < plan->n_stages; i++)
         keeper = plan->stage[i].held_bytes > keeper->held_bytes ? &plan->stage[i] : keeper;

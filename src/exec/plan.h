@@ -124,6 +124,7 @@ struct stk__plan {
     bool is_direct;
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
+    size_t scratch_bytes;                    /* of one ticket, as far as ops can tell */
     struct stk__kept *kept[STK__MAX_CACHES]; /* of all caches */
     int n_kept;
     size_t cache_bytes;  /* what they may keep: leftovers */

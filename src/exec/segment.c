@@ -142,10 +142,12 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
     return t;
 }
 
+enum opening { LOOK, OPEN, OPEN_AFTER_LOOK };
+
 /* Reserves the destination of the ticket at the opened cursor; false if there is no room yet.
- * With `commit` false it only looks. */
+ * LOOK only says whether there is: then OPEN_AFTER_LOOK finds it. */
 static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk__end_mark end,
-                      int level, bool commit)
+                      int level, enum opening how)
 {
     uint64_t batch = (uint64_t)x->plan->batch_rows, land = x->opened - x->open_holes;
     bool is_mine = is_placed(x, s), is_direct = false;
@@ -157,9 +159,10 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
         if (!stk__open_batches(x, x->base_no + land / batch + 1))
             return false;
     }
-    if (!end && !is_direct && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s)))
+    if (!end && !is_direct && how != OPEN_AFTER_LOOK &&
+        !stk__can_charge(x, &s->out_account, stk__lot_bytes(s)))
         return false;
-    if (!commit)
+    if (how == LOOK)
         return true;
     struct stk__ticket *t = stk__slot_at(&s->ring, s->ring.opened);
     if (is_direct) {
@@ -227,7 +230,7 @@ static struct stk__ticket *pick_fetched(struct stk__exec *x, struct stk__stage *
             last = seq + 1;
     while (r->opened < last) {
         struct stk__ticket *t = stk__slot_at(r, r->opened);
-        if (!open_next(x, s, t->n_in, t->end, t->level, true))
+        if (!open_next(x, s, t->n_in, t->end, t->level, OPEN))
             break;
         x->has_changed = true;
     }
@@ -253,19 +256,20 @@ bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__wo
 {
     struct grant g;
     struct stk__ticket *t = NULL;
-    if (s->plan->program->exclusive && stk__is_locked(x, s))
+    if ((s->plan->program->exclusive && stk__is_locked(x, s)) || !stk__can_scratch(x, s))
         return false;
     if (s->plan->program->n_reads)
         t = pick_fetched(x, s);
-    else if (propose(x, s, &g) && open_next(x, s, g.n, g.end, end_level(&g), false)) {
+    else if (propose(x, s, &g) && open_next(x, s, g.n, g.end, end_level(&g), LOOK)) {
         t = take(x, s, &g);
-        if (!open_next(x, s, g.n, g.end, t->level, true))
+        if (!open_next(x, s, g.n, g.end, t->level, OPEN_AFTER_LOOK))
             return false; /* out of memory: the run has ended */
     }
     if (!t)
         return false;
     *w = (struct stk__work){ .kind = STK__RUN, .stage = s, .ticket = t };
     if (!t->end) {
+        stk__scratch_begin(x, s);
         t->state = STK__RUNNING;
         s->is_busy = true;
     }

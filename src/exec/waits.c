@@ -38,11 +38,11 @@ static enum stk__wait wait_for_room(struct stk__exec *x, const struct stk__stage
     bool is_placed = x->plan->is_direct && s == stk__last_stage(x);
     if (is_placed && x->n_open >= x->window.now)
         return STK__WAIT_SPACE;
-    if (is_placed && !stk__can_charge(x, &x->batch_account, x->plan->batch_bytes))
+    if (is_placed && !stk__has_room_for(x, &x->batch_account, x->plan->batch_bytes))
         return STK__WAIT_MEMORY;
     if (is_placed && stk__depot_n_live(x->depot) >= x->window.now + x->n_held)
         return STK__WAIT_SPACE;
-    if (!is_placed && !s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s)))
+    if (!is_placed && !s->open_out && !stk__has_room_for(x, &s->out_account, stk__lot_bytes(s)))
         return STK__WAIT_MEMORY;
     return STK__WAIT_NOTHING;
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gauge.h: what the arenas of one worker hold, and asking before much more is taken.
+ *
+ * An arena with a gauge counts its blocks there. Whoever is about to need more than usual for one
+ * element (a large picture) asks first: the run charges it, and where its budget has no room the
+ * worker waits for the one permit of the process, so that at most one such element is about that
+ * nothing was set aside for.
+ */
+#pragma once
+#include "base/arena.h"
+
+struct stk__gauge {
+    struct stk_arena *first; /* arenas that count here; changed by the worker */
+    _Atomic size_t held_bytes;
+    size_t peak_bytes;    /* since the gauge was put in force */
+    size_t granted_bytes; /* what was set aside for the worker */
+    /* Sets more aside, up to `wanted_bytes`; false: there is no room for it. With `is_forced`
+     * there is. */
+    bool (*grant)(void *ctx, size_t wanted_bytes, bool is_forced);
+    void *ctx;
+};
+
+/* Puts a gauge in force on this thread; NULL: none. */
+void stk__gauge_use(struct stk__gauge *gauge);
+
+/* Lets an arena count on the gauge of this thread, if there is one, from now on. */
+void stk__gauge_join(struct stk_arena *arena);
+void stk__gauge_part(struct stk_arena *arena);
+
+/* By arenas: blocks come or go. */
+void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_bytes);
+
+/* Gives the blocks of all its arenas back; none is in use. */
+void stk__gauge_release(struct stk__gauge *gauge);
+
+/* Before an element that takes `bytes` of scratch: true if the permit was taken, which is given
+ * back as soon as they are no longer needed. Calls nobody but `grant` while it is held. */
+bool stk__gauge_expect(size_t bytes);
+void stk__permit_return(void);

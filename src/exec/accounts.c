@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accounts.c: who may take memory. Everything here is called with the lock held.
+ *
+ * Two sums must stay within the limit of the run. What is booked: every account is charged before
+ * memory is taken for it, by an estimate where sizes differ, and owns one unit that it is never
+ * refused. And what is really there, counted where it is allocated: it covers what estimates miss,
+ * and what is kept for another time. Where either is too much, the run asks the purse of the process for
+ * more, then frees what it keeps for another time; if that does not help, the work is not ready.
+ *
+ *      limit = minima + spare     (a budget of its own: all of it from the start)
+ *      booked   chunks ─ reads ─ batches ─ kept rows ─ scratch
+ *      there    buffers of the pool ─ chunks ─ batches, one of them the consumer's ─ kept rows ─ scratch
+ */
+#include "base/error.h"
+#include "exec/exec.h"
+
+#include <stdlib.h>
+
+enum { STEP_BYTES = 8 << 20 }; /* that a shared run asks the purse for at a time */
+
+/* ---- what is there ---- */
+
+static size_t scratch_bytes(const struct stk__exec *x)
+{
+    size_t bytes = 0;
+    for (int i = 0; x->worker && i <= x->n_workers; i++)
+        bytes += atomic_load_explicit(&x->worker[i].gauge.held_bytes, memory_order_relaxed);
+    return bytes;
+}
+
+static size_t chunk_bytes(const struct stk__exec *x)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < x->n_stages; i++)
+        bytes += x->stage[i].lot_bytes * (size_t)x->stage[i].n_lots;
+    return bytes;
+}
+
+static size_t kept_bytes(const struct stk__exec *x)
+{
+    size_t bytes = x->plan->has_own_budget ? x->cached_bytes : 0; /* else the process has them */
+    for (int i = 0; i < x->n_stages; i++)
+        bytes += x->stage[i].plan->held_bytes + x->stage[i].held_account.held_bytes;
+    return bytes;
+}
+
+int64_t stk__memory_there(const struct stk__exec *x)
+{
+    return (int64_t)(stk__depot_bytes(x->depot, x->n_open) + chunk_bytes(x) + kept_bytes(x) +
+                     scratch_bytes(x));
+}
+
+/* ---- giving back ---- */
+
+static void trim_lots(struct stk__exec *x)
+{
+    for (struct stk__lot **at = &x->all_lots, *lot; (lot = *at);) {
+        if (lot->refs) {
+            at = &lot->next_all;
+            continue;
+        }
+        *at = lot->next_all;
+        lot->stage->n_lots--;
+        stk__chunk_free(lot->chunk);
+        free(lot);
+    }
+    for (int i = 0; i < x->n_stages; i++)
+        x->stage[i].free_lots = NULL;
+}
+
+static void settle_worker(struct stk__exec *x, struct stk__worker *worker);
+
+/* Scratch of workers that have nothing to do. */
+static void trim_workers(struct stk__exec *x)
+{
+    for (int i = 0; x->worker && i <= x->n_workers; i++) {
+        struct stk__worker *worker = &x->worker[i];
+        if (worker->is_running || worker == x->chooser)
+            continue;
+        stk__gauge_release(&worker->gauge);
+        settle_worker(x, worker);
+    }
+}
+
+/* Frees what is kept for another time: first what costs least to have again. */
+static void trim(struct stk__exec *x, int64_t bytes)
+{
+    int64_t before = stk__memory_there(x);
+    x->is_trimming = true;
+    stk__pool_trim(x->pool, (size_t)bytes);
+    if (before - stk__memory_there(x) < bytes)
+        trim_lots(x);
+    if (before - stk__memory_there(x) < bytes)
+        stk__depot_trim(x->depot);
+    if (before - stk__memory_there(x) < bytes)
+        trim_workers(x);
+    x->is_trimming = false;
+}
+
+void stk__memory_trim(struct stk__exec *x)
+{
+    trim(x, INT64_MAX);
+}
+
+/* A shared run keeps a step at hand; where others need it, nothing. */
+static void give_back(struct stk__exec *x)
+{
+    if (!x->share.taken_bytes || x->is_trimming)
+        return;
+    bool is_tight = stk__purse_is_tight(&x->share);
+    int64_t keep = is_tight ? 0 : STEP_BYTES + x->share.taken_bytes / 4;
+    if (x->spare_bytes <= 2 * keep)
+        return;
+    int64_t there = stk__memory_there(x);
+    x->cleared_bytes = 0;
+    if (is_tight && x->limit_bytes - there < x->spare_bytes) {
+        trim(x, x->spare_bytes);
+        there = stk__memory_there(x);
+    }
+    int64_t bytes = x->spare_bytes - keep, unused = x->limit_bytes - there;
+    bytes = bytes < unused ? bytes : unused;
+    bytes = bytes < x->share.taken_bytes ? bytes : x->share.taken_bytes;
+    if (bytes <= 0)
+        return;
+    stk__purse_give(&x->share, bytes);
+    x->spare_bytes -= bytes;
+    x->limit_bytes -= bytes;
+}
+
+/* ---- asking ---- */
+
+static size_t above_unit(const struct stk__account *a, size_t held)
+{
+    return held > a->unit_bytes ? held - a->unit_bytes : 0;
+}
+
+/* What windows and reads leave to the scratch of workers that could be at work, up to half of what there
+ * is to share out: a worker without scratch is worth more than a batch further ahead. */
+static int64_t room_for_workers(const struct stk__exec *x, const struct stk__account *a)
+{
+    if (a == &x->scratch_account || x->plan->is_inner)
+        return 0;
+    int64_t most = (x->plan->options.memory - (int64_t)x->plan->minimum_bytes) / 2;
+    int64_t wanted = (int64_t)x->typical_scratch * (x->n_workers ? x->n_workers : 1);
+    wanted = wanted < most ? wanted : most;
+    int64_t held = (int64_t)x->scratch_account.held_bytes;
+    return held < wanted ? wanted - held : 0;
+}
+
+/* How many bytes are missing for `bytes` more. One batch more is about while its fields are brought
+ * together. */
+static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
+{
+    size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
+    int64_t room = room_for_workers(x, a) +
+                   (int64_t)atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
+    int64_t booked = (int64_t)more + room - x->spare_bytes;
+    /* a part is left for what nobody counts: stacks of threads, rings, malloc's own */
+    int64_t most = x->limit_bytes - x->limit_bytes / 16;
+    int64_t there = stk__memory_there(x) + (int64_t)bytes + room - most;
+    return booked > there ? booked : there;
+}
+
+bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
+{
+    return a->held_bytes == 0 || missing(x, a, bytes) <= 0;
+}
+
+/* From the purse, more the more the run has. */
+static bool take(struct stk__exec *x, int64_t bytes)
+{
+    int64_t most = x->share.taken_bytes / 2;
+    most = most > STEP_BYTES ? most : STEP_BYTES;
+    int64_t got = stk__purse_take(&x->share, bytes, bytes > most ? bytes : most);
+    x->spare_bytes += got;
+    x->limit_bytes += got;
+    return got > 0;
+}
+
+/* Looking at both sums for every chunk would cost more than small chunks do: what there is room for is
+ * cleared for a while, a sixteenth of it. */
+bool stk__can_charge(struct stk__exec *x, const struct stk__account *a, size_t bytes)
+{
+    bool is_owned = a->held_bytes == 0;
+    if ((int64_t)bytes <= x->cleared_bytes) {
+        x->cleared_bytes -= (int64_t)bytes;
+        return true;
+    }
+    int64_t short_of = missing(x, a, bytes);
+    if (short_of > 0 && take(x, short_of))
+        return true;
+    if (short_of > 0) {
+        trim(x, short_of);
+        short_of = missing(x, a, bytes);
+    }
+    x->cleared_bytes = short_of < 0 ? -short_of / 16 : 0;
+    return short_of <= 0 || is_owned;
+}
+
+/* May go beyond the spare (an element larger than its estimate): then nobody else gets any until
+ * it is back. */
+void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
+{
+    size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
+    a->held_bytes += bytes;
+    a->peak_bytes = a->held_bytes > a->peak_bytes ? a->held_bytes : a->peak_bytes;
+    x->spare_bytes -= (int64_t)more;
+    x->used_bytes += bytes;
+    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
+}
+
+void stk__credit(struct stk__exec *x, struct stk__account *a, size_t bytes)
+{
+    size_t less = above_unit(a, a->held_bytes) - above_unit(a, a->held_bytes - bytes);
+    a->held_bytes -= bytes;
+    x->spare_bytes += (int64_t)less;
+    x->used_bytes -= bytes;
+    give_back(x);
+}
+
+/* ---- caches ---- */
+
+void stk__hold_cached(struct stk__exec *x, size_t bytes)
+{
+    x->cached_bytes += bytes;
+    x->used_bytes += bytes;
+    if (x->plan->has_own_budget)
+        x->spare_bytes -= (int64_t)bytes;
+    x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
+}
+
+/* With a budget of its own the run decides, else the process. */
+static bool take_leftovers(struct stk__exec *x, size_t bytes)
+{
+    bool fits = bytes <= x->plan->cache_bytes && x->cached_bytes <= x->plan->cache_bytes - bytes;
+    if (!fits)
+        return false;
+    if (!x->plan->has_own_budget)
+        return stk__purse_reserve(STK__KEEPS_CACHE, (int64_t)bytes);
+    const struct stk__account leftovers = { .held_bytes = 1 };
+    if (missing(x, &leftovers, bytes) > 0)
+        return false;
+    stk__purse_note(STK__KEEPS_CACHE, (int64_t)bytes);
+    return true;
+}
+
+bool stk__reserve_cache(void *exec, size_t bytes)
+{
+    const int pause = 256; /* questions that are not asked after one that was answered with no */
+    struct stk__exec *x = exec;
+    if (atomic_load_explicit(&x->n_unasked, memory_order_relaxed) > 0) {
+        atomic_fetch_sub_explicit(&x->n_unasked, 1, memory_order_relaxed);
+        return false;
+    }
+    pthread_mutex_lock(&x->lock);
+    bool is_there = take_leftovers(x, bytes);
+    if (is_there)
+        stk__hold_cached(x, bytes);
+    pthread_mutex_unlock(&x->lock);
+    if (!is_there)
+        atomic_store_explicit(&x->n_unasked, pause, memory_order_relaxed);
+    return is_there;
+}
+
+/* ---- scratch ---- */
+
+/* Pictures may be of any size: until some are seen, a quarter of what there is to share out is set
+ * aside for each. */
+size_t stk__scratch_guess(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    const int64_t most = (int64_t)32 << 20;
+    if (!s->program)
+        return 0;
+    int64_t bytes = (int64_t)s->program->scratch_bytes * s->ticket_rows;
+    int64_t part = (plan->options.memory - (int64_t)plan->minimum_bytes) / 4;
+    part = part < most ? part : most;
+    return (size_t)(s->program->is_heavy && part > bytes ? part : bytes);
+}
+
+static void charge_worker(struct stk__exec *x, struct stk__worker *worker, size_t bytes)
+{
+    size_t had = worker->gauge.granted_bytes;
+    if (bytes == had || x->plan->is_inner) /* set aside by the run around it */
+        return;
+    if (bytes > had)
+        stk__charge(x, &x->scratch_account, bytes - had);
+    else
+        stk__credit(x, &x->scratch_account, had - bytes);
+    worker->gauge.granted_bytes = bytes;
+}
+
+/* What a worker without a ticket keeps. */
+static void settle_worker(struct stk__exec *x, struct stk__worker *worker)
+{
+    charge_worker(x, worker, atomic_load_explicit(&worker->gauge.held_bytes, memory_order_relaxed));
+}
+
+/* What a ticket of the stage needs beyond what its worker has. */
+static size_t scratch_missing(const struct stk__exec *x, const struct stk__stage *s)
+{
+    size_t has = x->chooser->gauge.granted_bytes;
+    return s->typical_scratch > has ? s->typical_scratch - has : 0;
+}
+
+bool stk__can_scratch(struct stk__exec *x, const struct stk__stage *s)
+{
+    size_t bytes = scratch_missing(x, s);
+    return !bytes || !x->n_scratching || stk__can_charge(x, &x->scratch_account, bytes);
+}
+
+void stk__scratch_begin(struct stk__exec *x, const struct stk__stage *s)
+{
+    size_t bytes = scratch_missing(x, s);
+    if (bytes && !x->n_scratching)
+        stk__can_charge(x, &x->scratch_account, bytes); /* makes room if that is possible */
+    x->n_scratching++;
+    charge_worker(x, x->chooser, x->chooser->gauge.granted_bytes + bytes);
+}
+
+void stk__scratch_end(struct stk__exec *x, struct stk__stage *s, struct stk__worker *worker)
+{
+    size_t peak = worker->gauge.peak_bytes, before = s->typical_scratch;
+    x->n_scratching--;
+    settle_worker(x, worker);
+    if (x->n_scratch_waiting)
+        pthread_cond_broadcast(&x->scratch_back);
+    if (peak == before)
+        return;
+    s->typical_scratch = peak > before ? peak : before - (before - peak) / 8;
+    x->typical_scratch = 0;
+    for (int i = 0; i < x->n_stages; i++)
+        if (x->stage[i].typical_scratch > x->typical_scratch)
+            x->typical_scratch = x->stage[i].typical_scratch;
+}
+
+/* Waits for room as long as somebody else is at work, who will give some back. */
+static bool wait_for_scratch(struct stk__exec *x, size_t bytes)
+{
+    bool has_room;
+    while (!(has_room = stk__can_charge(x, &x->scratch_account, bytes)) &&
+           x->n_scratching > x->n_scratch_waiting + 1) {
+        x->n_scratch_waiting++;
+        pthread_cond_wait(&x->scratch_back, &x->lock);
+        x->n_scratch_waiting--;
+    }
+    return has_room;
+}
+
+/* Called by a worker at work, without the lock. */
+bool stk__scratch_grant(void *ctx, size_t wanted_bytes, bool is_forced)
+{
+    struct stk__worker *worker = ctx;
+    struct stk__exec *x = worker->exec;
+    pthread_mutex_lock(&x->lock);
+    size_t has = worker->gauge.granted_bytes;
+    if (wanted_bytes > x->typical_scratch)
+        x->typical_scratch = wanted_bytes; /* windows and reads leave room for it from now on */
+    bool is_granted = wanted_bytes <= has || is_forced || wait_for_scratch(x, wanted_bytes - has);
+    if (is_granted && wanted_bytes > has)
+        charge_worker(x, worker, wanted_bytes);
+    pthread_mutex_unlock(&x->lock);
+    return is_granted;
+}
+
+/* ---- birth and death ---- */
+
+int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
+{
+    const struct stk__plan *plan = x->plan;
+    int64_t least = (int64_t)plan->minimum_bytes;
+    bool is_fixed = plan->has_own_budget;
+    x->batch_account.unit_bytes = plan->batch_bytes;
+    x->scratch_account.unit_bytes = plan->scratch_bytes;
+    if (plan->is_inner) { /* the run around it has all of its memory */
+        x->share.is_fixed = true;
+        x->spare_bytes = plan->options.memory - least;
+        x->limit_bytes = INT64_MAX / 4;
+        return STK_OK;
+    }
+    x->limit_bytes = is_fixed ? plan->options.memory : least;
+    x->spare_bytes = x->limit_bytes - least;
+    for (int i = 0; i < plan->n_kept; i++)
+        stk__hold_cached(x, stk__kept_size(plan->kept[i]).bytes);
+    if (stk__purse_join(&x->share, x->limit_bytes, is_fixed))
+        return STK_OK;
+    struct stk__purse_state s = stk__purse_look();
+    return stk_fail(err, STK_BUDGET,
+                    "memory: this run needs %lld bytes, but other runs of the process have %lld of "
+                    "its %lld (memory_limit)",
+                    (long long)x->limit_bytes, (long long)(s.fixed + s.owned), (long long)s.limit);
+}
+
+void stk__accounts_end(struct stk__exec *x)
+{
+    stk__purse_leave(&x->share);
+}

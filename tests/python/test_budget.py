@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs stay within their budget: the memory of a process of its own is looked at every millisecond while it
+iterates. What is compared is bytes, the most there were above the start with the budget.
+"""
+
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+
+import numpy
+import pytest
+import stoker
+from PIL import Image
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "model"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import damage  # noqa: E402
+import record_files  # noqa: E402
+
+SLACK = 1.05
+MB = 1 << 20
+HANG_SECONDS = 300
+
+
+class NoDamage:
+    def hits(self):
+        return False
+
+
+def smooth(size, seed):
+    """A picture with detail everywhere, as photographs have."""
+    y, x = numpy.mgrid[0:size, 0:size]
+    planes = [128 + 90 * numpy.sin(x / (9 + seed) + k) * numpy.cos(y / (7 + k)) for k in range(3)]
+    return Image.fromarray(numpy.stack(planes, axis=-1).astype("uint8"))
+
+
+def write_records(path, n, size):
+    data = bytes(range(256)) * (size // 256)
+    head = struct.pack("<Q", len(data))
+    record = head + struct.pack("<I", record_files.masked(head)) + data
+    record += struct.pack("<I", record_files.masked(data))
+    path.write_bytes(record * n)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("budget")
+    for kind in ("progressive", "small", "png"):
+        (folder / kind).mkdir()
+    for i in range(8):
+        picture = smooth(2048, i)
+        picture.save(folder / f"progressive/{i}.jpg", quality=80, progressive=True, subsampling=0)
+        picture.save(folder / f"png/{i}.png", compress_level=1)
+    for i in range(64):
+        smooth(300, i).save(folder / f"small/{i:02}.jpg", quality=80)
+    write_records(folder / "large.tfrecord", 400, 200_000)
+    write_records(folder / "short.tfrecord", 40_000, 1024)
+    rows = [[i] * 512 for i in range(4000)]
+    (folder / "rows.h5").write_bytes(damage.hdf5(NoDamage(), rows, 64))
+    numpy.save(folder / "large.npy", numpy.zeros((24, 1024, 1024), "float32"))
+    return folder
+
+
+@pytest.fixture
+def measure(folder):
+    """measure(chain, name=value …) → what memory_peak.py prints."""
+
+    def run(chain, **options):
+        script = pathlib.Path(__file__).with_name("memory_peak.py")
+        words = [f"{name}={value}" for name, value in options.items()]
+        done = subprocess.run(
+            [sys.executable, script, chain, *words],
+            cwd=folder,
+            timeout=HANG_SECONDS,
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+CHAINS = {
+    "seed chain": (
+        "files('small/*.jpg').decode().resize(224, 224).normalize('imagenet').shuffle().batch(32)",
+        128,
+        4,
+    ),
+    "progressive": (
+        "files('progressive/*.jpg').decode().resize(224, 224).normalize('imagenet').batch(8)",
+        96,
+        2,
+    ),
+    "progressive, shuffled buffer": (
+        "files('progressive/*.jpg').decode().filter('mean(image) >= 0').resize(224, 224)"
+        ".shuffle(4).batch(4)",
+        128,
+        1,
+    ),
+    "png": ("files('png/*.png').decode().random_crop(512, 512).batch(4)", 96, 2),
+    "records": ("tfrecord('large.tfrecord').shuffle().batch(16)", 48, 2),
+    "records in a buffer": ("tfrecord('large.tfrecord').shuffle(64).batch(8)", 48, 2),
+    "stream in a buffer": (
+        "tfrecord('short.tfrecord').filter('len(record) > 9').shuffle(4000).batch(64)",
+        48,
+        2,
+    ),
+    "hdf5": ("hdf5('rows.h5').shuffle().batch(64)", 32, 3),
+    "large elements": ("npy('large.npy').map('data = data + 1').batch(2)", 64, 2),
+    "small elements": ("range(2000000).map('x + 1').shuffle(100000).batch(256)", 32, 1),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_budget_is_kept(measure, name):
+    chain, megabytes, epochs = CHAINS[name]
+    found = measure(chain, memory=megabytes * MB, epochs=epochs)
+    assert found["batches"] > 0
+    assert found["peak"] <= SLACK * megabytes * MB
+
+
+def test_two_runs_share_the_budget(measure):
+    """Training and evaluation at the same time, each with memory=auto."""
+    train = "files('progressive/*.jpg').decode().resize(224, 224).normalize('imagenet').batch(4)"
+    records = "tfrecord('large.tfrecord').shuffle().batch(16)"
+    found = measure(f"{train}; {records}", limit=128 * MB, epochs=2)
+    assert found["peak"] <= SLACK * 128 * MB
+
+
+def test_nothing_grows(measure):
+    """Twenty epochs need as much as a few."""
+    chain = "files('small/*.jpg').decode().resize(224, 224).normalize('imagenet').shuffle().batch(16)"
+    ends = measure(chain, memory=96 * MB, epochs=20)["ends"]
+    assert max(ends[10:]) <= max(ends[:5]) + 2 * MB
+
+
+def test_limit_of_the_process():
+    with pytest.raises(ValueError, match="memory_limit: -1 is no number of bytes"):
+        stoker.memory_limit(-1)
+    stoker.memory_limit("8M")
+    try:
+        assert stoker.memory()["limit_bytes"] == 8 * MB
+        with pytest.raises(stoker.BudgetError, match=r"the budget is 8388608"):
+            next(iter(stoker.parse("range(9000000).batch(9000000)")))
+        run = iter(stoker.parse("range(100).batch(2)"))
+        next(run)
+        assert stoker.memory()["runs"] == 1
+        with pytest.raises(stoker.BudgetError, match="other runs of the process have"):
+            iter(stoker.parse("range(100).batch(2)").iterate(memory=8 * MB))
+        own = stoker.parse("range(100).batch(2)").iterate(memory=4 * MB)
+        assert stoker.memory()["owners"]["own_budgets_bytes"] == 4 * MB
+        del own, run
+    finally:
+        stoker.memory_limit("auto")
+    assert stoker.memory()["limit_bytes"] >= 64 * MB
