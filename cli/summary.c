@@ -129,6 +129,20 @@ static void print_cache(FILE *file, const struct stk_stats *stats)
         fprintf(file, "%-12s no more is written to disk: %s\n", "", stats->cache_trouble);
 }
 
+/* Who had how much of the budget. */
+static void list_owners(FILE *file, const struct cli_summary *s)
+{
+    struct stk_memory_use use;
+    const char *separator = "";
+    for (int i = 0; !stk_iterator_memory(s->it, i, &use); i++) {
+        if (!use.peak_bytes)
+            continue;
+        fprintf(file, "%s%s %.1f MB", separator, use.owner, megabytes(use.peak_bytes));
+        separator = ", ";
+    }
+    fputs(" at most\n", file);
+}
+
 void cli_summary_print(FILE *file, const struct cli_summary *s)
 {
     const struct cli_tally *t = s->tally;
@@ -150,6 +164,8 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
     fprintf(file, "%.1f MB peak, %.1f MB of it anonymous; budget %.1f MB, %.1f MB used at most\n",
             cli_peak_rss_mb(), t->peak_anon_mb, megabytes(s->stats.budget_bytes),
             megabytes(s->stats.peak_bytes));
+    label(file, "owners");
+    list_owners(file, s);
     label(file, "read");
     fprintf(file, "%.1f MB\n", megabytes(s->stats.bytes_read));
     print_cache(file, &s->stats);
@@ -183,6 +199,16 @@ static void json_errors(FILE *file, const struct cli_summary *s)
         cli_text_print(file, error.text, strlen(error.text));
     }
     fputc(']', file);
+}
+
+static void json_owners(FILE *file, const struct cli_summary *s)
+{
+    struct stk_memory_use use;
+    fputs(",\"memory\":{", file);
+    for (int i = 0; !stk_iterator_memory(s->it, i, &use); i++)
+        fprintf(file, "%s\"%s\":{\"held_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64 "}",
+                i ? "," : "", use.owner, use.held_bytes, use.peak_bytes);
+    fputc('}', file);
 }
 
 static void json_decisions(FILE *file, const struct cli_summary *s)
@@ -241,6 +267,7 @@ void cli_summary_json(FILE *file, const struct cli_summary *s)
         fprintf(file, ",\"digest\":\"%016" PRIx64 "\"", s->digest);
     if (s->args->errors)
         json_errors(file, s);
+    json_owners(file, s);
     if (s->args->tuning)
         json_decisions(file, s);
     if (s->error) {

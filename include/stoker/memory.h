@@ -19,6 +19,17 @@ STK_API int stk_memory_limit(int64_t bytes, struct stk_error *err);
  * memory. */
 STK_API char *stk_memory_json(void);
 
+/* What one kind of memory of a run takes: batches, chunks, reads, state, scratch, cache; and pool,
+ * buffers in which some of these lie, in use or kept for the next time. */
+struct stk_memory_use {
+    const char *owner;
+    uint64_t held_bytes; /* now */
+    uint64_t peak_bytes; /* the most; of several stages, those of each together */
+};
+
+/* The i-th kind; STK_END behind the last. */
+STK_API int stk_iterator_memory(struct stk_iterator *it, int index, struct stk_memory_use *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -532,6 +532,23 @@ static PyObject *iterator_profile(PyObject *object, PyObject *args)
     return result;
 }
 
+static PyObject *iterator_memory(PyObject *object, PyObject *unused)
+{
+    struct iterator *self = (struct iterator *)object;
+    struct stk_memory_use use;
+    PyObject *owners = self->it ? PyDict_New() : ext_raise_state("this iterator was closed");
+    (void)unused;
+    for (int i = 0; owners && !stk_iterator_memory(self->it, i, &use); i++) {
+        PyObject *entry =
+            Py_BuildValue("{s:K,s:K}", "held_bytes", (unsigned long long)use.held_bytes,
+                          "peak_bytes", (unsigned long long)use.peak_bytes);
+        if (!entry || PyDict_SetItemString(owners, use.owner, entry) < 0)
+            Py_CLEAR(owners);
+        Py_XDECREF(entry);
+    }
+    return owners;
+}
+
 static PyObject *iterator_closed(PyObject *self, void *unused)
 {
     (void)unused;
@@ -556,6 +573,8 @@ static PyMethodDef methods[] = {
       "The place behind the last batch, for ds.resume and ds.load_state_dict: a dict of text." },
     { "errors", iterator_errors, METH_NOARGS,
       "The errors that were skipped or replaced, oldest first; the last 64 are kept." },
+    { "memory", iterator_memory, METH_NOARGS,
+      "Who has how much of its memory: a dict by owner, of held_bytes and peak_bytes." },
     { "tuning", iterator_tuning, METH_NOARGS,
       "What the run changed about itself, oldest first: dicts of seconds, knob, from, to and "
       "reason; the last 256 are kept." },

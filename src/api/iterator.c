@@ -183,6 +183,16 @@ int stk_iterator_trace(struct stk_iterator *it, char **out, struct stk_error *er
     return rc ? rc : stk__exec_trace(it->exec, out, err);
 }
 
+int stk_iterator_memory(struct stk_iterator *it, int index, struct stk_memory_use *out)
+{
+    if (!stk__exec_is_ours(it->exec))
+        return STK_END;
+    pthread_mutex_lock(&it->exec->lock);
+    int rc = stk__accounts_look(it->exec, index, out);
+    pthread_mutex_unlock(&it->exec->lock);
+    return rc;
+}
+
 int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error *out)
 {
     struct stk__exec *x = it->exec;

@@ -13,7 +13,7 @@ enum { ALIGN = 64, TAIL = 64, N_CLASSES = 4 * 48, MIN_SHIFT = 8 };
 struct stk__pool {
     pthread_mutex_t lock; /* guards all that follows */
     int refs;             /* the owner's and one per buffer in use */
-    size_t bytes, kept_bytes, keep_bytes;
+    size_t bytes, kept_bytes, keep_bytes, peak_bytes;
     struct stk_buffer *kept[N_CLASSES];
 };
 
@@ -125,6 +125,14 @@ size_t stk__pool_bytes(struct stk__pool *pool)
     return bytes;
 }
 
+size_t stk__pool_peak(struct stk__pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    size_t bytes = pool->peak_bytes;
+    pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}
+
 static struct stk_buffer *buffer_alloc(size_t capacity)
 {
     struct stk_buffer *b = calloc(1, sizeof *b);
@@ -169,6 +177,7 @@ struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
         pool->kept_bytes -= b->capacity;
     } else {
         pool->bytes += size;
+        pool->peak_bytes = pool->bytes > pool->peak_bytes ? pool->bytes : pool->peak_bytes;
     }
     pool->refs++;
     pthread_mutex_unlock(&pool->lock);

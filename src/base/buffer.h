@@ -36,6 +36,9 @@ void stk__pool_trim(struct stk__pool *pool, size_t bytes);
 /* Bytes in buffers, used or kept. */
 size_t stk__pool_bytes(struct stk__pool *pool);
 
+/* The most there were at a time. */
+size_t stk__pool_peak(struct stk__pool *pool);
+
 /* Returns new with at least `bytes` capacity, contents undefined; NULL when out of memory. */
 struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes);
 

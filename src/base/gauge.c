@@ -19,11 +19,13 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, renew_permit);
 }
 
-void stk__gauge_use(struct stk__gauge *gauge)
+struct stk__gauge *stk__gauge_use(struct stk__gauge *gauge)
 {
+    struct stk__gauge *before = in_force;
     in_force = gauge;
     if (gauge)
         gauge->peak_bytes = atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
+    return before;
 }
 
 void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_bytes)

@@ -20,8 +20,8 @@ struct stk__gauge {
     void *ctx;
 };
 
-/* Puts a gauge in force on this thread; NULL: none. */
-void stk__gauge_use(struct stk__gauge *gauge);
+/* Puts a gauge in force on this thread; NULL: none. Returns the one that was. */
+struct stk__gauge *stk__gauge_use(struct stk__gauge *gauge);
 
 /* Lets an arena count on the gauge of this thread, if there is one, from now on. */
 void stk__gauge_join(struct stk_arena *arena);

@@ -97,17 +97,12 @@ static void trim(struct stk__exec *x, int64_t bytes)
     x->is_trimming = false;
 }
 
-void stk__memory_trim(struct stk__exec *x)
-{
-    trim(x, INT64_MAX);
-}
-
 /* A shared run keeps a step at hand; where others need it, nothing. */
 static void give_back(struct stk__exec *x)
 {
     if (!x->share.taken_bytes || x->is_trimming)
         return;
-    bool is_tight = stk__purse_is_tight(&x->share);
+    bool is_tight = x->is_resting || stk__purse_is_tight(&x->share);
     int64_t keep = is_tight ? 0 : STEP_BYTES + x->share.taken_bytes / 4;
     if (x->spare_bytes <= 2 * keep)
         return;
@@ -321,6 +316,7 @@ void stk__scratch_end(struct stk__exec *x, struct stk__stage *s, struct stk__wor
 {
     size_t peak = worker->gauge.peak_bytes, before = s->typical_scratch;
     x->n_scratching--;
+    worker->most_scratch = peak > worker->most_scratch ? peak : worker->most_scratch;
     settle_worker(x, worker);
     if (x->n_scratch_waiting)
         pthread_cond_broadcast(&x->scratch_back);
@@ -390,7 +386,62 @@ int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
                     (long long)x->limit_bytes, (long long)(s.fixed + s.owned), (long long)s.limit);
 }
 
+void stk__accounts_rest(struct stk__exec *x)
+{
+    if (x->is_resting)
+        return;
+    x->is_resting = true;
+    x->chooser = NULL;
+    trim(x, INT64_MAX);
+    give_back(x);
+}
+
 void stk__accounts_end(struct stk__exec *x)
 {
     stk__purse_leave(&x->share);
+}
+
+/* ---- looking ---- */
+
+static void add(struct stk_memory_use *use, const struct stk__account *a, size_t always)
+{
+    use->held_bytes += a->held_bytes + always;
+    use->peak_bytes += a->peak_bytes + always;
+}
+
+static void look_at_scratch(const struct stk__exec *x, struct stk_memory_use *out)
+{
+    out->held_bytes = scratch_bytes(x);
+    for (int i = 0; i <= x->n_workers; i++)
+        out->peak_bytes += x->worker[i].most_scratch;
+}
+
+int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_use *out)
+{
+    static const char *const names[] = { "batches", "chunks", "reads", "state",
+                                         "scratch", "cache",  "pool" };
+    enum { BATCHES, CHUNKS, READS, STATE, SCRATCH, CACHE, POOL, N_OWNERS };
+    if (index < 0 || index >= N_OWNERS)
+        return STK_END;
+    *out = (struct stk_memory_use){ .owner = names[index] };
+    for (int i = 0; i < x->n_stages; i++) {
+        const struct stk__stage *s = &x->stage[i];
+        if (index == CHUNKS)
+            add(out, &s->out_account, 0);
+        else if (index == READS)
+            add(out, &s->io_account, 0);
+        else if (index == STATE)
+            add(out, &s->held_account, s->plan->held_bytes);
+    }
+    if (index == BATCHES)
+        add(out, &x->batch_account, 0);
+    else if (index == SCRATCH) /* not what was set aside for it */
+        look_at_scratch(x, out);
+    else if (index == CACHE) /* which only grows */
+        out->held_bytes = out->peak_bytes = x->cached_bytes;
+    else if (index == POOL) {
+        out->held_bytes = stk__pool_bytes(x->pool);
+        out->peak_bytes = stk__pool_peak(x->pool);
+    }
+    return STK_OK;
 }

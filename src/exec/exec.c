@@ -84,7 +84,7 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
         return;
     worker->is_running = true;
     pthread_mutex_unlock(&x->lock);
-    stk__gauge_use(&worker->gauge);
+    struct stk__gauge *before = stk__gauge_use(&worker->gauge);
     stk__work_begin(worker, w);
     switch (w->kind) {
     case STK__RUN:
@@ -104,7 +104,7 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
         break;
     }
     stk__work_end(worker, w);
-    stk__gauge_use(NULL);
+    stk__gauge_use(before);
     pthread_mutex_lock(&x->lock);
     worker->is_running = false;
     if (worker->watch.on_lap)
@@ -134,9 +134,10 @@ static void perform(struct stk__exec *x, struct stk__worker *worker, struct stk_
 bool stk__exec_work(struct stk__exec *x)
 {
     struct stk__work w;
-    bool has_found = pick(x, &w);
+    struct stk__worker *worker = &x->worker[x->n_workers];
+    bool has_found = pick(x, worker, &w);
     if (has_found)
-        perform(x, &x->worker[x->n_workers], &w, false);
+        perform(x, worker, &w, false);
     return has_found;
 }
 
@@ -329,6 +330,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     }
     struct stk__delivery d = x->queue[x->queue_head];
     if (d.kind != STK__EVENT_BATCH) { /* stays: next answers it for ever */
+        stk__accounts_rest(x);
         int code = end_code(x, err);
         pthread_mutex_unlock(&x->lock);
         return code;

@@ -176,6 +176,7 @@ struct stk__worker {
     const struct stk__stage *at; /* whose work it does */
     struct stk__eval_thread eval[STK__MAX_STAGES];
     bool is_running;
+    size_t most_scratch; /* of one ticket */
 };
 
 enum stk__event { STK__EVENT_BATCH, STK__EVENT_END, STK__EVENT_ERROR };
@@ -225,6 +226,7 @@ struct stk__exec {
     atomic_uint_fast64_t n_hits, n_misses; /* of caches; without the lock */
     size_t typical_scratch;                /* the most of any stage */
     _Atomic size_t packed_bytes; /* of the last batch whose fields were brought together */
+    bool is_resting;             /* the run is over, and nothing is kept */
     bool is_trimming;            /* memory is being given back, which credits accounts */
     int n_scratching;            /* tickets of segments that are being run */
     int n_scratch_waiting;       /* of which a large element waits for others to be done */
@@ -326,6 +328,9 @@ struct stk__work {
 int stk__accounts_begin(struct stk__exec *x, struct stk_error *err);
 void stk__accounts_end(struct stk__exec *x);
 
+/* stk_iterator_memory. */
+int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_use *out);
+
 /* Whether there is room for that many bytes more; makes some if it can. */
 bool stk__can_charge(struct stk__exec *x, const struct stk__account *account, size_t bytes);
 
@@ -344,8 +349,9 @@ void stk__hold_cached(struct stk__exec *x, size_t bytes);
  * itself; `exec` is a stk__exec. */
 bool stk__reserve_cache(void *exec, size_t bytes);
 
-/* Gives what is kept for another time back to the system. */
-void stk__memory_trim(struct stk__exec *x);
+/* The run is over though nobody has freed it yet: what is kept for another time goes back to the
+ * system, and what was taken of the process's budget to others. */
+void stk__accounts_rest(struct stk__exec *x);
 
 /* Scratch for a ticket of a segment that the chooser is about to run: whether there is some, its
  * charge, and what it turned out to be. At least one ticket always gets it. */
