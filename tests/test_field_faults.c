@@ -17,6 +17,9 @@ static void test_allocations_fail(void **state)
         ".lookup('terms.txt', t, sep='').lookup([1, 3], n, oov=2).batch(2)",
         "values({t: ['b', 'c', 'a']}).lookup('terms.json').batch(2)",
         "values({t: ['b c', '', 'a']}).text_split(' ').shuffle(2)",
+        "values({t: [['b', 'C '], [], ['a']]}).text_lower().text_strip(into=u)"
+        ".text_regex_replace('b', 'x', field=t).text_regex_full_match('.', u)"
+        ".batch(2).unbatch().padded_batch(2)",
     };
     (void)state;
     fail_each_allocation(chains, sizeof chains / sizeof *chains, "fail");
@@ -29,6 +32,8 @@ static void test_allocations_fail_among_bad_elements(void **state)
         "values({t: ['1', 'x', '', '2 3 4']}).text_to_number(sep=' ').pad([2])",
         "values({t: ['a', 'b c', 'd']}).text_split(' ', [u]).lookup([a], u, default=none)",
         "values({t: ['aaaa', 'aaaaaaaaaaaaaaaaaaaaaaaaaaab', 'a']}).text_regex_full_match('(a+)+')",
+        "values({t: [['a'], ['b', 'aaaaaaaaaaaaaaaaaaaaaaaaaaab']]}).text_regex_replace('(a+)+$', "
+        "'')",
     };
     (void)state;
     fail_each_allocation(chains, sizeof chains / sizeof *chains, "skip");

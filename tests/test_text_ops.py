@@ -56,7 +56,7 @@ def test_case_refuses(stoker):
         stoker, f"{texts('a')}.text_lower(encoding=latin)"
     )
     assert "needs a field of bytes" in error(stoker, "range(3).text_lower()")
-    said = error(stoker, f"{texts('a')}.batch(1).text_lower()")
+    said = error(stoker, f"{texts('a')}.batch(1).batch(1).text_lower()")
     assert "needs a field of bytes" in said and "^" in said
 
 
@@ -104,7 +104,9 @@ def test_split_into_a_list(stoker, sep, maxsplit):
     ("lookup([a], sep=' ')", "sep cuts texts, and the field 't' has lists of them"),
     ("padded_batch(2, padding_values={t: 1})", "the padding value of field 't' is a string"),
     ("padded_batch(2, {t: [1, 2]})", "the padded shape of field 't' is a list of 1"),
-    ("text_lower()", "needs a field of bytes, but gets {t: list of text}"),
+    ("text_split(',')", "needs a field of bytes, but gets {t: list of text}"),
+    ("text_join([t])", "field 't' is list of text, but a field of bytes is needed"),
+    ("batch(2).text_lower()", "needs a field of bytes, but gets {t: list of list of text}"),
     ("concatenate(values({t: ['a']}))", "input 2 has {t: text}, but the first has {t: list of text}"),
     ("concatenate(values({t: [['a']]}))", "input 2 has {t: text[1]}, but the first has {t: list of text}"),
     ("batch(1).concatenate(values({t: [['a']]}).batch(1))",
@@ -158,6 +160,12 @@ LISTS = "values({t: [['a', 'bb', ''], [], ['a'], ['c', 'd']], n: [1, 2, 3, 4]})"
     ("unique(t).batch(4)", [[["a", "bb", ""], [], ["a"], ["c", "d"]]]),
     ("lookup([d, c, a], t, default=9).batch(4)", [[[2, 9, 9], [], [2], [1, 0]]]),
     ("skip(3).text_to_hash_bucket(1).batch(1)", [[[0, 0]]]),
+    ("text_upper(t).batch(4)", [[["A", "BB", ""], [], ["A"], ["C", "D"]]]),
+    ("text_lower(t, 'utf-8').batch(3)", [[["a", "bb", ""], [], ["a"]], [["c", "d"]]]),
+    ("text_strip('ad', t).padded_batch(4)", [[["", "bb", ""], [""] * 3, [""] * 3, ["c", "", ""]]]),
+    ("text_regex_replace('^.', '<\\\\0>', field=t).filter('n != 2').batch(3)",
+     [[["<a>", "<b>b", ""], ["<a>"], ["<c>", "<d>"]]]),
+    ("text_upper(t, into=u).filter('n > 3').select([u]).rename({u: t})", [["C", "D"]]),
     ("text_regex_full_match('a|b+', t).batch(4)", [[[True, True, False], [], [True], [False, False]]]),
     ("skip(3).zip(values({u: [['x', 'yy']]})).text_regex_full_match('.', u, t)", [[True, False]]),
 ])
@@ -185,6 +193,18 @@ def test_a_list_of_texts_that_is_too_long_is_bad(stoker):
     done = stoker("run", chain, "--dump", "--quiet", "--on-error", "skip")
     kept = [json.loads(line)["fields"]["t"] for line in done.stdout.splitlines()]
     assert kept == [[["", ""], ["a", ""]], [["c", "d"]]]
+
+
+def test_texts_of_batches_are_changed(stoker):
+    assert values(stoker, f"{texts('a', 'Bc', '')}.batch(2).text_upper()", "t") == [["A", "BC"], [""]]
+
+
+def test_a_list_with_a_bad_text_is_bad(stoker):
+    long = "a" * 60 + "b"
+    chain = f"values({{t: [['x'], ['a', '{long}', '{long}'], [], ['aa']]}}).text_regex_replace('(a+)+$', '-')"
+    assert "values, element 1 (element 1 of epoch 0): 'aaaa" in error(stoker, chain)
+    done = stoker("run", f"{chain}.batch(4)", "--dump", "--quiet", "--on-error", "skip")
+    assert [json.loads(line)["fields"]["t"] for line in done.stdout.splitlines()] == [[["x"], [], ["-"]]]
 
 
 def test_equal_lists_of_texts_are_equal(stoker):

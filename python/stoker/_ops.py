@@ -2509,7 +2509,7 @@ class Ops:
         As tf.strings.lower does: without an encoding only the letters of ASCII change, so texts of
         any kind stay what they are. With encoding='utf-8' every letter of Unicode 14 changes, some
         to several (ß to SS in upper case); bytes that are no UTF-8 stay, and Σ becomes σ at the end
-        of a word too.
+        of a word too. Of lists of texts each is changed.
 
             values({name: ['Anna', 'BO']}).text_lower()
             values({name: ['Ångström', 'CAFÉ']}).text_lower(encoding='utf-8', into=plain)
@@ -2541,10 +2541,10 @@ class Ops:
     def text_regex_replace(self, pattern, rewrite, replace_global=True, field=None, into=None):
         """Replace what matches a regular expression.
 
-        As tf.strings.regex_replace: all matches, or the first one, become `rewrite`. Patterns are
-        those of PCRE2 over UTF-8, which RE2's nearly all are too; `$` is the very end, and bytes
-        that are no UTF-8 match nothing. A text that takes a pattern more than a million steps, or
-        tens of megabytes, makes its element bad.
+        As tf.strings.regex_replace: all matches, or the first one, become `rewrite`; of lists of
+        texts in each. Patterns are those of PCRE2 over UTF-8, which RE2's nearly all are too; `$`
+        is the very end, and bytes that are no UTF-8 match nothing. A text that takes a pattern more
+        than a million steps, or tens of megabytes, makes its element bad.
 
             values({t: ['Text with <b>tags</b>']}).text_regex_replace('<[^>]+>', ' ')
             values({t: ['anna 31', 'bo']}).text_regex_replace('(\\\\w+) (\\\\d+)', '\\\\2 \\\\1', into=turned)
@@ -2591,7 +2591,7 @@ class Ops:
         """Take white space away at the ends of texts.
 
         White space (of ASCII, as tf.strings.strip has it) is taken away at both ends; with `chars`
-        any of those bytes instead, as Python's strip does. Nothing is copied.
+        any of those bytes instead, as Python's strip does. Of lists of texts each is stripped.
 
             values({name: [' anna', 'bo\\n']}).text_strip()
             values({name: ['"anna"', '(bo)']}).text_strip('"()', into=plain)
@@ -2647,7 +2647,7 @@ class Ops:
         As tf.strings.upper does: without an encoding only the letters of ASCII change, so texts of
         any kind stay what they are. With encoding='utf-8' every letter of Unicode 14 changes, some
         to several (ß to SS in upper case); bytes that are no UTF-8 stay, and Σ becomes σ at the end
-        of a word too.
+        of a word too. Of lists of texts each is changed.
 
             values({name: ['Anna', 'BO']}).text_upper()
             values({name: ['Ångström', 'CAFÉ']}).text_upper(encoding='utf-8', into=plain)

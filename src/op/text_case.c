@@ -77,7 +77,7 @@ static size_t room_for(const struct stk_rows *rows, const struct stk_span *text)
     return bytes;
 }
 
-static int run(struct stk_rows *rows, bool to_upper)
+static int change_rows(struct stk_rows *rows, bool to_upper)
 {
     const struct state *state = rows->state;
     const struct stk_span *text = rows->in[state->use.from].span;
@@ -100,21 +100,31 @@ static int run(struct stk_rows *rows, bool to_upper)
     return STK_OK;
 }
 
+static int lower(struct stk_rows *rows)
+{
+    return change_rows(rows, false);
+}
+
+static int upper(struct stk_rows *rows)
+{
+    return change_rows(rows, true);
+}
+
 static int run_lower(struct stk_rows *rows)
 {
-    return run(rows, false);
+    return stk__text_run(rows, &((const struct state *)rows->state)->use, lower);
 }
 
 static int run_upper(struct stk_rows *rows)
 {
-    return run(rows, true);
+    return stk__text_run(rows, &((const struct state *)rows->state)->use, upper);
 }
 
 #define DOC(name, like)                                                                             \
     "As " like " does: without an encoding only the letters of ASCII change, so texts of any "      \
     "kind stay what they are. With encoding='utf-8' every letter of Unicode 14 changes, some to "   \
     "several (ß to SS in upper case); bytes that are no UTF-8 stay, and Σ becomes σ at the end " \
-    "of a word too.\n"                                                                              \
+    "of a word too. Of lists of texts each is changed.\n"                                           \
     "\n"                                                                                            \
     "    values({name: ['Anna', 'BO']})." name "()\n"                                               \
     "    values({name: ['Ångström', 'CAFÉ']})." name "(encoding='utf-8', into=plain)"

@@ -3,6 +3,7 @@
 #include "op/text_op.h"
 
 #include "base/blob.h"
+#include "base/chunk.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -38,14 +39,15 @@ static bool is_text_or_texts(const struct stk_field *field)
 int stk__text_infer(struct stk_infer *inf, const char *name, const char *into,
                     struct stk__text_use *use, struct stk_error *err)
 {
-    enum { TYPICAL_TEXT = 64 };
-    use->from = stk_infer_pick(inf, name, stk__is_text, "a field of bytes", err);
+    enum { TYPICAL_TEXT = 64, TYPICAL_LIST = 1024 };
+    use->from = stk_infer_pick(inf, name, is_text_or_texts, "a field of bytes", err);
     if (use->from < 0)
         return err->code;
     stk_infer_pass(inf);
     struct stk_field made = inf->in[0]->field[use->from];
-    made.flags &= STK_FIELD_TEXT;
-    inf->scratch_bytes = TYPICAL_TEXT;
+    use->has_lists = stk__is_texts(&made);
+    made.flags &= STK_FIELD_TEXT | STK_FIELD_PACKED;
+    inf->scratch_bytes = use->has_lists ? TYPICAL_LIST : TYPICAL_TEXT;
     return stk__result_put(inf, use->from, into, made, &use->to, err);
 }
 
@@ -57,6 +59,101 @@ struct stk_span stk__text_trim(const struct stk_span *text)
     while (end > from && stk__is_blank(text->data[end - 1]))
         end--;
     return stk__text_part(text, from, end - from);
+}
+
+/* ---- every text of lists ---- */
+
+static struct stk__blob list_of(const struct stk_rows *rows, int from, int row)
+{
+    return stk__blob_open(rows->in[from].span[row].data);
+}
+
+static int64_t count_texts(const struct stk_rows *rows, int from)
+{
+    int64_t n = 0;
+    for (int i = 0; i < rows->n; i++)
+        n += rows->mask[i] == STK_LIVE ? list_of(rows, from, i).n : 0;
+    return n;
+}
+
+static void list_texts(const struct stk_rows *rows, int from, struct stk_span *text)
+{
+    for (int i = 0; i < rows->n; i++) {
+        if (rows->mask[i] != STK_LIVE)
+            continue;
+        struct stk__blob list = list_of(rows, from, i);
+        for (int64_t k = 0; k < list.n; k++)
+            *text++ = (struct stk_span){ list.data + list.splits[k],
+                                         (size_t)(list.splits[k + 1] - list.splits[k]), NULL };
+    }
+}
+
+/* The texts of all live rows as rows, with no other field; false when out of memory. */
+static bool open_texts(struct stk_rows *rows, const struct stk__text_use *use,
+                       struct stk_rows *texts)
+{
+    int64_t n = count_texts(rows, use->from);
+    size_t room = (size_t)n + 1;
+    struct stk_span *span = n < INT32_MAX ? stk_rows_alloc(rows, 2 * room * sizeof *span) : NULL;
+    uint8_t *mask = stk_rows_alloc(rows, room);
+    struct stk_column *column = stk_rows_alloc(rows, 2 * STK_MAX_FIELDS * sizeof *column);
+    if (!span || !mask || !column)
+        return false;
+    memset(mask, STK_LIVE, room);
+    list_texts(rows, use->from, span);
+    column[use->from] = (struct stk_column){ .span = span };
+    column[STK_MAX_FIELDS + use->to] = (struct stk_column){ .span = span + room };
+    *texts = *rows;
+    texts->n = (int)n;
+    texts->in = column;
+    texts->out = column + STK_MAX_FIELDS;
+    texts->mask = mask;
+    return true;
+}
+
+/* A list with a bad text is bad for the same reason. */
+static void blame(struct stk_rows *rows, int row, const struct stk_fault *faults, int text)
+{
+    while (faults && faults->row != text)
+        faults = faults->next;
+    stk_rows_fail(rows, row, faults ? faults->code : STK_MEMORY, "%s",
+                  faults ? faults->text : "out of memory");
+}
+
+static int close_texts(struct stk_rows *rows, const struct stk__text_use *use,
+                       const struct stk_rows *texts)
+{
+    int text = 0;
+    for (int i = 0; i < rows->n; i++) {
+        if (rows->mask[i] != STK_LIVE)
+            continue;
+        int n = (int)list_of(rows, use->from, i).n;
+        for (int k = text; k < text + n; k++)
+            if (texts->mask[k] != STK_LIVE)
+                blame(rows, i, *texts->faults, k);
+        if (rows->mask[i] == STK_LIVE && !stk__texts_pack(rows, texts->out[use->to].span + text,
+                                                          (size_t)n, &rows->out[use->to].span[i]))
+            return STK_MEMORY;
+        text += n;
+    }
+    return STK_OK;
+}
+
+int stk__text_run(struct stk_rows *rows, const struct stk__text_use *use,
+                  stk__text_change_fn change)
+{
+    struct stk_fault *faults = NULL;
+    struct stk_rows texts;
+    if (!use->has_lists)
+        return change(rows);
+    if (!open_texts(rows, use, &texts))
+        return STK_MEMORY;
+    texts.faults = &faults;
+    int code = change(&texts);
+    if (!code)
+        code = close_texts(rows, use, &texts);
+    stk__faults_free(faults);
+    return code;
 }
 
 /* ---- pieces ---- */
@@ -124,11 +221,11 @@ int stk__text_values_infer(struct stk_infer *inf, const char *name, const char *
         return err->code;
     stk_infer_pass(inf);
     const struct stk_field *from = &inf->in[0]->field[how->use.from];
-    how->has_lists = stk__is_texts(from);
-    if (how->has_lists && how->sep)
+    how->use.has_lists = stk__is_texts(from);
+    if (how->use.has_lists && how->sep)
         return stk_fail(err, STK_TYPE, "sep cuts texts, and the field '%s' has lists of them",
                         from->name);
-    bool is_even = how->has_lists && from->rank, is_ragged = how->sep || how->has_lists;
+    bool is_even = how->use.has_lists && from->rank, is_ragged = how->sep || how->use.has_lists;
     struct stk_field made = { .name = from->name,
                               .kind = is_ragged && !is_even ? STK_RAGGED : STK_FIXED,
                               .dtype = (uint8_t)how->dtype,
@@ -187,7 +284,7 @@ int stk__text_values_run(struct stk_rows *rows, const struct stk__text_values *h
     for (int i = 0; i < rows->n && !code; i++) {
         if (rows->mask[i] != STK_LIVE)
             continue;
-        if (how->has_lists)
+        if (how->use.has_lists)
             code = make_values(rows, i, how);
         else if (how->sep)
             code = make_list(rows, i, how);

@@ -11,15 +11,24 @@
     "it is not cut"
 
 struct stk__text_use {
-    int from, to; /* fields of the input and of the output */
+    int from, to;   /* fields of the input and of the output */
+    bool has_lists; /* elements have lists of texts, and get lists */
 };
 
 /* Bytes of single elements. */
 bool stk__is_text(const struct stk_field *field);
 
-/* Picks the field, passes all others on and makes room for a text as the result. */
+/* Picks the field, of texts or lists of them, passes all others on and makes room for the same as
+ * the result. */
 int stk__text_infer(struct stk_infer *inf, const char *name, const char *into,
                     struct stk__text_use *use, struct stk_error *err);
+
+/* Makes a text of that of each row. */
+typedef int (*stk__text_change_fn)(struct stk_rows *rows);
+
+/* Carries it out: where rows have lists, with every text of them as a row of its own. */
+int stk__text_run(struct stk_rows *rows, const struct stk__text_use *use,
+                  stk__text_change_fn change);
 
 /* A text as it lies in the input: the same bytes, or some of them, need no copy. */
 static inline struct stk_span stk__text_part(const struct stk_span *text, size_t from, size_t len)
@@ -78,7 +87,6 @@ struct stk__text_values {
     /* NULL: one value per text; else one per piece, none of an empty text. Lists of texts have one
      * per text. */
     const char *sep;
-    bool has_lists; /* set by infer */
     stk__text_value_fn make;
     const void *ctx;
     int dtype;

@@ -238,7 +238,7 @@ static int replace_row(struct stk_rows *rows, int row, const struct stk_span *te
 }
 
 /* A text without a match stays where it is. */
-static int replace_run(struct stk_rows *rows)
+static int replace_rows(struct stk_rows *rows)
 {
     const struct pattern *pattern = rows->state;
     const struct worker *worker = rows->thread;
@@ -264,6 +264,11 @@ static int replace_run(struct stk_rows *rows)
     return STK_OK;
 }
 
+static int replace_run(struct stk_rows *rows)
+{
+    return stk__text_run(rows, &((const struct pattern *)rows->state)->use, replace_rows);
+}
+
 #define PATTERNS                                                                                   \
     "Patterns are those of PCRE2 over UTF-8, which RE2's nearly all are too; `$` is the very "     \
     "end, "                                                                                        \
@@ -271,7 +276,9 @@ static int replace_run(struct stk_rows *rows)
     "steps, or tens of megabytes, makes its element bad."
 
 static const char replace_doc[] =
-    "As tf.strings.regex_replace: all matches, or the first one, become `rewrite`. " PATTERNS "\n"
+    "As tf.strings.regex_replace: all matches, or the first one, become `rewrite`; of lists of "
+    "texts "
+    "in each. " PATTERNS "\n"
     "\n"
     "    values({t: ['Text with <b>tags</b>']}).text_regex_replace('<[^>]+>', ' ')\n"
     "    values({t: ['anna 31', 'bo']}).text_regex_replace('(\\\\w+) (\\\\d+)', '\\\\2 \\\\1', "

@@ -35,7 +35,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return stk__text_infer(inf, p->field, p->into, &state->use, err);
 }
 
-static int run(struct stk_rows *rows)
+static int strip(struct stk_rows *rows)
 {
     const struct state *state = rows->state;
     const struct stk_span *text = rows->in[state->use.from].span;
@@ -53,9 +53,14 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
+static int run(struct stk_rows *rows)
+{
+    return stk__text_run(rows, &((const struct state *)rows->state)->use, strip);
+}
+
 static const char doc[] =
     "White space (of ASCII, as tf.strings.strip has it) is taken away at both ends; with `chars` "
-    "any of those bytes instead, as Python's strip does. Nothing is copied.\n"
+    "any of those bytes instead, as Python's strip does. Of lists of texts each is stripped.\n"
     "\n"
     "    values({name: [' anna', 'bo\\n']}).text_strip()\n"
     "    values({name: ['\"anna\"', '(bo)']}).text_strip('\"()', into=plain)";

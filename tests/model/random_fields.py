@@ -7,9 +7,9 @@ from .language import show
 def grow(maker, draft):
     """Appends one; False if no field fits."""
     arrays = [one_hot, pad, slice_, concat_fields, lookup_numbers]
-    texts = [case, strip, split, join, to_number]
+    texts = [split, join, to_number]
     choices = arrays + (texts if draft.of_kind("bytes") else [])
-    choices += [hash_bucket, lookup_texts, regex] if draft.of_kind(*NUMBERED) else []
+    choices += [case, strip, hash_bucket, lookup_texts, regex] if draft.of_kind(*NUMBERED) else []
     choices = [one_hot, lookup_numbers] if draft.is_batched else choices
     return maker.random.choice(choices)(maker, draft)
 
@@ -40,6 +40,11 @@ def numbered(maker, draft):
     sep = maker.random.choice([None, "", "n"]) if kind == "bytes" else None
     made = NUMBERED[kind] if sep is None else "ragged"
     return ("" if sep is None else f"sep={show(sep)}, ") + place(maker, draft, name, made)
+
+
+def changed(maker, draft, name):
+    """The arguments that name a field and the result, which is of the same kind."""
+    return place(maker, draft, name, draft.fields[name])
 
 
 def has_unicode(draft):
@@ -122,13 +127,13 @@ def unknown(maker, draft):
 def case(maker, draft):
     op = maker.random.choice(["text_lower", "text_upper"])
     words = maker.random.choice(["", "encoding='utf-8', "])
-    draft.then(f"{op}({words}{place(maker, draft, pick(maker, draft, 'bytes'), 'bytes')})")
+    draft.then(f"{op}({words}{changed(maker, draft, pick(maker, draft, *NUMBERED))})")
     return True
 
 
 def strip(maker, draft):
     words = maker.random.choice(["", "'abc', ", "'lent ', "])
-    draft.then(f"text_strip({words}{place(maker, draft, pick(maker, draft, 'bytes'), 'bytes')})")
+    draft.then(f"text_strip({words}{changed(maker, draft, pick(maker, draft, *NUMBERED))})")
     return True
 
 
@@ -161,14 +166,14 @@ def join(maker, draft):
 def regex(maker, draft):
     name = pick(maker, draft, *NUMBERED)
     pattern = maker.random.choice(["a+", "[a-d]", "(l)(i|x)", "x*", "n.?t", "b|", "^.", ".$"])
-    if draft.fields[name] != "bytes" or maker.random.random() < 0.3:
+    if maker.random.random() < 0.3:
         text = f"text_regex_full_match({show('(' + pattern + '|.e)*')}"
         kind = {"bytes": "bool", "texts": "list", "pair": "narrow"}[draft.fields[name]]
         draft.then(f"{text}, {place(maker, draft, name, kind)})")
         return True
     rewrite = maker.random.choice(["", "<\\0>", "\\\\", "q"])
     once = maker.random.choice(["", "replace_global=false, "])
-    words = f"{show(pattern)}, {show(rewrite)}, {once}{place(maker, draft, name, 'bytes')}"
+    words = f"{show(pattern)}, {show(rewrite)}, {once}{changed(maker, draft, name)}"
     draft.then(f"text_regex_replace({words})")
     return True
 

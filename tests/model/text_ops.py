@@ -16,7 +16,7 @@ BLANK = b" \t\n\v\f\r"
 
 def text_change(fields, field, into, change):
     target = picked(fields, field, is_bytes)
-    return put(fields, target, into, Value("bytes", change(fields[target].data)))
+    return put(fields, target, into, Value("bytes", each(change, fields[target].data)))
 
 
 def change_case(data, letters, others, convert):

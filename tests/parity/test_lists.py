@@ -115,6 +115,8 @@ def test_texts_in_lists():
     check_equal([batch.t.tensorflow()], [wanted])
     (hashed,) = stoker.values({"t": tags}).text_split("").text_to_hash_bucket(1000).batch(5)
     check_equal([hashed.t.tensorflow()], [tf.strings.to_hash_bucket_fast(wanted, 1000)])
+    (changed,) = stoker.values({"t": tags}).text_split("").text_upper().text_regex_replace("[AE]", "<\\0>").batch(5)
+    check_equal([changed.t.tensorflow()], [tf.strings.regex_replace(tf.strings.upper(wanted), "[AE]", r"<\0>")])
 
 
 # ---- records ----
