@@ -48,12 +48,34 @@ def from_arrays(fields, named):
 
 
 def fixed_fields(given):
-    """values({x: @x, …}) with every array bound to a name like its field's."""
+    """values({x: @x, …}) with every array bound to a name like its field's; lists of texts, which
+    no array holds, are written out.
+    """
     writer, parts = _text.Writer(), []
     for field, value in given.items():
+        texts = lists_of_texts(value, field)
+        if texts:
+            parts.append(f"{_text.key(field)}: {writer.value(texts, 'value', field)}")
+            continue
         name = writer.bind(object_name(field), memory(value, field))
         parts.append(f"{_text.key(field)}: @{name}")
     return _dataset_of("values({" + ", ".join(parts) + "})", writer.more)
+
+
+def lists_of_texts(value, field):
+    """The lists of strings that every element has, or None if they have something else."""
+    if getattr(getattr(value, "dtype", None), "kind", None) in ("O", "S", "U"):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        return None
+    rows = [row.tolist() if hasattr(row, "tolist") else row for row in value]
+    if not all(isinstance(row, (list, tuple)) for row in rows):
+        return None
+    kinds = {type(text) for row in rows for text in row}
+    others = [kind.__name__ for kind in kinds if not issubclass(kind, (str, bytes))]
+    if kinds and others and len(others) < len(kinds):
+        raise TypeError(f"field {field!r}: strings and {others[0]} in one list")
+    return rows if kinds and not others else None
 
 
 def memory(value, field):

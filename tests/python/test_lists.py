@@ -110,6 +110,38 @@ def test_shown():
 # ---- what Python makes ----
 
 
+@pytest.mark.parametrize(
+    "lists",
+    [
+        LISTS,
+        RAW,
+        [["a", b"\xff\0'"], []],
+        (("a", "b"), ["c", ""]),
+        np.array([["a", "bb"], ["", "d"]]),
+        np.array([["a", "bb"], ["", "d"]], object),
+        [np.array(["a"]), np.array([], "U1"), np.array(["b", "c"], object)],
+    ],
+)
+def test_out_of_arrays(lists):
+    wanted = [[t.encode() if isinstance(t, str) else t for t in row] for row in lists]
+    ds = stoker.from_arrays(t=lists, n=np.arange(len(lists)))
+    assert [element.t.tolist() for element in ds] == wanted
+    batch = only(ds.batch(9))
+    assert batch.t == wanted and batch.n.tolist() == list(range(len(lists)))
+    assert [element.t.tolist() for element in ds.skip(1)] == wanted[1:]
+
+
+def test_wrong_lists_of_arrays():
+    with pytest.raises(TypeError, match="field 't': strings and int in one list"):
+        stoker.from_arrays(t=[["a", 1]])
+    with pytest.raises(TypeError, match="field 't'"):
+        stoker.from_arrays(t=[["a"], "b"])
+    with pytest.raises(TypeError, match="field 't'"):
+        stoker.from_arrays(t=[[["a"]]])
+    with pytest.raises(ValueError, match="'n' has 2 values, but 't' has 1"):
+        stoker.from_arrays(t=[["a"]], n=[1, 2])
+
+
 def test_out_of_a_generator():
     rows = [(["a", b"b\0"], ["x", "y"]), ([], ("", "z")), (("ü",), ["1", "2"])]
     spec = {"t": (str, (None,)), "pair": (bytes, (2,)), "u": ("bytes", "ragged")}
