@@ -116,8 +116,9 @@ class Maker(Combining):
             "w": ("texts", [["q" * i] * pick.choice([0, 1, 1, 2, 5]) for i in range(n)]),
             "p": ("pair", [["one", pick.choice(["", "two"])] for _ in range(n)]),
         }
-        if len({len(item) for item in columns["w"][1]}) == 1:
-            del columns["w"]  # one length makes them pairs, of no texts perhaps
+        for name in "gw":
+            if len({len(item) for item in columns[name][1]}) == 1:
+                del columns[name]  # one length makes them vectors or pairs, of nothing perhaps
         names = pick.sample(list(columns), pick.randint(1, 3))
         table = show({name: columns[name][1] for name in names})
         fields = {name: columns[name][0] for name in names}
