@@ -71,6 +71,7 @@ class Inspection(Mapping[str, Any]):
 
 class Profile(Mapping[str, Any]):
     """What ds.profile() or stoker.watch found. A dict that prints as tables."""
+    def report(self, path: str | PathLike[str]) -> None: ...
     @property
     def verdict(self) -> str: ...
     @property
