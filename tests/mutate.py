@@ -239,8 +239,8 @@ MUTANTS = [
     Mutant(
         "serial ops do not begin again",
         SERIAL,
-        " s->begins_pass = true; s->has_told = false;",
-        "s->has_told = false;",
+        " s->begins_pass = true; s->has_told = s->is_stuck = false;",
+        "s->has_told = s->is_stuck = false;",
     ),
     Mutant(
         "a stream is not rewound",
@@ -287,7 +287,7 @@ MUTANTS = [
         "",
     ),
     # memory and waking
-    Mutant("no unit of one's own", LOTS, "a->held_bytes == 0 || ", ""),
+    Mutant("no unit of one's own", "exec/accounts.c", "a->held_bytes == 0 || ", ""),
     Mutant(
         "fetched bytes are never given back",
         SEGMENT,
@@ -470,8 +470,8 @@ MUTANTS = [
     Mutant(
         "prefetch hides the shard's size",
         "graph/graph_build.c",
-        "|| node->op->flags & STK_OP_PREFETCH; int64_t count",
-        "; int64_t count",
+        "node->op->flags & (STK_OP_PREFETCH | STK_OP_CACHE);",
+        "node->op->flags & STK_OP_CACHE;",
     ),
 ]
 
