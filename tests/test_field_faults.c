@@ -32,8 +32,7 @@ static void test_allocations_fail_among_bad_elements(void **state)
         "values({t: ['1', 'x', '', '2 3 4']}).text_to_number(sep=' ').pad([2])",
         "values({t: ['a', 'b c', 'd']}).text_split(' ', [u]).lookup([a], u, default=none)",
         "values({t: ['aaaa', 'aaaaaaaaaaaaaaaaaaaaaaaaaaab', 'a']}).text_regex_full_match('(a+)+')",
-        "values({t: [['a'], ['b', 'aaaaaaaaaaaaaaaaaaaaaaaaaaab']]}).text_regex_replace('(a+)+$', "
-        "'')",
+        "values({t: [['a'], ['b', 'aaaaaaaaaaaaaaaaaaaaaaaab']]}).text_regex_replace('(a+)+$', '')",
     };
     (void)state;
     fail_each_allocation(chains, sizeof chains / sizeof *chains, "skip");
