@@ -4,6 +4,7 @@
  *
  * Input: kind, length of the index in two bytes, the index, the rows; if the kind says so, checksums
  * of the first block and the first record are put right. */
+#define _GNU_SOURCE
 #include "base/crc32c.h"
 #include "io/row_log.h"
 

@@ -291,8 +291,8 @@ static void test_more_that_does_not_help(void **state)
 static struct stk__exec *start_run(const char *chain, const char *window)
 {
     struct stk_error err = { 0 };
-    struct stk_dataset *graph;
-    struct stk__plan *plan;
+    struct stk_dataset *graph = NULL;
+    struct stk__plan *plan = NULL;
     struct stk__exec *x = NULL;
     struct stk__options options = stk__options_default();
     if (stk__options_set(&options, "window", window, &err) ||
