@@ -68,32 +68,29 @@ static void trim_lots(struct stk__exec *x)
         x->stage[i].free_lots = NULL;
 }
 
-static void settle_worker(struct stk__exec *x, struct stk__worker *worker);
-
 /* Scratch of workers that have nothing to do. */
 static void trim_workers(struct stk__exec *x)
 {
     for (int i = 0; x->worker && i <= x->n_workers; i++) {
         struct stk__worker *worker = &x->worker[i];
-        if (worker->is_running || worker == x->chooser)
-            continue;
-        stk__gauge_release(&worker->gauge);
-        settle_worker(x, worker);
+        if (!worker->is_running && worker != x->chooser)
+            stk__gauge_release(&worker->gauge);
     }
 }
 
-/* Frees what is kept for another time: first what costs least to have again. */
+/* Frees what is kept for another time: scratch, which is booked, too, then what costs least to have
+ * again. */
 static void trim(struct stk__exec *x, int64_t bytes)
 {
     int64_t before = stk__memory_there(x);
     x->is_trimming = true;
-    stk__pool_trim(x->pool, (size_t)bytes);
+    trim_workers(x);
+    if (before - stk__memory_there(x) < bytes)
+        stk__pool_trim(x->pool, (size_t)bytes);
     if (before - stk__memory_there(x) < bytes)
         trim_lots(x);
     if (before - stk__memory_there(x) < bytes)
         stk__depot_trim(x->depot);
-    if (before - stk__memory_there(x) < bytes)
-        trim_workers(x);
     x->is_trimming = false;
 }
 
@@ -129,36 +126,39 @@ static size_t above_unit(const struct stk__account *a, size_t held)
     return held > a->unit_bytes ? held - a->unit_bytes : 0;
 }
 
-/* What windows and reads leave to the scratch of workers that could be at work, up to half of what there
- * is to share out: a worker without scratch is worth more than a batch further ahead. */
-static int64_t room_for_workers(const struct stk__exec *x, const struct stk__account *a)
+/* What windows and reads leave to the scratch of workers that could be at work, of which there is
+ * `held`, up to half of what there is to share out: a worker without scratch is worth more than a
+ * batch further ahead. */
+static int64_t room_for_workers(const struct stk__exec *x, const struct stk__account *a,
+                                size_t held)
 {
     if (a == &x->scratch_account || x->plan->is_inner)
         return 0;
     int64_t most = (x->plan->options.memory - (int64_t)x->plan->minimum_bytes) / 2;
     int64_t wanted = (int64_t)x->typical_scratch * (x->n_workers ? x->n_workers : 1);
     wanted = wanted < most ? wanted : most;
-    int64_t held = (int64_t)x->scratch_account.held_bytes;
-    return held < wanted ? wanted - held : 0;
+    return (int64_t)held < wanted ? wanted - (int64_t)held : 0;
 }
 
-/* How many bytes are missing for `bytes` more. One batch more is about while its fields are brought
- * together. */
-static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
+/* How many bytes are missing for `bytes` more, of which `fresh` will be allocated. One batch more is
+ * about while its fields are brought together. */
+static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes,
+                       size_t fresh)
 {
     size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
-    int64_t room = room_for_workers(x, a) +
-                   (int64_t)atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
-    int64_t booked = (int64_t)more + room - x->spare_bytes;
+    int64_t packed = (int64_t)atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
+    int64_t booked = (int64_t)more + packed - x->spare_bytes +
+                     room_for_workers(x, a, x->scratch_account.held_bytes);
     /* a part is left for what nobody counts: stacks of threads, rings, malloc's own */
     int64_t most = x->limit_bytes - x->limit_bytes / 16;
-    int64_t there = stk__memory_there(x) + (int64_t)bytes + room - most;
+    int64_t there = stk__memory_there(x) + (int64_t)fresh + packed - most +
+                    room_for_workers(x, a, scratch_bytes(x));
     return booked > there ? booked : there;
 }
 
 bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
 {
-    return a->held_bytes == 0 || missing(x, a, bytes) <= 0;
+    return a->held_bytes == 0 || missing(x, a, bytes, bytes) <= 0;
 }
 
 /* From the purse, more the more the run has. */
@@ -174,22 +174,35 @@ static bool take(struct stk__exec *x, int64_t bytes)
 
 /* Looking at both sums for every chunk would cost more than small chunks do: what there is room for is
  * cleared for a while, a sixteenth of it. */
-bool stk__can_charge(struct stk__exec *x, const struct stk__account *a, size_t bytes)
+static bool can_charge(struct stk__exec *x, const struct stk__account *a, size_t bytes,
+                       size_t fresh)
 {
     bool is_owned = a->held_bytes == 0;
     if ((int64_t)bytes <= x->cleared_bytes) {
         x->cleared_bytes -= (int64_t)bytes;
         return true;
     }
-    int64_t short_of = missing(x, a, bytes);
+    int64_t short_of = missing(x, a, bytes, fresh);
     if (short_of > 0 && take(x, short_of))
         return true;
     if (short_of > 0) {
         trim(x, short_of);
-        short_of = missing(x, a, bytes);
+        short_of = missing(x, a, bytes, fresh);
     }
     x->cleared_bytes = short_of < 0 ? -short_of / 16 : 0;
     return short_of <= 0 || is_owned;
+}
+
+bool stk__can_charge(struct stk__exec *x, const struct stk__account *a, size_t bytes)
+{
+    return can_charge(x, a, bytes, bytes);
+}
+
+static void take_spare(struct stk__exec *x, size_t bytes)
+{
+    x->spare_bytes -= (int64_t)bytes;
+    if (x->cleared_bytes > x->spare_bytes)
+        x->cleared_bytes = x->spare_bytes > 0 ? x->spare_bytes : 0;
 }
 
 /* May go beyond the spare (an element larger than its estimate): then nobody else gets any until
@@ -199,7 +212,7 @@ void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
     size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
     a->held_bytes += bytes;
     a->peak_bytes = a->held_bytes > a->peak_bytes ? a->held_bytes : a->peak_bytes;
-    x->spare_bytes -= (int64_t)more;
+    take_spare(x, more);
     x->used_bytes += bytes;
     x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
 }
@@ -220,7 +233,7 @@ void stk__hold_cached(struct stk__exec *x, size_t bytes)
     x->cached_bytes += bytes;
     x->used_bytes += bytes;
     if (x->plan->has_own_budget)
-        x->spare_bytes -= (int64_t)bytes;
+        take_spare(x, bytes);
     x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
 }
 
@@ -233,7 +246,7 @@ static bool take_leftovers(struct stk__exec *x, size_t bytes)
     if (!x->plan->has_own_budget)
         return stk__purse_reserve(STK__KEEPS_CACHE, (int64_t)bytes);
     const struct stk__account leftovers = { .held_bytes = 1 };
-    if (missing(x, &leftovers, bytes) > 0)
+    if (missing(x, &leftovers, bytes, bytes) > 0)
         return false;
     stk__purse_note(STK__KEEPS_CACHE, (int64_t)bytes);
     return true;
@@ -264,12 +277,10 @@ bool stk__reserve_cache(void *exec, size_t bytes)
 size_t stk__scratch_guess(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
     const int64_t most = (int64_t)32 << 20;
-    if (!s->program)
-        return 0;
-    int64_t bytes = (int64_t)s->program->scratch_bytes * s->ticket_rows;
+    int64_t bytes = (int64_t)stk__stage_scratch(s);
     int64_t part = (plan->options.memory - (int64_t)plan->minimum_bytes) / 4;
     part = part < most ? part : most;
-    return (size_t)(s->program->is_heavy && part > bytes ? part : bytes);
+    return (size_t)(s->program && s->program->is_heavy && part > bytes ? part : bytes);
 }
 
 static void charge_worker(struct stk__exec *x, struct stk__worker *worker, size_t bytes)
@@ -284,32 +295,28 @@ static void charge_worker(struct stk__exec *x, struct stk__worker *worker, size_
     worker->gauge.granted_bytes = bytes;
 }
 
-/* What a worker without a ticket keeps. */
-static void settle_worker(struct stk__exec *x, struct stk__worker *worker)
+/* How much of that the chooser does not have from the ticket before. */
+static size_t fresh_scratch(const struct stk__exec *x, size_t bytes)
 {
-    charge_worker(x, worker, atomic_load_explicit(&worker->gauge.held_bytes, memory_order_relaxed));
+    size_t held = atomic_load_explicit(&x->chooser->gauge.held_bytes, memory_order_relaxed);
+    return bytes > held ? bytes - held : 0;
 }
 
-/* What a ticket of the stage needs beyond what its worker has. */
-static size_t scratch_missing(const struct stk__exec *x, const struct stk__stage *s)
+bool stk__scratch_begin(struct stk__exec *x, const struct stk__stage *s)
 {
-    size_t has = x->chooser->gauge.granted_bytes;
-    return s->typical_scratch > has ? s->typical_scratch - has : 0;
-}
-
-bool stk__can_scratch(struct stk__exec *x, const struct stk__stage *s)
-{
-    size_t bytes = scratch_missing(x, s);
-    return !bytes || !x->n_scratching || stk__can_charge(x, &x->scratch_account, bytes);
-}
-
-void stk__scratch_begin(struct stk__exec *x, const struct stk__stage *s)
-{
-    size_t bytes = scratch_missing(x, s);
-    if (bytes && !x->n_scratching)
-        stk__can_charge(x, &x->scratch_account, bytes); /* makes room if that is possible */
+    size_t bytes = s->typical_scratch;
+    bool has_room = can_charge(x, &x->scratch_account, bytes, fresh_scratch(x, bytes));
+    if (!has_room && x->n_scratching)
+        return false;
     x->n_scratching++;
-    charge_worker(x, x->chooser, x->chooser->gauge.granted_bytes + bytes);
+    charge_worker(x, x->chooser, bytes);
+    return true;
+}
+
+void stk__scratch_undo(struct stk__exec *x)
+{
+    x->n_scratching--;
+    charge_worker(x, x->chooser, 0);
 }
 
 void stk__scratch_end(struct stk__exec *x, struct stk__stage *s, struct stk__worker *worker)
@@ -317,7 +324,7 @@ void stk__scratch_end(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     size_t peak = worker->gauge.peak_bytes, before = s->typical_scratch;
     x->n_scratching--;
     worker->most_scratch = peak > worker->most_scratch ? peak : worker->most_scratch;
-    settle_worker(x, worker);
+    charge_worker(x, worker, 0); /* what it keeps is there, but not booked */
     if (x->n_scratch_waiting)
         pthread_cond_broadcast(&x->scratch_back);
     if (peak == before)

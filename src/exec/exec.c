@@ -419,7 +419,7 @@ static int init_workers(struct stk__exec *x, struct stk_error *err)
         worker->exec = x;
         worker->gauge.grant = stk__scratch_grant;
         worker->gauge.ctx = worker;
-        stk__arena_init(&worker->scratch, 1 << 16);
+        stk__arena_init(&worker->scratch, STK__SCRATCH_BLOCK);
         stk__gauge_use(&worker->gauge);
         stk__gauge_join(&worker->scratch);
         stk__gauge_use(NULL);

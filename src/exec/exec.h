@@ -353,11 +353,12 @@ bool stk__reserve_cache(void *exec, size_t bytes);
  * system, and what was taken of the process's budget to others. */
 void stk__accounts_rest(struct stk__exec *x);
 
-/* Scratch for a ticket of a segment that the chooser is about to run: whether there is some, its
- * charge, and what it turned out to be. At least one ticket always gets it. */
+/* Scratch for a ticket of a segment that the chooser is about to run: it is charged before anything
+ * else is for the ticket, and corrected by what it turned out to be. False: there is none; one
+ * ticket always gets it. */
 size_t stk__scratch_guess(const struct stk__plan *plan, const struct stk__stage_plan *stage);
-bool stk__can_scratch(struct stk__exec *x, const struct stk__stage *stage);
-void stk__scratch_begin(struct stk__exec *x, const struct stk__stage *stage);
+bool stk__scratch_begin(struct stk__exec *x, const struct stk__stage *stage);
+void stk__scratch_undo(struct stk__exec *x); /* there is no such ticket */
 void stk__scratch_end(struct stk__exec *x, struct stk__stage *stage, struct stk__worker *worker);
 
 /* struct stk__gauge's grant; takes the lock itself. */

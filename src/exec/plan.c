@@ -733,12 +733,19 @@ static size_t stages_bytes(const struct stk__plan *plan)
     return least;
 }
 
+size_t stk__stage_scratch(const struct stk__stage_plan *s)
+{
+    const size_t head = 512; /* of a block */
+    return s->program
+               ? s->program->scratch_bytes * (size_t)s->ticket_rows + STK__SCRATCH_BLOCK + head
+               : 0;
+}
+
 /* Of one ticket, whichever stage it is of. */
 static void size_scratch(struct stk__plan *plan)
 {
     for (int i = 0; i < plan->n_stages; i++) {
-        const struct stk__stage_plan *s = &plan->stage[i];
-        size_t bytes = s->program ? s->program->scratch_bytes * (size_t)s->ticket_rows : 0;
+        size_t bytes = stk__stage_scratch(&plan->stage[i]);
         plan->scratch_bytes = bytes > plan->scratch_bytes ? bytes : plan->scratch_bytes;
     }
 }

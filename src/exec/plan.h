@@ -101,6 +101,9 @@ struct stk__gate_plan {
 
 enum { STK__MAX_GATES = 16 };
 
+/* What a worker's scratch begins with. */
+enum { STK__SCRATCH_BLOCK = 1 << 16 };
+
 struct stk__plan {
     atomic_int refs;
     struct stk_arena arena;
@@ -144,6 +147,9 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
 int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err);
 struct stk__plan *stk__plan_ref(struct stk__plan *plan);
 void stk__plan_unref(struct stk__plan *plan);
+
+/* Scratch of a ticket, as far as ops can tell. */
+size_t stk__stage_scratch(const struct stk__stage_plan *stage);
 
 /* enum stk__chunk_parts of a stage's output chunks. */
 int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan *stage);

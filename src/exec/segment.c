@@ -252,24 +252,29 @@ bool stk__is_locked(const struct stk__exec *x, const struct stk__stage *s)
     return false;
 }
 
-bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+static struct stk__ticket *pick_ticket(struct stk__exec *x, struct stk__stage *s)
 {
     struct grant g;
-    struct stk__ticket *t = NULL;
-    if ((s->plan->program->exclusive && stk__is_locked(x, s)) || !stk__can_scratch(x, s))
-        return false;
     if (s->plan->program->n_reads)
-        t = pick_fetched(x, s);
-    else if (propose(x, s, &g) && open_next(x, s, g.n, g.end, end_level(&g), LOOK)) {
-        t = take(x, s, &g);
-        if (!open_next(x, s, g.n, g.end, t->level, OPEN_AFTER_LOOK))
-            return false; /* out of memory: the run has ended */
-    }
+        return pick_fetched(x, s);
+    if (!propose(x, s, &g) || !open_next(x, s, g.n, g.end, end_level(&g), LOOK))
+        return NULL;
+    struct stk__ticket *t = take(x, s, &g);
+    bool is_open = open_next(x, s, g.n, g.end, t->level, OPEN_AFTER_LOOK);
+    return is_open ? t : NULL; /* out of memory: the run has ended */
+}
+
+bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    if ((s->plan->program->exclusive && stk__is_locked(x, s)) || !stk__scratch_begin(x, s))
+        return false;
+    struct stk__ticket *t = pick_ticket(x, s);
+    if (!t || t->end)
+        stk__scratch_undo(x);
     if (!t)
         return false;
     *w = (struct stk__work){ .kind = STK__RUN, .stage = s, .ticket = t };
     if (!t->end) {
-        stk__scratch_begin(x, s);
         t->state = STK__RUNNING;
         s->is_busy = true;
     }
