@@ -290,6 +290,17 @@ static bool end_broken(struct weave *v, struct place *place, const struct stk_er
     return true;
 }
 
+/* The mark is what whoever runs the cursor comes back for: nobody may be at it when it goes. */
+static bool end_ended(struct weave *v, struct place *place)
+{
+    if (atomic_exchange(&place->is_running, true))
+        return false;
+    stk__cursor_retire(place->cursor);
+    end_chain(v, place);
+    atomic_store(&place->is_running, false);
+    return true;
+}
+
 static void take_bad(struct weave *v, struct place *place, struct stk_chunk *out)
 {
     if (place->has_told) {
@@ -343,9 +354,7 @@ static bool take(struct weave *v, struct place *place, struct stk_chunk *out, bo
         take_rows(v, place, out);
         return true;
     }
-    stk__cursor_retire(place->cursor);
-    end_chain(v, place);
-    return true;
+    return end_ended(v, place);
 }
 
 void stk__run_weaving(struct stk__stage *s, struct stk__work *w)
