@@ -244,7 +244,7 @@ def markdown_table(rows):
 def chain_text(work):
     """A work's chain as people read it."""
     count = {"count": work.COUNT} if work.COUNT else {}
-    names = {"images": "images", "photos": "photos", "reads": "reads", "own": "data"}
+    names = {"images": "images", "photos": "photos", "reads": "reads", "own": "data", "place": "kept"}
     values = {**names, "passes": "N", **count, **work.PARAMETERS}
     return string.Template(work.CHAIN).substitute(values)
 

@@ -3,8 +3,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS stoker EXPORT stokerTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS stoker_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES include/stoker/checkpoint.h include/stoker/op.h include/stoker/stoker.h include/stoker/tools.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stoker)
+install(DIRECTORY include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # Relative, so that the installed tree can be moved.
 file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -200,7 +200,7 @@ def test_a_file_that_is_cut_while_it_is_read(tmp_path):
     """Pages that are gone behind a map are an error, not the end of the process."""
     path = tmp_path / "a.tfrecord"
     path.write_bytes(b"".join(frame(b"%06d" % i * 300) for i in range(4000)))
-    batches = stoker.tfrecord(str(path)).batch(8).iterate(window=2, workers=1)
+    batches = stoker.tfrecord(str(path)).batch(8).iterate(window=2, workers=1, io_depth=2)
     for _ in range(100):
         next(batches)
     os.truncate(path, 4096)
