@@ -943,7 +943,7 @@ class Run:
             )
         if self.failure:
             raise self.failure
-        if not self.judge_node and judge.is_fraction_exceeded():
+        if judge.is_fraction_exceeded():
             raise judge.fraction_failure()
 
 

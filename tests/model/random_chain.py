@@ -366,7 +366,7 @@ class Maker(Combining):
         """In memory, or on disk: the first run fills it, and those that follow find it there. Then
         nobody reads a stream, and in which file of several an element was is not known."""
         where = repr(str(self.folder / f"{self.seed}-{self.name()}.cache"))
-        is_read = any(word in draft.text for word in (".gz'", "jsonl("))
+        is_read = any(word in draft.text for word in (".gz'", "jsonl(", "interleave(", "flat_map("))
         draft.then(f"cache({self.random.choice(['', '', where, where + ', zstd'][:2 if is_read else 4])})")
 
     def compute(self, draft):
