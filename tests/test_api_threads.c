@@ -85,7 +85,7 @@ static void test_keeping_every_batch(void **state)
     static struct stk_batch *kept[N + 1];
     pthread_t thread;
     (void)state;
-    struct stk_iterator *it = start_chain("range(3000).batch(10)", "workers=2 memory=30000");
+    struct stk_iterator *it = start_chain("range(3000).batch(10)", "workers=2 memory=100000");
     for (int i = 0; i < N; i++)
         kept[i] = next(it);
     stk_iterator_free(it);

@@ -6,6 +6,7 @@
 #include "tune_model.h"
 
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -310,6 +311,12 @@ static void finish_run(struct stk__exec *x)
     for (struct stk_batch *batch; !stk__exec_next(x, -1, &batch, &err);)
         stk_batch_unref(batch);
     assert_int_equal(err.code, STK_END);
+    for (bool is_quiet = false; !is_quiet;
+         sched_yield()) { /* workers that leave look at the clock */
+        pthread_mutex_lock(&x->lock);
+        is_quiet = !x->n_sleeping && !x->n_running;
+        pthread_mutex_unlock(&x->lock);
+    }
 }
 
 /* A tick as the run would make it, so many milliseconds after its end, when nobody else counts. */

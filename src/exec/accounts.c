@@ -99,7 +99,9 @@ static void give_back(struct stk__exec *x)
 {
     if (!x->share.taken_bytes || x->is_trimming)
         return;
-    bool is_tight = x->is_resting || stk__purse_is_tight(&x->share);
+    const unsigned pause = 16; /* a look at the purse costs as much as a credit */
+    bool is_tight =
+        x->is_resting || (x->n_credits++ % pause == 0 && stk__purse_is_tight(&x->share));
     int64_t keep = is_tight ? 0 : STEP_BYTES + x->share.taken_bytes / 4;
     if (x->spare_bytes <= 2 * keep)
         return;
@@ -140,6 +142,28 @@ static int64_t room_for_workers(const struct stk__exec *x, const struct stk__acc
     return (int64_t)held < wanted ? wanted - (int64_t)held : 0;
 }
 
+/* What an account may take whatever the others have, and has not. */
+static int64_t owed(const struct stk__account *owner, const struct stk__account *taker,
+                    size_t bytes)
+{
+    return owner == taker || owner->held_bytes >= bytes ? 0 : (int64_t)(bytes - owner->held_bytes);
+}
+
+/* The same of all but the one that takes: one unit of each, as large as they are lately. */
+static int64_t all_owed(const struct stk__exec *x, const struct stk__account *taker)
+{
+    int64_t bytes = owed(&x->batch_account, taker, stk__batch_need(x));
+    for (int i = 0; i < x->n_stages; i++) {
+        const struct stk__stage *s = &x->stage[i];
+        bool is_placed = x->plan->is_direct && i == x->plan->last;
+        if (!is_placed)
+            bytes += owed(&s->out_account, taker, stk__lot_bytes(s));
+        if (s->plan->program && s->plan->program->n_reads)
+            bytes += owed(&s->io_account, taker, s->typical_fetch * (size_t)s->plan->ticket_rows);
+    }
+    return bytes;
+}
+
 /* How many bytes are missing for `bytes` more, of which `fresh` will be allocated. One batch more is
  * about while its fields are brought together. */
 static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes,
@@ -151,8 +175,8 @@ static int64_t missing(const struct stk__exec *x, const struct stk__account *a, 
                      room_for_workers(x, a, x->scratch_account.held_bytes);
     /* a part is left for what nobody counts: stacks of threads, rings, malloc's own */
     int64_t most = x->limit_bytes - x->limit_bytes / 16;
-    int64_t there = stk__memory_there(x) + (int64_t)fresh + packed - most +
-                    room_for_workers(x, a, scratch_bytes(x));
+    int64_t there = stk__memory_there(x) + (int64_t)(x->asked_bytes + fresh) + packed - most +
+                    all_owed(x, a) + room_for_workers(x, a, scratch_bytes(x));
     return booked > there ? booked : there;
 }
 
@@ -219,6 +243,8 @@ void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
 
 void stk__credit(struct stk__exec *x, struct stk__account *a, size_t bytes)
 {
+    if (!bytes)
+        return;
     size_t less = above_unit(a, a->held_bytes) - above_unit(a, a->held_bytes - bytes);
     a->held_bytes -= bytes;
     x->spare_bytes += (int64_t)less;

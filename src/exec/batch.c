@@ -91,9 +91,10 @@ size_t stk__depot_bytes(struct stk__depot *depot, int n_open)
     size_t batch = stk__chunk_bytes(last->type, (int)depot->plan->batch_rows,
                                     stk__stage_parts(depot->plan, last));
     pthread_mutex_lock(&depot->lock);
-    int n = n_open + depot->n_kept + (depot->n_live > n_open);
-    size_t one = depot->n_packed ? depot->packed_bytes / (size_t)depot->n_packed : 0;
-    size_t others = depot->packed_bytes - one;
+    int n_out = depot->n_live - n_open < 2 ? depot->n_live - n_open : 2;
+    int n = n_open + (depot->n_kept + n_out > 2 ? depot->n_kept + n_out : 2);
+    int n_others = depot->n_packed > 2 ? depot->n_packed - 2 : 0;
+    size_t others = n_others ? depot->packed_bytes / (size_t)depot->n_packed * (size_t)n_others : 0;
     pthread_mutex_unlock(&depot->lock);
     size_t pool = stk__pool_bytes(depot->pool);
     return batch * (size_t)n + (pool > others ? pool - others : 0);

@@ -56,7 +56,8 @@ void stk__depot_set_waiter(struct stk__depot *depot, void (*wake)(void *waiter),
 void stk__depot_keep(struct stk__depot *depot, int most);
 
 /* What batches and buffers of the pool take, for the budget; `n_open` batches are not delivered
- * yet, and of the others in use one counts: the rest are the consumer's. */
+ * yet. Two more count, delivered or to be: a loop lets go of one when it has the next. The rest are
+ * the consumer's. */
 size_t stk__depot_bytes(struct stk__depot *depot, int n_open);
 
 /* Frees batches that wait for use. */

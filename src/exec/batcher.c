@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one more batch is expected to take; rows that are not fixed show it only when they are there. */
-static size_t batch_need(const struct stk__exec *x)
+size_t stk__batch_need(const struct stk__exec *x)
 {
     size_t packed = atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
     return packed > x->plan->batch_bytes ? packed : x->plan->batch_bytes;
@@ -30,7 +29,7 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
             return false;
         }
         if (!stk__depot_has_room(x->depot, x->window.now + x->n_held) ||
-            !stk__can_charge(x, &x->batch_account, batch_need(x)))
+            !stk__can_charge(x, &x->batch_account, stk__batch_need(x)))
             return false;
         struct stk_batch *batch = stk__batch_new(x->depot);
         if (!batch) {

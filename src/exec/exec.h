@@ -228,6 +228,8 @@ struct stk__exec {
     _Atomic size_t packed_bytes; /* of the last batch whose fields were brought together */
     bool is_resting;             /* the run is over, and nothing is kept */
     bool is_trimming;            /* memory is being given back, which credits accounts */
+    unsigned n_credits;          /* since the run began */
+    size_t asked_bytes;          /* booked for reads that have not come yet */
     int n_scratching;            /* tickets of segments that are being run */
     int n_scratch_waiting;       /* of which a large element waits for others to be done */
     pthread_cond_t scratch_back;
@@ -489,6 +491,9 @@ bool stk__gates_pass(struct stk__exec *x);
 void stk__gates_check(struct stk__exec *x);
 void stk__gates_end_pass(struct stk__exec *x, int level);
 
+/* What one more batch is expected to take; rows that are not fixed show it only when they are
+ * there. */
+size_t stk__batch_need(const struct stk__exec *x);
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no);
 
 /* A ticket of the last stage that the batcher does not get to see. */

@@ -170,6 +170,7 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
     /* files of a size that was not expected are to be expected from now on */
     s->typical_fetch =
         per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;
+    x->asked_bytes -= t->fetch_charge;
     if (bytes > t->fetch_charge)
         stk__charge(x, &s->io_account, bytes - t->fetch_charge);
     else

@@ -212,6 +212,7 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
         if (!g.end) {
             t->fetch_charge = bytes;
             stk__charge(x, &s->io_account, bytes);
+            x->asked_bytes += bytes;
             t->n_requests = stk__count_requests(s, g.n);
             atomic_fetch_add(&x->n_requests_open, t->n_requests);
         }
