@@ -7,7 +7,6 @@
 #include "report.h"
 #include "tally.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,20 +41,12 @@ static bool read_number(const char *text, const char *option, double *out)
     return false;
 }
 
-/* Writes a text, which it frees, to a file. */
+/* Takes the text. */
 static int save(const char *path, char *text)
 {
-    FILE *file = text ? fopen(path, "we") : NULL;
-    bool is_written = file && fputs(text, file) >= 0;
-    int cause = text ? errno : ENOMEM;
-    if (file && fclose(file) && is_written) {
-        is_written = false;
-        cause = errno;
-    }
-    if (!is_written)
-        cli_complain("cannot write %s: %s", path, strerror(cause));
+    int code = cli_save(path, text);
     stk_text_free(text);
-    return is_written ? CLI_OK : CLI_FAILED;
+    return code;
 }
 
 static int print(const struct cli_args *args, const struct stk_profile *profile)

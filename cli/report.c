@@ -11,8 +11,11 @@
 #define _GNU_SOURCE
 #include "report.h"
 
+#include "args.h"
+
 #include "utf8.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -197,4 +200,18 @@ int cli_output_finish(int code)
         return code;
     cli_complain("cannot write all output; is the disk full?");
     return code ? code : 1;
+}
+
+int cli_save(const char *path, const char *text)
+{
+    FILE *file = text ? fopen(path, "we") : NULL;
+    bool is_written = file && fputs(text, file) >= 0;
+    int cause = text ? errno : ENOMEM;
+    if (file && fclose(file) && is_written) {
+        is_written = false;
+        cause = errno;
+    }
+    if (!is_written)
+        cli_complain("cannot write %s: %s", path, strerror(cause));
+    return is_written ? CLI_OK : CLI_FAILED;
 }

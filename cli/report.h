@@ -14,6 +14,9 @@ void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
  * the user can mend in the command line or the chain, 1 for what the data or the machine did. */
 int cli_report(const struct stk_error *err, const struct cli_chain *chain, bool is_running);
 
+/* Writes a text to a file; complains and returns an exit code. NULL: there was no memory for it. */
+int cli_save(const char *path, const char *text);
+
 enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_CYAN };
 
 /* The escape sequence, or "" when the file is no terminal or NO_COLOR is set. */
