@@ -253,6 +253,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
            (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (may_work(x) && pick_as_consumer(x, &w)) {
             perform(x, &x->worker[x->n_workers], &w, !x->pace.is_quick);
+            x->consumer.has_worked = true;
             note_held(x);
             continue;
         }

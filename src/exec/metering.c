@@ -116,8 +116,10 @@ void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, b
         c->delivered_at = now;
         c->polled_ns = 0;
     }
-    if (x->n_idle && now - x->settled_at > stale_ns)
+    bool was_busy = c->has_worked && !x->pace.is_quick; /* what others saw is no longer so */
+    if (x->n_idle && (was_busy || now - x->settled_at > stale_ns))
         stk__waits_look(x, now);
+    c->has_worked = false;
     if (atomic_load_explicit(&x->tracer, memory_order_relaxed))
         trace_next(x, entered, now, has_batch);
 }

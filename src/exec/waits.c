@@ -32,11 +32,17 @@ static bool has_state(const struct stk__ring *r, enum stk__ticket_state state)
     return false;
 }
 
+/* The window is refilled by halves: until the consumer has taken one, nobody is woken. */
+static bool is_resting(const struct stk__exec *x)
+{
+    return x->n_workers && x->n_sleeping == x->n_workers && x->n_open > x->window.now / 2;
+}
+
 /* Where the next output would go. */
 static enum stk__wait wait_for_room(struct stk__exec *x, const struct stk__stage *s)
 {
     bool is_placed = x->plan->is_direct && s == stk__last_stage(x);
-    if (is_placed && x->n_open >= x->window.now)
+    if (is_placed && (x->n_open >= x->window.now || is_resting(x)))
         return STK__WAIT_SPACE;
     if (is_placed && !stk__has_room_for(x, &x->batch_account, x->plan->batch_bytes))
         return STK__WAIT_MEMORY;
