@@ -106,12 +106,25 @@ static void lerp_x_u8(const struct stk__kernels *k, const struct input *in, void
     k->resample.lerp_x_u8(out, in->bytes, LERP_ROW(in, TF_BILINEAR));
 }
 
-static void lerp_x_u8_twice(const struct stk__kernels *k, const struct input *in, void *out)
+/* A line whose top row was kept by the one before it. */
+static void lerp_line_u8(const struct stk__kernels *k, const struct input *in, void *out)
 {
     const struct stk__lerp_row *row = LERP_ROW(in, TF_BILINEAR);
-    float *const dst[2] = { out, (float *)out + (in->n_out > 1 ? row->n : 0) };
-    const uint8_t *const src[2] = { in->bytes, in->bytes + (in->height > 1 ? in->n : 0) };
-    k->resample.lerp_x_u8_twice(dst, src, row);
+    const uint8_t *second = in->bytes + (in->height > 1 ? in->n : 0);
+    float *kept = in->work;
+    struct stk__lerp_line line = { .top = in->bytes,
+                                   .bottom = second,
+                                   .weight = 0.37f,
+                                   .kept = kept,
+                                   .keeps_bottom = true,
+                                   .dst = out };
+    k->resample.lerp_line_u8(&line, row);
+    line = (struct stk__lerp_line){ .bottom = in->bytes,
+                                    .weight = 0.61f,
+                                    .kept = kept,
+                                    .dst = (float *)out + (in->n_out > 1 ? row->n : 0),
+                                    .affine = &in->affine };
+    k->resample.lerp_line_u8(&line, row);
 }
 
 static void lerp_x_f32(const struct stk__kernels *k, const struct input *in, void *out)
@@ -345,7 +358,7 @@ static void pillow_planes_f32(const struct stk__kernels *k, const struct input *
 
 const struct job resample_jobs[] = {
     { "lerp_x_u8", lerp_x_u8, true, false },
-    { "lerp_x_u8_twice", lerp_x_u8_twice, true, false },
+    { "lerp_line_u8", lerp_line_u8, true, false },
     { "lerp_x_f32", lerp_x_f32, true, false },
     { "lerp_y_f32", lerp_y_f32, true, false },
     { "lerp_y_affine", lerp_y_affine, true, false },

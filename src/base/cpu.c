@@ -25,7 +25,7 @@ static enum stk__cpu_level detect(void)
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl");
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
     return has_avx512 ? STK__CPU_AVX512 : has_avx2 ? STK__CPU_AVX2 : STK__CPU_SCALAR;
 }
 #else

@@ -3,6 +3,7 @@
 #pragma once
 #include <stoker/stoker.h>
 
+/* avx512 is what Ice Lake and Zen 4 began with: F, BW, DQ, VL and VBMI. */
 enum stk__cpu_level { STK__CPU_SCALAR, STK__CPU_AVX2, STK__CPU_AVX512, STK__N_CPU_LEVELS };
 
 /* Levels by name, for the option and for messages. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { GROUP = 4, ALIGN = 64 };
+enum { GROUP = 4, WIDE_GROUP = 16, ALIGN = 64 };
 
 static size_t align_up(size_t bytes)
 {
@@ -30,22 +30,23 @@ static void set_lane(uint8_t *shuffle, int left, int right)
     shuffle[3] = 0x80;
 }
 
-/* One window of 16 bytes for each group of four values; false when a group needs more. */
-static bool wide_windows(const struct stk__lerp_row *row, int32_t *window, uint8_t *shuffle)
+/* One window for each group of values; false when a group needs more. */
+static bool wide_windows(const struct stk__lerp_row *row, int group, int window_bytes,
+                         int32_t *window, uint8_t *shuffle)
 {
-    if (row->n_src < 16)
+    if (row->n_src < window_bytes)
         return false;
-    for (int i = 0; i + GROUP <= row->n; i += GROUP) {
-        int low = row->left[i], high = row->right[i];
-        for (int k = 1; k < GROUP; k++) {
-            low = min_int(low, row->left[i + k]);
-            high = max_int(high, row->right[i + k]);
+    for (int i = 0; i < row->n; i += group) {
+        int low = row->left[i], high = row->right[i], end = min_int(i + group, row->n);
+        for (int k = i + 1; k < end; k++) {
+            low = min_int(low, row->left[k]);
+            high = max_int(high, row->right[k]);
         }
-        int begin = min_int(low, row->n_src - 16);
-        if (high - begin >= 16)
+        int begin = min_int(low, row->n_src - window_bytes);
+        if (high - begin >= window_bytes)
             return false;
-        window[i / GROUP] = begin;
-        for (int k = i; k < i + GROUP; k++)
+        window[i / group] = begin;
+        for (int k = i; k < end; k++)
             set_lane(shuffle + 4 * k, row->left[k] - begin, row->right[k] - begin);
     }
     return true;
@@ -84,10 +85,34 @@ static bool narrow_windows(const struct stk__lerp_row *row, int32_t *window, uin
     return true;
 }
 
+static int n_groups(int n, int group)
+{
+    return (n + group - 1) / group;
+}
+
+/* Pieces of a lerp row's memory. */
+struct lerp_room {
+    int32_t *left, *right, *mix, *window, *window_64;
+    uint8_t *shuffle, *shuffle_64;
+};
+
 static size_t lerp_bytes(int n)
 {
-    /* left, right, weight, shuffle: 4 bytes a value each; windows: at most 2 * 4 for four values */
-    return (size_t)n * 18 + ALIGN;
+    /* left, right, weight, shuffle; windows of 8; windows of 64 and their shuffle */
+    return (size_t)n * 16 + (size_t)n_groups(n, GROUP) * 2 * sizeof(int32_t) +
+           (size_t)n_groups(n, WIDE_GROUP) * (sizeof(int32_t) + 64) + ALIGN;
+}
+
+static struct lerp_room lerp_room(void *memory, int n)
+{
+    struct lerp_room room = { .left = memory };
+    room.right = room.left + n;
+    room.mix = room.right + n;
+    room.window = room.mix + n;
+    room.window_64 = room.window + 2 * n_groups(n, GROUP);
+    room.shuffle = (uint8_t *)(room.window_64 + n_groups(n, WIDE_GROUP));
+    room.shuffle_64 = room.shuffle + 4 * (size_t)n;
+    return room;
 }
 
 static int32_t pair_of(int32_t first, int32_t second)
@@ -111,33 +136,37 @@ static void init_lerp(struct stk__lerp_row *row, const struct stk__taps *taps, i
                       void *memory)
 {
     int n = taps->n * channels;
-    int32_t *left = memory, *right = left + n, *mix = right + n, *window = mix + n;
-    uint8_t *shuffle = (uint8_t *)(window + n / GROUP * 2);
+    struct lerp_room room = lerp_room(memory, n);
     for (int i = 0, at = 0; i < taps->n; i++) {
         int first = taps->first[i] * channels;
         int last = (taps->first[i] + taps->count[i] - 1) * channels;
         int32_t bits = mix_of(taps, i);
         for (int c = 0; c < channels; c++, at++) {
-            left[at] = first + c;
-            right[at] = last + c;
-            mix[at] = bits;
+            room.left[at] = first + c;
+            room.right[at] = last + c;
+            room.mix[at] = bits;
         }
     }
     *row = (struct stk__lerp_row){
         .n = n,
         .n_src = taps->n_in * channels,
         .channels = channels,
-        .left = left,
-        .right = right,
-        .weight = taps->weight ? (const float *)(const void *)mix : NULL,
-        .pair = taps->weight ? NULL : mix,
-        .window = window,
-        .shuffle = shuffle,
+        .left = room.left,
+        .right = room.right,
+        .weight = taps->weight ? (const float *)(const void *)room.mix : NULL,
+        .pair = taps->weight ? NULL : room.mix,
+        .window = room.window,
+        .shuffle = room.shuffle,
     };
-    if (wide_windows(row, window, shuffle))
+    if (wide_windows(row, GROUP, 16, room.window, room.shuffle))
         row->window_bytes = 16;
-    else if (narrow_windows(row, window, shuffle))
+    else if (narrow_windows(row, room.window, room.shuffle))
         row->window_bytes = 8;
+    memset(room.shuffle_64, 0, (size_t)n_groups(n, WIDE_GROUP) * 64);
+    if (taps->weight && wide_windows(row, WIDE_GROUP, 64, room.window_64, room.shuffle_64)) {
+        row->window_64 = room.window_64;
+        row->shuffle_64 = room.shuffle_64;
+    }
 }
 
 /* ---- packed weights of a span row ---- */

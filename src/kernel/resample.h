@@ -17,7 +17,8 @@
  *
  * For uint8 sources the values of four outputs at a time are found in one window of 16 source
  * bytes, or in two of 8, and put in their lanes by a byte shuffle: lane = left | right << 16. Rows
- * too short or too far apart for that have window_bytes 0. */
+ * too short or too far apart for that have window_bytes 0. Those of sixteen outputs at a time, the
+ * last of which may be fewer, are found in one window of 64. */
 struct stk__lerp_row {
     int n, n_src, channels;      /* values; channels of them a pixel */
     const int32_t *left, *right; /* [n] */
@@ -26,6 +27,20 @@ struct stk__lerp_row {
     int window_bytes;            /* 16: window[n / 4]; 8: window[n / 4 * 2]; 0: none */
     const int32_t *window;       /* offsets in the source row */
     const uint8_t *shuffle;      /* [n * 4] */
+    const int32_t *window_64;    /* [(n + 15) / 16]; NULL: none */
+    const uint8_t *shuffle_64;   /* [(n + 15) / 16 * 64] */
+};
+
+/* One output row of an image of bytes, lerped along both axes. */
+struct stk__lerp_line {
+    const uint8_t *top; /* NULL: kept is that row, lerped along x */
+    const uint8_t *bottom;
+    float weight; /* of the bottom row */
+    float *kept;
+    bool keeps_bottom; /* in kept, for the next line */
+    void *dst;
+    bool is_rounded;                  /* to bytes, as stk__round_u8 does; else floats */
+    const struct stk__affine *affine; /* of floats: * mul + add; or NULL */
 };
 
 /* A run of `span` pixels for each output pixel.
@@ -50,9 +65,8 @@ struct stk__span_row {
 struct stk__resample_kernels {
     /* ---- lerp: a + (b - a) * weight ---- */
     void (*lerp_x_u8)(float *dst, const uint8_t *src, const struct stk__lerp_row *row);
-    /* Two rows at once: what is read of the lerp row serves both. */
-    void (*lerp_x_u8_twice)(float *const dst[2], const uint8_t *const src[2],
-                            const struct stk__lerp_row *row);
+    /* x and y at once. */
+    void (*lerp_line_u8)(const struct stk__lerp_line *line, const struct stk__lerp_row *row);
     void (*lerp_x_f32)(float *dst, const float *src, const struct stk__lerp_row *row);
     void (*lerp_y_f32)(float *dst, const float *top, const float *bottom, float weight, int n);
     /* The same, then * mul + add. */
@@ -90,6 +104,8 @@ struct stk__resample_kernels {
 
 void stk__resample_fill_scalar(struct stk__resample_kernels *kernels);
 /* Two taps; runs along a row; between rows. */
+void stk__lerp_line_u8_avx2(const struct stk__lerp_line *line, const struct stk__lerp_row *row);
+void stk__lerp_line_u8_avx512(const struct stk__lerp_line *line, const struct stk__lerp_row *row);
 void stk__lerp_fill_avx2(struct stk__resample_kernels *kernels);
 void stk__span_fill_avx2(struct stk__resample_kernels *kernels);
 void stk__rows_fill_avx2(struct stk__resample_kernels *kernels);
@@ -100,6 +116,28 @@ void stk__rows_fill_avx512(struct stk__resample_kernels *kernels);
 static inline float stk__lerp(float a, float b, float weight)
 {
     return a + (b - a) * weight;
+}
+
+static inline float stk__lerp_x(const uint8_t *src, const struct stk__lerp_row *row, int i)
+{
+    return stk__lerp(src[row->left[i]], src[row->right[i]], row->weight[i]);
+}
+
+static inline void stk__lerp_line_value(const struct stk__lerp_line *line,
+                                        const struct stk__lerp_row *row, int i)
+{
+    const struct stk__affine *affine = line->affine;
+    float top = line->top ? stk__lerp_x(line->top, row, i) : line->kept[i];
+    float bottom = stk__lerp_x(line->bottom, row, i);
+    float value = stk__lerp(top, bottom, line->weight);
+    if (line->keeps_bottom)
+        line->kept[i] = bottom;
+    if (affine)
+        value = value * affine->mul[i % affine->period] + affine->add[i % affine->period];
+    if (line->is_rounded)
+        ((uint8_t *)line->dst)[i] = stk__round_u8(value);
+    else
+        ((float *)line->dst)[i] = value;
 }
 
 static inline uint8_t stk__clip_u8(int32_t value)

@@ -2,7 +2,7 @@
 /* resize.c: an image row by row.
  *
  *     pick    source row ─pick─▶
- *     lerp    source rows ─lerp_x─▶ two rows of floats ─lerp_y─▶
+ *     lerp    source rows ─lerp_x─▶ two rows of floats ─lerp_y─▶, or at once ─lerp_line─▶
  *     sum xy  source rows ─sum_x─▶ rows of floats ─sum_y─▶ (─mul─▶)
  *     sum yx  source rows ─sum_y─▶ a row of floats ─sum_x─▶
  *     fixed   as sum xy and sum yx, with integers, and bytes between
@@ -150,32 +150,10 @@ static void across(const struct pass *pass, const void *src, void *row)
     }
 }
 
-/* The two rows of output row y, if neither is there and one call can make both. */
-static void across_twice(const struct pass *pass, int y)
-{
-    const struct stk__taps *taps = pass->resize->y;
-    const struct stk__route *route = pass->resize->route;
-    if (route->path != STK__LERP || !route->src_is_u8 || taps->count[y] != 2)
-        return;
-    int r[2] = { stk__taps_row(taps, y, 0), stk__taps_row(taps, y, 1) };
-    int place[2] = { r[0] % taps->span, r[1] % taps->span };
-    if (pass->kept[place[0]] == r[0] || pass->kept[place[1]] == r[1])
-        return;
-    const uint8_t *src[2];
-    float *row[2];
-    for (int k = 0; k < 2; k++) {
-        src[k] = source(pass, r[k]);
-        row[k] = (float *)(void *)(pass->ring + (size_t)place[k] * pass->row_bytes);
-        pass->kept[place[k]] = r[k];
-    }
-    pass->kernels->resample.lerp_x_u8_twice(row, src, &pass->resize->x->lerp);
-}
-
 /* The rows of output row y after their x pass. */
 static int gather(const struct pass *pass, int y)
 {
     const struct stk__taps *taps = pass->resize->y;
-    across_twice(pass, y);
     for (int k = 0; k < taps->count[y]; k++) {
         int r = stk__taps_row(taps, y, k), place = r % taps->span;
         uint8_t *row = pass->ring + (size_t)place * pass->row_bytes;
@@ -237,29 +215,53 @@ static void carry(const struct pass *pass, int y, const void *row)
                     pass->dst.plane_bytes);
 }
 
-/* Rounding and multiplying are part of the y kernels where that is all. */
-static void *lerp_row(const struct pass *pass, int y)
+/* An output row of bytes in one go. Going down by at least a source row each time, only its bottom
+ * row can be of use to the next one. */
+static void lerp_line(const struct pass *pass, int y, struct stk__lerp_line line)
+{
+    const struct stk__taps *taps = pass->resize->y;
+    int top = stk__taps_row(taps, y, 0), bottom = stk__taps_row(taps, y, taps->count[y] - 1);
+    line.top = *pass->kept == top ? NULL : source(pass, top);
+    line.bottom = source(pass, bottom);
+    line.weight = taps->weight[2 * y + 1];
+    line.kept = (float *)(void *)pass->ring;
+    line.keeps_bottom = y + 1 < taps->n && stk__taps_row(taps, y + 1, 0) == bottom;
+    *pass->kept = line.keeps_bottom ? bottom : -1;
+    pass->kernels->resample.lerp_line_u8(&line, &pass->resize->x->lerp);
+}
+
+/* An output row from rows that are kept, as many output rows lie between the same two. */
+static void lerp_kept(const struct pass *pass, int y, const struct stk__lerp_line *line)
 {
     const struct stk__resample_kernels *kernels = &pass->kernels->resample;
-    const struct stk__finish *finish = pass->resize->finish;
-    const struct stk__taps *taps = pass->resize->y;
-    int n_rows = gather(pass, y);
+    int n_rows = gather(pass, y), n = pass->n;
     const float *const rows[2] = { pass->rows[0], pass->rows[n_rows - 1] };
-    float weight = taps->weight[2 * y + 1];
-    void *row = place_of(pass, y), *dst = target_row(pass, y);
-    bool is_rounded = finish->rounding == STK__ROUND_UP && pass->resize->route->src_is_u8;
-    if (finish->is_planar || (finish->affine && finish->rounding)) {
-        kernels->lerp_y_f32(row, rows[0], rows[1], weight, pass->n);
-    } else if (finish->affine && finish->dtype == STK_F32) {
-        kernels->lerp_y_affine(dst, rows, weight, pass->n, finish->affine);
-        return dst;
-    } else if (is_rounded && finish->dtype == STK_U8 && !finish->affine) {
-        kernels->lerp_y_round(dst, rows[0], rows[1], weight, pass->n);
-        return dst;
-    } else {
-        kernels->lerp_y_f32(row, rows[0], rows[1], weight, pass->n);
-    }
-    return row;
+    float weight = pass->resize->y->weight[2 * y + 1];
+    if (line->affine)
+        kernels->lerp_y_affine(line->dst, rows, weight, n, line->affine);
+    else if (line->is_rounded)
+        kernels->lerp_y_round(line->dst, rows[0], rows[1], weight, n);
+    else
+        kernels->lerp_y_f32(line->dst, rows[0], rows[1], weight, n);
+}
+
+/* Rounding or multiplying are part of it where that is all. */
+static void *lerp_row(const struct pass *pass, int y)
+{
+    const struct stk__finish *finish = pass->resize->finish;
+    const struct stk__route *route = pass->resize->route;
+    bool to_floats = finish->affine && !finish->rounding && finish->dtype == STK_F32;
+    bool to_bytes = !finish->affine && finish->rounding == STK__ROUND_UP &&
+                    finish->dtype == STK_U8 && route->src_is_u8;
+    bool is_last = !finish->is_planar && (to_floats || to_bytes);
+    struct stk__lerp_line line = { .dst = is_last ? target_row(pass, y) : place_of(pass, y),
+                                   .affine = is_last ? finish->affine : NULL,
+                                   .is_rounded = is_last && to_bytes };
+    if (route->src_is_u8 && route->in.height >= route->out.height)
+        lerp_line(pass, y, line);
+    else
+        lerp_kept(pass, y, &line);
+    return line.dst;
 }
 
 static void *sum_xy_row(const struct pass *pass, int y)

@@ -8,14 +8,13 @@
 static void lerp_x_u8_scalar(float *dst, const uint8_t *src, const struct stk__lerp_row *row)
 {
     for (int i = 0; i < row->n; i++)
-        dst[i] = stk__lerp(src[row->left[i]], src[row->right[i]], row->weight[i]);
+        dst[i] = stk__lerp_x(src, row, i);
 }
 
-static void lerp_x_u8_twice_scalar(float *const dst[2], const uint8_t *const src[2],
-                                   const struct stk__lerp_row *row)
+static void lerp_line_u8_scalar(const struct stk__lerp_line *line, const struct stk__lerp_row *row)
 {
-    for (int k = 0; k < 2; k++)
-        lerp_x_u8_scalar(dst[k], src[k], row);
+    for (int i = 0; i < row->n; i++)
+        stk__lerp_line_value(line, row, i);
 }
 
 static void lerp_x_f32_scalar(float *dst, const float *src, const struct stk__lerp_row *row)
@@ -142,7 +141,7 @@ void stk__resample_fill_scalar(struct stk__resample_kernels *kernels)
 {
     *kernels = (struct stk__resample_kernels){
         .lerp_x_u8 = lerp_x_u8_scalar,
-        .lerp_x_u8_twice = lerp_x_u8_twice_scalar,
+        .lerp_line_u8 = lerp_line_u8_scalar,
         .lerp_x_f32 = lerp_x_f32_scalar,
         .lerp_y_f32 = lerp_y_f32_scalar,
         .lerp_y_affine = lerp_y_affine_scalar,

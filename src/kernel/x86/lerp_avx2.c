@@ -2,50 +2,9 @@
 /* lerp_avx2.c: two taps for AVX2, as floats and as integers. No fused multiply-add: its bits would
  * differ. What a loop needs of a struct is copied out first, since a vector store may alias
  * anything. */
-#include "kernel/resample.h"
-
-#include <immintrin.h>
+#include "kernel/x86/lerp_avx2.h"
 
 /* ---- along a row of bytes ---- */
-
-static inline __m256i both_lanes(__m128i low, __m128i high)
-{
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-}
-
-static inline __m128i load_16(const uint8_t *from)
-{
-    return _mm_loadu_si128((const __m128i *)from);
-}
-
-static inline __m128i load_two(const uint8_t *a, const uint8_t *b)
-{
-    __m128d low = _mm_castsi128_pd(_mm_loadl_epi64((const __m128i *)a));
-    return _mm_castpd_si128(_mm_loadh_pd(low, (const double *)(const void *)b));
-}
-
-/* Eight values' lanes, left | right << 16, from the windows of two groups. */
-static inline __m256i lanes_of_16(const uint8_t *src, const int32_t *window, const uint8_t *shuffle)
-{
-    __m256i bytes = both_lanes(load_16(src + window[0]), load_16(src + window[1]));
-    return _mm256_shuffle_epi8(bytes, _mm256_loadu_si256((const __m256i *)shuffle));
-}
-
-static inline __m256i lanes_of_8(const uint8_t *src, const int32_t *window, const uint8_t *shuffle)
-{
-    __m256i bytes = both_lanes(load_two(src + window[0], src + window[1]),
-                               load_two(src + window[2], src + window[3]));
-    return _mm256_shuffle_epi8(bytes, _mm256_loadu_si256((const __m256i *)shuffle));
-}
-
-/* The difference is exact in integers and in floats. */
-static inline __m256 lerp_lanes(__m256i lanes, const float *weight)
-{
-    const __m256i right_minus_left = _mm256_set1_epi32(0x0001ffff);
-    __m256 step = _mm256_cvtepi32_ps(_mm256_madd_epi16(lanes, right_minus_left));
-    __m256 left = _mm256_cvtepi32_ps(_mm256_and_si256(lanes, _mm256_set1_epi32(0xffff)));
-    return _mm256_add_ps(left, _mm256_mul_ps(step, _mm256_loadu_ps(weight)));
-}
 
 static void lerp_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__lerp_row *row)
 {
@@ -60,31 +19,7 @@ static void lerp_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__ler
         for (; i < n; i += 8, window += 4, shuffle += 32)
             _mm256_storeu_ps(dst + i, lerp_lanes(lanes_of_8(src, window, shuffle), weight + i));
     for (; i < row->n; i++)
-        dst[i] = stk__lerp(src[row->left[i]], src[row->right[i]], weight[i]);
-}
-
-/* Rows that take windows of 8 bytes go one after the other. */
-static void lerp_x_u8_twice_avx2(float *const dst[2], const uint8_t *const src[2],
-                                 const struct stk__lerp_row *row)
-{
-    const uint8_t *a = src[0], *b = src[1], *shuffle = row->shuffle;
-    const int32_t *window = row->window;
-    const float *weight = row->weight;
-    float *to_a = dst[0], *to_b = dst[1];
-    if (row->window_bytes != 16) {
-        lerp_x_u8_avx2(to_a, a, row);
-        lerp_x_u8_avx2(to_b, b, row);
-        return;
-    }
-    int i = 0;
-    for (; i + 8 <= row->n; i += 8, window += 2, shuffle += 32) {
-        _mm256_storeu_ps(to_a + i, lerp_lanes(lanes_of_16(a, window, shuffle), weight + i));
-        _mm256_storeu_ps(to_b + i, lerp_lanes(lanes_of_16(b, window, shuffle), weight + i));
-    }
-    for (; i < row->n; i++) {
-        to_a[i] = stk__lerp(a[row->left[i]], a[row->right[i]], weight[i]);
-        to_b[i] = stk__lerp(b[row->left[i]], b[row->right[i]], weight[i]);
-    }
+        dst[i] = stk__lerp_x(src, row, i);
 }
 
 /* Eight sums of integers, >> 4. */
@@ -226,7 +161,7 @@ static void blend_y_i16_avx2(uint8_t *dst, const int16_t *top, const int16_t *bo
 void stk__lerp_fill_avx2(struct stk__resample_kernels *kernels)
 {
     kernels->lerp_x_u8 = lerp_x_u8_avx2;
-    kernels->lerp_x_u8_twice = lerp_x_u8_twice_avx2;
+    kernels->lerp_line_u8 = stk__lerp_line_u8_avx2;
     kernels->lerp_x_f32 = lerp_x_f32_avx2;
     kernels->lerp_y_f32 = lerp_y_f32_avx2;
     kernels->lerp_y_affine = lerp_y_affine_avx2;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lerp_line_avx512.c: lerp_line_avx2.c with sixteen lanes: a byte permutation takes the neighbours
+ * of sixteen values out of 64 source bytes. */
+#include "kernel/resample.h"
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Lanes are left | right << 16. */
+INLINE __m512 across(const uint8_t *window, __m512i shuffle, __m512 weight)
+{
+    const __mmask64 low_bytes = 0x5555555555555555;
+    const __m512i right_minus_left = _mm512_set1_epi32(0x0001ffff);
+    __m512i lanes = _mm512_maskz_permutexvar_epi8(low_bytes, shuffle, _mm512_loadu_si512(window));
+    __m512 step = _mm512_cvtepi32_ps(_mm512_madd_epi16(lanes, right_minus_left));
+    __m512 left = _mm512_cvtepi32_ps(_mm512_and_si512(lanes, _mm512_set1_epi32(0xffff)));
+    return _mm512_add_ps(left, _mm512_mul_ps(step, weight));
+}
+
+enum result { BYTES, FLOATS, AFFINE };
+
+INLINE void store(const struct stk__lerp_line *line, int i, __mmask16 lanes, __m512 value,
+                  enum result result)
+{
+    if (result == BYTES) {
+        __m512i whole = _mm512_cvttps_epi32(_mm512_add_ps(value, _mm512_set1_ps(0.5f)));
+        _mm_mask_storeu_epi8((uint8_t *)line->dst + i, lanes, _mm512_cvtepi32_epi8(whole));
+    } else {
+        _mm512_mask_storeu_ps((float *)line->dst + i, lanes, value);
+    }
+}
+
+INLINE void make_line(struct stk__lerp_line line, const struct stk__lerp_row *row,
+                      enum result result)
+{
+    const int32_t *window = row->window_64;
+    const uint8_t *shuffle = row->shuffle_64;
+    const float *weight = row->weight;
+    const __m512 w = _mm512_set1_ps(line.weight);
+    const struct stk__affine affine =
+        result == AFFINE ? *line.affine : (struct stk__affine){ .period = 16 };
+    for (int i = 0, k = 0, n = row->n; i < n; i += 16, shuffle += 64) {
+        __mmask16 lanes = n - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (n - i)) - 1);
+        __m512i order = _mm512_loadu_si512(shuffle);
+        __m512 across_by = _mm512_maskz_loadu_ps(lanes, weight + i);
+        int at = *window++;
+        __m512 bottom = across(line.bottom + at, order, across_by);
+        __m512 top = line.top ? across(line.top + at, order, across_by)
+                              : _mm512_maskz_loadu_ps(lanes, line.kept + i);
+        if (line.keeps_bottom)
+            _mm512_mask_storeu_ps(line.kept + i, lanes, bottom);
+        __m512 value = _mm512_add_ps(top, _mm512_mul_ps(_mm512_sub_ps(bottom, top), w));
+        if (result == AFFINE) {
+            __m512 product = _mm512_mul_ps(value, _mm512_loadu_ps(affine.mul + k));
+            value = _mm512_add_ps(product, _mm512_loadu_ps(affine.add + k));
+            k = k + 16 < affine.period ? k + 16 : 0;
+        }
+        store(&line, i, lanes, value, result);
+    }
+}
+
+void stk__lerp_line_u8_avx512(const struct stk__lerp_line *line, const struct stk__lerp_row *row)
+{
+    if (!row->window_64)
+        stk__lerp_line_u8_avx2(line, row);
+    else if (line->is_rounded)
+        make_line(*line, row, BYTES);
+    else if (line->affine)
+        make_line(*line, row, AFFINE);
+    else
+        make_line(*line, row, FLOATS);
+}
