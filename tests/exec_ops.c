@@ -138,13 +138,12 @@ static int stream_infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int stream_begin(const void *params, const void *state, void **run, struct stk_error *err)
+static int stream_begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
 {
     struct streaming *s = calloc(1, sizeof *s);
-    (void)state;
     if (!s)
         return stk_fail(err, STK_MEMORY, "out of memory");
-    s->params = params;
+    s->params = b->params;
     *run = s;
     return STK_OK;
 }

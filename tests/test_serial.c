@@ -117,6 +117,7 @@ static void pump_begin(struct pump *p, const char *text, const struct feed *feed
                                       .seed = seed,
                                       .chunk_new = host_chunk,
                                       .chunk_free = host_free,
+                                      .pool = p->pool,
                                       .ctx = &p->host };
     assert_int_equal(p->call.op->serial.begin(&begin, &p->run, &p->call.err), STK_OK);
 }

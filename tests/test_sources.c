@@ -318,8 +318,11 @@ static void stream_open(struct stream *s, const char *text)
         fail_msg("%s: %s", text, s->call.err.text);
     s->n = 0;
     assert_int_equal(s->call.inf.count, STK_UNKNOWN_COUNT);
-    assert_int_equal(s->call.op->source.begin(s->call.params, s->call.state, &s->run, &s->call.err),
-                     STK_OK);
+    struct stk__pool *pool = stk__pool_new();
+    const struct stk_source_begin begin = { s->call.params, s->call.state, pool };
+    assert_non_null(pool);
+    assert_int_equal(s->call.op->source.begin(&begin, &s->run, &s->call.err), STK_OK);
+    stk__pool_unref(pool); /* the run has its own reference */
 }
 
 static void stream_close(struct stream *s)

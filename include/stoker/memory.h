@@ -19,8 +19,8 @@ STK_API int stk_memory_limit(int64_t bytes, struct stk_error *err);
  * memory. */
 STK_API char *stk_memory_json(void);
 
-/* What one kind of memory of a run takes: batches, chunks, reads, state, scratch, cache; and pool,
- * buffers in which some of these lie, in use or kept for the next time. */
+/* What one kind of memory of a run takes: batches, chunks, reads, state, scratch, cache; indices, which
+ * belong to its dataset; and pool, buffers in which some of these lie, in use or kept for the next time. */
 struct stk_memory_use {
     const char *owner;
     uint64_t held_bytes; /* now */

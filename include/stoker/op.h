@@ -359,6 +359,8 @@ struct stk_order_table {
  * the two is exhausted and keeps its place; flush is called again until it says true. Rows may
  * have no columns at all (addresses only). A bad row is a row for ops that keep rows; ops that
  * combine rows pass it on. */
+struct stk__pool; /* base: buffers that are used again */
+
 struct stk_serial_begin {
     const void *params, *state;
     uint64_t seed; /* of the run, mixed with the op's ordinal */
@@ -369,8 +371,9 @@ struct stk_serial_begin {
      * may be kept_bytes. */
     void (*charge)(void *ctx, size_t bytes);
     size_t kept_bytes;
-    void *ctx;       /* lives as long as the run */
-    int rank, world; /* of the run's options */
+    struct stk__pool *pool; /* buffers that count as the run's; NULL: it moves no data */
+    void *ctx;              /* lives as long as the run */
+    int rank, world;        /* of the run's options */
 };
 struct stk_serial_table {
     int (*begin)(const struct stk_serial_begin *begin, void **run, struct stk_error *err);
@@ -412,6 +415,12 @@ struct stk_place {
 
 struct stk__data_files; /* io: files that are read at random */
 
+/* What a pass over a stream is begun with. */
+struct stk_source_begin {
+    const void *params, *state;
+    struct stk__pool *pool; /* buffers that count as the run's */
+};
+
 struct stk_source_table {
     int64_t (*count)(const void *state); /* indexed */
     /* Sources with both ways of reading: true if this one is a stream. */
@@ -431,7 +440,7 @@ struct stk_source_table {
     int (*rows)(struct stk_rows *rows, const uint64_t *index);
     /* stream: begin → next… → STK_END; rewind starts again. next appends rows to `out` and stops
      * when it is full; a return other than STK_OK and STK_END breaks the stream. */
-    int (*begin)(const void *params, const void *state, void **run, struct stk_error *err);
+    int (*begin)(const struct stk_source_begin *begin, void **run, struct stk_error *err);
     int (*rewind)(void *run, struct stk_error *err);
     int (*next)(void *run, struct stk_chunk *out, struct stk_error *err);
     void (*end)(void *run);
@@ -544,6 +553,9 @@ struct stk_op {
     const char *exclusive; /* lock group of a library that admits one thread at a time, or NULL */
     int (*open)(const void *params, struct stk_arena *arena, void **state, struct stk_error *err);
     void (*close)(void *state);
+    /* Bytes that what `open` made keeps outside of the arena: lists of files, indices, arrays.
+     * NULL: nothing to speak of. */
+    size_t (*held_bytes)(const void *opened);
     int (*infer)(struct stk_infer *inf, struct stk_error *err);
     /* Row ops that do such a thing say so (false: not with these parameters or types); row ops
      * that can do it too take it: a new state, or NULL if they cannot. */

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 
 #include "base/memory.h"
+#include "base/regions.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct stk__pool {
     int refs;             /* the owner's and one per buffer in use */
     size_t bytes, kept_bytes, keep_bytes, peak_bytes;
     struct stk_buffer *kept[N_CLASSES];
+    struct stk__regions regions; /* of the small ones */
 };
 
 /* The class whose size is the smallest that holds `bytes`: 256, 320, 384, 448, 512, 640, … */
@@ -48,6 +50,20 @@ static size_t total_bytes(size_t capacity)
     return (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+static bool is_small(size_t capacity)
+{
+    return total_bytes(capacity) <= STK__LARGEST_PIECE;
+}
+
+/* Called with the lock held, before buffer_free without it. */
+static void give_piece(struct stk__pool *pool, struct stk_buffer *buffer)
+{
+    if (!is_small(buffer->capacity))
+        return;
+    stk__regions_give(&pool->regions, buffer->data);
+    buffer->data = NULL;
+}
+
 static void buffer_free(struct stk_buffer *buffer)
 {
     stk__memory_free(buffer->data, total_bytes(buffer->capacity));
@@ -64,6 +80,7 @@ static struct stk_buffer *cut_kept(struct stk__pool *pool, size_t keep_bytes)
             pool->kept[c] = b->next;
             pool->kept_bytes -= b->capacity;
             pool->bytes -= b->capacity;
+            give_piece(pool, b);
             b->next = cut;
             cut = b;
         }
@@ -89,6 +106,14 @@ static void drop_ref(struct stk__pool *pool) /* called with the lock held, leave
         pthread_mutex_destroy(&pool->lock);
         free(pool);
     }
+}
+
+struct stk__pool *stk__pool_ref(struct stk__pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->refs++;
+    pthread_mutex_unlock(&pool->lock);
+    return pool;
 }
 
 void stk__pool_unref(struct stk__pool *pool)
@@ -133,13 +158,15 @@ size_t stk__pool_peak(struct stk__pool *pool)
     return bytes;
 }
 
-static struct stk_buffer *buffer_alloc(size_t capacity)
+/* The lock is held where the buffer is small. */
+static struct stk_buffer *buffer_alloc(struct stk__pool *pool, int class, size_t capacity)
 {
     struct stk_buffer *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
     size_t total = total_bytes(capacity);
-    b->data = stk__memory_take(total);
+    b->data = is_small(capacity) ? stk__regions_take(&pool->regions, class, total)
+                                 : stk__memory_take(total);
     if (!b->data) {
         free(b);
         return NULL;
@@ -180,8 +207,10 @@ struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
         pool->peak_bytes = pool->bytes > pool->peak_bytes ? pool->bytes : pool->peak_bytes;
     }
     pool->refs++;
+    if (!b && is_small(size))
+        b = buffer_alloc(pool, c, size);
     pthread_mutex_unlock(&pool->lock);
-    if (!b && !(b = buffer_alloc(size))) {
+    if (!b && (is_small(size) || !(b = buffer_alloc(pool, c, size)))) {
         pthread_mutex_lock(&pool->lock);
         pool->bytes -= size;
         drop_ref(pool);
@@ -221,6 +250,7 @@ void stk__buffer_unref_n(struct stk_buffer *b, int n)
         pool->kept_bytes += b->capacity;
     } else {
         pool->bytes -= b->capacity;
+        give_piece(pool, b);
     }
     drop_ref(pool);
     if (!is_kept)

@@ -24,6 +24,7 @@ struct stk_buffer {
 
 /* Returns new. Thread-safe from here on. */
 struct stk__pool *stk__pool_new(void);
+struct stk__pool *stk__pool_ref(struct stk__pool *pool);
 void stk__pool_unref(struct stk__pool *pool);
 
 /* How much is kept for reuse at most; what is above is freed at once and from now on. At first:

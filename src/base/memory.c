@@ -7,6 +7,10 @@
 #define _GNU_SOURCE
 #include "base/memory.h"
 
+#include "base/clock.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -53,4 +57,17 @@ void stk__memory_free(void *memory, size_t bytes)
         munmap(memory, bytes);
     else
         free(memory);
+}
+
+void stk__memory_trim(void)
+{
+    static _Atomic uint64_t trimmed_at; /* pairs with itself: whoever sets it trims */
+    const uint64_t pause_ns = 1000000000;
+    uint64_t now = stk__clock_ns(), before = atomic_load(&trimmed_at);
+    if ((before && now - before < pause_ns) ||
+        !atomic_compare_exchange_strong(&trimmed_at, &before, now))
+        return;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }

@@ -7,5 +7,9 @@
 /* 64-byte aligned, contents undefined; NULL when there is none. */
 void *stk__memory_take(size_t bytes);
 
+/* Small pieces that were freed go back to the system, too; not more often than every second, since it
+ * takes as long as the heap of the program is large. */
+void stk__memory_trim(void);
+
 /* `bytes` as it was taken. NULL is fine. */
 void stk__memory_free(void *memory, size_t bytes);

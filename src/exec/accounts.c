@@ -12,11 +12,13 @@
  *      there    buffers of the pool ─ chunks ─ batches, one of them the consumer's ─ kept rows ─ scratch
  */
 #include "base/error.h"
+#include "base/memory.h"
 #include "exec/exec.h"
 
 #include <stdlib.h>
 
-enum { STEP_BYTES = 8 << 20 }; /* that a shared run asks the purse for at a time */
+enum { STEP_BYTES = 8 << 20 };               /* that a shared run asks the purse for at a time */
+static const size_t worth_a_trim = 32 << 20; /* of a run: malloc has kept some of it */
 
 /* ---- what is there ---- */
 
@@ -36,11 +38,18 @@ static size_t chunk_bytes(const struct stk__exec *x)
     return bytes;
 }
 
+/* Of what was set aside for rows that a stage keeps: those of a serial op lie in the pool. */
+static size_t there_of(const struct stk__stage *s)
+{
+    return s->plan->kind == STK__SERIAL ? s->held_chunks : s->plan->held_bytes;
+}
+
 static size_t kept_bytes(const struct stk__exec *x)
 {
-    size_t bytes = x->plan->has_own_budget ? x->cached_bytes : 0; /* else the process has them */
+    bool has_own = x->plan->has_own_budget; /* else the process has them */
+    size_t bytes = has_own ? x->cached_bytes + x->plan->index_bytes : 0;
     for (int i = 0; i < x->n_stages; i++)
-        bytes += x->stage[i].plan->held_bytes + x->stage[i].held_account.held_bytes;
+        bytes += there_of(&x->stage[i]) + x->stage[i].held_account.held_bytes;
     return bytes;
 }
 
@@ -427,6 +436,8 @@ void stk__accounts_rest(struct stk__exec *x)
     x->chooser = NULL;
     trim(x, INT64_MAX);
     give_back(x);
+    if (x->peak_bytes >= worth_a_trim)
+        stk__memory_trim();
 }
 
 void stk__accounts_end(struct stk__exec *x)
@@ -451,9 +462,9 @@ static void look_at_scratch(const struct stk__exec *x, struct stk_memory_use *ou
 
 int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_use *out)
 {
-    static const char *const names[] = { "batches", "chunks", "reads", "state",
-                                         "scratch", "cache",  "pool" };
-    enum { BATCHES, CHUNKS, READS, STATE, SCRATCH, CACHE, POOL, N_OWNERS };
+    static const char *const names[] = { "batches", "chunks", "reads",   "state",
+                                         "scratch", "cache",  "indices", "pool" };
+    enum { BATCHES, CHUNKS, READS, STATE, SCRATCH, CACHE, INDICES, POOL, N_OWNERS };
     if (index < 0 || index >= N_OWNERS)
         return STK_END;
     *out = (struct stk_memory_use){ .owner = names[index] };
@@ -472,6 +483,8 @@ int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_u
         look_at_scratch(x, out);
     else if (index == CACHE) /* which only grows */
         out->held_bytes = out->peak_bytes = x->cached_bytes;
+    else if (index == INDICES)
+        out->held_bytes = out->peak_bytes = x->plan->index_bytes;
     else if (index == POOL) {
         out->held_bytes = stk__pool_bytes(x->pool);
         out->peak_bytes = stk__pool_peak(x->pool);

@@ -526,6 +526,11 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);
+    int rc = STK_OK;
+    for (int i = 0; i < plan->n_kept && !rc; i++)
+        rc = stk__kept_begin(plan->kept[i], err);
+    if (rc)
+        return rc;
     if (stk__accounts_begin(x, err))
         return STK_BUDGET;
     stk__depot_set_waiter(x->depot, on_batch_back, x);
@@ -540,9 +545,8 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     for (int i = 0; i < x->n_stages; i++)
         x->stage[i].plan = &plan->stage[i];
     init_places(x);
-    int rc = from ? check_bookmark(x, from, err) : STK_OK;
-    for (int i = 0; i < plan->n_kept && !rc; i++)
-        rc = stk__kept_begin(plan->kept[i], err);
+    if (from)
+        rc = check_bookmark(x, from, err);
     if (!rc && from)
         resume_places(x, from);
     x->judge.epoch = x->position.epoch;

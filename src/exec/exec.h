@@ -98,6 +98,7 @@ struct stk__stage {
     const struct stk__stage_plan *plan;
     struct stk__ring ring;
     struct stk__account out_account, io_account;
+    size_t held_chunks; /* bytes of chunks that its op keeps; the rows in them are the pool's */
     struct stk__account held_account; /* rows kept beyond what the plan set aside for them */
     struct stk__lot *free_lots;
     size_t lot_bytes;       /* of one chunk, without what its spans point to */

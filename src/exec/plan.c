@@ -707,6 +707,8 @@ static int fail_budget(const struct stk__plan *plan, const struct stk__stage_pla
 {
     struct stk__text text = { 0 };
     bool is_much = keeper->held_bytes > plan->minimum_bytes / 2;
+    if (plan->index_bytes > plan->minimum_bytes / 2)
+        stk__text_add(&text, "; lists of files and indices take %zu of them", plan->index_bytes);
     if (is_much)
         stk__text_add(&text, "; %s keeps %zu of them", keeper->node->op->decl.name,
                       keeper->held_bytes);
@@ -754,11 +756,19 @@ static int check_budget(struct stk__plan *plan, struct stk_error *err)
 {
     size_scratch(plan);
     size_t least = plan->batch_bytes + plan->scratch_bytes + stages_bytes(plan);
+    plan->index_bytes = stk__graph_bytes(plan->graph);
+    if (plan->has_own_budget)
+        least += plan->index_bytes;
     const struct stk__stage_plan *keeper = plan->stage;
     for (int i = 0; i < plan->n_stages; i++)
         keeper = plan->stage[i].held_bytes > keeper->held_bytes ? &plan->stage[i] : keeper;
     plan->minimum_bytes = least;
     return least > (uint64_t)plan->options.memory ? fail_budget(plan, keeper, err) : STK_OK;
+}
+
+size_t stk__plan_least(const struct stk__plan *plan)
+{
+    return plan->minimum_bytes + (plan->has_own_budget ? 0 : plan->index_bytes);
 }
 
 /* Ops that keep what they have seen share half of what the others leave. */

@@ -127,6 +127,7 @@ struct stk__plan {
     bool is_direct;
     const char *why_staged; /* when it is not direct */
     size_t batch_bytes, minimum_bytes;
+    size_t index_bytes; /* of the dataset: part of a budget of its own, else the process has them */
     size_t scratch_bytes;                    /* of one ticket, as far as ops can tell */
     struct stk__kept *kept[STK__MAX_CACHES]; /* of all caches */
     int n_kept;
@@ -147,6 +148,9 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
 int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err);
 struct stk__plan *stk__plan_ref(struct stk__plan *plan);
 void stk__plan_unref(struct stk__plan *plan);
+
+/* The least that the option memory may be. */
+size_t stk__plan_least(const struct stk__plan *plan);
 
 /* Scratch of a ticket, as far as ops can tell. */
 size_t stk__stage_scratch(const struct stk__stage_plan *stage);

@@ -198,7 +198,7 @@ void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
     stk__text_add(out, "%lld worker%s, budget ", (long long)o->workers, o->workers == 1 ? "" : "s");
     add_bytes(out, (size_t)o->memory);
     stk__text_add(out, " (at least ");
-    add_bytes(out, plan->minimum_bytes);
+    add_bytes(out, stk__plan_least(plan));
     stk__text_add(out, " needed), seed %lld, %s an epoch: ", (long long)o->seed,
                   plan->batch ? "batches" : "elements");
     add_count(out, epoch_count(plan));
@@ -343,7 +343,7 @@ void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
         "%d, "
         "\"io_depth\": %lld, \"count\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, "
         "\"cache_bytes\": %zu, \"cached_rows\": %llu, \"direct\": %s, ",
-        (long long)plan->options.workers, (long long)plan->options.memory, plan->minimum_bytes,
+        (long long)plan->options.workers, (long long)plan->options.memory, stk__plan_least(plan),
         (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
         (long long)epoch_count(plan), (long long)(plan->batch ? plan->batch_rows : 0),
         plan->batch_bytes, plan->n_kept ? plan->cache_bytes : 0,

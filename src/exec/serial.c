@@ -561,12 +561,16 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
 
 /* ---- birth and death ---- */
 
+/* Both only while nobody else looks at the stage: when the run begins and ends. */
 static struct stk_chunk *new_held(void *ctx, int cap)
 {
     const struct stk__holder *holder = ctx;
     const struct stk__plan *plan = holder->exec->plan;
     const struct stk__stage_plan *input = &plan->stage[holder->stage->plan->input[0]];
-    return stk__chunk_new(input->type, cap, stk__stage_parts(plan, input));
+    int parts = stk__stage_parts(plan, input);
+    struct stk_chunk *chunk = stk__chunk_new(input->type, cap, parts);
+    holder->stage->held_chunks += chunk ? stk__chunk_bytes(input->type, cap, parts) : 0;
+    return chunk;
 }
 
 static void free_held(void *ctx, struct stk_chunk *chunk)
@@ -591,7 +595,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     forget_marks(s);
     int rc = STK_OK;
     if (s->plan->kind == STK__STREAMING && !s->plan->opened)
-        rc = node->op->source.begin(node->params, node->state, &s->run, err);
+        rc = node->op->source.begin(
+            &(struct stk_source_begin){ node->params, node->state, x->pool }, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
     if (!rc && s->plan->is_judge) {
@@ -612,6 +617,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
                                                 .chunk_free = free_held,
                                                 .charge = charge_kept,
                                                 .kept_bytes = s->plan->kept_bytes,
+                                                .pool = x->pool,
                                                 .ctx = &s->holder,
                                                 .rank = (int)x->plan->options.rank,
                                                 .world = (int)x->plan->options.world };

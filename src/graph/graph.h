@@ -10,10 +10,11 @@
 struct stk__node {
     const struct stk_op *op;
     void *params, *state;
-    void *opened;   /* what open made; state, unless infer or a scan put another one there */
-    void *scanned;  /* what a scan of all rows made, or NULL */
-    void *narrowed; /* what makes some fields of a source alone, or NULL */
-    bool is_shared; /* opened belongs to a graph that this one keeps alive */
+    void *opened;        /* what open made; state, unless infer or a scan put another one there */
+    void *scanned;       /* what a scan of all rows made, or NULL */
+    void *narrowed;      /* what makes some fields of a source alone, or NULL */
+    bool is_shared;      /* opened belongs to a graph that this one keeps alive */
+    size_t opened_bytes; /* what it keeps outside of the arena, unless it is shared */
     int n_inputs;
     struct stk__node *input[STK_MAX_INPUTS];
     struct stk_type type;
@@ -66,7 +67,8 @@ struct stk_dataset {
     int n_nodes, n_used, cap_nodes;
     struct stk__rewrite *rewrite, *last_rewrite; /* in the order they were made */
     uint32_t n_calls;
-    uint64_t hash; /* of the canonical text */
+    uint64_t hash;     /* of the canonical text */
+    size_t held_bytes; /* of the arena and of what its nodes opened: on the purse of the process */
 };
 
 /* Parses, binds, infers and classifies. `base`, kept alive if not NULL, is a graph whose text
@@ -78,6 +80,9 @@ void stk__graph_free(struct stk_dataset *graph);
 /* After nodes of a graph that nobody shares yet were moved or changed: types, counts and classes of
  * all of them again, and the order of graph->node. */
 int stk__graph_infer(struct stk_dataset *graph, struct stk_error *err);
+
+/* Bytes that lists of files, indices and all else of a dataset take, with what it shares. */
+size_t stk__graph_bytes(const struct stk_dataset *graph);
 
 /* The source node that a row of this field comes from, following untouched fields; NULL when
  * computed. */

@@ -13,6 +13,7 @@
  */
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/purse.h"
 #include "base/type.h"
 #include "graph/cache_key.h"
 #include "graph/graph.h"
@@ -297,6 +298,8 @@ static int open_node(struct builder *b, struct stk__node *node)
         rc = node->op->open(node->params, &b->graph->arena, &node->state, b->err);
     node->opened = node->state;
     node->is_shared = known != NULL;
+    if (!rc && !known && node->opened && node->op->held_bytes)
+        node->opened_bytes = node->op->held_bytes(node->opened);
     return rc ? fail_node(b, node, rc) : STK_OK;
 }
 
@@ -639,6 +642,24 @@ static void put_in_order(struct stk_dataset *g, struct stk__node *node)
     node->id = place;
 }
 
+/* Tells the process how much the graph takes now. */
+static void note_bytes(struct stk_dataset *g)
+{
+    size_t bytes = g->arena.total_bytes;
+    for (int i = 0; i < g->n_nodes; i++)
+        bytes += g->node[i]->opened_bytes;
+    stk__purse_note(STK__KEEPS_INDEX, (int64_t)bytes - (int64_t)g->held_bytes);
+    g->held_bytes = bytes;
+}
+
+size_t stk__graph_bytes(const struct stk_dataset *g)
+{
+    size_t bytes = 0;
+    for (; g; g = g->base)
+        bytes += g->held_bytes;
+    return bytes;
+}
+
 int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
                    struct stk_dataset **out, struct stk_error *err)
 {
@@ -667,6 +688,7 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
         rc = hash_text(g, err);
     if (!rc)
         put_in_order(g, g->root);
+    note_bytes(g);
     if (rc)
         stk__graph_free(g);
     else
@@ -685,6 +707,7 @@ int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
         g->node[i]->type = (struct stk_type){ 0 };
         rc = infer_node(&b, g->node[i]);
     }
+    note_bytes(g);
     return rc;
 }
 
@@ -696,6 +719,7 @@ void stk__graph_free(struct stk_dataset *g)
         if (g->node[i]->op->close && g->node[i]->opened && !g->node[i]->is_shared)
             g->node[i]->op->close(g->node[i]->opened);
     }
+    stk__purse_note(STK__KEEPS_INDEX, -(int64_t)g->held_bytes);
     free(g->node);
     stk_objects_free(g->objects);
     stk__arena_free(&g->arena);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/purse.h"
 #include "graph/nest.h"
 
 #include <pthread.h>
@@ -26,6 +27,7 @@ struct stk__opened {
     struct entry **item;
     uint32_t *slot; /* [n_slots], a power of two: number of an entry plus one, or 0 */
     size_t n, cap, n_slots;
+    size_t held_bytes; /* of entries: on the purse of the process */
 };
 
 struct stk__opened *stk__opened_new(const struct stk__node *source)
@@ -55,6 +57,7 @@ void stk__opened_free(struct stk__opened *o)
         return;
     for (size_t i = 0; i < o->n; i++)
         free_entry(o, o->item[i]);
+    stk__purse_note(STK__KEEPS_INDEX, -(int64_t)o->held_bytes);
     free(o->item);
     free(o->slot);
     pthread_mutex_destroy(&o->lock);
@@ -162,6 +165,15 @@ static struct entry *new_entry(struct stk_span name, struct stk_error *err)
     return NULL;
 }
 
+static void count_entry(struct stk__opened *o, const struct entry *entry)
+{
+    const struct stk_op *op = o->source->op;
+    size_t bytes = sizeof *entry + entry->arena.total_bytes;
+    bytes += op->held_bytes ? op->held_bytes(entry->opened) : 0;
+    stk__purse_note(STK__KEEPS_INDEX, (int64_t)bytes);
+    o->held_bytes += bytes;
+}
+
 /* Keeps an entry, unless somebody else was quicker: then that is returned, and this one is freed. */
 static const struct entry *keep(struct stk__opened *o, struct entry *entry, uint64_t *number,
                                 struct stk_error *err)
@@ -172,6 +184,7 @@ static const struct entry *keep(struct stk__opened *o, struct entry *entry, uint
         *number = o->n;
         o->item[o->n] = entry;
         *find_slot(o, entry->hash, NULL) = (uint32_t)++o->n;
+        count_entry(o, entry);
         return entry;
     }
     if (!has_room)

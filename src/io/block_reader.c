@@ -37,6 +37,7 @@ int stk__block_files_open(const struct stk_texts *patterns,
         return stk__out_of_memory(err);
     files->options = *options;
     int code = stk__glob_all(patterns, &files->paths, err);
+    stk__paths_fit(&files->paths);
     if (!code)
         code = check_files(&files->paths, err);
     if (!code && !(files->first = malloc((files->paths.n + 1) * sizeof *files->first)))
@@ -86,6 +87,11 @@ static int sniff(const struct stk__block_files *files, size_t i, bool *is_stream
     return found == STK__COMPRESSION_AUTO ? code : STK_OK;
 }
 
+size_t stk__block_files_bytes(const struct stk__block_files *files)
+{
+    return stk__paths_bytes(&files->paths) + files->paths.n * sizeof *files->first;
+}
+
 int stk__block_files_are_stream(const struct stk__block_files *files, bool *is_stream,
                                 struct stk_error *err)
 {
@@ -117,11 +123,10 @@ void stk__block_files_describe(const struct stk__block_files *files, uint64_t ro
 
 /* ---- the reader ---- */
 
-int stk__block_reader_begin(struct stk__block_reader *reader, struct stk__block_files *files,
-                            struct stk_error *err)
+void stk__block_reader_begin(struct stk__block_reader *reader, struct stk__block_files *files,
+                             struct stk__pool *pool)
 {
-    *reader = (struct stk__block_reader){ .files = files, .pool = stk__pool_new() };
-    return reader->pool ? STK_OK : stk__out_of_memory(err);
+    *reader = (struct stk__block_reader){ .files = files, .pool = stk__pool_ref(pool) };
 }
 
 void stk__block_reader_rewind(struct stk__block_reader *reader)

@@ -39,6 +39,9 @@ int stk__block_files_open(const struct stk_texts *patterns,
                           struct stk_error *err);
 void stk__block_files_free(struct stk__block_files *files); /* NULL is fine */
 
+/* Bytes that the list takes. */
+size_t stk__block_files_bytes(const struct stk__block_files *files);
+
 /* Sets *is_stream if one of the files is compressed, or not on storage, so that it can only be read
  * from front to back. */
 int stk__block_files_are_stream(const struct stk__block_files *files, bool *is_stream,
@@ -61,9 +64,9 @@ struct stk__block_reader {
     int64_t file_row, ordinal;       /* rows before the next one: in the file, in all */
 };
 
-/* Before the first file. Borrows the files. */
-int stk__block_reader_begin(struct stk__block_reader *reader, struct stk__block_files *files,
-                            struct stk_error *err);
+/* Before the first file. Borrows the files; blocks come from the pool. */
+void stk__block_reader_begin(struct stk__block_reader *reader, struct stk__block_files *files,
+                             struct stk__pool *pool);
 void stk__block_reader_end(struct stk__block_reader *reader);
 
 /* Back to before the first file. */

@@ -54,6 +54,14 @@ static int grow(struct stk__data_files *files)
     return STK_OK;
 }
 
+size_t stk__data_files_bytes(const struct stk__data_files *files)
+{
+    size_t bytes = sizeof *files + files->cap * sizeof *files->item;
+    for (size_t i = 0; i < files->n; i++)
+        bytes += strlen(files->item[i].path) + 1;
+    return bytes;
+}
+
 size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likely)
 {
     size_t low = 0, high = n;

@@ -32,6 +32,8 @@ struct stk__data_files {
 struct stk__data_files *stk__data_files_new(void);
 void stk__data_files_free(struct stk__data_files *files);
 
+size_t stk__data_files_bytes(const struct stk__data_files *files);
+
 /* Adds a regular file that can be read. Not while others read. */
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err);
 

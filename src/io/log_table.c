@@ -44,9 +44,20 @@ static bool grow(struct stk__log_table *table)
     return true;
 }
 
+static bool is_full(const struct stk__log_table *table)
+{
+    return 2 * (table->n + 1) > table->n_slots;
+}
+
+size_t stk__log_table_bytes(const struct stk__log_table *table)
+{
+    uint64_t n_slots = table->n_slots ? table->n_slots : 32;
+    return (size_t)(is_full(table) ? 2 * n_slots : n_slots) * sizeof *table->entry;
+}
+
 bool stk__log_table_put(struct stk__log_table *table, const struct stk__log_entry *entry)
 {
-    if (2 * (table->n + 1) > table->n_slots && !grow(table))
+    if (is_full(table) && !grow(table))
         return false;
     struct stk__log_entry *slot = slot_of(table, entry->number);
     table->n += is_free(slot);

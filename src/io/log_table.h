@@ -17,4 +17,7 @@ struct stk__log_entry *stk__log_table_find(const struct stk__log_table *table, u
 
 /* In place of one with this number, if there is one. False when out of memory. */
 bool stk__log_table_put(struct stk__log_table *table, const struct stk__log_entry *entry);
+
+/* Bytes it takes with one more entry. */
+size_t stk__log_table_bytes(const struct stk__log_table *table);
 void stk__log_table_free(struct stk__log_table *table);

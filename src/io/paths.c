@@ -40,6 +40,25 @@ int stk__paths_add(struct stk__paths *paths, const char *text, size_t len)
     return STK_OK;
 }
 
+/* Shrinking needs no memory; where it fails all the same nothing is lost. */
+static void fit(void **items, size_t *cap, size_t n, size_t size)
+{
+    void *smaller = n < *cap ? realloc(*items, (n ? n : 1) * size) : NULL;
+    if (!smaller)
+        return;
+    *items = smaller;
+    *cap = n ? n : 1;
+}
+
+void stk__paths_fit(struct stk__paths *paths)
+{
+    void *chars = paths->text, *starts = paths->start;
+    fit(&chars, &paths->text_cap, paths->text_len, 1);
+    fit(&starts, &paths->cap, paths->n, sizeof *paths->start);
+    paths->text = chars;
+    paths->start = starts;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -61,6 +80,7 @@ int stk__paths_sort(struct stk__paths *paths)
             paths->start[kept++] = (size_t)(order[i] - paths->text);
     paths->n = kept;
     free(order);
+    stk__paths_fit(paths);
     return STK_OK;
 }
 
@@ -78,6 +98,11 @@ int64_t stk__paths_find(const struct stk__paths *paths, const char *text)
             hi = mid;
     }
     return -1;
+}
+
+size_t stk__paths_bytes(const struct stk__paths *paths)
+{
+    return paths->text_cap + paths->cap * sizeof *paths->start;
 }
 
 void stk__paths_clear(struct stk__paths *paths)

@@ -25,6 +25,10 @@ int stk__paths_sort(struct stk__paths *paths);
 /* The position of a path in a sorted list, or -1. */
 int64_t stk__paths_find(const struct stk__paths *paths, const char *text);
 
+/* Gives back what growing left over, which sorting does too; and bytes it has. */
+void stk__paths_fit(struct stk__paths *paths);
+size_t stk__paths_bytes(const struct stk__paths *paths);
+
 /* Forgets all paths and keeps the memory; free gives it back. */
 void stk__paths_clear(struct stk__paths *paths);
 void stk__paths_free(struct stk__paths *paths);

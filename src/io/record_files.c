@@ -133,6 +133,15 @@ void stk__record_files_free(struct stk__record_files *records)
     free(records);
 }
 
+size_t stk__record_files_bytes(const struct stk__record_files *records)
+{
+    size_t n = records->files->n;
+    size_t bytes = n * (sizeof *records->index + sizeof *records->first);
+    for (size_t i = 0; i < n; i++)
+        bytes += stk__record_index_bytes(records->index[i]);
+    return bytes + stk__data_files_bytes(records->files);
+}
+
 uint64_t stk__record_files_count(const struct stk__record_files *records)
 {
     return records->first[records->files->n];

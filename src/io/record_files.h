@@ -35,6 +35,9 @@ int stk__record_files_open(const struct stk__paths *paths, const struct stk__rec
                            struct stk__record_files **out, struct stk_error *err);
 void stk__record_files_free(struct stk__record_files *records); /* NULL is fine */
 
+/* Bytes that all of it takes. */
+size_t stk__record_files_bytes(const struct stk__record_files *records);
+
 uint64_t stk__record_files_count(const struct stk__record_files *records);
 
 void stk__record_files_locate(const struct stk__record_files *records, int n,

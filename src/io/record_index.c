@@ -64,6 +64,14 @@ int stk__record_index_close(struct stk__record_index *index, uint64_t end)
     return STK_OK;
 }
 
+size_t stk__record_index_bytes(const struct stk__record_index *index)
+{
+    size_t n = (size_t)index->n;
+    return index->wide ? n * sizeof *index->wide
+                       : n * sizeof *index->step +
+                             (size_t)stk__index_blocks(index->n) * sizeof *index->base;
+}
+
 uint64_t stk__record_index_count(const struct stk__record_index *index)
 {
     return index->n;

@@ -22,6 +22,7 @@ void stk__record_index_free(struct stk__record_index *index); /* NULL is fine */
 int stk__record_index_add(struct stk__record_index *index, uint64_t offset);
 int stk__record_index_close(struct stk__record_index *index, uint64_t end);
 
+size_t stk__record_index_bytes(const struct stk__record_index *index);
 uint64_t stk__record_index_count(const struct stk__record_index *index);
 
 /* Offset and bytes of a record; `file` is left alone. */

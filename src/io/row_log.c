@@ -287,6 +287,14 @@ bool stk__row_log_add(struct stk__row_log *log, uint64_t number, uint32_t flags,
     return is_added;
 }
 
+size_t stk__row_log_bytes(struct stk__row_log *log)
+{
+    pthread_rwlock_rdlock(&log->table_lock);
+    size_t bytes = stk__log_table_bytes(&log->table);
+    pthread_rwlock_unlock(&log->table_lock);
+    return bytes;
+}
+
 struct stk__log_state stk__row_log_state(struct stk__row_log *log)
 {
     struct stk__log_state state = { 0 };
@@ -476,8 +484,8 @@ static int read_log(struct stk__row_log *log, const char *directory, struct stk_
     if (!rc)
         cut_file(log, log->fd, log->end);
     for (uint64_t i = 0; i < log->table.n_slots; i++)
-        log->n_lost += log->table.entry[i].bytes != UINT64_MAX &&
-                       log->table.entry[i].flags & STK__LOG_LOST;
+        log->n_lost +=
+            log->table.entry[i].bytes != UINT64_MAX && log->table.entry[i].flags & STK__LOG_LOST;
     return rc ? stk__out_of_memory(err) : STK_OK;
 }
 

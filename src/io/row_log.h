@@ -55,6 +55,9 @@ void stk__row_log_lose(struct stk__row_log *log, uint64_t number);
 bool stk__row_log_add(struct stk__row_log *log, uint64_t number, uint32_t flags,
                       const struct iovec *piece, int n);
 
+/* Bytes of memory that it takes with one more record. */
+size_t stk__row_log_bytes(struct stk__row_log *log);
+
 struct stk__log_state {
     uint64_t n, bytes, n_lost;
     bool is_written; /* by this process */

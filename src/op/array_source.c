@@ -55,6 +55,28 @@ void stk__array_source_free(void *state)
     free(source);
 }
 
+static size_t array_bytes(const struct stk__array *array)
+{
+    int64_t n_chunks = array->chunk ? stk__grid_chunks(&array->grid) : 0;
+    size_t bytes = (size_t)(n_chunks > 0 ? n_chunks : 0) * sizeof *array->chunk;
+    if (array->text_start) {
+        size_t n = (size_t)array->grid.dims[0];
+        bytes += (n + 1) * sizeof *array->text_start + (size_t)array->text_start[n];
+    } else if (array->held)
+        bytes += stk__grid_chunk_bytes(&array->grid);
+    return bytes + (array->info ? sizeof *array->info : 0);
+}
+
+size_t stk__array_source_bytes(const void *state)
+{
+    const struct stk__array_source *source = state;
+    size_t n = source->files->n, n_arrays = n * (size_t)source->n_arrays;
+    size_t bytes = n * sizeof *source->first + n_arrays * sizeof *source->array;
+    for (size_t i = 0; i < n_arrays; i++)
+        bytes += array_bytes(&source->array[i]);
+    return bytes + stk__data_files_bytes(source->files);
+}
+
 int stk__array_source_name(struct stk__array_source *source, const char *const *name, int n,
                            struct stk_error *err)
 {

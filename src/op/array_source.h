@@ -61,6 +61,7 @@ typedef int (*stk__read_arrays_fn)(void *context, struct stk__array_source *sour
 int stk__array_source_open(const struct stk_texts *patterns, stk__read_arrays_fn read,
                            void *context, void **state, struct stk_error *err);
 void stk__array_source_free(void *source);
+size_t stk__array_source_bytes(const void *source);
 
 /* The names of the fields, copied, and room for their arrays. */
 int stk__array_source_name(struct stk__array_source *source, const char *const *name, int n,

@@ -122,6 +122,16 @@ static void close_csv(void *state)
     free(table);
 }
 
+static size_t held_bytes(const void *opened)
+{
+    const struct stk__csv_table *table = opened;
+    size_t bytes = stk__block_files_bytes(table->list), n = table->list->paths.n;
+    if (table->groups)
+        bytes += stk__record_files_bytes(table->groups) +
+                 n * (sizeof *table->first_row + sizeof *table->group_rows);
+    return bytes;
+}
+
 enum { GUESS_BYTES = 1 << 20 };
 
 /* The beginning of the first file. A pipe has none that could be read twice: its columns must be
@@ -332,6 +342,7 @@ const struct stk_op stk__op_csv = {
     .flags = STK_OP_ROOT,
     .open = open_csv,
     .close = close_csv,
+    .held_bytes = held_bytes,
     .infer = infer,
     .narrow = stk__csv_narrow,
     .source = { .count = count,

@@ -212,11 +212,10 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__csv_stream_begin(const void *given, const void *state, void **run, struct stk_error *err)
+int stk__csv_stream_begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
 {
-    const struct stk__csv_table *table = state;
-    (void)given;
-    int code = stk__stream_begin(table->list, advance, sizeof(struct run), run, err);
+    const struct stk__csv_table *table = b->state;
+    int code = stk__stream_begin(b->pool, table->list, advance, sizeof(struct run), run, err);
     if (code)
         return code;
     struct run *r = *run;
@@ -252,10 +251,12 @@ int stk__csv_stream_head(const struct stk__csv_table *table, size_t least,
                          struct stk__csv_head *out, struct stk_error *err)
 {
     struct stk__block_reader blocks;
-    int code = stk__block_reader_begin(&blocks, table->list, err);
-    if (code)
-        return code;
-    code = fill_head(table, &blocks, least, out, err);
+    struct stk__pool *pool = stk__pool_new();
+    if (!pool)
+        return stk__out_of_memory(err);
+    stk__block_reader_begin(&blocks, table->list, pool);
+    stk__pool_unref(pool);
+    int code = fill_head(table, &blocks, least, out, err);
     uint8_t *own = code ? NULL : calloc(out->n + STK__CSV_TAIL, 1);
     if (own)
         memcpy(own, out->bytes, out->n);

@@ -10,7 +10,7 @@ int stk__csv_stream_head(const struct stk__csv_table *table, size_t least,
                          struct stk__csv_head *out, struct stk_error *err);
 
 /* The entries of a stream source. */
-int stk__csv_stream_begin(const void *params, const void *state, void **run, struct stk_error *err);
+int stk__csv_stream_begin(const struct stk_source_begin *begin, void **run, struct stk_error *err);
 void stk__csv_stream_end(void *run);
 
 /* clang-format off */

@@ -166,6 +166,7 @@ const struct stk_op stk__op_files = {
     .flags = STK_OP_ROOT,
     .open = open_files,
     .close = stk__path_source_free,
+    .held_bytes = stk__path_source_bytes,
     .infer = stk__path_source_infer,
     .source = { .count = stk__path_source_count,
                 .rows = stk__path_source_rows,

@@ -56,6 +56,14 @@ static void close_source(void *state)
     free(source);
 }
 
+static size_t held_bytes(const void *opened)
+{
+    const struct source *source = opened;
+    size_t first = source->files ? (source->files->n + 1) * sizeof *source->first : 0;
+    return stk__block_files_bytes(source->list) + first +
+           (source->files ? stk__data_files_bytes(source->files) : 0);
+}
+
 /* Says what a file of this size has that is no whole record. */
 static int refuse_size(const struct fixed_length *p, const char *path, uint64_t bytes,
                        struct stk_error *err)
@@ -254,11 +262,10 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return !code && blocks->is_ended ? finish_file(r, err) : code;
 }
 
-static int begin(const void *given, const void *state, void **run, struct stk_error *err)
+static int begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
 {
-    const struct source *source = state;
-    (void)given;
-    int code = stk__stream_begin(source->list, advance, sizeof(struct run), run, err);
+    const struct source *source = b->state;
+    int code = stk__stream_begin(b->pool, source->list, advance, sizeof(struct run), run, err);
     if (!code)
         ((struct run *)*run)->source = source;
     return code;
@@ -282,6 +289,7 @@ const struct stk_op stk__op_fixed_length = {
     .flags = STK_OP_ROOT,
     .open = open_source,
     .close = close_source,
+    .held_bytes = held_bytes,
     .infer = stk__record_infer,
     .source = { .count = count,
                 .is_stream = is_stream,

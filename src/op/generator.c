@@ -69,18 +69,13 @@ static void close_pass(struct run *r)
     r->is_open = false;
 }
 
-static int begin(const void *given, const void *state, void **run, struct stk_error *err)
+static int begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
 {
     struct run *r = calloc(1, sizeof *r);
-    (void)given;
     if (!r)
         return stk__out_of_memory(err);
-    r->stream = stream_of(state);
-    r->pool = stk__pool_new();
-    if (!r->pool) {
-        free(r);
-        return stk__out_of_memory(err);
-    }
+    r->stream = stream_of(b->state);
+    r->pool = stk__pool_ref(b->pool);
     *run = r;
     return STK_OK;
 }

@@ -209,6 +209,7 @@ const struct stk_op stk__op_hdf5 = {
     .flags = STK_OP_ROOT,
     .open = open_hdf5,
     .close = stk__array_source_free,
+    .held_bytes = stk__array_source_bytes,
     .infer = stk__array_source_infer,
     .narrow = stk__array_source_narrow,
     .source = { STK__ARRAY_SOURCE },

@@ -125,6 +125,7 @@ const struct stk_op stk__op_image_folder = {
     .flags = STK_OP_ROOT,
     .open = open_folder,
     .close = stk__path_source_free,
+    .held_bytes = stk__path_source_bytes,
     .infer = stk__path_source_infer,
     .source = { .count = stk__path_source_count,
                 .rows = stk__path_source_rows,

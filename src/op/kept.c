@@ -4,6 +4,7 @@
 #include "op/kept.h"
 
 #include "base/error.h"
+#include "base/purse.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct stk__kept {
     _Atomic(struct stk__row_log *) log;
     atomic_uint_fast64_t prefix;
     atomic_bool is_whole;
+    atomic_size_t table_bytes; /* of the log's table: on the purse of the process */
 };
 
 struct stk__kept *stk__kept_new(const struct stk_type *type, int parts, bool is_sparse,
@@ -49,6 +51,7 @@ void stk__kept_free(struct stk__kept *kept)
     if (!kept)
         return;
     stk__store_free(kept->store);
+    stk__purse_note(STK__KEEPS_CACHE, -(int64_t)atomic_load(&kept->table_bytes));
     stk__row_log_close(atomic_load(&kept->log));
     free(kept->directory);
     free(kept->text);
@@ -80,6 +83,8 @@ int stk__kept_begin(struct stk__kept *kept, struct stk_error *err)
     if (!atomic_load(&kept->log) &&
         !(rc = stk__row_log_open(kept->directory, kept->text, &log, err))) {
         find_prefix(kept, log);
+        atomic_store(&kept->table_bytes, stk__row_log_bytes(log));
+        stk__purse_note(STK__KEEPS_CACHE, (int64_t)atomic_load(&kept->table_bytes));
         atomic_store(&kept->log, log);
     }
     pthread_mutex_unlock(&kept->lock);
@@ -162,6 +167,20 @@ static bool add_again(struct stk__kept *kept, struct stk__row_log *log, uint64_t
     return is_good || (is_bad && stk__row_image_add(log, number, &kept->type, row, kept->level));
 }
 
+/* Whether there is memory for the table with one more record. It is said to be taken before anybody is
+ * asked, so that two do not ask for the same. */
+static bool has_room(struct stk__kept *kept, struct stk__row_log *log,
+                     const struct stk__leave *leave)
+{
+    size_t had = atomic_load(&kept->table_bytes), wanted = stk__row_log_bytes(log);
+    if (wanted <= had || !atomic_compare_exchange_strong(&kept->table_bytes, &had, wanted))
+        return true;
+    bool has_leave = leave->ask(leave->ctx, wanted - had);
+    if (!has_leave)
+        atomic_store(&kept->table_bytes, had);
+    return has_leave;
+}
+
 void stk__kept_keep(struct stk__kept *kept, uint64_t number, const struct stk__row_ref *row,
                     const struct stk__leave *leave)
 {
@@ -170,8 +189,9 @@ void stk__kept_keep(struct stk__kept *kept, uint64_t number, const struct stk__r
         stk__store_keep(kept->store, number, row, leave);
         return;
     }
-    if (!log || (!stk__row_image_add(log, number, &kept->type, row, kept->level) &&
-                 !add_again(kept, log, number, row)))
+    if (!log || !has_room(kept, log, leave) ||
+        (!stk__row_image_add(log, number, &kept->type, row, kept->level) &&
+         !add_again(kept, log, number, row)))
         return;
     uint_fast64_t expected = number;
     atomic_compare_exchange_strong(&kept->prefix, &expected, number + 1);
@@ -210,6 +230,7 @@ struct stk__kept_size stk__kept_size(struct stk__kept *kept)
     } else if (log) {
         const struct stk__log_state state = stk__row_log_state(log);
         size.rows = state.n - atomic_load(&kept->is_whole); /* that says so */
+        size.bytes = atomic_load(&kept->table_bytes);
         size.disk_bytes = state.bytes;
         size.n_lost = state.n_lost;
         memcpy(size.why, state.why, sizeof size.why);

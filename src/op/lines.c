@@ -43,6 +43,11 @@ static void close_lines(void *state)
     stk__block_files_free(state);
 }
 
+static size_t held_bytes(const void *opened)
+{
+    return stk__block_files_bytes(opened);
+}
+
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     (void)err;
@@ -117,10 +122,10 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return code;
 }
 
-static int begin(const void *given, const void *state, void **run, struct stk_error *err)
+static int begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
 {
-    (void)given;
-    return stk__stream_begin((void *)(uintptr_t)state, advance, sizeof(struct run), run, err);
+    return stk__stream_begin(b->pool, (void *)(uintptr_t)b->state, advance, sizeof(struct run), run,
+                             err);
 }
 
 static void describe(const void *state, uint64_t index, char *text, size_t size)
@@ -153,6 +158,7 @@ const struct stk_op stk__op_lines = {
     .flags = STK_OP_ROOT,
     .open = open_lines,
     .close = close_lines,
+    .held_bytes = held_bytes,
     .infer = infer,
     .source = { STK__STREAM_RUN, .begin = begin, .describe = describe },
 };

@@ -50,6 +50,7 @@ const struct stk_op stk__op_npy = {
     .flags = STK_OP_ROOT,
     .open = open_npy,
     .close = stk__array_source_free,
+    .held_bytes = stk__array_source_bytes,
     .infer = stk__array_source_infer,
     .source = { STK__ARRAY_SOURCE },
 };

@@ -291,6 +291,7 @@ const struct stk_op stk__op_npz = {
     .flags = STK_OP_ROOT,
     .open = open_npz,
     .close = stk__array_source_free,
+    .held_bytes = stk__array_source_bytes,
     .infer = stk__array_source_infer,
     .narrow = stk__array_source_narrow,
     .source = { STK__ARRAY_SOURCE },

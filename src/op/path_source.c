@@ -28,6 +28,13 @@ void stk__path_source_free(void *state)
     free(source);
 }
 
+size_t stk__path_source_bytes(const void *state)
+{
+    const struct stk__path_source *source = state;
+    size_t labels = source->label ? source->paths.n * sizeof *source->label : 0;
+    return stk__paths_bytes(&source->paths) + stk__paths_bytes(&source->classes) + labels;
+}
+
 int stk__path_source_infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct stk__path_source *source = inf->state;

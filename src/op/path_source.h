@@ -18,6 +18,7 @@ int stk__path_source_label(struct stk__path_source *source);
 
 /* The entries of a source's declaration; `state` is the struct above. */
 void stk__path_source_free(void *state);
+size_t stk__path_source_bytes(const void *state);
 int stk__path_source_infer(struct stk_infer *inf, struct stk_error *err);
 int64_t stk__path_source_count(const void *state);
 int stk__path_source_rows(struct stk_rows *rows, const uint64_t *index);

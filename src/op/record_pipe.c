@@ -104,10 +104,11 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__record_pipe_begin(struct stk__block_files *files, const struct stk__cutter *cutter,
-                           const void *context, void **run, struct stk_error *err)
+int stk__record_pipe_begin(struct stk__pool *pool, struct stk__block_files *files,
+                           const struct stk__cutter *cutter, const void *context, void **run,
+                           struct stk_error *err)
 {
-    int code = stk__stream_begin(files, advance, sizeof(struct run), run, err);
+    int code = stk__stream_begin(pool, files, advance, sizeof(struct run), run, err);
     if (code)
         return code;
     struct run *r = *run;

@@ -29,5 +29,6 @@ struct stk__cutter {
 };
 
 /* Begins a run (op/stream_run.h). Borrows all; `context` is what the cutter is given. */
-int stk__record_pipe_begin(struct stk__block_files *files, const struct stk__cutter *cutter,
-                           const void *context, void **run, struct stk_error *err);
+int stk__record_pipe_begin(struct stk__pool *pool, struct stk__block_files *files,
+                           const struct stk__cutter *cutter, const void *context, void **run,
+                           struct stk_error *err);

@@ -25,6 +25,13 @@ void stk__record_source_close(struct stk__record_source *source)
     stk__block_files_free(source->list);
 }
 
+size_t stk__record_source_bytes(const void *state)
+{
+    const struct stk__record_source *source = state;
+    return stk__block_files_bytes(source->list) +
+           (source->records ? stk__record_files_bytes(source->records) : 0);
+}
+
 int64_t stk__record_source_count(const void *state)
 {
     const struct stk__record_source *source = state;
@@ -60,12 +67,10 @@ const uint64_t *stk__record_source_first_rows(const void *state, size_t *n_files
     return records->first;
 }
 
-int stk__record_source_begin(const void *params, const void *state, void **run,
-                             struct stk_error *err)
+int stk__record_source_begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
 {
-    const struct stk__record_source *source = state;
-    (void)params;
-    return stk__record_pipe_begin(source->list, source->cutter, source, run, err);
+    const struct stk__record_source *source = b->state;
+    return stk__record_pipe_begin(b->pool, source->list, source->cutter, source, run, err);
 }
 
 void stk__record_source_describe(const void *state, uint64_t index, char *text, size_t size)

@@ -24,6 +24,7 @@ struct stk__record_format {
 int stk__record_source_open(struct stk__record_source *source, const struct stk_texts *patterns,
                             const struct stk__record_format *format, struct stk_error *err);
 void stk__record_source_close(struct stk__record_source *source);
+size_t stk__record_source_bytes(const void *state);
 
 int64_t stk__record_source_count(const void *state);
 bool stk__record_source_is_stream(const void *state);
@@ -32,7 +33,7 @@ void stk__record_source_locate(const void *state, int n, const uint64_t *index,
                                struct stk_place *out);
 struct stk__data_files *stk__record_source_files(const void *state);
 const uint64_t *stk__record_source_first_rows(const void *state, size_t *n_files);
-int stk__record_source_begin(const void *params, const void *state, void **run,
+int stk__record_source_begin(const struct stk_source_begin *begin, void **run,
                              struct stk_error *err);
 void stk__record_source_describe(const void *state, uint64_t index, char *text, size_t size);
 

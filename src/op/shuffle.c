@@ -12,7 +12,7 @@
  *      | 0 1 2 … n |  free  | m … 2 1 0 |
  *        this pass            the next
  */
-#include "base/chunk.h"
+#include "base/held_rows.h"
 #include "base/rng.h"
 #include "kernel/kernel.h"
 #include "op/order.h"
@@ -125,6 +125,8 @@ struct buffer {
     const struct shuffle *params;
     struct stk_serial_begin host;
     struct stk_chunk *held;
+    struct stk__held_rows rows; /* of `held` */
+    struct stk__pool *pool;
     uint64_t key, draws;
     int n, cap;
     bool is_reversed; /* this pass counts places from the end */
@@ -146,6 +148,8 @@ static int begin(const struct stk_serial_begin *b, void **run, struct stk_error 
         free(s);
         return stk_fail(err, STK_MEMORY, "no memory for a buffer of %d elements", cap);
     }
+    s->pool = stk__pool_ref(b->pool);
+    stk__held_rows_begin(&s->rows, s->held, s->pool);
     *run = s;
     return STK_OK;
 }
@@ -153,7 +157,9 @@ static int begin(const struct stk_serial_begin *b, void **run, struct stk_error 
 static void end(void *run)
 {
     struct buffer *s = run;
+    stk__held_rows_end(&s->rows);
     s->host.chunk_free(s->host.ctx, s->held);
+    stk__pool_unref(s->pool);
     free(s);
 }
 
@@ -161,7 +167,7 @@ static void next_epoch(void *run, uint64_t path)
 {
     struct buffer *s = run;
     if (!s->is_turning) {
-        stk__chunk_clear(s->held);
+        stk__held_rows_clear(&s->rows);
         s->n_next = 0;
     }
     s->is_reversed ^= s->is_turning;
@@ -199,6 +205,7 @@ static void emit(struct buffer *s, int place, struct stk_chunk *out)
 {
     stk__chunk_append(out, s->held, place, 1);
     stk_chunk_drop(s->held, place, 1);
+    stk__held_rows_leave(&s->rows, out, out->n - 1, 1);
 }
 
 static void move_last(struct buffer *s, int place, int last)
@@ -219,6 +226,9 @@ static void exchange(struct buffer *s, const struct stk_chunk *in, int from, int
         for (int k = 0; k < m; k++)
             place[k] = place_of(s, draw(s));
         stk__chunk_exchange(s->held, place, in, from + i, m, out);
+        stk__held_rows_leave(&s->rows, out, out->n - m, m);
+        for (int k = 0; k < m; k++)
+            stk__held_rows_put(&s->rows, place[k], 1);
     }
 }
 
@@ -228,10 +238,12 @@ static int fill(struct buffer *s, const struct stk_chunk *in, int from, int n)
     int *n_filled = s->is_turning ? &s->n_next : &s->n;
     bool is_reversed = s->is_reversed ^ s->is_turning;
     int m = (int)stk__min_count(n, s->cap - s->n - s->n_next);
+    int first = is_reversed ? s->cap - *n_filled - m : *n_filled;
     if (!is_reversed)
-        stk_chunk_copy(s->held, *n_filled, in, from, m);
+        stk_chunk_copy(s->held, first, in, from, m);
     for (int i = 0; is_reversed && i < m; i++)
-        stk_chunk_copy(s->held, s->cap - 1 - (*n_filled + i), in, from + i, 1);
+        stk_chunk_copy(s->held, first + i, in, from + m - 1 - i, 1);
+    stk__held_rows_put(&s->rows, first, m);
     *n_filled += m;
     return m;
 }
@@ -251,6 +263,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
         int pick = place_of(s, draw(s));
         emit(s, pick, out);
         stk_chunk_copy(s->held, pick, in, from + used + i, 1);
+        stk__held_rows_put(&s->rows, pick, 1);
     }
     return used + m;
 }

@@ -6,19 +6,16 @@
 
 #include <stdlib.h>
 
-int stk__stream_begin(struct stk__block_files *files, stk__advance_fn advance, size_t bytes,
-                      void **run, struct stk_error *err)
+int stk__stream_begin(struct stk__pool *pool, struct stk__block_files *files,
+                      stk__advance_fn advance, size_t bytes, void **run, struct stk_error *err)
 {
     struct stk__stream_run *r = calloc(1, bytes);
     if (!r)
         return stk__out_of_memory(err);
     r->advance = advance;
-    int code = stk__block_reader_begin(&r->blocks, files, err);
-    if (code)
-        free(r);
-    else
-        *run = r;
-    return code;
+    stk__block_reader_begin(&r->blocks, files, pool);
+    *run = r;
+    return STK_OK;
 }
 
 void stk__stream_end(void *run)

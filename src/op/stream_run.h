@@ -14,8 +14,8 @@ struct stk__stream_run {
 };
 
 /* A run of this many bytes, zero behind its beginning. Borrows the files; returns new. */
-int stk__stream_begin(struct stk__block_files *files, stk__advance_fn advance, size_t bytes,
-                      void **run, struct stk_error *err);
+int stk__stream_begin(struct stk__pool *pool, struct stk__block_files *files,
+                      stk__advance_fn advance, size_t bytes, void **run, struct stk_error *err);
 int stk__stream_rewind(void *run, struct stk_error *err);
 int stk__stream_next(void *run, struct stk_chunk *out, struct stk_error *err);
 void stk__stream_end(void *run);

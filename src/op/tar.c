@@ -438,6 +438,7 @@ const struct stk_op stk__op_tar = {
     .flags = STK_OP_ROOT | STK_OP_BLOCKS,
     .open = open_tar,
     .close = close_tar,
+    .held_bytes = stk__record_source_bytes,
     .infer = infer,
     .source = { STK__RECORD_SOURCE, .rows = rows },
 };

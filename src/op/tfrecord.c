@@ -139,6 +139,7 @@ const struct stk_op stk__op_tfrecord = {
     .flags = STK_OP_ROOT | STK_OP_BLOCKS,
     .open = open_tfrecord,
     .close = close_tfrecord,
+    .held_bytes = stk__record_source_bytes,
     .infer = stk__record_infer,
     .source = { STK__RECORD_SOURCE, .rows = rows },
 };

@@ -77,24 +77,25 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 struct unbatching {
     int64_t n_done; /* how far the row at the head of the input was handed on */
-    /* where lists lie that were part of others; the pool is made when there are some */
     struct stk__pool *pool;
-    struct stk__slab slab;
+    struct stk__slab slab; /* where lists lie that were part of others */
 };
 
 static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
 {
-    (void)b;
-    *run = calloc(1, sizeof(struct unbatching));
-    return *run ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
+    struct unbatching *u = calloc(1, sizeof *u);
+    if (!u)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    u->pool = stk__pool_ref(b->pool);
+    *run = u;
+    return STK_OK;
 }
 
 static void end(void *run)
 {
     struct unbatching *u = run;
     stk__slab_free(&u->slab);
-    if (u->pool)
-        stk__pool_unref(u->pool);
+    stk__pool_unref(u->pool);
     free(u);
 }
 
@@ -169,8 +170,6 @@ static bool put_lists(struct unbatching *u, const struct entries *e, struct stk_
     struct stk__blob lists = stk__blob_open(e->column->span[e->row].data);
     struct stk__blob all = stk__blob_open(lists.data);
     size_t unit = stk__blob_unit(e->field);
-    if (!u->pool && !(u->pool = stk__pool_new()))
-        return false;
     for (int i = 0; i < e->n; i++) {
         int64_t first = lists.splits[e->first + (size_t)i];
         int64_t n = lists.splits[e->first + (size_t)i + 1] - first;
