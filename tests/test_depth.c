@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_depth.c: the search for the depth, on simulated storage and a simulated clock. */
 #include "exec/depth.h"
+#include "exec/width.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -224,6 +225,69 @@ static void test_stays_within_bounds(void **state)
     assert_int_equal(r.depth.now, 1);
 }
 
+/* ---- width: whether anybody reads but those who ask ---- */
+
+/* Reads of which one in `every` waits; returns how often it began or ended. */
+static int n_turns(struct stk__width *w, int n, int every)
+{
+    int n_turns = 0;
+    for (int i = 0; i < n; i++) {
+        if (i % every == every - 1 && stk__width_slow(w) && !w->now) {
+            w->now = 4;
+            n_turns++;
+        } else if (i % every != every - 1) {
+            n_turns += stk__width_quick(w);
+        }
+    }
+    return n_turns;
+}
+
+static void test_files_in_memory_are_read_by_who_asks(void **state)
+{
+    (void)state;
+    struct stk__width w;
+    stk__width_begin(&w, 2);
+    assert_int_equal(n_turns(&w, 10000, 100),
+                     1); /* a read that is slow by chance changes nothing */
+    assert_int_equal(w.now, 0);
+    stk__width_begin(&w, 2);
+    assert_int_equal(n_turns(&w, 100000, 20), 1); /* nor do many */
+}
+
+static void test_slow_storage_is_seen_at_once(void **state)
+{
+    (void)state;
+    struct stk__width w;
+    stk__width_begin(&w, 2);
+    n_turns(&w, 1000, 10000);
+    assert_int_equal(w.now, 0);
+    assert_false(stk__width_slow(&w));
+    assert_true(stk__width_slow(&w));
+}
+
+/* Bursts of slow reads between long rows of quick ones: fewer and fewer turns, until it pays. */
+static void test_turns_that_are_in_vain_become_rare(void **state)
+{
+    (void)state;
+    struct stk__width w;
+    int turns = 0;
+    stk__width_begin(&w, 2);
+    for (int i = 0; i < 1000; i++) {
+        turns += n_turns(&w, 10, 1);
+        turns += n_turns(&w, 200, 1000);
+    }
+    assert_in_range(turns, 2, 8);
+    for (int i = 0; i < 70; i++)
+        stk__width_slow(&w);
+    w.now = 4;
+    for (int i = 0; i < 20; i++)
+        stk__width_slow(&w); /* storage is slow in earnest */
+    n_turns(&w, 1000, 10000);
+    assert_int_equal(w.now, 0);
+    assert_false(stk__width_slow(&w));
+    assert_true(stk__width_slow(&w)); /* and is believed quickly the next time */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +299,9 @@ int main(void)
         cmocka_unit_test(test_nobody_waits_nothing_grows),
         cmocka_unit_test(test_shrinks_and_grows_again),
         cmocka_unit_test(test_stays_within_bounds),
+        cmocka_unit_test(test_files_in_memory_are_read_by_who_asks),
+        cmocka_unit_test(test_slow_storage_is_seen_at_once),
+        cmocka_unit_test(test_turns_that_are_in_vain_become_rare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@
 #include "exec/knobs.h"
 #include "exec/metrics.h"
 #include "exec/trace.h"
+#include "exec/width.h"
 
 #include <sys/uio.h>
 
@@ -294,8 +295,9 @@ struct stk__exec {
     pthread_cond_t io_work;
     struct stk__request *request;
     int request_cap, request_head, request_len, n_io_idle, n_io_threads, max_io_threads;
-    int io_width, n_quick_reads; /* threads that may read at a time; reads since one waited */
-    struct stk__depth depth;     /* the most of them that pay, where it was not given */
+    struct stk__width width; /* threads that may read at a time */
+    int told_depth;          /* of the last decision */
+    struct stk__depth depth; /* the most of them that pay, where it was not given */
     struct stk__depth_change io_change[STK__MAX_CHANGES]; /* not yet written down */
     atomic_int n_io_changes;                              /* written with io_lock held */
     bool is_io_stopped;

@@ -91,7 +91,7 @@ static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
             const struct stk_place *place = &r.place[r.n * r.step];
             bool is_run = r.run_bytes && follows(place, r.step);
             bytes += place->bytes;
-            if (x->io_width && ((r.n >= group && !is_run) || bytes > most_read_bytes))
+            if (x->width.now && ((r.n >= group && !is_run) || bytes > most_read_bytes))
                 break;
             r.run_bytes = is_run ? place->offset + place->bytes - r.place[0].offset : 0;
         }
@@ -120,8 +120,8 @@ static void ask_more(struct stk__exec *x)
 {
     x->max_requests *= 2;
     stk__depth_wait(&x->depth);
-    if (x->request_len && x->io_width && x->io_width < x->n_workers)
-        widen(x, x->io_width + 1);
+    if (x->request_len && x->width.now && x->width.now < x->n_workers)
+        widen(x, x->width.now + 1);
 }
 
 /* Writes down what changed, and asks for as many reads as that calls for. */
@@ -139,7 +139,8 @@ static void settle(struct stk__exec *x)
     memcpy(change, x->io_change, (size_t)n * sizeof *change);
     pthread_mutex_unlock(&x->io_lock);
     for (int i = 0; i < n; i++)
-        stk__decide(x, "io_depth", change[i].from, change[i].to, "%s", change[i].reason);
+        if (change[i].from != change[i].to)
+            stk__decide(x, "io_depth", change[i].from, change[i].to, "%s", change[i].reason);
 }
 
 /* What the rows of a ticket hold now; spans of one buffer count it once. */
@@ -168,8 +169,7 @@ static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk
     x->stats.bytes_read += bytes;
     size_t per_row = t->n_in ? bytes / (size_t)t->n_in : 0;
     /* files of a size that was not expected are to be expected from now on */
-    s->typical_fetch =
-        per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;
+    s->typical_fetch = per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;
     x->asked_bytes -= t->fetch_charge;
     if (bytes > t->fetch_charge)
         stk__charge(x, &s->io_account, bytes - t->fetch_charge);
@@ -194,7 +194,7 @@ static int n_active(const struct stk__exec *x)
 static void wake_io(struct stk__exec *x, int n)
 {
     bool has_ring_thread = x->ring && x->n_io_threads;
-    int most = x->ring ? 1 : x->io_width, room = has_ring_thread ? 0 : most - n_active(x);
+    int most = x->ring ? 1 : x->width.now, room = has_ring_thread ? 0 : most - n_active(x);
     if (has_ring_thread && n)
         stk__ring_wake(x->ring, &x->io_work);
     n = n < room ? n : room;
@@ -211,9 +211,9 @@ static void wake_io(struct stk__exec *x, int n)
 static void widen(struct stk__exec *x, int most)
 {
     most = most < x->depth.now ? most : x->depth.now;
-    if (x->io_width >= most)
+    if (x->width.now >= most)
         return;
-    x->io_width = most;
+    x->width.now = most;
     wake_io(x, x->request_len);
 }
 
@@ -224,9 +224,14 @@ static long n_waits(void)
     return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
+/* What is as it was told before is not told again. */
 static void note_change(struct stk__exec *x, struct stk__depth_change change)
 {
     int n = atomic_load(&x->n_io_changes);
+    change.from = x->told_depth;
+    if (change.to == change.from)
+        return;
+    x->told_depth = change.to;
     if (n < STK__MAX_CHANGES) {
         x->io_change[n] = change;
         atomic_store(&x->n_io_changes, n + 1);
@@ -235,43 +240,39 @@ static void note_change(struct stk__exec *x, struct stk__depth_change change)
     }
 }
 
-static struct stk__depth_change change_to(int from, int to, const char *reason)
+static void tell(struct stk__exec *x, int to, const char *reason)
 {
-    struct stk__depth_change change = { .from = from, .to = to };
+    struct stk__depth_change change = { .to = to };
     snprintf(change.reason, sizeof change.reason, "%s", reason);
-    return change;
+    note_change(x, change);
 }
 
 /* A read that waits: storage that is slow can do several at once, and the depth says how many. */
 static void note_slow(struct stk__exec *x)
 {
-    x->n_quick_reads = 0;
-    if (!x->io_width)
-        note_change(x, change_to(0, x->depth.now, "reads wait for storage"));
-    if (x->request_len || !x->io_width)
+    if (!stk__width_slow(&x->width))
+        return;
+    if (!x->width.now)
+        tell(x, x->depth.now, "reads wait for storage");
+    if (x->request_len || !x->width.now)
         widen(x, x->depth.now);
 }
 
 static void note_quick(struct stk__exec *x)
 {
-    const int patience = 16;
-    if (++x->n_quick_reads < patience)
-        return;
-    x->n_quick_reads = 0;
-    if (x->io_width == 1)
-        note_change(x, change_to(1, 0, "files are in memory: whoever asks reads"));
-    x->io_width /= 2;
+    if (stk__width_quick(&x->width))
+        tell(x, 0, "files are in memory: whoever asks reads");
 }
 
 /* Reads from memory say nothing of storage. */
 static void note_depth(struct stk__exec *x, const struct stk__done *done)
 {
     struct stk__depth_change change;
-    if (!x->plan->options.is_depth_auto || !x->io_width ||
+    if (!x->plan->options.is_depth_auto || !x->width.now ||
         !stk__depth_note(&x->depth, done->begun_at, done->ended_at, done->bytes, &change))
         return;
     note_change(x, change);
-    x->io_width = x->io_width < change.to ? x->io_width : change.to;
+    x->width.now = x->width.now < change.to ? x->width.now : change.to;
 }
 
 void stk__note_read(struct stk__exec *x, const struct stk__done *done)
@@ -334,7 +335,7 @@ int stk__take_requests(struct stk__exec *x, struct stk__request *r)
     int n = 1, i;
     r[0] = take_request(x, 0);
     uint64_t bytes = r[0].run_bytes;
-    while (x->io_width && r[n - 1].run_bytes && n < STK__MOST_NEIGHBOURS &&
+    while (x->width.now && r[n - 1].run_bytes && n < STK__MOST_NEIGHBOURS &&
            (i = find_neighbour(x, &r[n - 1])) >= 0 &&
            bytes + request_at(x, i)->run_bytes <= most_read_bytes) {
         r[n] = take_request(x, i);
@@ -366,7 +367,7 @@ void stk__hand_on(struct stk__exec *x, const struct stk__request *r, int n, stru
 static void serve(struct stk__exec *x)
 {
     struct stk__request r[STK__MOST_NEIGHBOURS];
-    bool is_quick = x->io_width == 0;
+    bool is_quick = x->width.now == 0;
     int n = stk__take_requests(x, r);
     pthread_mutex_unlock(&x->io_lock);
     long waits = n_waits();
@@ -385,7 +386,7 @@ static void *io_main(void *arg)
     pthread_setname_np(pthread_self(), "stk-io");
     pthread_mutex_lock(&x->io_lock);
     while (!x->is_io_stopped) {
-        bool is_wanted = n_active(x) <= (x->io_width ? x->io_width : 1);
+        bool is_wanted = n_active(x) <= (x->width.now ? x->width.now : 1);
         if (x->request_len && is_wanted) {
             serve(x);
             continue;
@@ -441,7 +442,7 @@ static void answer(struct stk__exec *x, const struct stk__work *w, const struct 
             t->n_requests = n;
         }
         wake_io(x, n);
-        while (x->request_len && (x->io_width == 0 || x->n_io_threads == 0))
+        while (x->request_len && (x->width.now == 0 || x->n_io_threads == 0))
             serve(x);
         pthread_mutex_unlock(&x->io_lock);
     }
@@ -531,9 +532,10 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     x->request_cap = (int)rows;
     x->max_requests = 2 * (x->n_workers + 1);
     x->max_io_threads = (int)x->plan->options.io_depth;
-    x->io_width = x->max_io_threads < 2 ? x->max_io_threads : 2;
+    stk__width_begin(&x->width, x->max_io_threads < 2 ? x->max_io_threads : 2);
     stk__depth_begin(&x->depth, x->plan->options.is_depth_auto ? 4 : x->max_io_threads,
                      x->max_io_threads);
+    x->told_depth = x->depth.now;
     x->request = calloc(rows, sizeof *x->request);
     x->io_thread = calloc((size_t)x->max_io_threads, sizeof *x->io_thread);
     return x->request && x->io_thread ? STK_OK : stk__out_of_memory(err);

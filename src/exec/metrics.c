@@ -240,7 +240,7 @@ static void read_run(struct stk__exec *x, struct stk__metrics *m)
     m->reads.latency = x->read_latency;
     m->reads.wall_ns = x->read_ns;
     m->reads.depth = x->depth.now;
-    m->reads.width = x->io_width;
+    m->reads.width = x->width.now;
     m->reads.by = x->ring ? "uring" : "threads";
     pthread_mutex_unlock(&x->io_lock);
     m->reads.n = stk__latency_n(&m->reads.latency);

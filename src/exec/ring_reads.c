@@ -244,7 +244,7 @@ static struct flight *take_flight(struct stk__exec *x)
 static struct flight *take_flights(struct stk__exec *x)
 {
     struct flight *first = NULL, **last = &first;
-    int room = x->io_width ? x->io_width : 1;
+    int room = x->width.now ? x->width.now : 1;
     while (!x->is_io_stopped && x->request_len && x->ring->n_flying < room) {
         struct flight *f = take_flight(x);
         if (!f)
