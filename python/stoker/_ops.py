@@ -588,8 +588,8 @@ class Ops:
             image_folder('train').decode().resize(224, 224).cache().shuffle().flip(probability=0.5).batch(32)
             range(10).map('x = x * x').cache().repeat(3)
 
-        directory: where elements are kept on disk; none: in memory; auto: in memory, and where
-            in the chain is left to stoker (text, none, auto)
+        directory: where elements are kept on disk; none: in memory; auto: in memory, at the
+            place in the chain where that saves most time, which is measured (text, none, auto)
         compression: of elements on disk: none, or zstd, which takes less space and more time
             (none or zstd)
         key: on disk: stands for what has no text, such as functions: give another one when they

@@ -152,6 +152,8 @@ const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char
 char *stk_dataset_explain(const struct stk_dataset *dataset)
 {
     struct stk__text text = { 0 };
+    struct stk_dataset *form = atomic_load(&dataset->form);
+    dataset = form ? form : dataset;
     stk__text_add(&text, "runs as ");
     stk__graph_text(dataset, &text);
     stk__text_add(&text, "\n");
@@ -166,7 +168,10 @@ int stk_dataset_plan(const struct stk_dataset *dataset, const struct stk_options
     struct stk__options values = options ? options->values : stk__options_default();
     struct stk__plan *plan;
     struct stk__text text = { 0 };
-    int rc = stk__plan_new((struct stk_dataset *)(uintptr_t)dataset, &values, &plan, err);
+    struct stk_dataset *form;
+    int rc = stk__dataset_form((struct stk_dataset *)(uintptr_t)dataset, &values, &form, err);
+    if (!rc)
+        rc = stk__plan_new(form, &values, &plan, err);
     if (rc)
         return rc;
     if (json)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "exec/batching.h"
 #include "exec/exec.h"
+#include "op/cache.h"
 #include "tune/tuner.h"
 
 #include <stdlib.h>
@@ -14,16 +15,30 @@ struct stk_iterator {
     struct stk__tuner *tuner;
 };
 
+/* The place of a cache(auto) is decided before there is a run that could say so. */
+static void note_cache(struct stk__exec *x)
+{
+    struct stk__cache_choice choice;
+    if (!stk__cache_was_chosen(x->plan->graph, &choice))
+        return;
+    pthread_mutex_lock(&x->lock);
+    stk__decide(x, "cache", choice.from, choice.to, "%s", choice.why);
+    pthread_mutex_unlock(&x->lock);
+}
+
 /* index -1: everything; state NULL: from the beginning. */
 static int start(struct stk_dataset *dataset, const struct stk__options *options, int64_t index,
                  const char *state, struct stk_iterator **out, struct stk_error *err)
 {
     struct stk__plan *plan = NULL;
     struct stk__bookmark from;
+    struct stk_dataset *form;
     struct stk_iterator *it = calloc(1, sizeof *it);
     int rc = it ? STK_OK : stk__out_of_memory(err);
     if (!rc)
-        rc = stk__plan_new(dataset, options, &plan, err);
+        rc = stk__dataset_form(dataset, index < 0 ? options : NULL, &form, err);
+    if (!rc)
+        rc = stk__plan_new(form, options, &plan, err);
     if (!rc && index >= 0)
         rc = stk__plan_narrow(plan, index, err);
     if (!rc && state)
@@ -37,7 +52,7 @@ static int start(struct stk_dataset *dataset, const struct stk__options *options
     if (rc)
         stk_iterator_free(it);
     else
-        *out = it;
+        note_cache((*out = it)->exec);
     return rc;
 }
 

@@ -923,7 +923,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     atomic_init(&plan->refs, 1);
     stk__arena_init(&plan->arena, 1 << 14);
     plan->graph = graph;
-    atomic_fetch_add(&graph->refs, 1);
+    stk_dataset_ref(graph);
     plan->given = plan->options = *options;
     plan->has_own_budget = options->memory != STK_AUTO;
     plan->is_workers_given = options->workers != STK_AUTO;

@@ -56,8 +56,12 @@ struct stk_dataset {
     atomic_int refs;
     struct stk_dataset
         *base; /* its calls are the first ones here, and what they opened is shared; or NULL */
-    struct stk_arena arena; /* holds everything below */
-    char *text;             /* as given */
+    /* the same calls rewritten with what was learned of them, which is what runs; a part of this one
+     * and counted with it; NULL: there is none (yet) */
+    _Atomic(struct stk_dataset *) form;
+    struct stk_dataset *form_of; /* of such a form */
+    struct stk_arena arena;      /* holds everything below */
+    char *text;                  /* as given */
     const struct stk_value *value;
     struct stk_objects
         *objects; /* the arrays the chain names, kept alive; NULL when it names none */
@@ -66,6 +70,7 @@ struct stk_dataset {
     struct stk__node **node;
     int n_nodes, n_used, cap_nodes;
     struct stk__rewrite *rewrite, *last_rewrite; /* in the order they were made */
+    bool is_placed; /* its cache(auto) is where it was chosen to be (op/cache.h) */
     uint32_t n_calls;
     uint64_t hash;     /* of the canonical text */
     size_t held_bytes; /* of the arena and of what its nodes opened: on the purse of the process */
@@ -76,6 +81,9 @@ struct stk_dataset {
 int stk__graph_new(const char *text, const struct stk_objects *objects, struct stk_dataset *base,
                    struct stk_dataset **out, struct stk_error *err);
 void stk__graph_free(struct stk_dataset *graph);
+
+/* Makes `form`, built on `graph`, a part of it. Takes the form; once for a graph. */
+void stk__graph_set_form(struct stk_dataset *graph, struct stk_dataset *form);
 
 /* After nodes of a graph that nobody shares yet were moved or changed: types, counts and classes of
  * all of them again, and the order of graph->node. */

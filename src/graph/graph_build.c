@@ -711,8 +711,17 @@ int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
     return rc;
 }
 
+void stk__graph_set_form(struct stk_dataset *graph, struct stk_dataset *form)
+{
+    form->form_of = graph;
+    stk_dataset_unref(graph); /* a part does not keep the whole alive */
+    atomic_store(&graph->form, form);
+}
+
 void stk__graph_free(struct stk_dataset *g)
 {
+    if (atomic_load(&g->form))
+        stk__graph_free(atomic_load(&g->form));
     for (int i = g->n_nodes; i-- > 0;) {
         if (!g->node[i]->is_shared)
             stk__opened_free(g->node[i]->files);
@@ -723,20 +732,23 @@ void stk__graph_free(struct stk_dataset *g)
     free(g->node);
     stk_objects_free(g->objects);
     stk__arena_free(&g->arena);
-    stk_dataset_unref(g->base);
+    if (!g->form_of)
+        stk_dataset_unref(g->base);
     free(g);
 }
 
 struct stk_dataset *stk_dataset_ref(struct stk_dataset *dataset)
 {
-    atomic_fetch_add_explicit(&dataset->refs, 1, memory_order_relaxed);
+    struct stk_dataset *whole = dataset->form_of ? dataset->form_of : dataset;
+    atomic_fetch_add_explicit(&whole->refs, 1, memory_order_relaxed);
     return dataset;
 }
 
 void stk_dataset_unref(struct stk_dataset *dataset)
 {
-    if (dataset && atomic_fetch_sub_explicit(&dataset->refs, 1, memory_order_acq_rel) == 1)
-        stk__graph_free(dataset);
+    struct stk_dataset *whole = dataset && dataset->form_of ? dataset->form_of : dataset;
+    if (whole && atomic_fetch_sub_explicit(&whole->refs, 1, memory_order_acq_rel) == 1)
+        stk__graph_free(whole);
 }
 
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field)

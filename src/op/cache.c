@@ -18,8 +18,8 @@ static const char *const compressions[] = { "none", "zstd", NULL };
 
 static const struct stk_param params[] = {
     STK_TEXT_ROW(cache, directory, NULL, STK_TAKES_NONE | STK_TAKES_AUTO,
-                 "where elements are kept on disk; none: in memory; auto: in memory, and where in "
-                 "the chain is left to stoker"),
+                 "where elements are kept on disk; none: in memory; auto: in memory, at the place "
+                 "in the chain where that saves most time, which is measured"),
     STK_CHOICE_ROW(cache, compression, compressions, 0, 0,
                    "of elements on disk: none, or zstd, which takes less space and more time"),
     STK_TEXT_ROW(cache, key, NULL, STK_TAKES_NONE,
@@ -39,8 +39,9 @@ struct variant {
 struct stk__cache {
     pthread_mutex_t lock; /* guards all that follows */
     struct variant *variant;
-    bool has_files;
+    bool has_files, has_choice;
     uint64_t files;
+    struct stk__cache_choice choice;
 };
 
 static int open_cache(const void *given, struct stk_arena *arena, void **state,
@@ -121,6 +122,24 @@ void stk__cache_set_files(struct stk__cache *cache, uint64_t sum)
     cache->has_files = true;
     cache->files = sum;
     pthread_mutex_unlock(&cache->lock);
+}
+
+void stk__cache_choose(struct stk__cache *cache, const struct stk__cache_choice *choice)
+{
+    pthread_mutex_lock(&cache->lock);
+    if (!cache->has_choice)
+        cache->choice = *choice;
+    cache->has_choice = true;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+bool stk__cache_choice(struct stk__cache *cache, struct stk__cache_choice *out)
+{
+    pthread_mutex_lock(&cache->lock);
+    bool has_choice = cache->has_choice;
+    *out = cache->choice;
+    pthread_mutex_unlock(&cache->lock);
+    return has_choice;
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)

@@ -22,6 +22,19 @@ struct stk__cache_way {
 struct stk__kept *stk__cache_kept(struct stk__cache *cache, const struct stk__cache_way *way,
                                   const struct stk__kept_home *home);
 
+/* Where a cache(auto) stands once it is known, and why there. It holds for all datasets that have the
+ * cache, since what is kept at two places is kept twice. */
+struct stk__cache_choice {
+    uint32_t behind;       /* the ordinal of the call, */
+    bool is_behind_insert; /* or of the one that was put in for it */
+    int from, to;          /* ops before it: as written, or as far as it must come; and now */
+    char why[160];
+};
+
+/* The first choice counts. */
+void stk__cache_choose(struct stk__cache *cache, const struct stk__cache_choice *choice);
+bool stk__cache_choice(struct stk__cache *cache, struct stk__cache_choice *out);
+
 /* What stands for the files that elements are made of: found once, since a dataset does not change.
  * False if nobody has set it. */
 bool stk__cache_files(struct stk__cache *cache, uint64_t *sum);

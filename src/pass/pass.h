@@ -32,18 +32,9 @@ int stk__pass_fuse_finish(struct stk_dataset *graph, struct stk_error *err);
 /* An op that makes images makes only the part that the op after it looks at. */
 int stk__pass_fuse_part(struct stk_dataset *graph, struct stk_error *err);
 
-/* cache(auto) comes before what differs from epoch to epoch. */
+/* cache(auto) comes before what differs from epoch to epoch, and to where it was chosen to be
+ * (pass/cache_places.h). */
 int stk__pass_place_cache(struct stk_dataset *graph, struct stk_error *err);
-
-/* What a row costs at an op: nanoseconds to make it of what comes before, and its bytes. */
-struct stk__op_cost {
-    double ns, bytes;
-};
-
-/* Moves the first cache(auto) down to where it saves most time for a byte, by what ops of this graph
- * cost (by their id); before anybody shares the graph. It stays if it is there. */
-int stk__place_cache_by_cost(struct stk_dataset *graph, const struct stk__op_cost *cost,
-                             struct stk_error *err);
 
 /* Where shuffled passes run into one another it is said. */
 int stk__pass_tell_passes(struct stk_dataset *graph, struct stk_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place_cache.c: cache(auto) comes before what draws and shuffles, so that this goes on to differ from
- * epoch to epoch; and, once it is known what ops cost, to where it saves most.
+ * epoch to epoch; and, once it is known what ops cost, to where it saves most (pass/cache_places.h).
  *
  *     decode ─▶ resize ─▶ flip(probability=0.5) ─▶ cache(auto)
  *     decode ─▶ resize ─▶ cache(auto) ─▶ flip(probability=0.5)
@@ -8,20 +8,11 @@
  * It is exact for what is random because that has to come behind it in any case, and for all other
  * ops because a cache never changes what is delivered.
  */
+#include "pass/cache_places.h"
 #include "pass/pass.h"
 #include "pass/rewrite.h"
 
-#include <string.h>
-
 static const char pass[] = "place_cache";
-
-static bool is_auto(const struct stk__node *node)
-{
-    if (!(node->op->flags & STK_OP_CACHE))
-        return false;
-    const char *directory = *(const char *const *)stk__node_param(node, "directory");
-    return directory && !strcmp(directory, "auto");
-}
 
 static bool draws(const struct stk__node *node)
 {
@@ -63,12 +54,13 @@ static struct stk__node *last_constant(const struct stk__node *cache)
     return draws(below) ? NULL : below;
 }
 
-int stk__pass_place_cache(struct stk_dataset *graph, struct stk_error *err)
+/* As far down as it has to be. */
+static int come_before_random(struct stk_dataset *graph, struct stk_error *err)
 {
     int rc = STK_OK;
     for (int i = 0; i < graph->n_used && !rc; i++) {
         struct stk__node *cache = graph->node[i];
-        struct stk__node *below = is_auto(cache) ? last_constant(cache) : NULL;
+        struct stk__node *below = stk__cache_is_auto(cache) ? last_constant(cache) : NULL;
         if (below && below != cache->input[0]) {
             rc = move(graph, cache, below, "what comes next differs from epoch to epoch", err);
             i = -1;
@@ -77,32 +69,36 @@ int stk__pass_place_cache(struct stk_dataset *graph, struct stk_error *err)
     return rc;
 }
 
-/* Nanoseconds that a byte which is kept behind an op saves. */
-static double saving(const struct stk__node *node, const struct stk__op_cost *cost)
+static struct stk__node *chosen_place(const struct stk__cache_places *places,
+                                      const struct stk__cache_choice *choice)
 {
-    double ns = 0;
-    for (const struct stk__node *op = node;; op = op->input[0]) {
-        ns += cost[op->id].ns;
-        if (op->n_inputs != 1)
-            break;
+    for (int i = 0; i < places->n; i++) {
+        struct stk__node *below = places->place[i].below;
+        if (below->ordinal == choice->behind && below->is_inserted == choice->is_behind_insert)
+            return below;
     }
-    return ns / (cost[node->id].bytes > 1 ? cost[node->id].bytes : 1);
+    return places->cache->input[0];
 }
 
-int stk__place_cache_by_cost(struct stk_dataset *graph, const struct stk__op_cost *cost,
-                             struct stk_error *err)
+/* To where it saves most, if somebody has found out. */
+static int come_where_it_was_chosen(struct stk_dataset *graph, struct stk_error *err)
 {
-    int rc = STK_OK;
-    for (int i = 0; i < graph->n_used && !rc; i++) {
-        struct stk__node *cache = graph->node[i];
-        if (!is_auto(cache))
-            continue;
-        struct stk__node *best = cache->input[0];
-        for (struct stk__node *op = best; can_cross(op); op = op->input[0])
-            if (saving(op->input[0], cost) > saving(best, cost))
-                best = op->input[0];
-        if (best != cache->input[0])
-            return move(graph, cache, best, "there it saves most time for a byte", err);
-    }
-    return rc;
+    struct stk__node *cache = stk__cache_auto(graph);
+    struct stk__cache_choice choice;
+    struct stk__cache_places places;
+    if (!cache || !stk__cache_choice(cache->state, &choice))
+        return STK_OK;
+    graph->is_placed = true;
+    stk__cache_places(cache, &places);
+    struct stk__node *below = chosen_place(&places, &choice);
+    if (below != cache->input[0])
+        return move(graph, cache, below, choice.why, err);
+    return stk__tell(graph, pass, true, err, "cache(auto) stays behind %s: %s",
+                     stk__call_text(below).text, choice.why);
+}
+
+int stk__pass_place_cache(struct stk_dataset *graph, struct stk_error *err)
+{
+    int rc = come_before_random(graph, err);
+    return rc ? rc : come_where_it_was_chosen(graph, err);
 }

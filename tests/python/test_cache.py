@@ -395,3 +395,31 @@ def test_directories_that_cannot_be(tmp_path):
         loop(stoker.parse(f"range(3).cache('{tmp_path}/file')"))
     with pytest.raises(stoker.Error, match="cache"):
         stoker.parse("range(3).cache('')")
+
+
+def cache_decision(it):
+    return next(d for d in it.tuning() if d["knob"] == "cache")
+
+
+def test_auto_goes_where_it_saves_most(pictures):
+    """Floats that do not fit, made of bytes of which four times as many do."""
+    text = f"image_folder('{pictures}').repeat(20).decode().resize(64, 64, dtype=uint8).cast(float32)%s.shuffle().batch(8)"
+    options = {"memory": "8M", "workers": 1, "window": 2, "io_depth": 1, "epoch": 0, "epochs": 2}
+    placed, plain = stoker.parse(text % ".cache(auto)"), stoker.parse(text % ".cache()")
+    with placed.iterate(**options) as it:
+        batches = [np.array(batch.image) for batch in it]
+        decision = cache_decision(it)
+        assert decision["reason"] in [d["reason"] for d in it.metrics()["tuning"]]
+    assert decision["to"] < decision["from"] and "fit in" in decision["reason"]
+    expected = [np.array(batch.image) for batch in plain.iterate(**options)]
+    assert len(batches) == 30 and all(np.array_equal(a, b) for a, b in zip(batches, expected))
+    with placed.iterate(**options) as it:  # it is measured once
+        assert cache_decision(it)["reason"] == decision["reason"]
+
+
+def test_auto_takes_nothing_from_what_is_read_once():
+    source = Counted(20)
+    ds = stoker.from_generator(lambda: iter(source), {"x": "int64"}).map("x = x + 1").cache("auto").batch(5)
+    source.calls = source.passes = 0
+    batches, _ = loop(ds, memory="2M")
+    assert source.passes == 1 and [b["x"] for b in batches][0] == [1, 2, 3, 4, 5]
