@@ -122,9 +122,9 @@ static void print_cache(FILE *file, const struct stk_stats *stats)
     label(file, "cache");
     fprintf(file,
             "%" PRIu64 " of %" PRIu64 " elements served; keeps %" PRIu64
-            ": %.1f MB in memory, %.1f MB on disk\n",
+            ": %.1f MB in memory, %.1f MB on disk%s\n",
             stats->cache_hits, n, stats->cache_rows, megabytes(stats->cache_bytes),
-            megabytes(stats->cache_disk_bytes));
+            megabytes(stats->cache_disk_bytes), stats->is_cache_full ? "; it is full" : "");
     if (*stats->cache_trouble)
         fprintf(file, "%-12s no more is written to disk: %s\n", "", stats->cache_trouble);
 }
@@ -241,9 +241,11 @@ static void json_counts(FILE *file, const struct cli_summary *s)
             stats->tickets, stats->direct_tickets, cli_cpu_seconds());
     fprintf(file,
             ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"cache_rows\":%" PRIu64
-            ",\"cache_bytes\":%" PRIu64 ",\"cache_disk_bytes\":%" PRIu64 ",\"cache_trouble\":",
+            ",\"cache_bytes\":%" PRIu64 ",\"cache_disk_bytes\":%" PRIu64
+            ",\"cache_limit_bytes\":%" PRIu64 ",\"cache_full\":%s,\"cache_trouble\":",
             stats->cache_hits, stats->cache_misses, stats->cache_rows, stats->cache_bytes,
-            stats->cache_disk_bytes);
+            stats->cache_disk_bytes, stats->cache_limit_bytes,
+            stats->is_cache_full ? "true" : "false");
     cli_text_print(file, stats->cache_trouble, strlen(stats->cache_trouble));
 }
 

@@ -136,3 +136,54 @@ def test_a_file_that_cannot_be_written(tmp_path, option):
 def test_nothing_is_left_beside_the_file(tmp_path):
     run("range(10).batch(2)", tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.json", "m.prom"]
+
+
+def of_cache(samples):
+    return {name.removeprefix("stoker_cache_") + "".join(" " + value for _, value in labels): value
+            for (name, labels), value in samples.items() if name.startswith("stoker_cache_")}
+
+
+def test_a_cache_in_memory(tmp_path):
+    _, metrics, samples = run("range(100).map('y = x').cache().batch(10)", tmp_path, "--epochs", "3")
+    cache = metrics["cache"]
+    assert (cache["caches"], cache["hits"], cache["misses"], cache["rows"]) == (1, 200, 100, 100)
+    assert 0 < cache["bytes"] <= cache["limit"] and cache["disk_bytes"] == 0
+    assert (cache["full"], cache["trouble"], cache["lost"]) == (False, "", 0)
+    told = of_cache(samples)
+    accounts = {a["owner"]: a["bytes"] for a in metrics["memory"]["accounts"] if a["charged"]}
+    assert accounts["cache"] == cache["bytes"] and sum(accounts.values()) == metrics["memory"]["used"]
+    assert told == {"hits_total": 200, "misses_total": 100, "rows": 100, "bytes memory": cache["bytes"],
+                    "bytes disk": 0, "limit_bytes": cache["limit"], "lost_total": 0, "full": 0}
+
+
+def test_a_cache_on_disk(tmp_path):
+    chain = f"range(100).map('y = x').cache('{tmp_path}/kept').batch(10)"
+    cache = run(chain, tmp_path, "--epochs", "2")[1]["cache"]
+    assert (cache["hits"], cache["misses"], cache["rows"], cache["bytes"]) == (100, 100, 100, 0)
+    assert cache["disk_bytes"] > 1600
+    _, metrics, samples = run(chain, tmp_path)
+    assert metrics["cache"]["hits"] == 100 and metrics["cache"]["misses"] == 0
+    assert of_cache(samples)["bytes disk"] == cache["disk_bytes"]
+
+
+def test_a_cache_that_is_full(tmp_path):
+    chain = "range(40000).map('y = x').cache().batch(50)"
+    plan = subprocess.run([STOKER, "plan", chain, "--workers", "1", "--json"], capture_output=True, text=True, check=True)
+    memory = str(json.loads(plan.stdout)["minimum_bytes"] + 300000)
+    _, metrics, samples = run(chain, tmp_path, "--workers", "1", "--memory", memory)
+    assert 0 < metrics["cache"]["rows"] < 40000 and metrics["cache"]["full"] is True
+    assert of_cache(samples)["full"] == 1
+
+
+@pytest.mark.parametrize("io", ["uring", "threads"])
+def test_who_reads(tmp_path, io):
+    for i in range(40):
+        (tmp_path / f"{i}.txt").write_text(f"{i}\n" * 10)
+    _, metrics, samples = run(f"files('{tmp_path}/*.txt').read().batch(4)", tmp_path, "--io", io)
+    reads = metrics["reads"]
+    assert sum(reads["by"].values()) == reads["count"] > 0
+    assert set(reads["by"]) == {"caller", "threads", "ring"}
+    assert reads["by"]["ring"] == 0 or io == "uring"
+    assert reads["depth"] >= 1 and reads["width"] >= 0
+    for by, n in reads["by"].items():
+        assert samples["stoker_reads_total", (("by", by),)] == n

@@ -311,7 +311,9 @@ struct stk_stats {
     uint64_t cache_hits, cache_misses; /* rows that caches had, or had not */
     /* what they keep, of this dataset and those it is built on; bytes in memory, or on disk */
     uint64_t cache_rows, cache_bytes, cache_disk_bytes;
-    char cache_trouble[160]; /* why no more is written to disk, or empty */
+    char cache_trouble[160];    /* why no more is written to disk, or empty */
+    uint64_t cache_limit_bytes; /* of the budget that they may take */
+    bool is_cache_full;         /* there was no room for what last came to one */
 };
 STK_API void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out);
 
@@ -370,9 +372,9 @@ STK_API int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **
 #endif
 
 #include <stoker/checkpoint.h>
-#include <stoker/profile.h>
 #include <stoker/memory.h>
 #include <stoker/metrics.h>
+#include <stoker/profile.h>
 #include <stoker/tools.h>
 #include <stoker/tuning.h>
 #endif

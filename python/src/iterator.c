@@ -401,7 +401,9 @@ static PyStructSequence_Field stats_fields[] = {
     { "cache_rows", "elements that caches keep" },
     { "cache_bytes", "bytes that caches keep in memory" },
     { "cache_disk_bytes", "bytes that caches keep on disk" },
+    { "cache_limit_bytes", "bytes of the budget that caches may take" },
     { "cache_trouble", "why no more is written to disk, or ''" },
+    { "cache_full", "True if there was no room for what last came to a cache" },
     { NULL, NULL },
 };
 
@@ -409,7 +411,7 @@ PyStructSequence_Desc ext_stats_desc = {
     .name = "stoker.Stats",
     .doc = "What an iterator has done so far.",
     .fields = stats_fields,
-    .n_in_sequence = 17,
+    .n_in_sequence = 19,
 };
 
 static PyObject *iterator_stats(PyObject *object, PyObject *unused)
@@ -420,18 +422,20 @@ static PyObject *iterator_stats(PyObject *object, PyObject *unused)
     if (!self->it)
         return ext_raise_state("this iterator was closed");
     stk_iterator_stats(self->it, &s);
-    const uint64_t value[] = { s.elements,        s.batches,           s.epochs,
-                               s.errors,          s.bytes_read,        s.tickets,
-                               s.direct_tickets,  s.budget_bytes,      s.used_bytes,
-                               s.peak_bytes,      (uint64_t)s.workers, s.cache_hits,
-                               s.cache_misses,    s.cache_rows,        s.cache_bytes,
-                               s.cache_disk_bytes };
+    const uint64_t value[] = { s.elements,         s.batches,           s.epochs,
+                               s.errors,           s.bytes_read,        s.tickets,
+                               s.direct_tickets,   s.budget_bytes,      s.used_bytes,
+                               s.peak_bytes,       (uint64_t)s.workers, s.cache_hits,
+                               s.cache_misses,     s.cache_rows,        s.cache_bytes,
+                               s.cache_disk_bytes, s.cache_limit_bytes };
     const int n = (int)(sizeof value / sizeof *value);
     PyObject *tuple = PyStructSequence_New(ext_types.stats);
     for (int i = 0; tuple && i < n; i++)
         PyStructSequence_SetItem(tuple, i, PyLong_FromUnsignedLongLong(value[i]));
     if (tuple)
         PyStructSequence_SetItem(tuple, n, PyUnicode_FromString(s.cache_trouble));
+    if (tuple)
+        PyStructSequence_SetItem(tuple, n + 1, PyBool_FromLong(s.is_cache_full));
     if (tuple && PyErr_Occurred())
         Py_CLEAR(tuple);
     return tuple;
@@ -526,8 +530,8 @@ static PyObject *iterator_profile(PyObject *object, PyObject *args)
     struct iterator *self = (struct iterator *)object;
     if (enter(self) < 0)
         return NULL;
-    PyObject *result = self->it ? ext_profile_run(self->it, args)
-                                : ext_raise_state("this iterator was closed");
+    PyObject *result =
+        self->it ? ext_profile_run(self->it, args) : ext_raise_state("this iterator was closed");
     leave(self);
     return result;
 }

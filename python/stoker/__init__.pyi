@@ -59,7 +59,9 @@ class Stats(NamedTuple):
     cache_rows: int
     cache_bytes: int
     cache_disk_bytes: int
+    cache_limit_bytes: int
     cache_trouble: str
+    cache_full: bool
 
 class Inspection(Mapping[str, Any]):
     """What stoker.inspect found: a dict that prints as tables."""

@@ -166,6 +166,8 @@ static int describe(struct stk__inspection *in, struct stk_error *err)
     if (stat(in->path, &status))
         return stk_fail(err, STK_IO, "cannot read '%s': %s", in->path, strerror(errno));
     in->file_bytes = (uint64_t)status.st_size;
+    if (S_ISDIR(status.st_mode) && stk__is_cache_directory(in->path))
+        return stk__inspect_cache(in, err);
     if (S_ISDIR(status.st_mode))
         return stk__inspect_directory(in, err);
     if (!S_ISREG(status.st_mode))

@@ -37,6 +37,10 @@ extern const struct stk__inspector stk__inspect_csv, stk__inspect_hdf5, stk__ins
 /* A directory; it has no head. */
 int stk__inspect_directory(struct stk__inspection *in, struct stk_error *err);
 
+/* A directory that `cache` keeps elements in: of one chain, or of several, each in one of its own. */
+bool stk__is_cache_directory(const char *path);
+int stk__inspect_cache(struct stk__inspection *in, struct stk_error *err);
+
 /* One thing that was found: "records" 12, or "sizes" "12 to 90 bytes". */
 void stk__inspect_count(struct stk__inspection *in, const char *name, uint64_t n);
 void stk__inspect_say(struct stk__inspection *in, const char *name, const char *format, ...)

@@ -153,16 +153,15 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->budget_bytes = (uint64_t)x->plan->options.memory;
     out->used_bytes = x->used_bytes;
     out->peak_bytes = x->peak_bytes;
-    out->cache_hits = atomic_load(&x->n_hits);
-    out->cache_misses = atomic_load(&x->n_misses);
-    for (int i = 0; i < x->plan->n_kept; i++) {
-        const struct stk__kept_size size = stk__kept_size(x->plan->kept[i]);
-        out->cache_rows += size.rows;
-        out->cache_bytes += size.bytes;
-        out->cache_disk_bytes += size.disk_bytes;
-        if (size.why[0])
-            memcpy(out->cache_trouble, size.why, sizeof size.why);
-    }
+    const struct stk__cache_metrics cache = stk__cache_metrics_read(x);
+    out->cache_hits = cache.hits;
+    out->cache_misses = cache.misses;
+    out->cache_rows = cache.rows;
+    out->cache_bytes = cache.bytes;
+    out->cache_disk_bytes = cache.disk_bytes;
+    out->cache_limit_bytes = cache.limit_bytes;
+    out->is_cache_full = cache.is_full;
+    memcpy(out->cache_trouble, cache.trouble, sizeof cache.trouble);
     const struct stk__judge *judge;
     for (int i = 0; (judge = judge_at(x, i)); i++)
         out->errors += judge->n_errors;

@@ -115,7 +115,30 @@ static void add_reads(const struct stk__read_metrics *reads, struct stk__text *o
     add_count(out, "bytes", reads->bytes);
     add_seconds(out, "wall", reads->wall_ns);
     add_count(out, "open", (uint64_t)reads->n_open);
+    add_count(out, "depth", (uint64_t)reads->depth);
+    add_count(out, "width", (uint64_t)reads->width);
+    open(out, "by", "{");
+    for (int i = 0; i < STK__N_READERS; i++)
+        add_count(out, stk__reader_name((enum stk__reader)i), reads->by[i]);
+    stk__text_add(out, "}");
     add_latency(out, "latency", &reads->latency);
+    stk__text_add(out, "},\n");
+}
+
+static void add_cache(const struct stk__cache_metrics *cache, struct stk__text *out)
+{
+    open(out, "cache", "{");
+    add_count(out, "caches", (uint64_t)cache->n);
+    add_count(out, "hits", cache->hits);
+    add_count(out, "misses", cache->misses);
+    add_count(out, "rows", cache->rows);
+    add_count(out, "bytes", cache->bytes);
+    add_count(out, "disk_bytes", cache->disk_bytes);
+    add_count(out, "limit", cache->limit_bytes);
+    add_count(out, "lost", cache->lost);
+    add_name(out, "full");
+    stk__text_add(out, cache->is_full ? "true" : "false");
+    add_string(out, "trouble", cache->trouble);
     stk__text_add(out, "},\n");
 }
 
@@ -235,6 +258,7 @@ void stk__metrics_json(const struct stk__metrics *m, struct stk__exec *x, struct
     add_run(m, out);
     add_consumer(&m->consumer, out);
     add_reads(&m->reads, out);
+    add_cache(&m->cache, out);
     add_ops(m, out);
     add_stages(m, out);
     add_memory(m, out);

@@ -113,7 +113,35 @@ static void add_reads(const struct stk__read_metrics *reads, struct stk__text *o
     add_one(out, "read_bytes_total", "counter", "Bytes that were read.", (double)reads->bytes);
     add_one(out, "reads_open", "gauge", "Reads that are asked for and not yet there.",
             (double)reads->n_open);
+    add_one(out, "reads_depth", "gauge", "Reads at a time that pay, or that were asked for.",
+            (double)reads->depth);
+    add_one(out, "reads_width", "gauge", "Reads that may be under way; 0: files are in memory.",
+            (double)reads->width);
+    add_family(out, "reads_total", "counter", "Reads, by who did them.");
+    for (int i = 0; i < STK__N_READERS; i++) {
+        stk__text_add(out, "stoker_reads_total");
+        add_label(out, "by", stk__reader_name((enum stk__reader)i));
+        add_value(out, (double)reads->by[i]);
+    }
     add_summary(out, "read_seconds", "Time of a read.", &reads->latency, reads->wall_ns);
+}
+
+static void add_cache(const struct stk__cache_metrics *cache, struct stk__text *out)
+{
+    add_one(out, "cache_hits_total", "counter", "Elements that caches had.", (double)cache->hits);
+    add_one(out, "cache_misses_total", "counter", "Elements that caches had not.",
+            (double)cache->misses);
+    add_one(out, "cache_rows", "gauge", "Elements that caches keep.", (double)cache->rows);
+    add_family(out, "cache_bytes", "gauge", "Bytes that they take.");
+    stk__text_add(out,
+                  "stoker_cache_bytes{on=\"memory\"} %llu\nstoker_cache_bytes{on=\"disk\"} %llu\n",
+                  (unsigned long long)cache->bytes, (unsigned long long)cache->disk_bytes);
+    add_one(out, "cache_limit_bytes", "gauge", "Bytes of the budget that caches may take.",
+            (double)cache->limit_bytes);
+    add_one(out, "cache_lost_total", "counter", "Elements on disk that could not be read again.",
+            (double)cache->lost);
+    add_one(out, "cache_full", "gauge", "1 if there was no room for what last came to a cache.",
+            cache->is_full);
 }
 
 /* ---- ops and stages: a family is a member of a struct ---- */
@@ -235,6 +263,7 @@ void stk__metrics_prometheus(const struct stk__metrics *m, struct stk__text *out
     add_run(m, out);
     add_consumer(&m->consumer, out);
     add_reads(&m->reads, out);
+    add_cache(&m->cache, out);
     add_ops(m, out);
     add_stages(m, out);
     add_memory(m, out);

@@ -30,6 +30,17 @@ static void add_ops(struct stk__text *out, const struct stk__stretch *s)
     }
 }
 
+static void add_cache(struct stk__text *out, const struct stk__stretch *s)
+{
+    double n = s->cache_hits + s->cache_misses;
+    if (n > 0)
+        stk__text_add(out,
+                      "cache: served %.0f %% of the elements; keeps %.0f, %.1f MB in memory and "
+                      "%.1f MB on disk%s\n",
+                      s->cache_hits / n * 100, s->cache_rows, s->cache_bytes / (1 << 20),
+                      s->cache_disk_bytes / (1 << 20), s->is_cache_full ? ", and is full" : "");
+}
+
 static void add_summary(struct stk__text *out, const struct stk_profile *p)
 {
     const struct stk__stretch *s = &p->stretch;
@@ -49,6 +60,7 @@ static void add_summary(struct stk__text *out, const struct stk_profile *p)
     stk__text_add(out, "memory: %.0f MB of a budget of %.0f MB, %.0f MB at most\n",
                   s->used_bytes / (1 << 20), s->budget_bytes / (1 << 20),
                   s->peak_bytes / (1 << 20));
+    add_cache(out, s);
 }
 
 static void add_item(struct stk__text *out, int number, const struct stk__proposal *item)
@@ -129,6 +141,12 @@ static void add_stretch_json(struct stk__text *out, const struct stk_profile *p)
     add_number(out, "budget_bytes", s->budget_bytes);
     add_number(out, "used_bytes", s->used_bytes);
     add_number(out, "peak_bytes", s->peak_bytes);
+    add_number(out, "cache_hits", s->cache_hits);
+    add_number(out, "cache_misses", s->cache_misses);
+    add_number(out, "cache_rows", s->cache_rows);
+    add_number(out, "cache_bytes", s->cache_bytes);
+    add_number(out, "cache_disk_bytes", s->cache_disk_bytes);
+    stk__text_add(out, ", \"is_cache_full\": %s", s->is_cache_full ? "true" : "false");
 }
 
 static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)

@@ -297,6 +297,7 @@ bool stk__reserve_cache(void *exec, size_t bytes)
     }
     pthread_mutex_lock(&x->lock);
     bool is_there = take_leftovers(x, bytes);
+    x->is_cache_full = !is_there;
     if (is_there)
         stk__hold_cached(x, bytes);
     pthread_mutex_unlock(&x->lock);

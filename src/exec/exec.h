@@ -226,6 +226,7 @@ struct stk__exec {
     struct stk__leave leave;               /* to keep more */
     atomic_int n_unasked;                  /* questions for more that would be answered with no */
     atomic_uint_fast64_t n_hits, n_misses; /* of caches; without the lock */
+    bool is_cache_full;                    /* the last one that asked for room got none */
     size_t typical_scratch;                /* the most of any stage */
     _Atomic size_t packed_bytes; /* of the last batch whose fields were brought together */
     bool is_resting;             /* the run is over, and nothing is kept */
@@ -305,6 +306,7 @@ struct stk__exec {
     struct stk__ring_reads
         *ring; /* one thread reads, with many reads on their way; NULL: threads */
     struct stk__latency read_latency; /* of requests */
+    uint64_t n_reads_by[STK__N_READERS];
     uint64_t read_ns;
     struct stk__causes causes; /* has a lock of its own */
     /* NULL: nobody records; written once, with the lock held, pairs with those who record */
@@ -546,6 +548,7 @@ int stk__fetch_row(struct stk__exec *x, struct stk__eval *eval, struct stk__fetc
 struct stk__done {
     uint64_t begun_at, ended_at, bytes;
     bool has_waited;
+    enum stk__reader by;
 };
 
 /* Takes the oldest request, and those that lie behind it in its file; returns how many. There is room for

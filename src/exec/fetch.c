@@ -281,6 +281,7 @@ void stk__note_read(struct stk__exec *x, const struct stk__done *done)
     uint64_t ns = done->ended_at - done->begun_at;
     stk__latency_add(&x->read_latency, ns);
     x->read_ns += ns;
+    x->n_reads_by[done->by]++;
     stk__trace_read_done(x, done->begun_at, done->ended_at, done->bytes);
     if (!done->has_waited || ns < slow_ns) {
         note_quick(x);
@@ -364,14 +365,14 @@ void stk__hand_on(struct stk__exec *x, const struct stk__request *r, int n, stru
 }
 
 /* Serves the oldest request and its neighbours; called and left with the I/O lock held. */
-static void serve(struct stk__exec *x)
+static void serve(struct stk__exec *x, enum stk__reader by)
 {
     struct stk__request r[STK__MOST_NEIGHBOURS];
     bool is_quick = x->width.now == 0;
     int n = stk__take_requests(x, r);
     pthread_mutex_unlock(&x->io_lock);
     long waits = n_waits();
-    struct stk__done done = { .begun_at = stk__clock_ns() };
+    struct stk__done done = { .begun_at = stk__clock_ns(), .by = by };
     read_requests(x, r, n, is_quick);
     done.ended_at = stk__clock_ns();
     done.has_waited = n_waits() != waits;
@@ -388,7 +389,7 @@ static void *io_main(void *arg)
     while (!x->is_io_stopped) {
         bool is_wanted = n_active(x) <= (x->width.now ? x->width.now : 1);
         if (x->request_len && is_wanted) {
-            serve(x);
+            serve(x, STK__READER_THREAD);
             continue;
         }
         x->n_io_idle++;
@@ -443,7 +444,7 @@ static void answer(struct stk__exec *x, const struct stk__work *w, const struct 
         }
         wake_io(x, n);
         while (x->request_len && (x->width.now == 0 || x->n_io_threads == 0))
-            serve(x);
+            serve(x, STK__READER_CALLER);
         pthread_mutex_unlock(&x->io_lock);
     }
     if (!n) /* nothing to read: bad rows, or no memory, which the run will find */

@@ -7,6 +7,7 @@
 #include "exec/exec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *stk__wait_name(enum stk__wait wait)
 {
@@ -20,8 +21,14 @@ const char *stk__wait_name(enum stk__wait wait)
 
 const char *stk__owner_name(enum stk__owner owner)
 {
-    static const char *const names[] = { "chunks", "reads", "state", "batches", "scratch", "pool" };
+    static const char *const names[] = { "chunks", "reads", "state", "batches", "scratch", "cache", "pool" };
     return names[owner];
+}
+
+const char *stk__reader_name(enum stk__reader reader)
+{
+    static const char *const names[] = { "caller", "threads", "ring" };
+    return names[reader];
 }
 
 /* ---- room ---- */
@@ -46,7 +53,7 @@ static int count_ops(const struct stk__plan *plan)
 
 struct stk__metrics *stk__metrics_new(const struct stk__exec *x)
 {
-    const size_t per_stage = 3, of_run = 3; /* accounts */
+    const size_t per_stage = 3, of_run = 4; /* accounts */
     struct stk__metrics *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -206,6 +213,8 @@ static void read_memory(struct stk__exec *x, struct stk__metrics *m)
     }
     add_account(m, STK__OWNER_BATCHES, -1, x->batch_account.held_bytes);
     add_account(m, STK__OWNER_SCRATCH, -1, x->scratch_account.held_bytes);
+    if (x->plan->n_kept)
+        add_account(m, STK__OWNER_CACHE, -1, x->cached_bytes);
     add_account(m, STK__OWNER_POOL, -1, stk__pool_bytes(x->pool));
     m->budget_bytes = (uint64_t)x->plan->options.memory;
     m->limit_bytes = (uint64_t)x->limit_bytes;
@@ -213,6 +222,28 @@ static void read_memory(struct stk__exec *x, struct stk__metrics *m)
     m->used_bytes = x->used_bytes;
     m->peak_bytes = x->peak_bytes;
     m->spare_bytes = x->spare_bytes;
+}
+
+/* ---- caches ---- */
+
+struct stk__cache_metrics stk__cache_metrics_read(struct stk__exec *x)
+{
+    struct stk__cache_metrics m = { .n = x->plan->n_kept,
+                                    .hits = atomic_load(&x->n_hits),
+                                    .misses = atomic_load(&x->n_misses),
+                                    .limit_bytes = x->plan->n_kept ? x->plan->cache_bytes : 0,
+                                    .is_full = x->is_cache_full };
+    for (int i = 0; i < x->plan->n_kept; i++) {
+        const struct stk__kept_size size = stk__kept_size(x->plan->kept[i]);
+        m.rows += size.rows;
+        m.bytes += size.bytes;
+        m.disk_bytes += size.disk_bytes;
+        m.lost += size.n_lost;
+        if (size.why[0])
+            memcpy(m.trouble, size.why, sizeof size.why);
+    }
+    m.is_full |= m.trouble[0] != 0;
+    return m;
 }
 
 /* ---- the whole ---- */
@@ -241,7 +272,7 @@ static void read_run(struct stk__exec *x, struct stk__metrics *m)
     m->reads.wall_ns = x->read_ns;
     m->reads.depth = x->depth.now;
     m->reads.width = x->width.now;
-    m->reads.by = x->ring ? "uring" : "threads";
+    memcpy(m->reads.by, x->n_reads_by, sizeof m->reads.by);
     pthread_mutex_unlock(&x->io_lock);
     m->reads.n = stk__latency_n(&m->reads.latency);
 }
@@ -259,6 +290,7 @@ void stk__metrics_read(struct stk__exec *x, struct stk__metrics *m)
         read_stage(x, m, i);
     read_batcher(x, m);
     read_memory(x, m);
+    m->cache = stk__cache_metrics_read(x);
     m->n_causes = stk__causes_read(&x->causes, m->cause);
     m->errors = 0;
     for (int i = 0; i < m->n_causes; i++)

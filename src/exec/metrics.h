@@ -61,6 +61,7 @@ enum stk__owner {
     STK__OWNER_STATE,
     STK__OWNER_BATCHES,
     STK__OWNER_SCRATCH,
+    STK__OWNER_CACHE,
     STK__OWNER_POOL
 };
 
@@ -73,13 +74,28 @@ struct stk__account_metrics {
     bool is_charged;
 };
 
+/* Who reads: whoever asks, where files are in memory; threads; or the ring's one. */
+enum stk__reader { STK__READER_CALLER, STK__READER_THREAD, STK__READER_RING, STK__N_READERS };
+
+const char *stk__reader_name(enum stk__reader reader);
+
 struct stk__read_metrics {
     uint64_t n, bytes, wall_ns;  /* requests, what they brought, their time together */
     struct stk__latency latency; /* of requests */
     int n_open;                  /* now: asked for, not yet there */
     int depth;                   /* the most at a time that pay, or that were asked for */
-    int width;      /* at a time, now; 0: files are in memory, and whoever asks reads */
-    const char *by; /* "threads" or "uring" */
+    int width; /* at a time, now; 0: files are in memory, and whoever asks reads */
+    uint64_t by[STK__N_READERS]; /* of `n`, by who did them */
+};
+
+/* Of all caches of the run; what they keep is also there for others. */
+struct stk__cache_metrics {
+    int n;                                  /* caches */
+    uint64_t hits, misses;                  /* elements that they had, or had not */
+    uint64_t rows, bytes, disk_bytes, lost; /* kept: in memory, on disk; records gone from there */
+    uint64_t limit_bytes;                   /* what they may take of the budget */
+    bool is_full;      /* there was no room for the last one that wanted some */
+    char trouble[160]; /* why no more is written to disk, or empty */
 };
 
 struct stk__consumer_metrics {
@@ -105,6 +121,7 @@ struct stk__metrics {
     int64_t spare_bytes;
     struct stk__consumer_metrics consumer;
     struct stk__read_metrics reads;
+    struct stk__cache_metrics cache;
     struct stk__op_metrics *op; /* [n_ops], sources first */
     int n_ops;
     struct stk__stage_metrics *stage; /* [n_stages + 1] */
@@ -119,6 +136,9 @@ struct stk__metrics {
  * the run keeps. */
 struct stk__metrics *stk__metrics_new(const struct stk__exec *x);
 void stk__metrics_free(struct stk__metrics *metrics);
+
+/* What the caches of a run keep, and how it fared with them. With the lock held. */
+struct stk__cache_metrics stk__cache_metrics_read(struct stk__exec *x);
 
 /* Fills in what is so now. Takes the lock. */
 void stk__metrics_read(struct stk__exec *x, struct stk__metrics *metrics);

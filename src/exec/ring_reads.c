@@ -199,7 +199,7 @@ static void begin(struct stk__exec *x, struct flight *f)
 {
     const struct stk__request *first = &f->request[0];
     const char *path = first->path;
-    f->done = (struct stk__done){ .begun_at = stk__clock_ns() };
+    f->done = (struct stk__done){ .begun_at = stk__clock_ns(), .by = STK__READER_RING };
     f->fd = -1;
     f->is_open = f->owns_fd = false;
     f->buffer = NULL;

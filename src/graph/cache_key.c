@@ -163,6 +163,9 @@ static int describe(const struct stk__node *node, const struct stk__cache_way *w
     stk__text_add(text, "elements  ");
     stk__type_text(way->type, text);
     stk__text_add(text, "\nfiles     %016llx\n", (unsigned long long)sum);
+    int64_t count = stk__node_count(node->input[0], way->rank, way->world, NULL);
+    if (count >= 0)
+        stk__text_add(text, "count     %lld\n", (long long)count);
     if (draws(node))
         stk__text_add(text, "seed      %llu\n", (unsigned long long)way->seed);
     if (is_sharded(node))

@@ -158,6 +158,16 @@ bool stk__row_log_find(struct stk__row_log *log, uint64_t number, struct stk__lo
     return is_there;
 }
 
+bool stk__row_log_next(struct stk__row_log *log, uint64_t *walk, struct stk__log_entry *out)
+{
+    while (*walk < log->table.n_slots) {
+        *out = log->table.entry[(*walk)++];
+        if (out->bytes != UINT64_MAX && !(out->flags & STK__LOG_LOST))
+            return true;
+    }
+    return false;
+}
+
 /* ---- adding ---- */
 
 /* Writes all pieces at an offset; false, with errno, if that cannot be done. */
@@ -498,17 +508,52 @@ static int write_text(const char *directory, const char *text, struct stk_error 
     return stk__file_write_whole(path, text, strlen(text), err);
 }
 
-int stk__row_log_open(const char *directory, const char *text, struct stk__row_log **out,
-                      struct stk_error *err)
+static int new_log(struct stk__row_log **out, struct stk_error *err)
 {
     struct stk__row_log *log = calloc(1, sizeof *log);
     if (!log)
         return stk__out_of_memory(err);
+    if (!stk__guard_start()) {
+        free(log);
+        return stk_fail(err, STK_STATE, "SIGBUS cannot be handled");
+    }
     log->fd = log->index_fd = log->lock_fd = -1;
     pthread_rwlock_init(&log->table_lock, NULL);
     pthread_mutex_init(&log->lock, NULL);
-    int rc = stk__guard_start() ? make_directories(directory, err)
-                                : stk_fail(err, STK_STATE, "SIGBUS cannot be handled");
+    *out = log;
+    return STK_OK;
+}
+
+int stk__row_log_look(const char *directory, struct stk__row_log **out, struct stk_error *err)
+{
+    struct stk__row_log *log;
+    int rc = new_log(&log, err);
+    if (rc)
+        return rc;
+    if ((rc = read_log(log, directory, err)))
+        stk__row_log_close(log);
+    else
+        *out = log;
+    return rc;
+}
+
+bool stk__row_log_is_busy(const char *directory)
+{
+    int fd = open_in(directory, "lock", O_RDONLY);
+    bool is_busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return is_busy;
+}
+
+int stk__row_log_open(const char *directory, const char *text, struct stk__row_log **out,
+                      struct stk_error *err)
+{
+    struct stk__row_log *log;
+    int rc = new_log(&log, err);
+    if (rc)
+        return rc;
+    rc = make_directories(directory, err);
     if (!rc) {
         lock_log(log, directory);
         rc = read_log(log, directory, err);

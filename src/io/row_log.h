@@ -28,6 +28,11 @@ enum { STK__LOG_PIECES = 48 };
 /* Opens or makes a log. `text` is written to a new one. */
 int stk__row_log_open(const char *directory, const char *text, struct stk__row_log **out,
                       struct stk_error *err);
+/* Opens one to look at it: nothing is made, locked or cut. */
+int stk__row_log_look(const char *directory, struct stk__row_log **out, struct stk_error *err);
+
+/* Somebody writes it now. */
+bool stk__row_log_is_busy(const char *directory);
 void stk__row_log_close(struct stk__row_log *log); /* NULL is fine */
 
 /* Where a record is. */
@@ -38,6 +43,10 @@ struct stk__log_entry {
 
 /* True if it is there and was not lost. */
 bool stk__row_log_find(struct stk__row_log *log, uint64_t number, struct stk__log_entry *out);
+
+/* The next record of a walk over all that are there, in no order; `walk` begins as 0. Nobody may add
+ * any meanwhile. */
+bool stk__row_log_next(struct stk__row_log *log, uint64_t *walk, struct stk__log_entry *out);
 
 /* Copies all bytes of a record, in pieces one behind the other (their sources are filled in), and
  * checks them. False: they are lost. */

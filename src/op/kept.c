@@ -59,6 +59,14 @@ void stk__kept_free(struct stk__kept *kept)
     free(kept);
 }
 
+bool stk__kept_end_of(struct stk__row_log *log, uint64_t *end)
+{
+    struct stk__log_entry entry;
+    struct stk__copy piece = { (uint8_t *)end, NULL, sizeof *end };
+    return stk__row_log_find(log, end_number, &entry) && entry.bytes == sizeof *end &&
+           stk__row_log_read(log, &entry, &piece, 1);
+}
+
 /* How far the rows go that came in order, and whether the last of them is there. */
 static void find_prefix(struct stk__kept *kept, struct stk__row_log *log)
 {
@@ -67,10 +75,7 @@ static void find_prefix(struct stk__kept *kept, struct stk__row_log *log)
     while (stk__row_log_find(log, n, &entry))
         n++;
     atomic_store(&kept->prefix, n);
-    struct stk__copy piece = { (uint8_t *)&end, NULL, sizeof end };
-    bool has_end = stk__row_log_find(log, end_number, &entry) && entry.bytes == sizeof end &&
-                   stk__row_log_read(log, &entry, &piece, 1);
-    atomic_store(&kept->is_whole, has_end && end == n);
+    atomic_store(&kept->is_whole, stk__kept_end_of(log, &end) && end == n);
 }
 
 int stk__kept_begin(struct stk__kept *kept, struct stk_error *err)

@@ -39,6 +39,9 @@ uint64_t stk__kept_prefix(const struct stk__kept *kept);
 bool stk__kept_is_whole(const struct stk__kept *kept);
 void stk__kept_set_whole(struct stk__kept *kept);
 
+/* How many rows a log holds when all of a pass are there, if that is written in it. */
+bool stk__kept_end_of(struct stk__row_log *log, uint64_t *end);
+
 struct stk__kept_size {
     uint64_t rows, bytes; /* bytes: in memory */
     uint64_t disk_bytes;

@@ -133,6 +133,12 @@ void stk__stretch_between(const struct stk__metrics *first, const struct stk__me
         .budget_bytes = (double)last->budget_bytes,
         .used_bytes = (double)last->used_bytes,
         .peak_bytes = (double)last->peak_bytes,
+        .cache_hits = grown(from->cache.hits, last->cache.hits),
+        .cache_misses = grown(from->cache.misses, last->cache.misses),
+        .cache_rows = (double)last->cache.rows,
+        .cache_bytes = (double)last->cache.bytes,
+        .cache_disk_bytes = (double)last->cache.disk_bytes,
+        .is_cache_full = last->cache.is_full,
     };
     set_consumer(out, &from->consumer, &last->consumer);
     if (!first) /* what came before its first next and after its last is not of interest */

@@ -37,6 +37,8 @@ struct stk__stretch {
     double batch_p50_s, batch_p99_s;  /* from one delivery to the next */
     double reads, read_bytes, read_s; /* number, bytes, time of all of them */
     double budget_bytes, used_bytes, peak_bytes;
+    double cache_hits, cache_misses, cache_rows, cache_bytes, cache_disk_bytes;
+    bool is_cache_full;
     struct stk__stretch_op op[STK__STRETCH_OPS];
     int n_ops;
     struct stk__stretch_stage stage[STK__MAX_STAGES + 1];

@@ -10,8 +10,10 @@
  *     STOKER_FAIL_READ=n         the n-th open or read gives EIO
  *     STOKER_SHORT_READ=n        every n-th read gives half of what it could
  *     STOKER_INTERRUPT_READ=n    every n-th read is interrupted: EINTR
+ *     STOKER_DISK_BYTES=n        a disk with room for n bytes: what is written by pwritev beyond them is
+ *                                cut short, and then gives ENOSPC
  *
- * With any of these, a data file cannot be mapped, because a map has no reads that could be slowed,
+ * With any of the others, a data file cannot be mapped, because a map has no reads that could be slowed,
  * and no ring can be set up: io_uring_setup gives ENOSYS, by a filter of system calls that children
  * inherit. A program that uses either falls back to reading. Files that are read through stdio are
  * left alone, which C libraries read without a call that could be replaced.
@@ -50,6 +52,7 @@ static char prefix[PATH_MAX];
 static ssize_t (*real_read)(int, void *, size_t);
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
 static ssize_t (*real_preadv2)(int, const struct iovec *, int, off_t, int);
+static ssize_t (*real_pwritev)(int, const struct iovec *, int, off_t);
 static int (*real_openat)(int, const char *, int, ...);
 static int (*real_close)(int);
 static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
@@ -61,6 +64,7 @@ static void resolve(void)
     real_pread = (ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread");
     real_preadv2 =
         (ssize_t(*)(int, const struct iovec *, int, off_t, int))dlsym(RTLD_NEXT, "preadv2");
+    real_pwritev = (ssize_t(*)(int, const struct iovec *, int, off_t))dlsym(RTLD_NEXT, "pwritev");
     real_openat = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
     real_close = (int (*)(int))dlsym(RTLD_NEXT, "close");
     real_mmap = (void *(*)(void *, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap");
@@ -231,6 +235,39 @@ EXPORT ssize_t readv(int fd, const struct iovec *piece, int n)
     return read_pieces(fd, piece, n, -1, 0);
 }
 
+/* ---- writes ---- */
+
+static atomic_long disk_bytes; /* that are left */
+static bool is_disk_small;
+
+/* As much of the first pieces as there is room for. */
+static ssize_t write_pieces(int fd, const struct iovec *piece, int n, off_t at)
+{
+    size_t wanted = 0;
+    if (!real_pwritev)
+        resolve();
+    if (!is_disk_small || !is_data_file(fd))
+        return real_pwritev(fd, piece, n, at);
+    for (int i = 0; i < n; i++)
+        wanted += piece[i].iov_len;
+    long left = atomic_fetch_sub(&disk_bytes, (long)wanted);
+    if (left >= (long)wanted)
+        return real_pwritev(fd, piece, n, at);
+    if (left <= 0)
+        return fail(ENOSPC);
+    struct iovec first = piece[0];
+    first.iov_len = (size_t)left < first.iov_len ? (size_t)left : first.iov_len;
+    return real_pwritev(fd, &first, 1, at);
+}
+
+#define DEFINE_PWRITEV(name)                                                                       \
+    EXPORT ssize_t name(int fd, const struct iovec *piece, int n, off_t at)                        \
+    {                                                                                              \
+        return write_pieces(fd, piece, n, at);                                                     \
+    }
+DEFINE_PWRITEV(pwritev)
+DEFINE_PWRITEV(pwritev64)
+
 /* ---- maps ---- */
 
 #define DEFINE_MMAP(name)                                                                          \
@@ -343,6 +380,8 @@ void files_start(void)
     fail_call = storage_number("STOKER_FAIL_READ");
     short_read = storage_number("STOKER_SHORT_READ");
     interrupt_read = storage_number("STOKER_INTERRUPT_READ");
+    atomic_store(&disk_bytes, (long)storage_number("STOKER_DISK_BYTES"));
+    is_disk_small = atomic_load(&disk_bytes) != 0;
     storage_start();
     is_reading_forced = storage_is_slow() || fail_call || short_read || interrupt_read;
     if (is_reading_forced)
