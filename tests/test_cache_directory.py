@@ -20,8 +20,8 @@ KILLS = int(os.environ.get("STOKER_KILLS", "40"))
 INTERPOSE = TREE / "build" / "libinterpose.so"
 
 # Elements by number, and a stream; each takes a while, so that moments lie in between.
-BY_NUMBER = "range(3000).map('y = float32(x) / 3; z = sin(y)').cache('{}').shuffle().batch(16)"
-IN_ORDER = "range(4000).filter('x % 4 != 1').map('y = float32(x) / 3').cache('{}').shuffle(50).batch(16)"
+BY_NUMBER = "range(20000).map('y = float32(x) / 3; z = sin(y)').cache('{}').shuffle().batch(16)"
+IN_ORDER = "range(20000).filter('x % 4 != 1').map('y = float32(x) / 3').cache('{}').shuffle(50).batch(16)"
 CHAINS = pytest.mark.parametrize("chain", [BY_NUMBER, IN_ORDER], ids=["by number", "in order"])
 
 
