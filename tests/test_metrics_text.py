@@ -144,7 +144,7 @@ def of_cache(samples):
 
 
 def test_a_cache_in_memory(tmp_path):
-    _, metrics, samples = run("range(100).map('y = x').cache().batch(10)", tmp_path, "--epochs", "3")
+    _, metrics, samples = run("range(100).map('y = x').cache().batch(10)", tmp_path, "--epochs", "3", "--workers", "0")
     cache = metrics["cache"]
     assert (cache["caches"], cache["hits"], cache["misses"], cache["rows"]) == (1, 200, 100, 100)
     assert 0 < cache["bytes"] <= cache["limit"] and cache["disk_bytes"] == 0
@@ -158,8 +158,8 @@ def test_a_cache_in_memory(tmp_path):
 
 def test_a_cache_on_disk(tmp_path):
     chain = f"range(100).map('y = x').cache('{tmp_path}/kept').batch(10)"
-    cache = run(chain, tmp_path, "--epochs", "2")[1]["cache"]
-    assert (cache["hits"], cache["misses"], cache["rows"], cache["bytes"]) == (100, 100, 100, 0)
+    cache = run(chain, tmp_path, "--epochs", "2", "--workers", "0")[1]["cache"]
+    assert (cache["hits"], cache["misses"], cache["rows"]) == (100, 100, 100)
     assert cache["disk_bytes"] > 1600
     _, metrics, samples = run(chain, tmp_path)
     assert metrics["cache"]["hits"] == 100 and metrics["cache"]["misses"] == 0
