@@ -195,6 +195,29 @@ static void test_consumer(void **state)
     end(&f);
 }
 
+/* Texts are brought together when a batch is asked for: the pipeline's work, and not the consumer's step. */
+static void test_batches_that_are_brought_together(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "values({s: ['a', 'bcd', '']}).repeat(300).batch(9)", 1, STK__FAIL);
+    uint64_t before = f.exec->consumer.packed_ns;
+    assert_int_equal(take_batches(&f, 50), STK_OK);
+    stk__metrics_read(f.exec, f.metrics);
+    const struct stk__metrics *m = f.metrics;
+    assert_int_equal(before, 0);
+    assert_true(f.exec->consumer.packed_ns > 0);
+    assert_true(m->consumer.waited_ns >= f.exec->consumer.packed_ns);
+    assert_true(m->consumer.inside_ns >= f.exec->consumer.packed_ns);
+    const struct stk__work_meter *work = stk__work_meter_of(&f.exec->worker[1], NULL, false);
+    assert_true(stk__counted(&work->meter.calls) >= 50); /* of whoever asks */
+    end(&f);
+    begin(&f, "range(900).batch(9)", 1, STK__FAIL);
+    finish(&f);
+    assert_int_equal(f.exec->consumer.packed_ns, 0);
+    end(&f);
+}
+
 /* Each piece of work is inside the run, and an op inside its stage. */
 static void test_times_fit_into_each_other(void **state)
 {
@@ -482,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_texts),
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_consumer),
+        cmocka_unit_test(test_batches_that_are_brought_together),
         cmocka_unit_test(test_times_fit_into_each_other),
         cmocka_unit_test(test_full_window_is_want_of_space),
         cmocka_unit_test(test_accounts_make_up_what_is_used),

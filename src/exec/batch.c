@@ -313,14 +313,29 @@ static void count_packed(struct stk_batch *batch)
     pthread_mutex_unlock(&depot->lock);
 }
 
+/* Rows of such a field lie in the batch as they are delivered. */
+static bool is_stacked(const struct stk_batch *batch, int f)
+{
+    return batch->chunk->type->field[f].kind == STK_FIXED &&
+           batch->depot->plan->gather[f].kind == STK__STACK;
+}
+
+bool stk__batch_is_apart(const struct stk_batch *batch)
+{
+    for (int f = 0; f < batch->chunk->type->n_fields; f++)
+        if (!is_stacked(batch, f))
+            return true;
+    return false;
+}
+
 int stk__batch_pack(struct stk_batch *batch, struct stk_error *err)
 {
     for (int f = 0; f < batch->chunk->type->n_fields; f++) {
         const struct stk_field *field = &batch->chunk->type->field[f];
         const struct stk__gather *gather = &batch->depot->plan->gather[f];
         int rc = STK_OK;
-        if (field->kind == STK_FIXED && gather->kind == STK__STACK)
-            continue; /* together already */
+        if (is_stacked(batch, f))
+            continue;
         bool is_packed = field->flags & STK_FIELD_PACKED;
         if (is_packed && !is_batched(batch) && batch->n) /* by an inner batch, or it is a list */
             batch->packed[f].data = batch->chunk->column[f].span[0].data;

@@ -77,3 +77,6 @@ void stk__batch_give_back(struct stk_batch *batch);
 
 /* Brings rows that are not fixed together. Fails when rows that must be equal in shape are not. */
 int stk__batch_pack(struct stk_batch *batch, struct stk_error *err);
+
+/* True if there is something to pack. */
+bool stk__batch_is_apart(const struct stk_batch *batch);

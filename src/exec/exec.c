@@ -304,6 +304,23 @@ static uint64_t deadline(uint64_t now, int64_t milliseconds)
                                                    : now + (uint64_t)milliseconds * 1000000;
 }
 
+/* Brings the fields of a batch together, which is work of the batcher that the consumer waits for.
+ * Called and left with the lock held, not held in between. */
+static int pack(struct stk__exec *x, struct stk_batch *batch, struct stk_error *err)
+{
+    struct stk__worker *worker = &x->worker[x->n_workers];
+    const struct stk__work w = { .kind = STK__MOVE };
+    pthread_mutex_unlock(&x->lock);
+    uint64_t began = stk__clock_ns();
+    stk__work_begin(worker, &w);
+    int rc = stk__batch_pack(batch, err);
+    stk__work_end(worker, &w);
+    uint64_t ns = stk__clock_ns() - began;
+    pthread_mutex_lock(&x->lock);
+    x->consumer.packed_ns += ns;
+    return rc;
+}
+
 int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **out,
                    struct stk_error *err)
 {
@@ -347,22 +364,25 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     uint64_t left = stk__clock_ns();
     note_exit(&x->pace, entered, left);
     stk__pulse_leave(x, left, true);
+    int rc = STK_OK;
+    if (stk__batch_is_apart(d.batch)) {
+        rc = pack(x, d.batch, err);
+        left = stk__clock_ns();
+        atomic_store_explicit(&x->packed_bytes, d.batch->packed_bytes, memory_order_relaxed);
+    }
     stk__consumer_leaves(x, entered, left, true);
-    pthread_mutex_unlock(&x->lock);
-    int rc = stk__batch_pack(d.batch, err);
     if (rc) {
-        stk_batch_unref(d.batch);
-        pthread_mutex_lock(&x->lock);
         struct stk_error why = { .code = rc, .text = "a batch could not be put together" };
         drop_queue(x);
         x->is_stopped = false;
         stk__end_run(x, err ? err : &why);
-        pthread_mutex_unlock(&x->lock);
-        return rc;
     }
-    atomic_store_explicit(&x->packed_bytes, d.batch->packed_bytes, memory_order_relaxed);
-    *out = d.batch;
-    return STK_OK;
+    pthread_mutex_unlock(&x->lock);
+    if (rc)
+        stk_batch_unref(d.batch);
+    else
+        *out = d.batch;
+    return rc;
 }
 
 void stk__exec_cancel(struct stk__exec *x)

@@ -280,7 +280,8 @@ struct stk__exec {
         uint64_t left_at;   /* when next last returned; 0: not yet called */
         uint64_t polled_ns; /* in calls that gave up, since the last delivery */
         uint64_t delivered_at;
-        bool has_worked; /* itself, since next was called */
+        bool has_worked;    /* itself, since next was called */
+        uint64_t packed_ns; /* it brought batches together that were ready otherwise */
         struct stk__consumer_metrics metrics;
     } consumer;
     /* waits are settled whenever somebody finds nothing to do, or goes on */

@@ -264,7 +264,7 @@ static void read_run(struct stk__exec *x, struct stk__metrics *m)
     m->consumer = x->consumer.metrics;
     m->consumer.n_asked = x->pulse.n_asked;
     m->consumer.n_ready = x->pulse.n_ready;
-    m->consumer.waited_ns = x->pulse.wait_ns;
+    m->consumer.waited_ns = x->pulse.wait_ns + x->consumer.packed_ns;
     m->reads.bytes = x->stats.bytes_read;
     m->reads.n_open = atomic_load(&x->n_requests_open);
     pthread_mutex_lock(&x->io_lock);
