@@ -17,7 +17,7 @@ struct cli_args {
     struct stk_options *options;
     const char *cpu, *epochs, *png, *save;
     const char *to, *out, *compression, *checkpoint, *seconds, *consumer_ms, *report;
-    const char *metrics, *prometheus, *trace;
+    const char *metrics, *prometheus, *trace, *progress;
     int64_t take, n, shards, variants, every; /* take: -1 without limit */
     bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume, check;
     bool tuning, no_trials;

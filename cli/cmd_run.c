@@ -25,10 +25,18 @@ static int64_t expected_batches(const struct stk_dataset *dataset, const struct 
     return args->take >= 0 && args->take < total ? args->take : total;
 }
 
+/* Milliseconds after which something else may have to be done. */
+static int64_t patience_of(const struct cli_summary *summary)
+{
+    const int64_t prometheus = summary->args->prometheus ? 1000 : -1;
+    const int64_t progress = cli_progress_patience(&summary->progress);
+    return prometheus < 0 || (progress >= 0 && progress < prometheus) ? progress : prometheus;
+}
+
 /* What was dumped is not kept back while the next batch is waited for. */
 static int next_batch(struct cli_summary *summary, struct stk_batch **out, struct stk_error *err)
 {
-    const int64_t patience = summary->args->prometheus ? 1000 : -1; /* ms */
+    const int64_t patience = patience_of(summary);
     int status = STK_AGAIN;
     if (summary->args->dump && (status = stk_iterator_poll(summary->it, 0, out, err)) == STK_AGAIN)
         fflush(stdout);
@@ -36,6 +44,7 @@ static int next_batch(struct cli_summary *summary, struct stk_batch **out, struc
         int told = cli_metrics_tick(&summary->metrics, summary->it, err);
         if (told)
             return told;
+        cli_progress_tick(&summary->progress, summary->it, cli_now());
         status = stk_iterator_poll(summary->it, patience, out, err);
     }
     return status;
@@ -64,7 +73,7 @@ static int deliver(struct cli_summary *summary, struct cli_tally *tally, struct 
         if (args->dump)
             cli_dump_batch(stdout, batch);
         stk_batch_unref(batch);
-        cli_progress(summary);
+        cli_progress_tick(&summary->progress, summary->it, tally->last_batch);
         if (args->dump && cli_output_is_broken())
             break;
         int saved = cli_checkpoint_after(args, summary->it, tally->batches, err);
@@ -115,12 +124,12 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
     struct cli_summary summary = {
         .args = args,
         .tally = &tally,
-        .total = expected_batches(chain->dataset, args),
         .has_digest = args->digest,
         .metrics.args = args,
-        .has_progress =
-            !args->quiet && isatty(STDERR_FILENO) && !(args->dump && isatty(STDOUT_FILENO)),
     };
+    int code = cli_progress_begin(&summary.progress, args, expected_batches(chain->dataset, args));
+    if (code)
+        return code;
     cli_digest_begin(&digest);
     cli_interrupt_block(&interrupt);
     cli_tally_begin(&tally, args->start);
@@ -135,9 +144,9 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
         status = unwritten.code;
         err = unwritten;
     }
-    cli_progress_clear(&summary);
+    cli_progress_end(&summary.progress);
     summary.digest = cli_digest_end(&digest);
-    int code = conclude(&summary, chain, status, &err, signal);
+    code = conclude(&summary, chain, status, &err, signal);
     stk_iterator_free(summary.it);
     return code;
 }
@@ -180,8 +189,12 @@ static const struct cli_option options[] = {
       CLI_TEXT, offsetof(struct cli_args, prometheus) },
     { "trace", "FILE", "record what each thread does and write it there; ui.perfetto.dev opens it",
       CLI_TEXT, offsetof(struct cli_args, trace) },
-    { "quiet", NULL, "no progress line and no summary", CLI_FLAG,
-      offsetof(struct cli_args, quiet) },
+    { "progress", "KIND",
+      "on stderr: live, a view that is drawn anew 4 times a second; lines, one every 5 seconds; "
+      "none; "
+      "auto, what suits (default)",
+      CLI_TEXT, offsetof(struct cli_args, progress) },
+    { "quiet", NULL, "no progress and no summary", CLI_FLAG, offsetof(struct cli_args, quiet) },
     { 0 },
 };
 

@@ -1,78 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary.c: the progress line, the summary, and the same as JSON. */
+/* summary.c: how a run went, for people and as JSON. */
 #include "summary.h"
 
+#include "figures.h"
 #include "json_in.h"
 #include "report.h"
 #include "values.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const double progress_interval = 0.2;
-
-static double per_second(double n, double seconds)
-{
-    return seconds > 0 ? n / seconds : 0;
-}
-
-static double megabytes(uint64_t bytes)
-{
-    return (double)bytes / (1 << 20);
-}
-
-/* "12.3k": three digits and a suffix. */
-static const char *short_number(char out[16], double value)
-{
-    static const char suffixes[] = " kMGT";
-    int i = 0;
-    for (; value >= 999.5 && suffixes[i + 1]; i++)
-        value /= 1000;
-    int decimals = i == 0 && value == (double)(int)value ? 0
-                   : value < 9.995                       ? 2
-                   : value < 99.95                       ? 1
-                                                         : 0;
-    snprintf(out, 16, "%.*f%.*s", decimals, value, i > 0, suffixes + i);
-    return out;
-}
-
-static void print_eta(const struct cli_summary *s)
-{
-    double done = (double)s->tally->batches, total = (double)s->total;
-    double rate = per_second(done, s->tally->last_batch - s->tally->begin);
-    if (s->total < 0 || rate <= 0)
-        return;
-    double left = done < total ? (total - done) / rate : 0;
-    int seconds = left < 1e6 ? (int)(left + 0.5) : 1000000;
-    if (seconds >= 3600)
-        fprintf(stderr, "  ETA %d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    else
-        fprintf(stderr, "  ETA %d:%02d", seconds / 60, seconds % 60);
-}
-
-void cli_progress(struct cli_summary *s)
-{
-    const struct cli_tally *tally = s->tally;
-    if (!s->has_progress || tally->last_batch < s->next_progress)
-        return;
-    s->next_progress = tally->last_batch + progress_interval;
-    stk_iterator_stats(s->it, &s->stats);
-    double rate = per_second((double)tally->elements, tally->last_batch - tally->begin);
-    char elements[16], speed[16];
-    fprintf(stderr, "\r%" PRIu64 " batches  %s elements  %s/s  %.1f MB read  %" PRIu64 " errors",
-            tally->batches, short_number(elements, (double)tally->elements),
-            short_number(speed, rate), megabytes(s->stats.bytes_read), s->stats.errors);
-    print_eta(s);
-    fputs("\033[K", stderr);
-    fflush(stderr);
-}
-
-void cli_progress_clear(struct cli_summary *s)
-{
-    if (s->has_progress)
-        fputs("\r\033[K", stderr);
-    s->has_progress = false;
-}
 
 /* The instruction set in force: what the library says, or else what was asked for. */
 static void cpu_name(const struct cli_summary *s, char *out, size_t size)
@@ -123,8 +59,9 @@ static void print_cache(FILE *file, const struct stk_stats *stats)
     fprintf(file,
             "%" PRIu64 " of %" PRIu64 " elements served; keeps %" PRIu64
             ": %.1f MB in memory, %.1f MB on disk%s\n",
-            stats->cache_hits, n, stats->cache_rows, megabytes(stats->cache_bytes),
-            megabytes(stats->cache_disk_bytes), stats->is_cache_full ? "; it is full" : "");
+            stats->cache_hits, n, stats->cache_rows, cli_megabytes((double)stats->cache_bytes),
+            cli_megabytes((double)stats->cache_disk_bytes),
+            stats->is_cache_full ? "; it is full" : "");
     if (*stats->cache_trouble)
         fprintf(file, "%-12s no more is written to disk: %s\n", "", stats->cache_trouble);
 }
@@ -137,7 +74,7 @@ static void list_owners(FILE *file, const struct cli_summary *s)
     for (int i = 0; !stk_iterator_memory(s->it, i, &use); i++) {
         if (!use.peak_bytes)
             continue;
-        fprintf(file, "%s%s %.1f MB", separator, use.owner, megabytes(use.peak_bytes));
+        fprintf(file, "%s%s %.1f MB", separator, use.owner, cli_megabytes((double)use.peak_bytes));
         separator = ", ";
     }
     fputs(" at most\n", file);
@@ -155,19 +92,19 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
             s->stats.epochs == 1 ? "" : "s");
     label(file, "rate");
     fprintf(file, "%.1f elements/s in %.3f s; best epoch %.1f\n",
-            per_second((double)t->elements, seconds), seconds, t->best_rate);
+            cli_per_second((double)t->elements, seconds), seconds, t->best_rate);
     if (t->batches) {
         label(file, "first batch");
         fprintf(file, "after %.3f s\n", t->first_batch_s);
     }
     label(file, "memory");
     fprintf(file, "%.1f MB peak, %.1f MB of it anonymous; budget %.1f MB, %.1f MB used at most\n",
-            cli_peak_rss_mb(), t->peak_anon_mb, megabytes(s->stats.budget_bytes),
-            megabytes(s->stats.peak_bytes));
+            cli_peak_rss_mb(), t->peak_anon_mb, cli_megabytes((double)s->stats.budget_bytes),
+            cli_megabytes((double)s->stats.peak_bytes));
     label(file, "owners");
     list_owners(file, s);
     label(file, "read");
-    fprintf(file, "%.1f MB\n", megabytes(s->stats.bytes_read));
+    fprintf(file, "%.1f MB\n", cli_megabytes((double)s->stats.bytes_read));
     print_cache(file, &s->stats);
     label(file, "workers");
     fprintf(file, "%d, %s, %.2f s of cpu time\n", s->stats.workers, cpu, cli_cpu_seconds());
@@ -256,7 +193,7 @@ void cli_summary_json(FILE *file, const struct cli_summary *s)
     fprintf(file, "{\"elements\":%" PRIu64 ",\"batches\":%" PRIu64 ",\"epochs\":%" PRIu64,
             t->elements, t->batches, s->stats.epochs);
     fprintf(file, ",\"seconds\":%.6f,\"elements_per_s\":%.3f,\"best_epoch_elements_per_s\":%.3f",
-            seconds, per_second((double)t->elements, seconds), t->best_rate);
+            seconds, cli_per_second((double)t->elements, seconds), t->best_rate);
     if (t->batches)
         fprintf(file, ",\"first_batch_s\":%.6f", t->first_batch_s);
     else

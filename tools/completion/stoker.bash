@@ -22,6 +22,7 @@ _stoker() {
         return
     fi
     case $previous in
+    --progress) mapfile -t COMPREPLY < <(compgen -W "live a" -- "$word"); return ;;
     --cpu) mapfile -t COMPREPLY < <(compgen -W "auto scalar avx2 avx512" -- "$word"); return ;;
     --io) mapfile -t COMPREPLY < <(compgen -W "auto threads or" -- "$word"); return ;;
     --on-error) mapfile -t COMPREPLY < <(compgen -W "fail skip replace" -- "$word"); return ;;
@@ -30,7 +31,7 @@ _stoker() {
     --png) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     case ${COMP_WORDS[1]} in
-    run) options="--take --json --digest --dump --errors --tuning --checkpoint --every --resume --metrics --prometheus --trace --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    run) options="--take --json --digest --dump --errors --tuning --checkpoint --every --resume --metrics --prometheus --trace --progress --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     head) options="-n --png --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     inspect) options="--json --help" ;;
     stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
