@@ -90,8 +90,11 @@ static bool reduce_block(uint8_t *dst, size_t stride, const int16_t *block, int 
         return is_within(values, 1, MAX_INPUT) && store(dst, (values[0] + 4) >> 3);
     for (int i = 1; i < 64; i++)
         values[i] = block[i] * quant[i];
-    if (!is_within(values, 64, MAX_INPUT))
-        return false;
+    for (int y = 0; y < 8; y++) {
+        bool counts = size == 4 ? y != 4 : y == 0 || y % 2;
+        if (counts && !is_within(values + 8 * y, 8, MAX_INPUT))
+            return false;
+    }
     return size == 4 ? reduce_to_4(dst, stride, values) : reduce_to_2(dst, stride, values);
 }
 

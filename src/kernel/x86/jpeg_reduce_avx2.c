@@ -15,8 +15,27 @@ static inline __m256i outside(__m256i v, int low, int high)
                            _mm256_cmpgt_epi16(_mm256_set1_epi16((int16_t)low), v));
 }
 
+/* Steps of quantisation and the largest coefficients that they may multiply, for both blocks. */
+struct steps {
+    __m256i quant[8], limit[8];
+};
+
+static void read_steps(struct steps *steps, const uint16_t *quant)
+{
+    const __m256 most = _mm256_set1_ps(MAX_INPUT);
+    for (int i = 0; i < 8; i++) {
+        __m128i row = _mm_loadu_si128((const __m128i *)quant + i);
+        __m256i step = _mm256_max_epi32(_mm256_cvtepu16_epi32(row), _mm256_set1_epi32(1));
+        __m256i limit = _mm256_cvttps_epi32(_mm256_div_ps(most, _mm256_cvtepi32_ps(step)));
+        limit = _mm256_permute4x64_epi64(_mm256_packus_epi32(limit, limit), 0xd8);
+        steps->quant[i] = _mm256_broadcastsi128_si256(row);
+        __m256i is_zero = _mm256_cmpeq_epi16(steps->quant[i], _mm256_setzero_si256());
+        steps->limit[i] = _mm256_or_si256(_mm256_permute4x64_epi64(limit, 0x44), is_zero);
+    }
+}
+
 /* Row i of both blocks, multiplied; what does not fit is noted. Steps are below 2^15 here. */
-static inline __m256i load_row(const struct stk__jpeg_pair *pair, const uint16_t *quant, int i,
+static inline __m256i load_row(const struct stk__jpeg_pair *pair, const struct steps *steps, int i,
                                __m256i *wild)
 {
     __m128i left = _mm_load_si128((const __m128i *)pair->left + i);
@@ -26,18 +45,8 @@ static inline __m256i load_row(const struct stk__jpeg_pair *pair, const uint16_t
         right = _mm_insert_epi16(right, pair->dc[1], 0);
     }
     __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(left), right, 1);
-    __m256i q = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)quant + i));
-    __m256i low = _mm256_mullo_epi16(v, q), high = _mm256_mulhi_epi16(v, q);
-    __m256i is_cut = _mm256_xor_si256(high, _mm256_srai_epi16(low, 15));
-    *wild = _mm256_or_si256(*wild, _mm256_or_si256(is_cut, outside(low, -MAX_INPUT, MAX_INPUT)));
-    return low;
-}
-
-static inline void load_rows(__m256i v[8], const struct stk__jpeg_pair *pair, const uint16_t *quant,
-                             __m256i *wild)
-{
-    for (int i = 0; i < 8; i++)
-        v[i] = load_row(pair, quant, i, wild);
+    *wild = _mm256_or_si256(*wild, _mm256_subs_epu16(_mm256_abs_epi16(v), steps->limit[i]));
+    return _mm256_mullo_epi16(v, steps->quant[i]);
 }
 
 /* Rounds to samples, in each half those of a block, and notes what libjpeg's table does not have.
@@ -105,14 +114,16 @@ static inline __m256i narrow_to_4(const __m256i pairs[4], __m256i *wild)
     return _mm256_shuffle_epi8(samples, by_row);
 }
 
-static inline void reduce_to_4(const struct stk__jpeg_pair *pair, const uint16_t *quant,
+static inline void reduce_to_4(const struct stk__jpeg_pair *pair, const struct steps *steps,
                                size_t stride, __m256i *wild)
 {
     /* The fifth column does not count. */
     const __m256i counts =
         _mm256_broadcastsi128_si256(_mm_setr_epi16(-1, -1, -1, -1, 0, -1, -1, -1));
     __m256i v[8], rows[4], pairs[4];
-    load_rows(v, pair, quant, wild);
+    for (int i = 0; i < 8; i++)
+        if (i != 4)
+            v[i] = load_row(pair, steps, i, wild);
     shorten_to_4(rows, v);
     for (int i = 0; i < 4; i++)
         *wild = _mm256_or_si256(
@@ -153,13 +164,15 @@ static inline __m256i narrow_row(__m256i row)
     return _mm256_madd_epi16(_mm256_shuffle_epi8(row, order), f);
 }
 
-static inline void reduce_to_2(const struct stk__jpeg_pair *pair, const uint16_t *quant,
+static inline void reduce_to_2(const struct stk__jpeg_pair *pair, const struct steps *steps,
                                size_t stride, __m256i *wild)
 {
     const __m256i counts = _mm256_broadcastsi128_si256(_mm_setr_epi16(-1, -1, 0, -1, 0, -1, 0, -1));
     const __m256i signs = _mm256_broadcastsi128_si256(_mm_setr_epi32(1, -1, 1, -1));
     __m256i v[8], rows[2];
-    load_rows(v, pair, quant, wild);
+    v[0] = load_row(pair, steps, 0, wild);
+    for (int i = 1; i < 8; i += 2)
+        v[i] = load_row(pair, steps, i, wild);
     shorten_to_2(rows, v);
     for (int i = 0; i < 2; i++)
         *wild = _mm256_or_si256(
@@ -219,12 +232,14 @@ static bool reduce_avx2(const struct stk__jpeg_pair *pairs, int n, const uint16_
         stk__jpeg_fill_reduce_scalar(&scalar);
         return scalar.reduce(pairs, n, quant, stride, size);
     }
+    struct steps steps;
     __m256i wild = _mm256_setzero_si256();
+    read_steps(&steps, quant);
     for (const struct stk__jpeg_pair *pair = pairs; pair < pairs + n; pair++) {
         if (size == 4)
-            reduce_to_4(pair, quant, stride, &wild);
+            reduce_to_4(pair, &steps, stride, &wild);
         else if (size == 2)
-            reduce_to_2(pair, quant, stride, &wild);
+            reduce_to_2(pair, &steps, stride, &wild);
         else
             reduce_to_1(pair, quant, &wild);
         clear(pair->left);
