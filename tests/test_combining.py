@@ -216,6 +216,50 @@ def test_a_bad_number_and_a_bad_element_cost_one_place_each(stoker):
     assert done.returncode == 0 and [element["x"] for element in got] == [10, 11, -8, 8]
 
 
+@pytest.mark.parametrize("chain, count", [
+    ("range(9).map('x % 3').choose_from([range(5), range(10, 15), range(2)])", 8),
+    ("range(9).map('x % 3').choose_from([range(5), range(10, 15), range(2)], stop_on_empty=false)", 8),
+    ("range(9).map('x % 3').choose_from([range(1), range(10, 15), range(2)], stop_on_empty=false)", 6),
+    ("range(2).repeat().choose_from([range(5), range(10, 14)])", 9),
+    ("range(2).repeat().choose_from([range(5).repeat(), range(10, 14)])", 9),
+    ("range(2).repeat().choose_from([range(5).repeat(), range(9).repeat()])", -1),
+    ("range(2).repeat().choose_from([range(5).repeat(), range(9)], stop_on_empty=false)", -1),
+    ("counter().map('x % 2').choose_from([range(5), range(10, 14)])", 9),
+    ("range(1000000000000).map('x % 2').choose_from([range(5), range(10, 14)])", 9),
+    ("range(2).repeat().choose_from([range(1125899906842624), range(2251799813685248)])", 2**51),
+])
+def test_choices_that_are_known_are_positions(stoker, chain, count):
+    found, kinds, plan = nodes(stoker, chain)
+    assert found["choose_from"][0] == "indexed" and "looked at beforehand" in found["choose_from"][1]
+    assert kinds == ["segment"] and plan["count"] == count
+
+
+@pytest.mark.parametrize("chain, why", [
+    ("values({c: [0, 2]}).choose_from([range(5), range(9)])", "a number that chooses means no input"),
+    ("range(2).map('1 // x').choose_from([range(5), range(9)])", "a number that chooses could not be made"),
+    ("range(9).shuffle().map('x % 2').choose_from([range(5), range(9)])", "differ between passes"),
+    ("random().map('x % 2').choose_from([range(5), range(9)])", "differ between passes"),
+    ("range(9).shard().map('x % 2').choose_from([range(5), range(9)])", "differ between ranks"),
+    ("range(9).map('x % 2').choose_from([range(5).shard(), range(9)], stop_on_empty=false)", "on other ranks"),
+    ("counter().map('x % 2').choose_from([range(5), range(9)], stop_on_empty=false)", "no last one"),
+    ("range(2).repeat().choose_from([range(1099511627776), range(9)], stop_on_empty=false)", "too long to be listed"),
+    ("range(1000000000000).map('x % 2').choose_from([range(5).repeat(), range(9)])", "too many"),
+    ("range(2).choose_from([range(5).filter('x > 1'), range(9)])", "an input is not indexed"),
+    ("range(5).filter('x < 2').choose_from([range(5), range(9)])", "an input is not indexed"),
+])
+def test_the_plan_says_why_choices_are_a_stream(stoker, chain, why):
+    found, kinds, _ = nodes(stoker, f"{chain}.take(20)")
+    assert found["choose_from"][0] == "stream" and why in found["choose_from"][1]
+    assert "mixing stage" in kinds
+
+
+def test_numbers_in_files_are_read_as_they_come(stoker, tmp_path):
+    (tmp_path / "numbers.csv").write_text("c\n1\n0\n1\n")
+    chain = f"csv('{tmp_path}/numbers.csv', {{c: int64}}).choose_from([range(5), range(10, 15)])"
+    assert "only after reading files" in nodes(stoker, chain)[0]["choose_from"][1]
+    assert [element["x"] for element in dumped(stoker, chain)[0]] == [10, 0, 11]
+
+
 @pytest.mark.parametrize("call, part", [
     ("choose_from([range(3), range(3)])", "needs numbers before it"),
     ("range(3).choose_from([])", "needs numbers before it"),

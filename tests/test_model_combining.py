@@ -43,10 +43,27 @@ def test_chain(stoker, folder, number):
     "sample_from([range(30).shard(), range(7).shuffle()]).shard(2, 1).enumerate().batch(4)",
     "range(9).map('x % 3').choose_from([range(4).batch(2), range(4).batch(3)]).take(3).repeat(2)",
     "range(9).map('x % 2').choose_from([range(4).repeat(2), range(9, 0, -1).shuffle()]).batch(4)",
+    # numbers that come again and again, beside inputs that end and some that do not
+    "range(3).repeat().choose_from([range(7), range(10, 13), range(20, 30)], stop_on_empty=false).batch(4)",
+    "range(3).repeat().choose_from([range(2).repeat(), range(9), range(4)], stop_on_empty=false).take(50).batch(4)",
+    "values({c: [0, 0, 1]}).repeat().choose_from([range(7).repeat(), range(9)]).shuffle().batch(4)",
+    "values({c: [1, 0, 1, 1]}).repeat().choose_from([range(0), range(9)], stop_on_empty=false).batch(4)",
+    "values({c: [0, 1]}).repeat().choose_from([range(7).repeat(), range(9).repeat()]).skip(5).take(20).batch(4)",
+    "range(0).repeat().choose_from([range(7), range(9)]).batch(4)",
+    # as many numbers as the inputs have elements, and inputs that differ between ranks
+    "counter().map('x % 2').choose_from([range(7), range(9)]).batch(4)",
+    "range(2).repeat().choose_from([range(30).shard(), range(7).shuffle()]).enumerate().batch(4)",
+    "range(9).repeat(4).map('x % 2').choose_from([range(30).shard(), range(7)], stop_on_empty=false).batch(4)",
+    "range(20).shard().map('x % 2').choose_from([range(7), range(9)]).batch(4)",
+    "range(20).shuffle().map('x % 2').choose_from([range(7), range(9)]).batch(4)",
+    "range(20).map('x % 2').choose_from([range(7), range(9)]).map('y = 8 // (x - 2)').shuffle().shard().batch(4)",
+    "range(8).map('x % 2').choose_from([range(3), range(4)]).flat_map(element().repeat(2)).shuffle(3).batch(4)",
+    "range(4).flat_map(range(2).repeat().choose_from([element(), range(3)])).batch(4)",
 ])
 def test_rare_chain(stoker, text):
     for on_error, max_errors in [("fail", None), ("skip", 2), ("skip", 0.05)]:
         check(stoker, text, Options(seed=7, epochs=3, on_error=on_error, max_errors=max_errors))
+    check(stoker, text, Options(seed=8, epochs=2, rank=1, world=3))
 
 
 @pytest.mark.parametrize("rest", ["", ".shuffle(3)", ".enumerate()"])

@@ -392,6 +392,16 @@ struct stk_serial_table {
         is_whole; /* what flush gives is true only at an end: where a stream breaks it is dropped */
 };
 
+/* Choices that were looked at beforehand. */
+struct stk_choices {
+    const uint8_t *number; /* [n] */
+    int64_t n;
+    bool is_endless;         /* they come again and again */
+    const int64_t *in_count; /* [n_inputs] */
+    int n_inputs;
+    bool counts_differ; /* between ranks */
+};
+
 /* Ops with several inputs that say from which of them the next row comes (sample_from). In a pass
  * `wanted` names an input, again and again the same until `take` got a row of it or `ended` was
  * told that it has none left; -1: the pass is over. With STK_OP_ADDRESSES it needs no data: over
@@ -405,6 +415,13 @@ struct stk_choice_table {
      * has room for a row, got another one for it. Without data `in` and `out` are NULL. */
     bool (*take)(void *run, int input, const struct stk_chunk *in, int row, struct stk_chunk *out);
     void (*ended)(void *run, int input);
+    /* Where the choices are whole numbers in a field of input 0, which counts the others from 0: the
+     * field; how many of the numbers can matter if inputs are so long (below 0: any of them); and a
+     * state for order.at, which then carries the op out over indexed inputs, or NULL for no. */
+    int (*number_field)(const void *state);
+    int64_t (*n_needed)(const void *params, int n_inputs, const int64_t *in_count);
+    int (*tabulate)(const void *params, const struct stk_choices *choices, struct stk_arena *arena,
+                    void **state, struct stk_error *err);
 };
 
 /* Where in a file something lies. */

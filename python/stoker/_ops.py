@@ -649,6 +649,12 @@ class Ops:
         stop_on_empty=false such a number is left out, until all inputs have ended. A number that
         means no input is a bad element in that place, and so is a bad number.
 
+        Where all inputs can be read at random, the numbers are looked at when the dataset is made:
+        then its length is known, any element can be reached by its position, and elements are made
+        on all workers. That is done for up to 16 million numbers that are the same in every epoch
+        and are made without reading files or calling functions; others, and numbers among which one
+        means no input, are read as they come. `plan` says which it is, and why.
+
         inputs: chains to choose from, numbered from 0 (chains)
         field: the whole numbers that choose; none: the only field of such (text, none)
         stop_on_empty: end when an input has no element for a choice; false: leave the choice

@@ -10,11 +10,12 @@
 struct stk__node {
     const struct stk_op *op;
     void *params, *state;
-    void *opened;        /* what open made; state, unless infer or a scan put another one there */
-    void *scanned;       /* what a scan of all rows made, or NULL */
-    void *narrowed;      /* what makes some fields of a source alone, or NULL */
-    bool is_shared;      /* opened belongs to a graph that this one keeps alive */
-    size_t opened_bytes; /* what it keeps outside of the arena, unless it is shared */
+    void *opened;  /* what open made; state, unless infer or a scan put another one there */
+    void *scanned; /* what a scan of all rows made, or NULL */
+    const char *why_unscanned; /* why choices were not looked at beforehand, or NULL */
+    void *narrowed;            /* what makes some fields of a source alone, or NULL */
+    bool is_shared;            /* opened belongs to a graph that this one keeps alive */
+    size_t opened_bytes;       /* what it keeps outside of the arena, unless it is shared */
     int n_inputs;
     struct stk__node *input[STK_MAX_INPUTS];
     struct stk_type type;
@@ -111,3 +112,13 @@ bool stk__subtree_is_random(const struct stk__node *node);
 
 /* True if its rows come in another order in every pass. */
 bool stk__subtree_shuffles(const struct stk__node *node);
+
+static inline bool stk__is_row_op(const struct stk_op *op)
+{
+    return op->row.run || op->flags & STK_OP_FETCH;
+}
+
+static inline bool stk__is_source(const struct stk_op *op)
+{
+    return op->source.rows || op->source.next;
+}

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_build.c: from parsed calls to nodes: parameters, types, counts, classes.
- *
- * The class of a node says what its output can do, and with that how it will be run:
- *
- *     indexed     any row by its position       → evaluated from positions; nothing is buffered
- *     addressed   a serial order of such rows   → positions are buffered, never data
- *     stream      next only                     → rows travel
- *
- * A source has the class its table allows; 1:1 ops keep their input's; an op that drops rows
- * makes a stream; order ops over indexed inputs stay indexed, over others they run as serial
- * stages.
- */
+/* graph_build.c: from parsed calls to nodes: parameters, types, counts, classes. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/purse.h"
 #include "base/type.h"
 #include "graph/cache_key.h"
+#include "graph/choices.h"
+#include "graph/classify.h"
 #include "graph/graph.h"
 #include "graph/guard.h"
 #include "graph/nest.h"
@@ -71,153 +62,6 @@ static int fail_node(struct builder *b, const struct stk__node *node, int code)
         }
     }
     return code;
-}
-
-static bool is_row_op(const struct stk_op *op)
-{
-    return op->row.run || op->flags & STK_OP_FETCH;
-}
-static bool is_source(const struct stk_op *op)
-{
-    return op->source.rows || op->source.next;
-}
-
-static bool is_indexed_source(const struct stk__node *node)
-{
-    const struct stk_source_table *source = &node->op->source;
-    return source->rows && !node->is_opened &&
-           !(source->is_stream && source->is_stream(node->state));
-}
-
-bool stk__subtree_reads(const struct stk__node *node)
-{
-    bool reads =
-        node->op->flags & STK_OP_FETCH || (node->op->source.locate && node->class == STK_INDEXED);
-    for (int i = 0; i < node->n_inputs && !reads; i++)
-        reads = stk__subtree_reads(node->input[i]);
-    return reads;
-}
-
-static void set_class(struct stk__node *node, enum stk_class class, const char *why)
-{
-    node->class = class;
-    node->why = why;
-}
-
-bool stk__subtree_shuffles(const struct stk__node *node)
-{
-    bool found = node->op->flags & STK_OP_SHUFFLES;
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = stk__subtree_shuffles(node->input[i]);
-    return found;
-}
-
-static int classify_order(struct builder *b, struct stk__node *node)
-{
-    const struct stk_op *op = node->op;
-    if (op->flags & STK_OP_STABLE && stk__subtree_shuffles(node->input[0])) {
-        stk_fail(b->err, STK_TYPE,
-                 "must come before shuffle: which elements it means would change in every epoch");
-        return fail_node(b, node, STK_TYPE);
-    }
-    enum stk_mode mode = op->mode ? op->mode(node->params) : STK_MODE_EITHER;
-    enum stk_class weakest = STK_INDEXED;
-    for (int i = 0; i < node->n_inputs; i++)
-        weakest = node->input[i]->class > weakest ? node->input[i]->class : weakest;
-    node->is_order = weakest == STK_INDEXED && mode != STK_MODE_SERIAL;
-    if (node->is_order) {
-        set_class(node, STK_INDEXED, "a function of positions over indexed inputs");
-        return STK_OK;
-    }
-    if (mode == STK_MODE_ORDER) {
-        stk_fail(b->err, STK_TYPE,
-                 "needs an input that can be read at random, but %s makes a stream; put it before "
-                 "%s%s",
-                 node->input[0]->op->decl.name, node->input[0]->op->decl.name,
-                 op->flags & STK_OP_SHUFFLES
-                     ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
-                     : "");
-        return fail_node(b, node, STK_TYPE);
-    }
-    if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&
-        op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
-        set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
-    else
-        set_class(node, STK_STREAM,
-                  node->n_inputs > 1      ? "an input is not indexed"
-                  : weakest == STK_STREAM ? "its input is a stream"
-                                          : "looks at one element after the other");
-    return STK_OK;
-}
-
-/* An op that chooses among its inputs, where all of them are indexed or not. */
-static void classify_choice(struct stk__node *node)
-{
-    bool is_indexed = true;
-    for (int i = 0; i < node->n_inputs; i++)
-        is_indexed &= node->input[i]->class == STK_INDEXED;
-    if (!(node->op->flags & STK_OP_ADDRESSES))
-        set_class(node, STK_STREAM, "what comes next is known once data is read");
-    else if (is_indexed)
-        set_class(node, STK_ADDRESSED, "chooses positions of indexed inputs, one after the other");
-    else
-        set_class(node, STK_STREAM, "an input is not indexed");
-}
-
-/* True if the positions of its rows come again in further passes of a repeat. */
-static bool repeats_positions(const struct stk__node *node)
-{
-    for (; node->class == STK_ADDRESSED; node = node->input[0])
-        if (node->op->flags & STK_OP_REPEAT)
-            return true;
-    return false;
-}
-
-static void classify_cache(struct stk__node *node)
-{
-    if (repeats_positions(node->input[0]))
-        set_class(node, STK_STREAM, "elements of a repeat are told apart by their order alone");
-    else
-        set_class(node, node->input[0]->class, "keeps the class of its input");
-}
-
-static int classify(struct builder *b, struct stk__node *node)
-{
-    const struct stk_op *op = node->op;
-    if (is_source(op)) {
-        bool is_indexed = is_indexed_source(node);
-        set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
-                  is_indexed        ? "any element can be made from its position"
-                  : node->is_opened ? "is read from front to back for each element"
-                                    : "can only be read in order");
-        return STK_OK;
-    }
-    if (op->flags & STK_OP_FILTER)
-        set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
-    else if (op->flags & STK_OP_FETCH && stk__subtree_reads(node->input[0]))
-        set_class(node, STK_STREAM,
-                  "reads what another read led to, so rows are known only after reading");
-    else if (op->flags & STK_OP_BATCH)
-        set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
-    else if (op->flags & STK_OP_EXPANDS)
-        set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
-    else if (op->choice.wanted)
-        classify_choice(node);
-    else if (op->flags & STK_OP_CACHE)
-        classify_cache(node);
-    else if (stk__is_woven(node))
-        set_class(node, STK_STREAM, node->nest->why);
-    else if (op->flags & STK_OP_NESTS)
-        set_class(node, STK_ADDRESSED, "takes positions of indexed data in turn");
-    else if (node->is_opened)
-        set_class(node, STK_STREAM, "is one element after the other");
-    else if (op->flags & STK_OP_ELEMENT)
-        set_class(node, node->input[0]->class, "keeps the class of the element's chain");
-    else if (is_row_op(op) || op->flags & STK_OP_PREFETCH)
-        set_class(node, node->input[0]->class, "keeps the class of its input");
-    else
-        return classify_order(b, node);
-    return STK_OK;
 }
 
 static void prepare_infer(struct builder *b, const struct stk__node *node, struct stk_infer *inf)
@@ -346,7 +190,7 @@ static int insert_op(struct builder *b, struct stk__node *node, const char *name
         other->input[other->n_inputs++] = node->input[0];
         node->input[0] = other;
     }
-    other->is_opened = is_source(op) && other->n_inputs && b->is_streamed;
+    other->is_opened = stk__is_source(op) && other->n_inputs && b->is_streamed;
     return open_call(b, other);
 }
 
@@ -364,6 +208,24 @@ static int scan_field(struct builder *b, struct stk__node *node)
     else
         rc = stk__scan_node(b->graph, node, field, b->err);
     node->scanned = node->state;
+    return rc ? fail_node(b, node, rc) : STK_OK;
+}
+
+/* Of an op whose choices are numbers; not in a chain that is opened for elements. */
+static int look_at_choices(struct builder *b, struct stk__node *node)
+{
+    const struct stk__node *known = known_node(b, node);
+    if (!node->op->choice.tabulate || node->scanned || node->why_unscanned)
+        return STK_OK;
+    if (known && (known->scanned || known->why_unscanned)) {
+        node->scanned = known->scanned;
+        node->why_unscanned = known->why_unscanned;
+        return STK_OK;
+    }
+    if (b->outer)
+        node->why_unscanned = "is in a chain that is opened for each element";
+    int rc = stk__has_indexed_inputs(node) && !b->outer ? stk__choices_look(b->graph, node, b->err)
+                                                        : STK_OK;
     return rc ? fail_node(b, node, rc) : STK_OK;
 }
 
@@ -385,7 +247,7 @@ static int infer_node(struct builder *b, struct stk__node *node)
             return rc;
     }
     bool is_filter = node->op->flags & STK_OP_FILTER;
-    if (!stk__op_is_built_in(node->op) && is_row_op(node->op) &&
+    if (!stk__op_is_built_in(node->op) && stk__is_row_op(node->op) &&
         stk__guard_infer(&inf, is_filter, b->err))
         return fail_node(b, node, STK_TYPE);
     memcpy(node->from, inf.from, sizeof node->from);
@@ -396,7 +258,9 @@ static int infer_node(struct builder *b, struct stk__node *node)
     node->never_fails = inf.never_fails;
     node->is_optional = inf.is_optional;
     node->count = inf.count;
-    int rc = classify(b, node);
+    int rc = look_at_choices(b, node);
+    if (!rc && (rc = stk__classify(node, b->err)))
+        fail_node(b, node, rc);
     if (!rc)
         rc = scan_field(b, node);
     if (!rc && node->op->order.count) {
@@ -508,7 +372,7 @@ static int begin_nested(struct builder *b, struct stk__node *node)
 static int keep_files(struct builder *b, struct stk__node *node)
 {
     const struct stk__node *known = known_node(b, node);
-    if (!node->is_opened || !is_source(node->op))
+    if (!node->is_opened || !stk__is_source(node->op))
         return STK_OK;
     node->files = known ? known->files : stk__opened_new(node);
     return node->files ? STK_OK : stk__out_of_memory(b->err);
@@ -517,7 +381,7 @@ static int keep_files(struct builder *b, struct stk__node *node)
 /* A source that stands on others is opened with the files they name. */
 static int open_call(struct builder *b, struct stk__node *node)
 {
-    bool is_nested = is_source(node->op) && node->n_inputs && !known_node(b, node);
+    bool is_nested = stk__is_source(node->op) && node->n_inputs && !known_node(b, node);
     struct stk_texts *files = is_nested ? stk__nest_reference(node->op, node->params) : NULL;
     const struct stk_texts given = files ? *files : (struct stk_texts){ 0 };
     int rc = STK_OK;
@@ -753,7 +617,7 @@ void stk_dataset_unref(struct stk_dataset *dataset)
 
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field)
 {
-    while (node->n_inputs && !is_source(node->op)) {
+    while (node->n_inputs && !stk__is_source(node->op)) {
         int from = node->op->flags & STK_OP_BATCH ? field : node->from[field];
         if (from < 0)
             return NULL;
@@ -790,7 +654,8 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
     }
     if (node->nest)
         return stk__nest_count(node, rank, world);
-    bool is_one_to_one = is_row_op(node->op) || node->op->flags & (STK_OP_PREFETCH | STK_OP_CACHE);
+    bool is_one_to_one =
+        stk__is_row_op(node->op) || node->op->flags & (STK_OP_PREFETCH | STK_OP_CACHE);
     int64_t count =
         is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;
     if (node->op->order.count)

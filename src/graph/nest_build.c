@@ -8,14 +8,9 @@
 
 #include <string.h>
 
-static bool is_row_op(const struct stk__node *node)
-{
-    return node->op->row.run || node->op->flags & STK_OP_FETCH;
-}
-
 static bool is_leaf(const struct stk__node *node)
 {
-    return node->op->source.rows || node->op->source.next || node->op->flags & STK_OP_ELEMENT;
+    return stk__is_source(node->op) || node->op->flags & STK_OP_ELEMENT;
 }
 
 static bool is_step(const struct stk__node *node)
@@ -47,7 +42,7 @@ static bool is_sieve(const struct stk__node *node)
 static const struct stk__node *find_listed(const struct stk__node *node, int *field)
 {
     for (;; node = node->input[0]) {
-        bool is_kept = is_row_op(node) || is_sieve(node);
+        bool is_kept = stk__is_row_op(node->op) || is_sieve(node);
         if (is_kept && node->from[*field] >= 0)
             *field = node->from[*field];
         else if (!is_step(node) && !(node->op->flags & STK_OP_PREFETCH))
@@ -126,7 +121,7 @@ int stk__nest_list(struct stk_dataset *graph, const struct stk__node *outer, con
     if (!item)
         return stk__out_of_memory(err);
     struct listing listing = { &graph->arena, item, f };
-    rc = stk__scan_rows(graph, listed, field, &(struct stk__scan){ list_texts, &listing }, err);
+    rc = stk__scan_rows(graph, listed, field, &(struct stk__scan){ list_texts, &listing, 0 }, err);
     *out = (struct stk_texts){ item, (int)n, is_streamed };
     return rc != STK_VALUE
                ? rc
@@ -146,7 +141,7 @@ static int check_op(const struct stk__node *node, struct stk_error *err)
 {
     if (node->op->flags & STK_OP_FILTER)
         return refuse(node, "which elements it leaves is known only once they are made", err);
-    bool is_plain = is_row_op(node) || node->op->flags & STK_OP_PREFETCH;
+    bool is_plain = stk__is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
     if ((is_plain && node->class == STK_INDEXED) || (is_step(node) && !node->op->scan_field))
         return STK_OK;
     return refuse(node, "is no function of positions of one input", err);

@@ -69,6 +69,7 @@ int stk__scan_rows(struct stk_dataset *graph, const struct stk__node *node, cons
                    const struct stk__scan *scan, struct stk_error *err)
 {
     struct stk__program *program;
+    int64_t n = scan->n ? scan->n : node->count;
     struct stk__program_options options = { .world = 1 };
     int rc = stk__program_new(node, NULL, &options, &graph->arena, &program, err);
     if (rc)
@@ -80,7 +81,7 @@ int stk__scan_rows(struct stk_dataset *graph, const struct stk__node *node, cons
         return stk_fail(err, STK_TYPE,
                         "field '%s' is random, so it differs between epochs; put it before that",
                         field);
-    rc = scan_all(program, node->count, scan->visit, scan->ctx);
+    rc = scan_all(program, n, scan->visit, scan->ctx);
     if (rc)
         stk_fail(err, rc, "field '%s' could not be evaluated for every row%s", field,
                  rc == STK_MEMORY ? ": out of memory" : "");
@@ -121,7 +122,7 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
     uint64_t *hash = malloc(sizeof *hash * (size_t)(input->count + 1));
     if (!hash)
         return stk__out_of_memory(err);
-    const struct stk__scan scan = { hash_rows, &(struct hashes){ hash, f } };
+    const struct stk__scan scan = { hash_rows, &(struct hashes){ hash, f }, 0 };
     int rc = stk__scan_rows(graph, input, field, &scan, err);
     if (!rc)
         rc = node->op->scan(node->params, &graph->arena, hash, input->count, &node->state, err);

@@ -8,9 +8,10 @@ typedef int (*stk__visit_fn)(void *ctx, const struct stk_chunk *chunk, int64_t f
 struct stk__scan {
     stk__visit_fn visit;
     void *ctx;
+    int64_t n; /* of the first so many rows; 0: of all */
 };
 
-/* Evaluates all rows of a finite, indexed node, to look at `field`, which must be there without
+/* Evaluates rows of an indexed node, all of them if it is finite, to look at `field`, which must be there without
  * reading files. */
 int stk__scan_rows(struct stk_dataset *graph, const struct stk__node *node, const char *field,
                    const struct stk__scan *scan, struct stk_error *err);

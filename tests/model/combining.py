@@ -153,7 +153,7 @@ def op_element(node, path, make):
 
 
 STREAMS = {"filter", "ignore_errors", "jsonl", "lines", "reduce", "rejection_resample", "scan"}
-STREAMS |= {"choose_from", "flat_map", "interleave", "sample_from", "take_while", "unbatch", "unique"}
+STREAMS |= {"flat_map", "interleave", "sample_from", "take_while", "unbatch", "unique"}
 STREAMS |= model.BATCHES
 
 
@@ -163,8 +163,24 @@ def is_indexed(node):
     """
     is_buffer = node.name == "shuffle" and (node.args or "buffer_size" in node.kwargs)
     is_packed = any(".gz" in str(arg) for arg in node.args)
+    if node.name == "choose_from" and not has_known_choices(node):
+        return False
     return not is_buffer and not is_packed and node.name not in STREAMS and all(
         is_indexed(below) for below in node.inputs)
+
+
+def calls(node):
+    """The names of a chain's calls."""
+    return [node.name, *(name for below in node.inputs for name in calls(below))]
+
+
+def has_known_choices(node):
+    """Whether numbers that choose are the same in every pass, and all of them mean an input."""
+    choices, *inputs = node.inputs
+    if {"balance", "random", "shuffle"} & set(calls(choices)):
+        return False
+    rows = itertools.islice(model.rows(choices, 0), 100_000)
+    return all(not row.bad and 0 <= next(iter(row.fields.values())).data < len(inputs) for row in rows)
 
 
 def is_plain(chain):

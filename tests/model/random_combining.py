@@ -57,14 +57,21 @@ class Combining:
         return draft
 
     def choose(self):
-        """Numbers of inputs, a few of which do not exist where the chain may have bad rows."""
+        """Numbers of inputs, a few of which do not exist where the chain may have bad rows. Numbers
+        without an end are bounded by the inputs.
+        """
         pick, parts = self.random, self.parts()
-        first = self.range()
-        first.then(f"map('x % {len(parts) + (self.bad_one_in > 0)}')")
+        first, n = self.range(), sum(part.n for part in parts)
+        is_known = not self.bad_one_in or pick.random() < 0.3
+        first.then(f"map('x % {len(parts) + (not is_known)}')")
+        is_endless = first.n > 0 and pick.random() < 0.3
+        if is_endless:
+            first.then("repeat()")
         args = [f"[{', '.join(part.text for part in parts)}]"]
-        args += pick.choice([[], ["stop_on_empty=false"], ["field=x"]])
+        args += pick.choice([[], ["field=x"]] + [["stop_on_empty=false"]] * (not is_endless))
         text = f"{first.text}.choose_from({', '.join(args)})"
-        return Draft(text, {"x": "int"}, first.n, is_indexed=False)
+        is_indexed = is_known and all(part.is_indexed for part in parts)
+        return Draft(text, {"x": "int"}, n if is_endless else first.n, is_indexed)
 
     def nested(self):
         """A chain for each number; some numbers are bad where the chain may have bad rows."""

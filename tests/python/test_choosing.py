@@ -2,6 +2,7 @@
 """Ops that number, draw, choose and remember, as Python calls them."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -35,6 +36,36 @@ def test_datasets_are_mixed_with_their_arrays():
     order = stoker.values({"i": [1, 0, 0, 1]})
     assert xs(order.choose_from([low, high])) == [100, 0, 1, 101]
     assert xs(stoker.range(3).choose_from([low], stop_on_empty=False).ignore_errors()) == [0]
+
+
+def test_known_choices_have_a_length_and_positions():
+    low, high = stoker.from_arrays(x=np.arange(500)), stoker.range(1000, 2000)
+    mixed = stoker.values({"i": [1, 0, 1]}).repeat().choose_from([low, high])
+    assert len(mixed) == 1500 and len(mixed.batch(64)) == 24
+    assert [int(mixed[i].x) for i in (0, 1, 2, 3, 1499)] == [1000, 0, 1001, 1002, 1999]
+    assert sorted(xs(mixed.shuffle())) == [*range(500), *range(1000, 2000)]
+    assert xs(mixed.shard(3, 1)) == list(range(500))
+
+
+def test_a_place_among_known_choices_is_a_few_bytes():
+    mixed = stoker.range(10).map("x % 2").repeat().choose_from([stoker.range(10**6), stoker.range(10**6)])
+    with iter(mixed.batch(1000)) as batches:
+        for _ in range(1500):
+            next(batches)
+        state = batches.state_dict()
+        expected = np.array(next(batches).x)
+    assert len(json.dumps(state)) < 4096
+    with mixed.batch(1000).resume(state) as rest:
+        assert np.array_equal(next(rest).x, expected)
+
+
+def test_functions_that_choose_are_called_once_for_each_element():
+    called = []
+    numbers = stoker.range(6).map(lambda e: called.append(int(e["x"])) or {"x": e["x"] % 2})
+    called.clear()  # the call that shows what it returns
+    mixed = numbers.choose_from([stoker.range(5), stoker.range(10, 15)])
+    assert called == [] and mixed.cardinality == stoker.UNKNOWN
+    assert xs(mixed) == [0, 10, 1, 11, 2, 12] and called == list(range(6))
 
 
 def test_classes_are_balanced():

@@ -68,6 +68,8 @@ CHAINS = [
     "sample_from([range(9).filter('x > 2'), range(20, 40)], seed=3).batch(4)",
     "sample_from([range(5).shuffle(3), range(20, 40)]).repeat(2).batch(4)",
     "range(3).repeat(4).choose_from([range(9), range(20, 40), range(50, 60).filter('x > 52')]).batch(2)",
+    "range(3).repeat().choose_from([range(9), range(20, 40), range(50, 60).shuffle()]).batch(2)",
+    "range(2).repeat().choose_from([range(4), range(20, 40)], stop_on_empty=false).shuffle(5).batch(2)",
     "range(20).map('y = x % 3').balance(y).batch(4)",
     "range(20).map('y = x % 3').rejection_resample(y, [1, 1, 1]).batch(3)",
     "range(20).enumerate().shuffle(5).batch(4)",

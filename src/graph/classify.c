@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* classify.c: what a node's output can do.
+ *
+ * The class of a node says what its output can do, and with that how it will be run:
+ *
+ *     indexed     any row by its position       → evaluated from positions; nothing is buffered
+ *     addressed   a serial order of such rows   → positions are buffered, never data
+ *     stream      next only                     → rows travel
+ *
+ * A source has the class its table allows; 1:1 ops keep their input's; an op that drops rows
+ * makes a stream; order ops over indexed inputs stay indexed, over others they run as serial
+ * stages.
+ */
+#include "graph/classify.h"
+
+#include "base/error.h"
+#include "graph/nest.h"
+
+static bool is_indexed_source(const struct stk__node *node)
+{
+    const struct stk_source_table *source = &node->op->source;
+    return source->rows && !node->is_opened &&
+           !(source->is_stream && source->is_stream(node->state));
+}
+
+bool stk__subtree_reads(const struct stk__node *node)
+{
+    bool reads =
+        node->op->flags & STK_OP_FETCH || (node->op->source.locate && node->class == STK_INDEXED);
+    for (int i = 0; i < node->n_inputs && !reads; i++)
+        reads = stk__subtree_reads(node->input[i]);
+    return reads;
+}
+
+static void set_class(struct stk__node *node, enum stk_class class, const char *why)
+{
+    node->class = class;
+    node->why = why;
+}
+
+bool stk__subtree_shuffles(const struct stk__node *node)
+{
+    bool found = node->op->flags & STK_OP_SHUFFLES;
+    for (int i = 0; i < node->n_inputs && !found; i++)
+        found = stk__subtree_shuffles(node->input[i]);
+    return found;
+}
+
+static int classify_order(struct stk__node *node, struct stk_error *err)
+{
+    const struct stk_op *op = node->op;
+    if (op->flags & STK_OP_STABLE && stk__subtree_shuffles(node->input[0]))
+        return stk_fail(
+            err, STK_TYPE,
+            "must come before shuffle: which elements it means would change in every epoch");
+    enum stk_mode mode = op->mode ? op->mode(node->params) : STK_MODE_EITHER;
+    enum stk_class weakest = STK_INDEXED;
+    for (int i = 0; i < node->n_inputs; i++)
+        weakest = node->input[i]->class > weakest ? node->input[i]->class : weakest;
+    node->is_order = weakest == STK_INDEXED && mode != STK_MODE_SERIAL;
+    if (node->is_order) {
+        set_class(node, STK_INDEXED, "a function of positions over indexed inputs");
+        return STK_OK;
+    }
+    if (mode == STK_MODE_ORDER)
+        return stk_fail(
+            err, STK_TYPE,
+            "needs an input that can be read at random, but %s makes a stream; put it before "
+            "%s%s",
+            node->input[0]->op->decl.name, node->input[0]->op->decl.name,
+            op->flags & STK_OP_SHUFFLES
+                ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
+                : "");
+    if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&
+        op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
+        set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
+    else
+        set_class(node, STK_STREAM,
+                  node->n_inputs > 1      ? "an input is not indexed"
+                  : weakest == STK_STREAM ? "its input is a stream"
+                                          : "looks at one element after the other");
+    return STK_OK;
+}
+
+bool stk__has_indexed_inputs(const struct stk__node *node)
+{
+    bool is_indexed = true;
+    for (int i = 0; i < node->n_inputs; i++)
+        is_indexed &= node->input[i]->class == STK_INDEXED;
+    return is_indexed;
+}
+
+/* An op whose choices are numbers: where they were looked at beforehand it is an order op. */
+static void classify_numbers(struct stk__node *node)
+{
+    bool is_indexed = stk__has_indexed_inputs(node);
+    node->is_order = is_indexed && node->scanned;
+    if (node->is_order) {
+        node->state = node->scanned;
+        set_class(node, STK_INDEXED,
+                  "a function of positions; the numbers that choose were looked at beforehand");
+    } else
+        set_class(node, STK_STREAM, is_indexed ? node->why_unscanned : "an input is not indexed");
+}
+
+/* An op that chooses among its inputs, where all of them are indexed or not. */
+static void classify_choice(struct stk__node *node)
+{
+    if (node->op->choice.tabulate)
+        classify_numbers(node);
+    else if (stk__has_indexed_inputs(node))
+        set_class(node, STK_ADDRESSED, "chooses positions of indexed inputs, one after the other");
+    else
+        set_class(node, STK_STREAM, "an input is not indexed");
+}
+
+/* True if the positions of its rows come again in further passes of a repeat. */
+static bool repeats_positions(const struct stk__node *node)
+{
+    for (; node->class == STK_ADDRESSED; node = node->input[0])
+        if (node->op->flags & STK_OP_REPEAT)
+            return true;
+    return false;
+}
+
+static void classify_cache(struct stk__node *node)
+{
+    if (repeats_positions(node->input[0]))
+        set_class(node, STK_STREAM, "elements of a repeat are told apart by their order alone");
+    else
+        set_class(node, node->input[0]->class, "keeps the class of its input");
+}
+
+int stk__classify(struct stk__node *node, struct stk_error *err)
+{
+    const struct stk_op *op = node->op;
+    if (stk__is_source(op)) {
+        bool is_indexed = is_indexed_source(node);
+        set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
+                  is_indexed        ? "any element can be made from its position"
+                  : node->is_opened ? "is read from front to back for each element"
+                                    : "can only be read in order");
+        return STK_OK;
+    }
+    if (op->flags & STK_OP_FILTER)
+        set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
+    else if (op->flags & STK_OP_FETCH && stk__subtree_reads(node->input[0]))
+        set_class(node, STK_STREAM,
+                  "reads what another read led to, so rows are known only after reading");
+    else if (op->flags & STK_OP_BATCH)
+        set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
+    else if (op->flags & STK_OP_EXPANDS)
+        set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
+    else if (op->choice.wanted)
+        classify_choice(node);
+    else if (op->flags & STK_OP_CACHE)
+        classify_cache(node);
+    else if (stk__is_woven(node))
+        set_class(node, STK_STREAM, node->nest->why);
+    else if (op->flags & STK_OP_NESTS)
+        set_class(node, STK_ADDRESSED, "takes positions of indexed data in turn");
+    else if (node->is_opened)
+        set_class(node, STK_STREAM, "is one element after the other");
+    else if (op->flags & STK_OP_ELEMENT)
+        set_class(node, node->input[0]->class, "keeps the class of the element's chain");
+    else if (stk__is_row_op(op) || op->flags & STK_OP_PREFETCH)
+        set_class(node, node->input[0]->class, "keeps the class of its input");
+    else
+        return classify_order(node, err);
+    return STK_OK;
+}
