@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 enum { N_THREADS = 4 };
@@ -128,6 +129,58 @@ static void test_batches_outlive_everything(void **state)
         assert_true(sum > 0);
         stk_batch_unref(batch[i]);
         stk_batch_unref(batch[i]);
+    }
+}
+
+/* ---- looking at a run from elsewhere ---- */
+
+struct watcher {
+    struct stk_iterator *it;
+    atomic_bool is_over;
+    bool is_sound;
+};
+
+/* Counts never fall, and every message that is there is a whole one. */
+static void *watch_errors(void *arg)
+{
+    struct watcher *w = arg;
+    uint64_t seen = 0;
+    w->is_sound = true;
+    while (!atomic_load(&w->is_over)) {
+        struct stk_stats stats;
+        struct stk_error err;
+        stk_iterator_stats(w->it, &stats);
+        w->is_sound &= stats.errors >= seen;
+        seen = stats.errors;
+        for (uint64_t i = 0; !stk_iterator_error(w->it, i, &err); i++)
+            w->is_sound &=
+                strstr(err.text, "division by zero") && strstr(err.text, "range, element");
+    }
+    return NULL;
+}
+
+static void test_errors_are_watched_while_rows_are_judged(void **state)
+{
+    static const char *const chains[] = {
+        "range(30000).map('6 // (x % 3)').batch(16)",
+        "range(30000).map('6 // (x % 3)').batch(16).map('x + 1')"
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct stk_iterator *it = start_chain(chains[i], "workers=2 on_error=skip");
+        struct watcher watcher = { .it = it };
+        struct stk_stats stats;
+        struct stk_batch *batch;
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, watch_errors, &watcher), 0);
+        while (!stk_iterator_next(it, &batch, NULL))
+            stk_batch_unref(batch);
+        atomic_store(&watcher.is_over, true);
+        pthread_join(thread, NULL);
+        stk_iterator_stats(it, &stats);
+        assert_true(watcher.is_sound);
+        assert_int_equal(stats.errors, 10000);
+        stk_iterator_free(it);
     }
 }
 
@@ -310,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_iterators_side_by_side),
         cmocka_unit_test(test_keeping_every_batch),
         cmocka_unit_test(test_batches_outlive_everything),
+        cmocka_unit_test(test_errors_are_watched_while_rows_are_judged),
         cmocka_unit_test(test_cancel_while_next_blocks),
         cmocka_unit_test(test_cancel_before_and_between),
         cmocka_unit_test(test_free_in_the_middle),

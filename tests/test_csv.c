@@ -365,6 +365,31 @@ static void rows_and_columns(void **state)
     stk_dataset_unref(data);
 }
 
+/* The table of texts grows several times. */
+static void learned_categories(void **state)
+{
+    enum { N = 300, STEP = 7 };
+    char text[8192] = "kind\n", expected[8192] = "", chain[] = "csv('many.csv', {kind: category})";
+    size_t len = strlen(text), expected_len = 0;
+    (void)state;
+    for (int n = 1; n <= N; n++) {
+        int number = (n - 1) * STEP % N;
+        len += (size_t)snprintf(text + len, sizeof text - len, "k%03d\n", number);
+        expected_len += (size_t)snprintf(expected + expected_len, sizeof expected - expected_len,
+                                         "%d/", number);
+        bool is_looked_at = n <= 40 || n == N;
+        if (!is_looked_at)
+            continue;
+        put("many.csv", text);
+        struct stk_dataset *data = make_dataset(chain);
+        assert_int_equal(stk_dataset_count(data), n);
+        assert_non_null(stk_dataset_class_name(data, "kind", n - 1));
+        assert_null(stk_dataset_class_name(data, "kind", n));
+        stk_dataset_unref(data);
+    }
+    expect_rows(chain, expected);
+}
+
 static void dialects(void **state)
 {
     (void)state;
@@ -571,6 +596,7 @@ int main(void)
         cmocka_unit_test(lines_are_counted),
         cmocka_unit_test(types_are_guessed),
         cmocka_unit_test(rows_and_columns),
+        cmocka_unit_test(learned_categories),
         cmocka_unit_test(dialects),
         cmocka_unit_test(bad_rows),
         cmocka_unit_test(wrong_calls),

@@ -162,9 +162,9 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->cache_limit_bytes = cache.limit_bytes;
     out->is_cache_full = cache.is_full;
     memcpy(out->cache_trouble, cache.trouble, sizeof cache.trouble);
-    const struct stk__judge *judge;
+    struct stk__judge *judge;
     for (int i = 0; (judge = judge_at(x, i)); i++)
-        out->errors += judge->n_errors;
+        out->errors += stk__judge_count(judge);
     pthread_mutex_unlock(&x->lock);
 }
 
@@ -214,15 +214,9 @@ int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error
     if (!stk__exec_is_ours(x))
         return rc;
     pthread_mutex_lock(&x->lock);
-    const struct stk__judge *judge;
-    for (int i = 0; rc && (judge = judge_at(x, i)); i++) {
-        uint64_t kept = judge->n_errors < STK__KEPT_ERRORS ? judge->n_errors : STK__KEPT_ERRORS;
-        if (index < kept) {
-            *out = judge->kept[(judge->n_errors - kept + index) % STK__KEPT_ERRORS];
-            rc = STK_OK;
-        }
-        index -= index < kept ? 0 : kept;
-    }
+    struct stk__judge *judge;
+    for (int i = 0; rc && (judge = judge_at(x, i)); i++)
+        rc = stk__judge_message(judge, &index, out) ? STK_OK : STK_END;
     pthread_mutex_unlock(&x->lock);
     return rc;
 }

@@ -319,11 +319,8 @@ static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct st
     if (w->is_fatal || x->plan->options.on_error != STK__REPLACE)
         return false;
     int rc = replace_row(x, worker, t, row);
-    struct stk_error *err = stk__judge_last(&x->judge);
-    if (rc == STK_MEMORY)
-        stk_fail(err, STK_MEMORY, "out of memory");
-    else if (rc)
-        stk__error_prefix(err, "no replacement found: ");
+    if (rc)
+        stk__judge_end_replacing(&x->judge, rc);
     w->is_fatal = rc != STK_OK;
     return !w->is_fatal;
 }

@@ -15,7 +15,7 @@ struct stk__cause {
 };
 
 struct stk__causes {
-    pthread_mutex_t lock; /* guards the rest; taken last */
+    pthread_mutex_t lock; /* guards the rest, and what judges keep; taken last */
     int n;
     struct stk__cause cause[STK__MAX_CAUSES];
 };

@@ -26,20 +26,23 @@ static bool is_too_many(const struct stk__judge *judge, bool at_end)
     return (at_end || judge->n_rows >= enough) && n > most * (double)judge->n_rows;
 }
 
-struct stk_error *stk__judge_last(struct stk__judge *judge)
+const struct stk_error *stk__judge_last(const struct stk__judge *judge)
 {
-    return &judge->kept[(judge->n_errors - 1) % STK__KEPT_ERRORS];
+    return &judge->kept[(judge->n_told - 1) % STK__KEPT_ERRORS];
 }
 
-bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
-                    struct stk_address address)
+static void keep(struct stk__judge *judge, const struct stk_error *err)
 {
-    judge->n_rows++;
-    judge->n_bad++;
+    pthread_mutex_lock(&judge->causes->lock);
+    judge->kept[judge->n_told++ % STK__KEPT_ERRORS] = *err;
     judge->n_errors++;
-    struct stk_error *err = stk__judge_last(judge);
-    describe(judge, fault, address, err);
-    stk__causes_add(judge->causes, fault);
+    pthread_mutex_unlock(&judge->causes->lock);
+}
+
+/* Whether the run may go on; else `err` may say more. */
+static bool may_go_on(const struct stk__judge *judge, const struct stk_fault *fault,
+                      struct stk_error *err)
+{
     /* memory may be there another time; what is in a wrong state is so for all elements */
     bool is_elements_fault = fault && fault->code != STK_MEMORY && fault->code != STK_STATE;
     if (judge->plan->options.on_error == STK__FAIL || !is_elements_fault)
@@ -49,6 +52,50 @@ bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
     stk__error_prefix(err,
                       "too many bad elements (%llu), the last: ", (unsigned long long)judge->n_bad);
     return false;
+}
+
+bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
+                    struct stk_address address)
+{
+    struct stk_error err;
+    judge->n_rows++;
+    judge->n_bad++;
+    describe(judge, fault, address, &err);
+    stk__causes_add(judge->causes, fault);
+    bool goes_on = may_go_on(judge, fault, &err);
+    keep(judge, &err);
+    return goes_on;
+}
+
+void stk__judge_end_replacing(struct stk__judge *judge, int code)
+{
+    pthread_mutex_lock(&judge->causes->lock);
+    struct stk_error *last = &judge->kept[(judge->n_told - 1) % STK__KEPT_ERRORS];
+    if (code == STK_MEMORY)
+        stk_fail(last, STK_MEMORY, "out of memory");
+    else
+        stk__error_prefix(last, "no replacement found: ");
+    pthread_mutex_unlock(&judge->causes->lock);
+}
+
+uint64_t stk__judge_count(struct stk__judge *judge)
+{
+    pthread_mutex_lock(&judge->causes->lock);
+    uint64_t n = judge->n_errors;
+    pthread_mutex_unlock(&judge->causes->lock);
+    return n;
+}
+
+bool stk__judge_message(struct stk__judge *judge, uint64_t *index, struct stk_error *out)
+{
+    pthread_mutex_lock(&judge->causes->lock);
+    uint64_t n = judge->n_told, n_kept = n < STK__KEPT_ERRORS ? n : STK__KEPT_ERRORS;
+    bool is_kept = *index < n_kept;
+    if (is_kept)
+        *out = judge->kept[(n - n_kept + *index) % STK__KEPT_ERRORS];
+    pthread_mutex_unlock(&judge->causes->lock);
+    *index -= is_kept ? 0 : n_kept;
+    return is_kept;
 }
 
 void stk__judge_begin(struct stk__judge *judge)

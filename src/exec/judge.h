@@ -12,8 +12,11 @@ struct stk__judge {
     const struct stk__plan *plan;
     struct stk__causes *causes; /* of the run: where bad rows are counted by cause */
     uint64_t n_rows, n_bad;     /* rows seen in this pass, bad ones among them */
-    uint64_t n_errors;          /* bad ones in all passes */
     uint64_t epoch;             /* for messages; kept by the owner */
+    /* What others look at while the run is on. Whoever judges writes it under the lock of `causes`,
+     * and may read it without. */
+    uint64_t n_errors; /* bad ones in all passes, those before a place that was resumed included */
+    uint64_t n_told;   /* those of this run, whose last messages are kept */
     struct stk_error kept[STK__KEPT_ERRORS];
 };
 
@@ -31,5 +34,13 @@ bool stk__judge_pass(const struct stk__judge *judge, struct stk_error *err);
  * count otherwise. */
 void stk__judge_begin(struct stk__judge *judge);
 
-/* The message of the last bad row. */
-struct stk_error *stk__judge_last(struct stk__judge *judge);
+/* The run ends because no other row was found in the place of the last bad one; the code says why. */
+void stk__judge_end_replacing(struct stk__judge *judge, int code);
+
+/* For whoever judges: the message of the last bad row. */
+const struct stk_error *stk__judge_last(const struct stk__judge *judge);
+
+/* For others, at any time: how many rows were bad, and one of the last STK__KEPT_ERRORS messages,
+ * from the oldest on; false if there are not so many: then they are taken off the index. */
+uint64_t stk__judge_count(struct stk__judge *judge);
+bool stk__judge_message(struct stk__judge *judge, uint64_t *index, struct stk_error *out);
