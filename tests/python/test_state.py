@@ -103,6 +103,16 @@ def test_streams(folder, text):
     check(stoker.parse(text.format(folder)), epochs=2)
 
 
+def test_errors_before_the_place_are_counted_but_not_told_again():
+    ds = stoker.range(30).map("6 // (x % 10)").batch(4)
+    with ds.iterate(on_error="skip") as batches:
+        state = [next(batches) for _ in range(4)][-1].state_dict()
+    with ds.resume(state, on_error="skip") as batches:
+        assert sum(1 for _ in batches) == 3
+        assert batches.stats().errors == 3
+        assert ["element 20" in str(error) for error in batches.errors()] == [True]
+
+
 @pytest.mark.parametrize("order", ["", ".shuffle()", ".shuffle(5)"])
 def test_bad_elements_are_left_out_as_before(folder, order):
     ds = stoker.parse(f"files('{folder}/*.jpg'){order}.decode().resize(8, 8).batch(3)")
