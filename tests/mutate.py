@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks one rule of the executor at a time and expects test_exec to notice.
+"""Breaks one rule of the executor at a time and expects its test to notice: test_exec, or another.
 
     tests/mutate.py BUILD [-n CHAINS] [-k WORD]
 
-BUILD is a build directory (CMake's Makefiles) in which test_exec is up to date. The changed file is
+BUILD is a build directory (CMake's Makefiles) in which these tests are up to date. The changed file is
 compiled alone and linked before the library, so that its symbols win. Exit code 0 if every mutant
 that matters was noticed; those that cost speed or memory only are listed as such.
 """
@@ -36,11 +36,19 @@ class Mutant:
     old: str
     new: str
     costs_speed_only: bool = False
+    test: str = "test_exec"
 
 
 SEGMENT, BATCHER, SERIAL = "exec/segment.c", "exec/batcher.c", "exec/serial.c"
 LOTS, PASSES, GATES = "exec/lots.c", "exec/passes.c", "exec/gates.c"
 EXEC, EVAL, FETCH = "exec/exec.c", "graph/eval.c", "exec/fetch.c"
+
+
+
+def woven(name, old, new, **more):
+    """A rule of chains that are opened as elements come."""
+    return Mutant(name, "exec/weaving.c", old, new, test="test_weaving", **more)
+
 
 MUTANTS = [
     # where a ticket lands
@@ -467,6 +475,32 @@ MUTANTS = [
         "s->is_turning",
         costs_speed_only=True,
     ),
+    # chains that are opened as elements come
+    woven("a chain that has ended keeps its turn", "else give_turn(v);", "else {}"),
+    woven("a block does not end", "if (v->n_in_block == v->block_length)", "if (false)"),
+    woven("a block is counted on", "v->n_in_block = 0; v->turn = v->turn + 1", "v->turn = v->turn + 1"),
+    woven("a chain's end is part of the block", "atomic_store(&place->is_hungry, false); v->n_in_block = 0;",
+          "atomic_store(&place->is_hungry, false);"),
+    woven("who is next changes as places close up", "turn += i < v->turn && v->order[i]->is_open;", ""),
+    woven("a place is passed over when the last one goes", "v->turn = turn < n ? turn : 0;",
+          "v->turn = turn < n ? turn : n ? n - 1 : 0;"),
+    woven("places keep their turns from pass to pass", "v->turn = 0; v->n_in_block = 0; for", "for"),
+    woven("elements are numbered on", "v->next_element = v->n_empty = 0;", "v->n_empty = 0;"),
+    woven("every chain draws the same", "stk__mix(stk__pass_path(v->stage), v->next_element)",
+          "stk__pass_path(v->stage)"),
+    woven("what is left of a closed pass comes in the next", "if (v->place[i].is_open) drop_cursor(&v->place[i]);",
+          ""),
+    woven("a closed pass leaves chains open", "v->place[i].is_open = false;", ""),
+    woven("a chain that broke is not told", "place->is_bad = true; place->fault = (struct stk_fault){ .code = err->code",
+          "place->is_bad = place->has_told = true; place->fault = (struct stk_fault){ .code = err->code"),
+    woven("a chain that broke is told for ever", "place->has_told = true;", ""),
+    woven("a place that broke stays so", "place->is_bad = place->has_told = false;", "place->has_told = false;"),
+    woven("rows are taken again", "place->n_taken += (int)n;", ""),
+    woven("tickets are taken for the first time", "place->n_taken = place->head ? place->n_taken : 0;",
+          "place->n_taken = 0;"),
+    woven("elements are not used up", "w->used++; return true;", "return true;"),
+    woven("nobody reads ahead", "if (!atomic_load(&place->is_hungry) || atomic_exchange", "if (true || atomic_exchange",
+          costs_speed_only=True),
     Mutant(
         "prefetch hides the shard's size",
         "graph/graph_build.c",
@@ -501,8 +535,6 @@ class Bench:
         self.n_chains = n_chains
         database = json.loads((self.build / "compile_commands.json").read_text())
         self.commands = {entry["file"]: entry for entry in database}
-        link = self.build / "tests/CMakeFiles/test_exec.dir/link.txt"
-        self.link_words = shlex.split(link.read_text())
 
     def compile(self, mutant, number):
         source = ROOT / "src" / mutant.file
@@ -517,10 +549,11 @@ class Bench:
         run_tool(words, entry["directory"])
         return output
 
-    def link(self, output, number):
-        """As CMake links test_exec, with the mutant before the library."""
+    def link(self, mutant, output, number):
+        """As CMake links the test, with the mutant before the library."""
         program = self.scratch / f"test_{number}"
-        words = list(self.link_words)
+        link = self.build / f"tests/CMakeFiles/{mutant.test}.dir/link.txt"
+        words = shlex.split(link.read_text())
         words[words.index("-o") + 1] = str(program)
         library = next(i for i, word in enumerate(words) if word.endswith("libstoker_core.a"))
         words.insert(library, str(output))
@@ -531,7 +564,7 @@ class Bench:
         """What became of one mutant: (noticed, how)."""
         number, mutant = job
         try:
-            program = self.link(self.compile(mutant, number), number)
+            program = self.link(mutant, self.compile(mutant, number), number)
         except subprocess.CalledProcessError as error:
             return False, "does not build: " + error.stderr.strip().splitlines()[0]
         line = [program, str(FIRST_SEED), str(self.n_chains), str(PATIENCE_S)]

@@ -63,6 +63,17 @@ EXAMPLES = [
         [1, 2, 3, 4, 5, 6, 7, 8, 9],
     ),
     (
+        "flat_map",
+        "values({x: [[1, 2, 3], [4, 5, 6], [7, 8, 9]]}).flat_map(element().unbatch())",
+        [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    ),
+    (
+        "flat_map",
+        "range(100000).window(5, shift=1)"
+        ".flat_map(element().unbatch().batch(5, drop_remainder=true)).take(5)",
+        [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5], [2, 3, 4, 5, 6], [3, 4, 5, 6, 7], [4, 5, 6, 7, 8]],
+    ),
+    (
         "group_by_window",
         "range(10).group_by_window('x % 2', window_size=5)",
         [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
@@ -75,6 +86,11 @@ EXAMPLES = [
     (
         "interleave",
         "range(1, 6).interleave(element().repeat(6), cycle_length=2, block_length=4)",
+        [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5],
+    ),
+    (
+        "interleave",  # the same, opened as elements come
+        "range(1, 6).filter('x > 0').interleave(element().repeat(6), cycle_length=2, block_length=4)",
         [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5],
     ),
     (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ops that number, choose and remember, against tf.data on the same random chains. Where tf.data
 draws at random only what does not depend on its numbers is compared."""
+import gzip
 import json
 import os
 import random
@@ -117,6 +118,27 @@ def test_sample_from_draws_by_weight_as_tf_data_does(stoker):
             assert abs(share - weight) < 5 * (weight * (1 - weight) / n) ** 0.5
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_choose_from_numbers_that_repeat(stoker, seed):
+    """Some inputs, and the numbers, without an end. Every input is chosen now and then: tf.data looks
+    for ever for one that is not.
+    """
+    pick = random.Random(seed)
+    sizes = [pick.randrange(1, 12) for _ in range(pick.randint(1, 4))]
+    choices = list(range(len(sizes))) + [pick.randrange(len(sizes)) for _ in range(pick.randrange(5))]
+    pick.shuffle(choices)
+    stop, passes = pick.random() < 0.5, [pick.choice([1, 1, 2, -1]) for _ in sizes]
+    inputs = [Dataset.range(100 * i, 100 * i + n).repeat(p)
+              for i, (n, p) in enumerate(zip(sizes, passes, strict=True))]
+    texts = [f"range({100 * i}, {100 * i + n}).repeat({p})"
+             for i, (n, p) in enumerate(zip(sizes, passes, strict=True))]
+    numbers_there = Dataset.from_tensor_slices(tf.constant(choices, tf.int64)).repeat()
+    expected = numbers(Dataset.choose_from_datasets(inputs, numbers_there, stop_on_empty_dataset=stop).take(60))
+    chain = (f"values({{c: {choices}}}).repeat().choose_from([{', '.join(texts)}], "
+             f"stop_on_empty={str(stop).lower()})")
+    assert xs(delivered(stoker, f"{chain}.take(60)")) == expected
+
+
 # ---- interleave ----
 
 
@@ -175,3 +197,75 @@ def test_flat_map(stoker, seed):
     n, times = pick.randint(0, 9), pick.randint(0, 4)
     expected = numbers(Dataset.range(n).flat_map(lambda x: Dataset.from_tensors(x).repeat(times)))
     assert xs(delivered(stoker, f"range({n}).flat_map(element().repeat({times}))")) == expected
+
+
+# ---- chains that are opened as elements come ----
+
+
+STREAMED = [  # of the elements: here and there
+    ("", lambda ds: ds),
+    (".filter('x % 4 != 2')", lambda ds: ds.filter(lambda x: x % 4 != 2)),
+    (".batch(3).unbatch()", lambda ds: ds.batch(3).unbatch()),
+    (".take_while('x < 7')", lambda ds: ds.take_while(lambda x: x < 7)),
+    (".repeat(2).unique()", lambda ds: ds.repeat(2).unique()),
+]
+OPENED = [  # for an element x; rows are numbers
+    ("element().repeat(5).enumerate().take_while('index < x').map('x = 100 * x + index').select(x)",
+     lambda x: Dataset.from_tensors(x).repeat(5).enumerate()
+     .take_while(lambda i, x: i < x).map(lambda i, x: 100 * x + i)),
+    ("range(9).filter('x % 3 != 1')", lambda x: Dataset.range(9).filter(lambda y: y % 3 != 1)),
+    ("range(7).batch(3).unbatch()", lambda x: Dataset.range(7).batch(3).unbatch()),
+    ("concatenate(element(), range(3))", lambda x: Dataset.from_tensors(x).concatenate(Dataset.range(3))),
+    ("element().flat_map(range(4)).filter('x != 2')",
+     lambda x: Dataset.from_tensors(x).flat_map(lambda _: Dataset.range(4)).filter(lambda y: y != 2)),
+    ("range(4).filter('x > 0').interleave(element().repeat(3), 2, 2)",
+     lambda x: Dataset.range(4).filter(lambda y: y > 0).interleave(
+         lambda y: Dataset.from_tensors(y).repeat(3), cycle_length=2, block_length=2)),
+    ("zip(element(), range(2).rename({x: y}).repeat()).map('x = 10 * x + y').select(x)",
+     lambda x: Dataset.zip(Dataset.from_tensors(x), Dataset.range(2).repeat()).map(
+         lambda x, y: 10 * x + y)),
+]
+
+
+@pytest.mark.parametrize("n_parallel", [None, 2])
+@pytest.mark.parametrize("seed", range(60))
+def test_woven_interleave(stoker, seed, n_parallel):
+    pick = random.Random(seed)
+    outer, outer_there = pick.choice(STREAMED)
+    chain, chain_there = pick.choice(OPENED)
+    n, cycle, block, workers = pick.randint(0, 12), pick.randint(1, 5), pick.randint(1, 4), pick.choice([0, 1, 4])
+    expected = numbers(outer_there(Dataset.range(n)).interleave(
+        chain_there, cycle_length=cycle, block_length=block,
+        num_parallel_calls=n_parallel and min(n_parallel, cycle)))
+    text = f"range({n}){outer}.interleave({chain}, {cycle}, {block})"
+    assert xs(delivered(stoker, text, "--workers", workers)) == expected
+    if cycle == 1 or block == 1:
+        flat = numbers(outer_there(Dataset.range(n)).flat_map(chain_there))
+        assert xs(delivered(stoker, f"range({n}){outer}.flat_map({chain})")) == flat
+
+
+@pytest.mark.parametrize("packed", ["", "GZIP"])
+@pytest.mark.parametrize("seed", range(10))
+def test_interleaved_lines_and_records(stoker, tmp_path, seed, packed):
+    """Files that are read from front to back, named by elements that were shuffled in a buffer of one."""
+    pick = random.Random(seed)
+    ending = ".gz" if packed else ""
+    sizes = [pick.choice([0, 1, 2, 5, 30]) for _ in range(pick.randint(1, 7))]
+    lines, records = [], []
+    for i, size in enumerate(sizes):
+        lines.append(f"{tmp_path}/{i}.txt{ending}")
+        records.append(f"{tmp_path}/{i}.tfrecord{ending}")
+        with (gzip.open if packed else open)(lines[-1], "wt") as file:
+            file.writelines(f"{i} {k}\n" for k in range(size))
+        with tf.io.TFRecordWriter(records[-1], packed) as writer:
+            for k in range(size):
+                writer.write(f"{i} {k}".encode())
+    cycle, block = pick.randint(1, 4), pick.randint(1, 3)
+    for names, source, field, there in [
+        (lines, "lines", "text", lambda name: tf.data.TextLineDataset(name, packed).skip(1)),
+        (records, "tfrecord", "record", lambda name: tf.data.TFRecordDataset(name, packed).skip(1)),
+    ]:
+        expected = Dataset.from_tensor_slices(names).interleave(there, cycle_length=cycle, block_length=block)
+        chain = f"values({{p: {names}}}).shuffle(1).interleave({source}(p).skip(1), {cycle}, {block})"
+        got = [element[field] for element in delivered(stoker, chain)]
+        assert got == [value.numpy().decode() for value in expected]
