@@ -13,6 +13,10 @@ static void test_allocations_fail(void **state)
         "sample_from([range(9), range(20, 23).shuffle()], [1, 2]).map('x + 1').batch(4)",
         "sample_from([range(9).filter('x > 1'), range(20, 23)]).batch(4)",
         "values({c: [0, 1, 1]}).choose_from([lines('words.txt'), lines('words.txt')]).batch(2)",
+        "values({c: [0, 1, 1]}).repeat().choose_from([range(9), range(5)]).shuffle().batch(4)",
+        "range(2).repeat().choose_from([range(3), range(5)], stop_on_empty=false).batch(4)",
+        "values({p: ['texts.npy', 'texts.npy']}).shuffle(1).interleave(npy(p), 2).batch(3)",
+        "values({p: ['deflated.npz']}).shuffle(1).flat_map(npz(p)).batch(3)",
         "values({k: ['a', 'b', 'a', 'a'], x: [1, 2, 3, 4]}).balance(k).batch(3)",
         "range(30).map('y = x // 28').rejection_resample(y, [1, 1]).batch(3)",
         "values({s: ['a', 'bc', 'a', ''], g: [[1], [], [1], [2]]}).unique().batch(3)",
@@ -48,6 +52,8 @@ static int set_up(void **state)
     signal(SIGALRM, report_hang);
     n_files_at_start = count_open_files();
     write_file("words.txt", words, sizeof words - 1);
+    copy_file("tests/golden/arrays/unicode.npy", "texts.npy");
+    copy_file("tests/golden/arrays/deflated.npz", "deflated.npz");
     return 0;
 }
 

@@ -5,7 +5,9 @@ any format, and their behaviour beside damage, ends and epochs. The order is the
 
 import gzip
 import json
+import pathlib
 import random
+import resource
 
 import pytest
 from model import damage
@@ -253,6 +255,7 @@ def test_nothing_is_chosen_again(stoker):
     ("flat_map(csv(path, {i: int64}).split([0.5, 0.5]).filter('i > 1'))", "of unknown length", "split"),
     ("filter('true').flat_map(csv(path, {i: int64}).shuffle())", "give buffer_size", "shuffle"),
     ("flat_map(lines(path).cache())", "put it behind flat_map(…)", "cache"),
+    ("batch(2).unbatch().flat_map(npy(path))", "name them by files(…) or values(…)", "npy"),
     ("flat_map(zip(element(), element().rename({path: p})))", "in one place only", "element"),
     ("flat_map(csv(path).batch(2))", "say columns={…}", "csv"),
     ("batch(2).unbatch().flat_map(csv(path, {t: text}))", "header=['a', 'b']", "csv"),
@@ -267,11 +270,6 @@ def test_nothing_is_chosen_again(stoker):
 def test_refused(stoker, folder, rest, part, place):
     message, shown = refusal(stoker, f"files('{folder}/*.csv').{rest}")
     assert part in message and shown == place
-
-
-def test_arrays_are_read_at_random_alone(stoker, folder):
-    message, place = refusal(stoker, f"{listed(folder, 'npy')}.flat_map(npy(path).batch(2))")
-    assert "not read from front to back" in message and place == "npy"
 
 
 def test_a_field_that_is_no_path(stoker):
@@ -309,6 +307,8 @@ def test_element_stands_in_a_chain_only(stoker):
     ("csv", "", "lines(path).skip(1).map('n = 1').select(n)", None),
     ("bin", "", "fixed_length(path, 2).shuffle(1)", "record"),
     ("tar", ".take_while('true')", "tar(path, {t: 'txt'})", "t"),
+    ("npy", ".shuffle(1)", "npy(path, field=t)", "t"),
+    ("npy", "", "npy(path, field=t).batch(2).unbatch()", "t"),
 ])
 def test_streams_of_any_format(stoker, folder, ending, before, source, field):
     """The same order as from positions."""
@@ -329,6 +329,99 @@ def test_files_that_a_stream_names(stoker, folder, tmp_path):
     chain = f"lines('{tmp_path}/list').interleave(tfrecord(text), cycle_length=2)"
     assert values(stoker, chain, "record") == IN_TURN
     assert origins(stoker, chain)[2] == [f"{folder}/c.tfrecord, record 0"]
+
+
+ARRAYS = pathlib.Path(__file__).parent / "golden" / "arrays"
+
+
+@pytest.mark.parametrize("name, call", [
+    ("little_f4.npy", "npy(p)"),
+    ("big_i4.npy", "npy(p)"),
+    ("big_unicode.npy", "npy(p)"),
+    ("empty.npy", "npy(p)"),
+    ("stored.npz", "npz(p)"),
+    ("deflated.npz", "npz(p)"),
+    ("chunks.h5", "hdf5(p)"),
+    ("latest.h5", "hdf5(p)"),
+    ("layouts.h5", "hdf5(p)"),
+    ("types.h5", "hdf5(p)"),
+    ("types.h5", "hdf5(p, hold=0)"),
+    ("volume.h5", "hdf5(p, {v: gzip}, patch=[4, 6, 5], stride=[2, 3, 5])"),
+    ("volume.h5", "hdf5(p, {v: contiguous, w: gzip}, patch=[4, 6, 5])"),
+])
+def test_arrays_as_elements_come(stoker, name, call):
+    """The rows that positions give, in the same order, for any number of workers."""
+    files = f"values({{p: ['{ARRAYS}/{name}', '{ARRAYS}/{name}']}})"
+    expected = elements(stoker, f"{files}.skip(0).interleave({call}, 2, 3)")
+    assert expected or name == "empty.npy"
+    for workers in (0, 1, 4):
+        woven = f"{files}.shuffle(1).interleave({call}, 2, 3)"
+        assert elements(stoker, woven, "--workers", workers) == expected
+    assert origins(stoker, f"{files}.shuffle(1).flat_map({call})") == origins(
+        stoker, f"{files}.skip(0).flat_map({call})")
+
+
+def told(stoker, chain, name):
+    """What is delivered, and the messages of bad elements of a file."""
+    done = stoker("run", chain, "--dump", "--errors", "--on-error", "skip")
+    lines = done.stdout.splitlines() + done.stderr.splitlines()
+    rows = [line for line in lines if line.startswith('{"epoch"')]
+    return done.returncode, rows, [line for line in lines if name in line and line not in rows]
+
+
+@pytest.mark.parametrize("field", ["gzip_part", "all_row", "check_part", "lzf_all_part"])
+def test_damaged_arrays_cost_their_elements_as_elements_come(stoker, tmp_path, field):
+    """Which rows are bad, and why, is the same as from positions."""
+    whole = (ARRAYS / "chunks.h5").read_bytes()
+    n_bad = 0
+    for first in range(6):
+        data = bytearray(whole)
+        for at in range(len(data) // 3 + 53 * first, len(data), 409):
+            data[at] ^= 0x55
+        (tmp_path / "bad.h5").write_bytes(data)
+        files = f"values({{p: ['{tmp_path}/bad.h5']}})"
+        outcomes = []
+        for before in ("skip(0)", "shuffle(1)"):
+            chain = f"{files}.{before}.flat_map(hdf5(p, {{x: {field}}})).take(20)"
+            outcomes.append(told(stoker, chain, "bad.h5"))
+        if outcomes[0][0] == 0:
+            assert outcomes[0] == outcomes[1]
+            n_bad += len(outcomes[0][2])
+        else:  # not even its description is sound
+            assert outcomes[1][0] != 0
+    assert n_bad
+
+
+def test_arrays_that_cannot_be_opened_are_one_bad_element(stoker, folder, tmp_path):
+    names = [f"{folder}/a.npy", f"{tmp_path}/torn.npy", f"{tmp_path}/other.npy", f"{folder}/d.npy"]
+    (tmp_path / "torn.npy").write_bytes((folder / "a.npy").read_bytes()[:-1])
+    (tmp_path / "other.npy").write_bytes(damage.npy("<i4", [2], bytes(8)))
+    chain = f"values({{p: {names}}}).shuffle(1).interleave(npy(p, field=t), 2)"
+    got = values(stoker, chain, "t", "--on-error", "skip")
+    assert got == ["a0", "a1", "a2", "d0"]
+    assert len(told(stoker, chain, "torn.npy")[2]) == 1
+    assert "' has other fields than the files before" in told(stoker, chain, "other.npy")[2][0]
+
+
+def test_as_many_arrays_are_open_as_take_turns(stoker, folder, tmp_path):
+    """However many files there are."""
+    for i in range(120):
+        (tmp_path / f"{i:03}.npy").write_bytes(damage.npy("<i4", [3], bytes(12)))
+    chain = f"files('{tmp_path}/*.npy').shuffle(1).interleave(npy(path), 4).repeat(2).batch(60)"
+    limits = (60, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    try:
+        done = stoker("run", chain, "--quiet", "--json", "--workers", 2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["elements"] == 720
+
+
+def test_a_pattern_of_arrays(stoker, folder):
+    chain = f"values({{p: ['{folder}/[ac].npy']}}).shuffle(1).flat_map(npy(p, field=t))"
+    assert values(stoker, chain, "t") == ["a0", "a1", "a2", "c0", "c1", "c2", "c3", "c4"]
 
 
 def test_a_pattern_stands_for_its_files(stoker, folder):

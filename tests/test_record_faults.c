@@ -76,6 +76,8 @@ static const char *const streams[] = {
     "lines(['people.csv', 'people.csv.gz']).batch(2)",
     "jsonl('a.jsonl', {a: int64})",
     "fixed_length('people.csv.gz', 7, header=1, compression=gzip).batch(3)",
+    "values({p: ['volume.npy']}).shuffle(1).flat_map(npy(p)).batch(2)",
+    "values({p: ['chunks.h5', 'chunks.h5']}).shuffle(1).interleave(hdf5(p, hold=0), 2).batch(3)",
 };
 
 static bool is_missing_from(const char *origin, const char *path)

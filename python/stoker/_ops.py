@@ -1235,8 +1235,8 @@ class Ops:
 
         A file that cannot be opened as its element comes, or breaks half-way, is one bad element in
         its place; the next one's file takes that. csv then needs `columns`, the texts of its
-        categories, and if the files are not known before also `header`; npy, npz and hdf5 can only
-        be read at random.
+        categories, and if the files are not known before also `header`; of npy, npz and hdf5 a file
+        must be known before. cache() comes behind interleave.
 
         chain: what is opened for each element (chains)
         cycle_length: chains that are open at a time (int, 1 to 65536)
@@ -3008,8 +3008,7 @@ def hdf5(file, fields=None, patch=None, stride=None, hold=4194304):
     A chunk that is damaged makes the elements bad that need it; the message has the file, the row,
     the dataset and the place of the chunk. Files must not be written to meanwhile.
 
-    Indexed: any element can be read at any time, so order ops choose places before anything is
-    read.
+    Stream: elements come in order and from the start. `shuffle` needs a buffer size behind it.
 
     file: a path or a pattern, or a list of them (text or list of texts)
     fields: what the fields are called, and which dataset each is; none: all datasets (map of
@@ -3127,8 +3126,7 @@ def npy(file, field='data'):
     and Python objects. A file that is shorter than its header says is an error when the dataset is
     made.
 
-    Indexed: any element can be read at any time, so order ops choose places before anything is
-    read.
+    Stream: elements come in order and from the start. `shuffle` needs a buffer size behind it.
 
     file: a path or a pattern, or a list of them (text or list of texts)
     field: what the field is called (text)
@@ -3148,11 +3146,11 @@ def npz(file, fields=None):
 
     Arrays that are stored as they are (numpy.savez) are read row by row where they lie, as by npy.
     Those that are compressed (numpy.savez_compressed) are inflated and checked once when the
-    dataset is made, and kept in memory: up to 256 MiB in all, above that it is an error. What npy
-    refuses is refused here too.
+    dataset is made, and kept in memory: up to 256 MiB in all, above that it is an error; in a chain
+    that is opened as elements come, while the file of an element is open. What npy refuses is
+    refused here too.
 
-    Indexed: any element can be read at any time, so order ops choose places before anything is
-    read.
+    Stream: elements come in order and from the start. `shuffle` needs a buffer size behind it.
 
     file: a path or a pattern, or a list of them (text or list of texts)
     fields: what the fields are called, and which array each is; none: all arrays (map of names,

@@ -352,14 +352,9 @@ static int add_nest(struct builder *b, struct stk__node *node)
 static int begin_nested(struct builder *b, struct stk__node *node)
 {
     bool has_files = stk__nest_reference(node->op, node->params) != NULL;
-    bool is_listed = node->op->source.first_rows, is_read = node->op->source.next;
-    if (has_files && !node->op->begins_with && !(b->is_streamed ? is_read : is_listed))
+    if (has_files && !node->op->begins_with && !b->is_streamed && !node->op->source.first_rows)
         return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
-                            b->is_streamed
-                                ? "%s: is not read from front to back, so it cannot be opened as "
-                                  "elements come: they, and the chain, must be readable at random"
-                                : "%s: can only be read from front to back",
-                            node->op->decl.name);
+                            "%s: can only be read from front to back", node->op->decl.name);
     if (has_files || node->op->flags & STK_OP_ELEMENT) {
         node->input[node->n_inputs++] = b->outer;
         node->is_opened = b->is_streamed && !node->op->begins_with;

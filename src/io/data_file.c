@@ -26,18 +26,27 @@ struct stk__data_files *stk__data_files_new(void)
     return files;
 }
 
+void stk__data_files_rest(struct stk__data_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        struct stk__data_file *file = &files->item[i];
+        uint8_t *map = atomic_exchange(&file->map, NULL);
+        int kept = atomic_exchange(&file->kept, 0);
+        if (map)
+            munmap(map, file->bytes);
+        if (kept)
+            close(kept - 1);
+    }
+    files->n_kept = 0;
+}
+
 void stk__data_files_free(struct stk__data_files *files)
 {
     if (!files)
         return;
-    for (size_t i = 0; i < files->n; i++) {
-        uint8_t *map = atomic_load(&files->item[i].map);
-        if (map)
-            munmap(map, files->item[i].bytes);
-        if (atomic_load(&files->item[i].kept))
-            close(atomic_load(&files->item[i].kept) - 1);
+    stk__data_files_rest(files);
+    for (size_t i = 0; i < files->n; i++)
         free(files->item[i].path);
-    }
     pthread_mutex_destroy(&files->lock);
     free(files->item);
     free(files);

@@ -34,6 +34,9 @@ void stk__data_files_free(struct stk__data_files *files);
 
 size_t stk__data_files_bytes(const struct stk__data_files *files);
 
+/* Lets go of descriptors and maps, which are made again when they are needed. Not while others read. */
+void stk__data_files_rest(struct stk__data_files *files);
+
 /* Adds a regular file that can be read. Not while others read. */
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err);
 

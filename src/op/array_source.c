@@ -52,6 +52,7 @@ void stk__array_source_free(void *state)
     stk__chunk_cache_free(source->cache);
     free(source->array);
     free(source->first);
+    free(source->path);
     free(source);
 }
 
@@ -295,19 +296,46 @@ static int count_slots(struct stk__array_source *source, struct stk_error *err)
     return STK_OK;
 }
 
+/* Frees what is needed to read elements, not to tell what they are. */
+static int lighten(struct stk__array_source *source, struct stk_error *err)
+{
+    if (!(source->path = calloc(source->files->n, sizeof *source->path)))
+        return stk__out_of_memory(err);
+    for (size_t i = 0; i < source->files->n; i++)
+        source->path[i] = source->files->item[i].path;
+    for (size_t i = 0; i < source->files->n * (size_t)source->n_arrays; i++) {
+        struct stk__array *array = &source->array[i];
+        struct stk__array told = { .name = array->name, .raw = array->raw, .grid = array->grid };
+        array->name = NULL;
+        free_array(array);
+        *array = told;
+    }
+    stk__data_files_rest(source->files);
+    stk__chunk_cache_free(source->cache);
+    source->cache = NULL;
+    return STK_OK;
+}
+
 int stk__array_source_open(const struct stk_texts *patterns, stk__read_arrays_fn read,
                            void *context, void **state, struct stk_error *err)
 {
+    if (patterns->is_word && !patterns->n)
+        return stk_fail(err, STK_TYPE,
+                        "its fields are those of a file, but which files there are shows only as "
+                        "elements come; name them by files(…) or values(…)");
     struct stk__array_source *source = calloc(1, sizeof *source);
     if (!source)
         return stk__out_of_memory(err);
-    int code = add_files(source, patterns, err);
+    const struct stk_texts first = { patterns->item, 1, true };
+    int code = add_files(source, patterns->is_word ? &first : patterns, err);
     for (size_t i = 0; !code && i < source->files->n; i++)
         code = read(context, source, i, err);
     for (size_t i = 0; !code && i < source->files->n; i++)
         code = check_file(source, i, err);
     if (!code)
         code = count_slots(source, err);
+    if (!code && patterns->is_word)
+        code = lighten(source, err);
     if (code)
         stk__array_source_free(source);
     else

@@ -50,6 +50,7 @@ struct stk__array_source {
     struct stk__chunk_cache *cache; /* of chunks that more than one element needs */
     int patch_rank; /* leading dimensions that patches are cut from; 0: elements are rows */
     int64_t patch[STK_MAX_RANK], stride[STK_MAX_RANK];
+    const char **path; /* [files->n] of one that only tells what is in them; else NULL */
 };
 
 /* Fills in the arrays of one file; for the first one after stk__array_source_name. */
@@ -57,7 +58,9 @@ typedef int (*stk__read_arrays_fn)(void *context, struct stk__array_source *sour
                                    struct stk_error *err);
 
 /* Makes a source, an op's state, with the files that the arguments stand for, and checks that the
- * fields of each have as many elements, and the files the same types and shapes. */
+ * fields of each have as many elements, and the files the same types and shapes. Where a field of
+ * elements names the files, it is made of the first of them and only tells what is in it: a run of
+ * array_stream.c makes its own. */
 int stk__array_source_open(const struct stk_texts *patterns, stk__read_arrays_fn read,
                            void *context, void **state, struct stk_error *err);
 void stk__array_source_free(void *source);
@@ -110,10 +113,23 @@ const uint64_t *stk__array_source_first_rows(const void *state, size_t *n_files)
 int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index);
 void stk__array_source_describe(const void *state, uint64_t index, char *text, size_t size);
 
+/* From front to back, for an element that names the file (array_stream.c). An op's begin passes its
+ * parameters with stk__array_source_paths for their files, and what opens a source of them. */
+struct stk_texts stk__array_source_paths(const void *state);
+typedef int (*stk__open_arrays_fn)(const void *params, struct stk_arena *arena, void **state,
+                                   struct stk_error *err);
+int stk__array_stream_begin(const struct stk_source_begin *begin, const char *op,
+                            stk__open_arrays_fn open, const void *params, void **run,
+                            struct stk_error *err);
+int stk__array_stream_rewind(void *run, struct stk_error *err);
+int stk__array_stream_next(void *run, struct stk_chunk *out, struct stk_error *err);
+void stk__array_stream_end(void *run);
+
 /* clang-format off */
 #define STK__ARRAY_SOURCE                                                                          \
     .count = stk__array_source_count, .n_places = stk__array_source_n_places,                      \
     .locate = stk__array_source_locate, .files = stk__array_source_files,                          \
     .first_rows = stk__array_source_first_rows, .rows = stk__array_source_rows,                    \
-    .describe = stk__array_source_describe
+    .describe = stk__array_source_describe, .rewind = stk__array_stream_rewind,                    \
+    .next = stk__array_stream_next, .end = stk__array_stream_end
 /* clang-format on */

@@ -178,6 +178,13 @@ static int open_hdf5(const void *given, struct stk_arena *arena, void **state,
     return stk__array_source_open(&p.file, read_file, &p, state, err);
 }
 
+static int begin_stream(const struct stk_source_begin *begin, void **run, struct stk_error *err)
+{
+    struct hdf5 p = *(const struct hdf5 *)begin->params;
+    p.file = stk__array_source_paths(begin->state);
+    return stk__array_stream_begin(begin, "hdf5", open_hdf5, &p, run, err);
+}
+
 const struct stk_op stk__op_hdf5 = {
     .decl = { "hdf5", 1, "The rows, or patches, of datasets in HDF5 files.",
               "A field for each dataset that is named, or for all that have a first dimension, "
@@ -212,5 +219,5 @@ const struct stk_op stk__op_hdf5 = {
     .held_bytes = stk__array_source_bytes,
     .infer = stk__array_source_infer,
     .narrow = stk__array_source_narrow,
-    .source = { STK__ARRAY_SOURCE },
+    .source = { STK__ARRAY_SOURCE, .begin = begin_stream },
 };

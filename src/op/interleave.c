@@ -68,7 +68,8 @@ const struct stk_op stk__op_interleave = {
               "A file that cannot be opened as its element comes, or breaks half-way, is one bad "
               "element in its place; the next one's file takes that. csv then needs `columns`, "
               "the texts of its categories, and if the files are not known before also `header`; "
-              "npy, npz and hdf5 can only be read at random.",
+              "of "
+              "npy, npz and hdf5 a file must be known before. cache() comes behind interleave.",
               interleave_params, sizeof(struct interleave) },
     .flags = STK_OP_NESTS,
     .infer = infer_interleave,

@@ -30,6 +30,13 @@ static int open_npy(const void *given, struct stk_arena *arena, void **state, st
     return stk__array_source_open(&p.file, read_file, &p, state, err);
 }
 
+static int begin_stream(const struct stk_source_begin *begin, void **run, struct stk_error *err)
+{
+    struct npy p = *(const struct npy *)begin->params;
+    p.file = stk__array_source_paths(begin->state);
+    return stk__array_stream_begin(begin, "npy", open_npy, &p, run, err);
+}
+
 const struct stk_op stk__op_npy = {
     .decl = { "npy", 1, "The rows of NumPy array files.",
               "One field with the elements of the first dimension of an array that numpy.save "
@@ -52,5 +59,5 @@ const struct stk_op stk__op_npy = {
     .close = stk__array_source_free,
     .held_bytes = stk__array_source_bytes,
     .infer = stk__array_source_infer,
-    .source = { STK__ARRAY_SOURCE },
+    .source = { STK__ARRAY_SOURCE, .begin = begin_stream },
 };

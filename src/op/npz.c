@@ -274,6 +274,13 @@ static int open_npz(const void *given, struct stk_arena *arena, void **state, st
     return stk__array_source_open(&reading.params->file, read_file, &reading, state, err);
 }
 
+static int begin_stream(const struct stk_source_begin *begin, void **run, struct stk_error *err)
+{
+    struct npz p = *(const struct npz *)begin->params;
+    p.file = stk__array_source_paths(begin->state);
+    return stk__array_stream_begin(begin, "npz", open_npz, &p, run, err);
+}
+
 const struct stk_op stk__op_npz = {
     .decl = { "npz", 1, "The rows of the arrays in NumPy npz files.",
               "A field for each array of a file that numpy.savez wrote, or for those that are "
@@ -286,7 +293,8 @@ const struct stk_op stk__op_npz = {
               "Arrays that are stored as they are (numpy.savez) are read row by row where they "
               "lie, as by npy. Those that are compressed (numpy.savez_compressed) are inflated "
               "and checked once when the dataset is made, and kept in memory: up to 256 MiB in "
-              "all, above that it is an error. What npy refuses is refused here too.",
+              "all, above that it is an error; in a chain that is opened as elements come, while "
+              "the file of an element is open. What npy refuses is refused here too.",
               params, sizeof(struct npz) },
     .flags = STK_OP_ROOT,
     .open = open_npz,
@@ -294,5 +302,5 @@ const struct stk_op stk__op_npz = {
     .held_bytes = stk__array_source_bytes,
     .infer = stk__array_source_infer,
     .narrow = stk__array_source_narrow,
-    .source = { STK__ARRAY_SOURCE },
+    .source = { STK__ARRAY_SOURCE, .begin = begin_stream },
 };

@@ -104,17 +104,15 @@ class Combining:
         make = self.random.choice([self.tfrecord, self.csv, self.fixed_length, self.npy])
         draft = make()
         kind, names, rest = re.fullmatch(r"(\w+)\((\[.*?\]|'.*?')(.*)", draft.text).groups()
-        if not draft.is_indexed and kind == "npy":
-            return draft
         outer = Draft(f"files([{names.strip('[]')}])")
         self.order_elements(outer)
         is_stream = not draft.is_indexed
         is_endless = outer.text.endswith("repeat()")
-        if kind != "npy" and not is_endless and self.random.random() < 0.3:
+        if not is_endless and self.random.random() < 0.3:
             outer.then(self.random.choice(["shuffle(2)", "unique()", "take(9)"]))
             is_stream |= not outer.text.endswith("take(9)")
         chain = f"{kind}(path{rest}"
-        if kind != "npy" and not is_endless and self.random.random() < 0.3:
+        if not is_endless and self.random.random() < 0.3:
             chain += self.random.choice([".shuffle(3)", ".ignore_errors()"])
             is_stream = True
         return self.open_for_each(outer.text, chain, draft.fields, is_stream)
