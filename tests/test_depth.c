@@ -211,6 +211,16 @@ static void test_shrinks_and_grows_again(void **state)
     assert_true(fast > 64 && slow <= 16 && r.depth.now > 64);
 }
 
+static void test_a_disk_is_told_from_the_rest(void **state)
+{
+    (void)state;
+    struct run r = run_of(disk), far = run_of(far_away);
+    run_on(&r, 2000);
+    run_on(&far, 2000);
+    assert_true(stk__depth_is_flat(&r.depth));
+    assert_false(stk__depth_is_flat(&far.depth));
+}
+
 static void test_stays_within_bounds(void **state)
 {
     (void)state;
@@ -298,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_comes_to_rest),
         cmocka_unit_test(test_nobody_waits_nothing_grows),
         cmocka_unit_test(test_shrinks_and_grows_again),
+        cmocka_unit_test(test_a_disk_is_told_from_the_rest),
         cmocka_unit_test(test_stays_within_bounds),
         cmocka_unit_test(test_files_in_memory_are_read_by_who_asks),
         cmocka_unit_test(test_slow_storage_is_seen_at_once),

@@ -164,6 +164,21 @@ def test_neighbours_of_several_tickets_are_one_read(run):
     assert counts["requests"] <= 40
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_disk_is_asked_in_the_order_of_places(run, stoker, folder, depth):
+    """Where a read or two at a time are all it takes, reads that wait are served sweep by sweep."""
+    chain, words = "fixed_length('{}/rows.bin', 4000).shuffle().batch(50)", ("--digest", "--quiet")
+    travel = {}
+    digests = {stoker("run", chain.format(folder), *words).stdout}
+    for n in depth, 16:
+        done, counts = run(chain, *words, "--io-depth", n, STOKER_SEEK_US=500)
+        digests.add(done.stdout)
+        travel[n] = counts["travel"]
+    assert len(digests) == 1
+    assert travel[16] > 1000 * 4_000_000 / 4  # at random a third of the file on average
+    assert travel[depth] < travel[16] / 3
+
+
 def depths(done):
     """The decisions about reads in flight that a run lists."""
     decisions = [d for d in json.loads(done.stdout)["tuning"] if d["knob"] == "io_depth"]

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+enum { ONE_HEAD = 2, A_FEW = 8 }; /* reads at a time */
 enum { FIRST_REST = 8, LONGEST_REST = 256, IDLE_WINDOWS = 4 };
 static const double rush_gain = 1.25, up_gain = 1.05, as_good = 0.98, slower = 0.9;
 
@@ -18,6 +19,12 @@ void stk__depth_begin(struct stk__depth *d, int now, int most)
 {
     *d = (struct stk__depth){ .now = now < most ? now : most, .most = most, .n_rests = FIRST_REST };
     d->knee = d->now;
+}
+
+bool stk__depth_is_flat(const struct stk__depth *d)
+{
+    bool was_tried = d->phase == STK__DEPTH_REST || d->phase == STK__DEPTH_DOWN;
+    return d->now <= ONE_HEAD || (was_tried && d->knee <= A_FEW);
 }
 
 void stk__depth_wait(struct stk__depth *d)

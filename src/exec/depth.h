@@ -51,6 +51,10 @@ struct stk__depth_change {
 
 void stk__depth_begin(struct stk__depth *depth, int now, int most);
 
+/* True if more reads at a time were tried and a few are as fast: storage serves one after the other, as a disk
+ * does. */
+bool stk__depth_is_flat(const struct stk__depth *depth);
+
 /* Somebody who could compute waits for a read. */
 void stk__depth_wait(struct stk__depth *depth);
 

@@ -296,6 +296,7 @@ struct stk__exec {
     pthread_mutex_t io_lock; /* guards the requests; taken after lock or alone */
     pthread_cond_t io_work;
     struct stk__request *request;
+    int sweep_left; /* of the oldest requests, in the order of their places; see elevator.h */
     int request_cap, request_head, request_len, n_io_idle, n_io_threads, max_io_threads;
     struct stk__width width; /* threads that may read at a time */
     int told_depth;          /* of the last decision */

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/error.h"
+#include "exec/elevator.h"
 #include "exec/exec.h"
 #include "exec/ring_reads.h"
 
@@ -83,7 +84,7 @@ static const uint64_t most_read_bytes = 1 << 20;
  * that threads can share. */
 static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
 {
-    int n = 0, group = x->ring ? 1 : GROUP;
+    int n = 0, group = x->ring || stk__order_matters(x) ? 1 : GROUP;
     while (n_all) {
         uint64_t bytes = r.place[0].bytes;
         r.run_bytes = r.place[0].file == STK__NOWHERE ? 0 : bytes;
@@ -308,6 +309,7 @@ static struct stk__request *request_at(struct stk__exec *x, int i)
 static struct stk__request take_request(struct stk__exec *x, int i)
 {
     struct stk__request taken = *request_at(x, i);
+    stk__sweep_took(x, i);
     for (; i > 0; i--)
         *request_at(x, i) = *request_at(x, i - 1);
     x->request_head = (x->request_head + 1) % x->request_cap;
@@ -334,6 +336,7 @@ static int find_neighbour(struct stk__exec *x, const struct stk__request *r)
 int stk__take_requests(struct stk__exec *x, struct stk__request *r)
 {
     int n = 1, i;
+    stk__sweep_on(x);
     r[0] = take_request(x, 0);
     uint64_t bytes = r[0].run_bytes;
     while (x->width.now && r[n - 1].run_bytes && n < STK__MOST_NEIGHBOURS &&

@@ -21,7 +21,8 @@ const char *stk__wait_name(enum stk__wait wait)
 
 const char *stk__owner_name(enum stk__owner owner)
 {
-    static const char *const names[] = { "chunks", "reads", "state", "batches", "scratch", "cache", "pool" };
+    static const char *const names[] = { "chunks",  "reads", "state", "batches",
+                                         "scratch", "cache", "pool" };
     return names[owner];
 }
 

@@ -153,8 +153,9 @@ static void write_counts(const char *path)
     struct storage_counts device = storage_counts();
     fprintf(file, "{\"allocs\": %lu, \"own_allocs\": %lu, \"reads\": %lu, ", atomic_load(&n_allocs),
             atomic_load(&n_own_allocs), files_stop());
-    fprintf(file, "\"requests\": %lu, \"seeks\": %lu, \"bytes\": %lu, \"libraries\": {",
-            device.n_requests, device.n_seeks, device.bytes);
+    fprintf(file, "\"requests\": %lu, \"seeks\": %lu, \"travel\": %lu, \"bytes\": %lu, ",
+            device.n_requests, device.n_seeks, device.travel, device.bytes);
+    fprintf(file, "\"libraries\": {");
     for (int i = 0; i < n_libraries; i++)
         fprintf(file, "%s\"%s\": %lu", i ? ", " : "", libraries[i].name, libraries[i].n_allocs);
     fprintf(file, "}}\n");

@@ -97,6 +97,9 @@ static uint64_t book(const struct stat *file, off_t offset, uint64_t bytes)
     bool is_seek = !is_at_head(file, offset);
     if (is_seek)
         done += seek_ns;
+    if (state->device == file->st_dev && state->file == file->st_ino)
+        state->counts.travel += (unsigned long)(offset > state->offset ? offset - state->offset
+                                                                       : state->offset - offset);
     if (bytes_per_s)
         done += bytes * 1000000000u / bytes_per_s;
     state->free_at = done;

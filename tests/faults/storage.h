@@ -34,6 +34,7 @@ void storage_wait(uint64_t until_ns);
 struct storage_counts {
     unsigned long n_requests, bytes;
     unsigned long n_seeks; /* requests that did not begin where the one before them ended */
+    unsigned long travel;  /* bytes between those within one file */
 };
 struct storage_counts storage_counts(void);
 
