@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,16 +34,12 @@ static bool show(void *context, uint64_t elements, uint64_t batches)
 
 static int save(const char *path, const char *text)
 {
-    FILE *file = fopen(path, "we");
-    bool is_written = file && fputs(text, file) >= 0 && putc('\n', file) != EOF;
-    int cause = errno;
-    if (file && fclose(file) && is_written) {
-        is_written = false;
-        cause = errno;
-    }
-    if (!is_written)
-        cli_complain("cannot write %s: %s", path, strerror(cause));
-    return is_written ? CLI_OK : CLI_FAILED;
+    char *line = NULL;
+    if (asprintf(&line, "%s\n", text) < 0)
+        line = NULL;
+    int code = cli_save(path, line);
+    free(line);
+    return code;
 }
 
 static int print(const struct cli_args *args, const struct stk_statistics *found)

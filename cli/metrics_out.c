@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "metrics_out.h"
 
+#include "report.h"
 #include "tally.h"
 
 #include <errno.h>
@@ -21,19 +22,12 @@ static int fail(struct stk_error *err, const char *path)
     return STK_IO;
 }
 
-static bool write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    bool is_written = file && fputs(text, file) >= 0;
-    return file && fclose(file) == 0 && is_written;
-}
-
 static int replace_file(const char *path, const char *text, struct stk_error *err)
 {
     char *part = NULL;
     if (asprintf(&part, "%s.part", path) < 0)
         return fail(err, path);
-    bool is_done = write_text(part, text) && rename(part, path) == 0;
+    bool is_done = cli_write(part, text) && rename(part, path) == 0;
     int rc = is_done ? STK_OK : fail(err, path);
     if (!is_done)
         unlink(part);

@@ -202,7 +202,7 @@ int cli_output_finish(int code)
     return code ? code : 1;
 }
 
-int cli_save(const char *path, const char *text)
+bool cli_write(const char *path, const char *text)
 {
     FILE *file = text ? fopen(path, "we") : NULL;
     bool is_written = file && fputs(text, file) >= 0;
@@ -211,7 +211,14 @@ int cli_save(const char *path, const char *text)
         is_written = false;
         cause = errno;
     }
+    errno = cause;
+    return is_written;
+}
+
+int cli_save(const char *path, const char *text)
+{
+    bool is_written = cli_write(path, text);
     if (!is_written)
-        cli_complain("cannot write %s: %s", path, strerror(cause));
+        cli_complain("cannot write %s: %s", path, strerror(errno));
     return is_written ? CLI_OK : CLI_FAILED;
 }

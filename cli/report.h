@@ -17,6 +17,9 @@ int cli_report(const struct stk_error *err, const struct cli_chain *chain, bool 
 /* Writes a text to a file; complains and returns an exit code. NULL: there was no memory for it. */
 int cli_save(const char *path, const char *text);
 
+/* The same without a word: false, and errno says why. */
+bool cli_write(const char *path, const char *text);
+
 enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_CYAN };
 
 /* The escape sequence, or "" when the file is no terminal or NO_COLOR is set. */

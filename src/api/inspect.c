@@ -195,7 +195,16 @@ static void clear(struct stk__inspection *in)
     }
 }
 
-int stk_inspect(const char *path, bool json, char **out, struct stk_error *err)
+static void add_chain(const struct stk__inspection *in, struct stk__text *out)
+{
+    stk__text_add(out, "%s(", in->source);
+    stk__quote(out, in->pattern.len ? in->pattern.data : in->path);
+    stk__text_add_n(out, in->rest.data ? in->rest.data : "", in->rest.len);
+}
+
+typedef void (*print_fn)(const struct stk__inspection *in, struct stk__text *out);
+
+static int inspect(const char *path, print_fn print, char **out, struct stk_error *err)
 {
     struct stk__inspection in = { .path = path };
     struct stk__text text = { 0 };
@@ -205,10 +214,8 @@ int stk_inspect(const char *path, bool json, char **out, struct stk_error *err)
     int code = describe(&in, err);
     if (!code && in.source && !in.is_unseen)
         code = stk__inspect_preview(&in, err);
-    if (!code && json)
-        stk__inspect_json_out(&in, &text);
-    else if (!code)
-        stk__inspect_text_out(&in, &text);
+    if (!code)
+        print(&in, &text);
     if (!code && (has_failed(&in) || !(*out = stk__text_take(&text))))
         code = stk__out_of_memory(err);
     stk__text_free(&text);
@@ -216,14 +223,23 @@ int stk_inspect(const char *path, bool json, char **out, struct stk_error *err)
     return code;
 }
 
-/* ---- printing ---- */
-
-static void add_chain(const struct stk__inspection *in, struct stk__text *out)
+int stk_inspect(const char *path, bool json, char **out, struct stk_error *err)
 {
-    stk__text_add(out, "%s(", in->source);
-    stk__quote(out, in->pattern.len ? in->pattern.data : in->path);
-    stk__text_add_n(out, in->rest.data ? in->rest.data : "", in->rest.len);
+    return inspect(path, json ? stk__inspect_json_out : stk__inspect_text_out, out, err);
 }
+
+static void print_chain(const struct stk__inspection *in, struct stk__text *out)
+{
+    if (in->source)
+        add_chain(in, out);
+}
+
+int stk__inspect_chain(const char *path, char **chain, struct stk_error *err)
+{
+    return inspect(path, print_chain, chain, err);
+}
+
+/* ---- printing ---- */
 
 void stk__inspect_text_out(const struct stk__inspection *in, struct stk__text *out)
 {

@@ -41,6 +41,9 @@ int stk__inspect_directory(struct stk__inspection *in, struct stk_error *err);
 bool stk__is_cache_directory(const char *path);
 int stk__inspect_cache(struct stk__inspection *in, struct stk_error *err);
 
+/* The chain that would read a file. Returns new; release it with stk_text_free. */
+int stk__inspect_chain(const char *path, char **chain, struct stk_error *err);
+
 /* One thing that was found: "records" 12, or "sizes" "12 to 90 bytes". */
 void stk__inspect_count(struct stk__inspection *in, const char *name, uint64_t n);
 void stk__inspect_say(struct stk__inspection *in, const char *name, const char *format, ...)

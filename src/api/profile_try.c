@@ -3,6 +3,7 @@
  * rate compared. Where advice is to store something, a part of it is stored in a directory that is
  * removed afterwards. */
 #define _GNU_SOURCE
+#include "api/inspect.h"
 #include "api/profile.h"
 
 #include "base/error.h"
@@ -30,37 +31,22 @@ static void remove_directory(const char *path)
 /* What stoker inspect says reads a file. */
 static char *chain_that_reads(struct stk_arena *arena, const char *path)
 {
-    static const char key[] = "\"chain\": \"";
-    char *json = NULL, *chain = NULL;
-    if (stk_inspect(path, true, &json, NULL))
+    char *chain = NULL, *copy = NULL;
+    if (stk__inspect_chain(path, &chain, NULL))
         return NULL;
-    const char *at = strstr(json, key);
-    if (at) {
-        at += strlen(key);
-        struct stk__text text = { 0 };
-        for (; *at && *at != '"'; at++) {
-            at += *at == '\\' && at[1];
-            stk__text_add_n(&text, at, 1);
-        }
-        chain = text.data ? stk_arena_text(arena, text.data) : NULL;
-        stk__text_free(&text);
-    }
-    stk_text_free(json);
-    return chain;
+    copy = *chain ? stk_arena_text(arena, chain) : NULL;
+    stk_text_free(chain);
+    return copy;
 }
 
-static long long sample_size(const struct stk_profile *profile)
-{
-    double n = stk__stretch_rate(&profile->stretch);
-    return n < 64 ? 64 : n > 20000 ? 20000 : (long long)n;
-}
+enum { MOST_STORED = 20000 }; /* elements that a trial stores */
 
 static int store_part(struct stk_profile *profile, const struct stk__proposal *item,
                       const char *path, struct stk_error *err)
 {
     struct stk_dataset *dataset;
-    char *text =
-        stk__arena_printf(&profile->arena, "%s.take(%lld)", item->stored, sample_size(profile));
+    char *text = stk__arena_printf(&profile->arena, "%s.take(%lld)", item->stored,
+                                   stk__stretch_sample(&profile->stretch, MOST_STORED));
     if (!text)
         return stk__out_of_memory(err);
     int rc = stk_dataset_new(text, profile->dataset->objects, &dataset, err);

@@ -41,17 +41,7 @@ static void add_count(struct stk__text *out, int64_t count)
         stk__text_add(out, count == STK_INFINITE_COUNT ? "endless" : "unknown");
 }
 
-static void add_call(struct stk__text *out, const struct stk__node *node)
-{
-    struct stk__text call = { 0 };
-    enum { MOST = 60 };
-    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__SHORT, &call, NULL);
-    if (call.len > MOST)
-        stk__text_add(out, "%.*s…", MOST - 1, call.data);
-    else
-        stk__text_add(out, "%s", call.data ? call.data : "");
-    stk__text_free(&call);
-}
+enum { MOST = 60 }; /* bytes of a call */
 
 /* The ops that one carries out too, in the order of the text. */
 static void add_absorbed(struct stk__text *out, const struct stk__node *last)
@@ -60,14 +50,14 @@ static void add_absorbed(struct stk__text *out, const struct stk__node *last)
         return;
     add_absorbed(out, last->absorbed);
     stk__text_add(out, " and ");
-    add_call(out, last);
+    stk__node_call_text(last, MOST, out);
 }
 
 /* One op: call, class, type. */
 static void add_node(struct stk__text *out, const struct stk__node *node, int indent)
 {
     stk__text_add(out, "%*s", indent, "");
-    add_call(out, node);
+    stk__node_call_text(node, MOST, out);
     add_absorbed(out, node->absorbed);
     if (node->part_for)
         stk__text_add(out, " of what %s needs", node->part_for->op->decl.name);
@@ -206,7 +196,7 @@ void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
     add_caches(out, plan);
     for (int i = plan->n_gates; i-- > 0;) {
         stk__text_add(out, "batches through ");
-        add_call(out, plan->gate[i].node);
+        stk__node_call_text(plan->gate[i].node, MOST, out);
         stk__text_add(out, "\n");
     }
     if (plan->batch)

@@ -100,6 +100,9 @@ const struct stk__node *stk__graph_trace(const struct stk__node *node, int field
 /* A parameter of a node's call, by name; the name must be one the op declares. */
 const void *stk__node_param(const struct stk__node *node, const char *name);
 
+/* A node's call in short, cut where it is longer than `most` bytes. */
+void stk__node_call_text(const struct stk__node *node, size_t most, struct stk__text *out);
+
 /* Elements of a node's output when shard() means this rank of this world. in_count, when not
  * NULL, gets the inputs' counts. */
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count);

@@ -633,6 +633,17 @@ const void *stk__node_param(const struct stk__node *node, const char *name)
     return (const unsigned char *)node->params + row->offset;
 }
 
+void stk__node_call_text(const struct stk__node *node, size_t most, struct stk__text *out)
+{
+    struct stk__text call = { 0 };
+    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__SHORT, &call, NULL);
+    if (call.len > most)
+        stk__text_add(out, "%.*s…", (int)most - 1, call.data);
+    else
+        stk__text_add(out, "%s", call.data ? call.data : "");
+    stk__text_free(&call);
+}
+
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count)
 {
     struct stk_infer inf = { .params = node->params,

@@ -184,17 +184,12 @@ static int put_in(const struct stk__chain_edit *chain, int end, const char *call
     return rc;
 }
 
-/* A number of elements that a trial can go through in about a second. */
-static long long sample_size(const struct stk__situation *s)
-{
-    double n = stk__stretch_rate(s->stretch);
-    return n < 64 ? 64 : n > 1e6 ? 1000000 : (long long)n;
-}
-
 /* A trial goes over a part of the data again and again. */
 static const char *sampled(const struct stk__situation *s, struct stk__chain_edit *edit)
 {
-    const char *take = stk__arena_printf(s->arena, "take(%lld)", sample_size(s));
+    const int most = 1000000;
+    const char *take =
+        stk__arena_printf(s->arena, "take(%lld)", stk__stretch_sample(s->stretch, most));
     return take && !stk__edit_insert(edit, 1, take) ? whole(edit) : NULL;
 }
 

@@ -19,15 +19,6 @@ static double grown(uint64_t first, uint64_t last)
     return last > first ? (double)(last - first) : 0;
 }
 
-static void add_call(struct stk__text *out, const struct stk__node *node)
-{
-    enum { MOST = 48 };
-    struct stk__text call = { 0 };
-    stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__SHORT, &call, NULL);
-    stk__text_add(out, "%.*s%s", MOST, call.data ? call.data : "", call.len > MOST ? "…" : "");
-    stk__text_free(&call);
-}
-
 /* The ops that one carries out too, in the order of the text. */
 static void add_absorbed(struct stk__text *out, const struct stk__node *last)
 {
@@ -39,8 +30,9 @@ static void add_absorbed(struct stk__text *out, const struct stk__node *last)
 
 static void name_op(const struct stk__node *node, char *name, size_t size)
 {
+    const size_t most = 48;
     struct stk__text text = { 0 };
-    add_call(&text, node);
+    stk__node_call_text(node, most, &text);
     add_absorbed(&text, node->absorbed);
     snprintf(name, size, "%s", text.data ? text.data : node->op->decl.name);
     stk__text_free(&text);
@@ -154,6 +146,12 @@ void stk__stretch_between(const struct stk__metrics *first, const struct stk__me
 double stk__stretch_rate(const struct stk__stretch *s)
 {
     return s->seconds > 0 ? s->elements / s->seconds : 0;
+}
+
+long long stk__stretch_sample(const struct stk__stretch *s, int most)
+{
+    double n = stk__stretch_rate(s);
+    return n < 64 ? 64 : n > most ? most : (long long)n;
 }
 
 int stk__stretch_costliest(const struct stk__stretch *s)

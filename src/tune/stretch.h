@@ -53,5 +53,8 @@ void stk__stretch_between(const struct stk__metrics *first, const struct stk__me
 /* Elements per second. */
 double stk__stretch_rate(const struct stk__stretch *s);
 
+/* A number of elements that a trial can go through in about a second; 64 to `most`. */
+long long stk__stretch_sample(const struct stk__stretch *s, int most);
+
 /* The op that took most of the processors, or -1 when nothing did. */
 int stk__stretch_costliest(const struct stk__stretch *s);
