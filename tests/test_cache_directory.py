@@ -162,11 +162,12 @@ def check_rest(process, stoker, chain, tmp_path):
 @CHAINS
 @pytest.mark.parametrize("what", ["removed", "cut", "damaged", "gone", "renamed"])
 @pytest.mark.parametrize("is_filled", [False, True], ids=["fills", "filled"])
-def test_in_the_middle_of_a_run(stoker, tmp_path, expected, chain, what, is_filled):
+def test_in_the_middle_of_a_run(request, stoker, tmp_path, expected, chain, what, is_filled):
     text, directory = chain.format(tmp_path / "c"), tmp_path / "c"
     if is_filled:
         run(stoker, text)
     process = stopped_in_the_middle(stoker, text)
+    request.addfinalizer(process.kill)  # it would wait for ever
     rows = rows_of(directory)
     if what == "removed":
         shutil.rmtree(directory)

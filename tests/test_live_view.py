@@ -117,10 +117,25 @@ class Terminal:
         return code
 
 
-def test_a_view_that_goes_away_at_the_end():
-    terminal = Terminal([ENDLESS, "--workers", "2"])
-    terminal.wait_for_frames(4)
-    frame = terminal.frames[-1]
+@pytest.fixture
+def terminal():
+    """Starts runs on terminals of their own; none of them outlives its test, however that ends."""
+    started = []
+
+    def start(words, *size, **environment):
+        started.append(Terminal(words, *size, **environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_a_view_that_goes_away_at_the_end(terminal):
+    shown = terminal([ENDLESS, "--workers", "2"])
+    shown.wait_for_frames(4)
+    frame = shown.frames[-1]
     words = [line.split()[0] for line in frame]
     assert words[:5] == ["batches", "rate", "waiting", "ready", "memory"]
     assert words[-1] == "batch" and {"map", "shuffle"} < set(words[5:])
@@ -129,63 +144,66 @@ def test_a_view_that_goes_away_at_the_end():
     assert re.fullmatch(r"waiting [█▏▎▍▌▋▊▉ ]+\d+ % of the consumer's time", frame[2])
     assert re.fullmatch(r"ready [█▏▎▍▌▋▊▉ ]+\d+ of \d+ batches", frame[3])
     assert all(re.fullmatch(r"\w+ [█▏▎▍▌▋▊▉ ]+\d+\.\d\d of \d threads?", line) for line in frame[5:])
-    assert len({tuple(f) for f in terminal.frames}) > 1
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
-    assert [line.split()[0] for line in terminal.screen.shown()][:2] == ["elements", "rate"]
-    assert not any("waiting" in line for line in terminal.screen.shown())
+    assert len({tuple(f) for f in shown.frames}) > 1
+    shown.process.send_signal(signal.SIGINT)
+    assert shown.end() == 130
+    assert [line.split()[0] for line in shown.screen.shown()][:2] == ["elements", "rate"]
+    assert not any("waiting" in line for line in shown.screen.shown())
 
 
-def test_an_end_that_is_known():
-    terminal = Terminal(["range(100000000).batch(10).map('x = x + 1')", "--take", "4000000"])
-    terminal.wait_for_frames(3)
-    assert re.search(r" of 4000000, epoch 1, 0:\d\d, ETA \d+:\d\d", terminal.frames[-1][0])
-    terminal.process.send_signal(signal.SIGTERM)
-    assert terminal.end() == 143
+def test_an_end_that_is_known(terminal):
+    shown = terminal(["range(100000000).batch(10).map('x = x + 1')", "--take", "4000000"])
+    shown.wait_for_frames(3)
+    assert re.search(r" of 4000000, epoch 1, 0:\d\d, ETA \d+:\d\d", shown.frames[-1][0])
+    shown.process.send_signal(signal.SIGTERM)
+    assert shown.end() == 143
 
 
 @pytest.mark.parametrize("columns, rows", [(40, 30), (20, 30), (9, 30), (80, 6), (200, 60)])
-def test_terminals_of_any_size(columns, rows):
-    terminal = Terminal([ENDLESS], columns, rows)
-    terminal.wait_for_frames(3)
-    assert all(len(frame) < rows for frame in terminal.frames)
-    assert all(len(line) < columns for frame in terminal.frames for line in frame)
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
+def test_terminals_of_any_size(terminal, columns, rows):
+    shown = terminal([ENDLESS], columns, rows)
+    shown.wait_for_frames(3)
+    assert all(len(frame) < rows for frame in shown.frames)
+    assert all(len(line) < columns for frame in shown.frames for line in frame)
+    shown.process.send_signal(signal.SIGINT)
+    assert shown.end() == 130
 
 
-def test_without_utf8_bars_are_plain():
-    terminal = Terminal([ENDLESS], LC_ALL="C")
-    terminal.wait_for_frames(2)
-    assert all(line.isascii() for line in terminal.frames[-1])
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
+def test_without_utf8_bars_are_plain(terminal):
+    shown = terminal([ENDLESS], LC_ALL="C")
+    shown.wait_for_frames(2)
+    assert all(line.isascii() for line in shown.frames[-1])
+    shown.process.send_signal(signal.SIGINT)
+    assert shown.end() == 130
 
 
-def test_a_cache_is_shown():
-    terminal = Terminal(["range(1000).map('y = sin(float32(x))').cache().repeat().batch(8)"])
-    terminal.wait_for_frames(4)
-    [line] = [line for line in terminal.frames[-1] if "of the elements are there" in line]
+def test_a_cache_is_shown(terminal):
+    shown = terminal(["range(1000).map('y = sin(float32(x))').cache().repeat().batch(8)"])
+    shown.wait_for_frames(4)
+    [line] = [line for line in shown.frames[-1] if "of the elements are there" in line]
     assert line.startswith("cache ")
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
+    shown.process.send_signal(signal.SIGINT)
+    assert shown.end() == 130
 
 
 @pytest.mark.parametrize("words, environment", [
     (["--progress", "none"], {}), (["--quiet"], {}), (["--progress=lines"], {}), ([], {"TERM": "dumb"})])
-def test_no_view(words, environment):
-    terminal = Terminal([ENDLESS, *words], **environment)
-    terminal.read(0.8)
-    assert terminal.frames == [] and terminal.screen.shown() == []
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
+def test_no_view(terminal, words, environment):
+    shown = terminal([ENDLESS, *words], **environment)
+    shown.read(0.8)
+    assert shown.frames == [] and shown.screen.shown() == []
+    shown.process.send_signal(signal.SIGINT)
+    assert shown.end() == 130
 
 
 def run_for(seconds, *words, **options):
-    process = subprocess.Popen([STOKER, "run", ENDLESS, *words], stdout=-1, stderr=-1, **options)
-    time.sleep(seconds)
-    process.send_signal(signal.SIGINT)
-    return [out.decode() for out in process.communicate(timeout=30)]
+    with subprocess.Popen([STOKER, "run", ENDLESS, *words], stdout=-1, stderr=-1, **options) as process:
+        try:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            return [out.decode() for out in process.communicate(timeout=30)]
+        finally:
+            process.kill()
 
 
 def test_lines_where_there_is_no_terminal():
