@@ -263,15 +263,15 @@ static void test_same_batches_everywhere(void **state)
     }
 }
 
-/* A chain that is measured: floats are four times as large as the bytes that they are made of at next
- * to no cost, and only those fit. */
+/* A chain that is measured: floats are four times as large as the bytes that they are made of, so
+ * that two or three fit instead of ten; making them would have to take twice as long as all before. */
 static void test_measured(void **state)
 {
     static const char chain[] = "files('tests/golden/decode/q*.jpg').decode()"
-                                ".resize(128, 128, dtype=uint8).cast(float32).cache(auto).batch(4)";
+                                ".resize(256, 256, dtype=uint8).cast(float32).cache(auto).batch(1)";
     (void)state;
     struct stk_dataset *data = make_dataset(chain);
-    struct stk_options *options = make_options("workers=1 window=2 memory=8388608 io_depth=1");
+    struct stk_options *options = make_options("workers=1 window=2 memory=16777216 io_depth=1");
     struct stk_iterator *it = NULL;
     struct stk_error err;
     if (stk_iterator_new(data, options, &it, &err))
@@ -280,7 +280,7 @@ static void test_measured(void **state)
     if (d.to != d.from - 1 || !strstr(d.reason, "behind resize a byte saves"))
         fail_msg("%d to %d: %s", (int)d.from, (int)d.to, d.reason);
     char *text = stk_dataset_explain(data);
-    assert_non_null(strstr(text, "done: cache(auto) comes behind resize(128, 128, dtype=uint8): "));
+    assert_non_null(strstr(text, "done: cache(auto) comes behind resize(256, 256, dtype=uint8): "));
     stk_text_free(text);
     stk_iterator_free(it);
     stk_options_free(options);
