@@ -42,6 +42,7 @@ class Mutant:
 SEGMENT, BATCHER, SERIAL = "exec/segment.c", "exec/batcher.c", "exec/serial.c"
 LOTS, PASSES, GATES = "exec/lots.c", "exec/passes.c", "exec/gates.c"
 EXEC, EVAL, FETCH = "exec/exec.c", "graph/eval.c", "exec/fetch.c"
+CONSUMER, LIFETIME = "exec/consumer.c", "exec/lifetime.c"
 
 
 
@@ -310,7 +311,7 @@ MUTANTS = [
     ),
     Mutant(
         "delivered batches are never given back",
-        EXEC,
+        CONSUMER,
         " stk__credit(x, &x->batch_account, x->plan->batch_bytes); x->n_open--;",
         "x->n_open--;",
     ),
@@ -345,7 +346,7 @@ MUTANTS = [
     ),
     Mutant(
         "cancelling wakes nobody",
-        EXEC,
+        CONSUMER,
         " pthread_cond_broadcast(&x->work); pthread_cond_broadcast(&x->delivered); "
         "pthread_mutex_unlock",
         "pthread_mutex_unlock",
@@ -411,7 +412,7 @@ MUTANTS = [
     Mutant("good rows are not counted", BATCHER, " x->judge.n_rows += (uint64_t)run; ", ""),
     Mutant(
         "reads that depend on reads are one",
-        "exec/plan.c",
+        "exec/plan_stages.c",
         "(has_read(node, base) && stk__subtree_reads(base))",
         "false",
     ),
@@ -430,25 +431,25 @@ MUTANTS = [
     ),
     Mutant(
         "a resumed segment makes its rows again",
-        EXEC,
+        LIFETIME,
         " last->n_skipped = at.n_in;",
         "(void)0;",
     ),
-    Mutant("rows that were used are used again", EXEC, " x->n_dropped = at.n_out;", ""),
+    Mutant("rows that were used are used again", LIFETIME, " x->n_dropped = at.n_out;", ""),
     Mutant(
         "a resumed source begins in the first pass",
-        EXEC,
+        LIFETIME,
         " x->stage[i].counter[l] = at.counter[l];",
         "(void)0;",
     ),
     Mutant(
         "a resumed gate has seen nothing",
         GATES,
-        " for (; gate->n_seen < from->n_gated[i]; gate->n_seen++) {",
+        " for (; gate->n_seen < from->n_gated[i] && !is_closed; gate->n_seen++) {",
         "while (false) {",
     ),
-    Mutant("a resumed judge has seen no rows", EXEC, " x->judge.n_rows = from->n_rows;", ""),
-    Mutant("a resumed judge has seen no faults", EXEC, " x->judge.n_bad = from->n_bad;", ""),
+    Mutant("a resumed judge has seen no rows", LIFETIME, " x->judge.n_rows = from->n_rows;", ""),
+    Mutant("a resumed judge has seen no faults", LIFETIME, " x->judge.n_bad = from->n_bad;", ""),
     Mutant(
         "rows since a mark are counted on",
         PASSES,

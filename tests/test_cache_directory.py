@@ -267,6 +267,9 @@ def test_inspect_of_damage(stoker, tmp_path):
     assert one["is_damaged"] and one["damaged"] == 2 and one["complete"] == "no"
     assert any("2 elements cannot be read and are made again" in note for note in one["notes"])
     assert any("16 bytes behind the last good element" in note for note in one["notes"])
+    assert looked_at(stoker, f"{rows.parent}/")["name"] == rows.parent.name == one["name"]
+    told = stoker("inspect", str(tmp_path / "c")).stdout
+    assert "90 of 90 elements" in told and "2 damaged: range(90).map('y = x')" in told
     again = run(stoker, chain)
     assert again["cache_misses"] == 2
     assert not looked_at(stoker, rows.parent)["is_damaged"]

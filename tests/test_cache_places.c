@@ -301,10 +301,23 @@ static void test_not_measured(void **state)
 {
     (void)state;
     check_stays("range(9).map('x + 1').cache(auto)", "", "all 9 elements fit in ");
-    check_stays("lines('tests/CMakeLists.txt').map('y = 1').cache(auto)", "",
+    check_stays("lines('-').map('y = 1').cache(auto)", "",
                 "what comes before it may be readable only once");
     check_stays("files('tests/no such file').read().map('y = 1').cache(auto)", "",
                 "could not be measured: no element came");
+}
+
+/* Streams of files on storage can be read once more, and are measured. */
+static void test_streams_are_measured(void **state)
+{
+    static const char chain[] = "lines('tests/*.c').map('y = len(text); z = y * 2')"
+                                ".map('z = z + 1').cache(auto).batch(8)";
+    (void)state;
+    struct stk_iterator *it = start_chain(chain, "workers=1 window=2 memory=16777216");
+    const struct stk_decision d = decision_of(it);
+    if (!strstr(d.reason, "a byte saves"))
+        fail_msg("%s", d.reason);
+    stk_iterator_free(it);
 }
 
 /* Datasets that are built on one with a cache agree on the place, before and after it is known. */
@@ -344,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_same_batches_everywhere),
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_not_measured),
+        cmocka_unit_test(test_streams_are_measured),
         cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@ delivers that is not."""
 
 import json
 import random
+import re
 import signal
 import subprocess
 import time
@@ -32,12 +33,13 @@ def test_killed_at_any_moment(stoker, tmp_path):
     seed = 7
     chance = random.Random(seed)
     dumped, n_killed = "", 0
-    for _ in range(200):
+    for attempt in range(200):
         out = tmp_path / "out.txt"
         with open(out, "w", encoding="utf-8") as file:
             process = stoker(*words, stdout=file, start=True)
             try:
-                process.wait(chance.uniform(0.005, 0.08))
+                # longer and longer, so that a slow machine comes to the end, too
+                process.wait(chance.uniform(0.005, 0.08) * (1 + attempt / 10))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 n_killed += 1
@@ -103,3 +105,37 @@ def test_files_that_are_no_state(stoker, tmp_path, junk):
     done = stoker("run", "range(9).batch(4)", "--checkpoint", path, "--resume")
     assert done.returncode == 2 and str(path) in done.stderr
     assert path.read_bytes() == junk
+
+
+@pytest.mark.parametrize(
+    "number, text",
+    [
+        ("n_in=101", "at element 101, but there are only 100"),
+        ("n_out=77", "at element 101, but there are only 100"),
+        (f"n_out={2**63 - 1}", "there are only 100"),
+        ("epoch=1", "in epoch 0 behind a batch of epoch 1"),
+        ("passes=[1.0]", "in epoch 1 behind a batch of epoch 0"),
+        ("passes=[2.0]", "in epoch 2, but ends before epoch 2"),
+    ],
+)
+def test_places_that_are_none(stoker, tmp_path, number, text):
+    """They were read behind the end of the data, or for ever."""
+    path = tmp_path / "s"
+    words = ["run", "range(100).batch(8)", "--epochs", 2, "--checkpoint", path]
+    assert stoker(*words, "--take", 3, "--every", 1).returncode == 0
+    name = number.split("=", maxsplit=1)[0]
+    changed, n = re.subn(rf"\b{name}=[^,)]+", number, path.read_text())
+    assert n == 1
+    path.write_text(changed)
+    done = stoker(*words, "--resume")
+    assert done.returncode == 2 and text in done.stderr
+
+
+def test_a_closed_gate_counts_no_further(stoker, tmp_path):
+    path = tmp_path / "s"
+    words = ["run", "range(100).batch(8).take(9)", "--checkpoint", path, "--dump"]
+    assert stoker(*words, "--take", 3, "--every", 1).returncode == 0
+    path.write_text(path.read_text().replace("gates=[3.0]", f"gates=[{2.0**62}]"))
+    assert f"{2.0**62}" in path.read_text()
+    done = stoker(*words, "--resume")
+    assert done.returncode == 0 and done.stdout == ""

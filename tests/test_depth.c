@@ -3,6 +3,7 @@
 #include "exec/depth.h"
 #include "exec/width.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -298,6 +299,19 @@ static void test_turns_that_are_in_vain_become_rare(void **state)
     assert_true(stk__width_slow(&w)); /* and is believed quickly the next time */
 }
 
+static void test_how_far_reads_are_ahead(void **state)
+{
+    (void)state;
+    struct stk__width w;
+    stk__width_begin(&w, 2);
+    assert_int_equal(stk__most_ahead(&w, 16, false), 64);
+    assert_int_equal(stk__most_ahead(&w, 16, true), INT_MAX);
+    n_turns(&w, 1000, 10000);
+    assert_int_equal(w.now, 0);
+    assert_int_equal(stk__most_ahead(&w, 16, false), 0);
+    assert_int_equal(stk__most_ahead(&w, 16, true), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_files_in_memory_are_read_by_who_asks),
         cmocka_unit_test(test_slow_storage_is_seen_at_once),
         cmocka_unit_test(test_turns_that_are_in_vain_become_rare),
+        cmocka_unit_test(test_how_far_reads_are_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -385,6 +385,24 @@ static void items_of_lists(void **state)
     assert_false(stk__json_next(&rest, &item));
 }
 
+static void members_of_objects(void **state)
+{
+    static const char *const keys[] = { "\"a\"", "\"}\\\"\"", "\"\"" };
+    static const char *const values[] = { "{\"b\": [1, {}]}", "2", "\"}\"" };
+    struct stk__json_piece rest =
+        piece_of("{ \"a\" : {\"b\": [1, {}]} ,\"}\\\"\":2, \"\":\t\"}\" }");
+    struct stk__json_piece key, value;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_true(stk__json_member(&rest, &key, &value));
+        assert_piece(key, keys[i]);
+        assert_piece(value, values[i]);
+    }
+    assert_false(stk__json_member(&rest, &key, &value));
+    rest = piece_of("{ }");
+    assert_false(stk__json_member(&rest, &key, &value));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,7 +411,7 @@ int main(void)
         cmocka_unit_test(values_by_path),    cmocka_unit_test(last_key_wins),
         cmocka_unit_test(keys_with_escapes), cmocka_unit_test(bad_paths),
         cmocka_unit_test(strings),           cmocka_unit_test(numbers),
-        cmocka_unit_test(items_of_lists),
+        cmocka_unit_test(items_of_lists),    cmocka_unit_test(members_of_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,18 +53,48 @@ def test_a_text_cannot_end_the_script(tmp_path):
     assert "</script><b>" in data_of(text)["profile"]["chain"]
 
 
-@pytest.mark.parametrize("light", ["light", "dark"])
-def test_a_browser_draws_it(page, light):
-    browser = shutil.which("chromium")
+def drawn(page, light):
+    """The page as a browser has it once its script came to its end."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    browser = next(filter(None, map(shutil.which, names)), None)
     if not browser:
-        pytest.skip("there is no chromium: apt-get install chromium")
+        pytest.skip(f"there is no browser ({', '.join(names)}): apt-get install chromium")
     words = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"]
     if light == "dark":
         words.append("--blink-settings=preferredColorScheme=0")
-    words += [f"--user-data-dir={page.parent}/{light}", "--dump-dom", page.as_uri()]
+    words += [f"--user-data-dir={page.parent}/{page.stem}-{light}", "--dump-dom", page.as_uri()]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    dom = done.stdout
-    assert 'data-ready="true"' in dom, done.stderr[-2000:]  # the script came to its end
+    assert 'data-ready="true"' in done.stdout, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_every_op_has_a_colour_of_its_own(tmp_path):
+    """More ops than there are chosen hues: none comes twice, and an op has the same one everywhere."""
+    ops = ["map('y = x')", "rename({y: z})", "filter('x >= 0')", "enumerate()", "map('x = x + 1')"]
+    ops += ["take(1000000)", "skip(1)", "shuffle(10)", "cast(int32, x)", "repeat(2)"]
+    ops += ["select([x])", "batch(4)", "unbatch()", "ignore_errors()", "unique()", "batch(64)"]
+    path = tmp_path / "p.html"
+    words = [os.environ["STOKER"], "profile", "range(1000000)." + ".".join(ops), "--seconds", "0.3"]
+    subprocess.run(
+        [*words, "--no-trials", "--report", str(path)], check=True, capture_output=True, timeout=60
+    )
+    dom = drawn(path, "light")
+    colours = {}
+    legends = []
+    for part in re.findall(r'id="(?:stack|thread)-legend"[^>]*>(.*?)</div>', dom, re.S):
+        legends += re.findall(r'<i style="background: ([^"]+?);?"></i><span>([a-z_]+)', part)
+    bars = re.findall(r"<td>([a-z_]+)[^<]*</td><td[^>]*><i [^>]*background: ?([^;\"]+)", dom)
+    for name, colour in [(name, colour) for colour, name in legends] + bars:
+        if not colour.startswith("var"):
+            colours.setdefault(name, set()).add(colour)
+    assert len(bars) > 10 and len(legends) > 5 and len(colours) > 10
+    assert not {name: found for name, found in colours.items() if len(found) > 1}
+    assert len({found.copy().pop() for found in colours.values()}) == len(colours), colours
+
+
+@pytest.mark.parametrize("light", ["light", "dark"])
+def test_a_browser_draws_it(page, light):
+    dom = drawn(page, light)
     for part in ("input-bound", "step-bound", "too little"):
         if part in dom:
             break

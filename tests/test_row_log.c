@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "file_tree.h"
 
+#include "base/crc32c.h"
 #include "base/hash.h"
 #include "io/row_log.h"
 
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -313,6 +315,34 @@ static void test_killed(void **state)
     }
 }
 
+/* A file of holes that is longer than a log can be, and a record at the end of what can be. */
+static void test_longer_than_any(void **state)
+{
+    const uint64_t most = (uint64_t)1 << 44;
+    struct {
+        uint32_t magic, crc, n, reserved;
+        struct stk__log_entry entry;
+    } block = { 0x324b5453, 0, 1, 0, { .number = 7, .offset = most - 32 } };
+    char target[64];
+    struct stat info;
+    empty_home(state);
+    int fd = memfd_create("rows", MFD_CLOEXEC);
+    assert_true(fd >= 0 && ftruncate(fd, (off_t)most + 4096) == 0);
+    snprintf(target, sizeof target, "/proc/self/fd/%d", fd);
+    assert_true(mkdir(folder, 0777) == 0 && symlink(target, "log/rows") == 0);
+    block.crc = stk__crc32c(0, &block.n, sizeof block - 8);
+    store("log/index", (const uint8_t *)&block, sizeof block);
+    struct stk__row_log *log = open_log();
+    assert_int_equal(stk__row_log_state(log).n, 1);
+    assert_int_equal(look(log, 7), -1);
+    assert_false(add(log, 8)); /* there is no place behind */
+    stk__row_log_lose(log, 7); /* stands still if its lock was written over */
+    assert_int_equal(stk__row_log_state(log).n_lost, 1);
+    stk__row_log_close(log);
+    assert_true(fstat(fd, &info) == 0 && (uint64_t)info.st_size == most);
+    close(fd);
+}
+
 static void test_places_that_are_none(void **state)
 {
     struct stk__row_log *log = NULL;
@@ -337,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_cut_while_it_is_mapped),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_longer_than_any),
         cmocka_unit_test(test_places_that_are_none),
     };
     if (!stk__guard_start() || sigaction(SIGBUS, NULL, &guarding))

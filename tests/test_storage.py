@@ -212,3 +212,23 @@ def test_a_file_that_is_gone_is_named(stoker, tmp_path, who):
     assert "5.bin" in done.stderr and "No such file or directory" in done.stderr
     done = stoker("run", chain, "--io", who, "--on-error", "skip", "--json")
     assert json.loads(done.stdout)["elements"] == 7
+
+
+def test_files_in_memory_are_not_read_far_ahead(run, folder):
+    """Two tickets of four rows for each of three that compute, and those that are at work."""
+    large = folder / "large"
+    large.mkdir(exist_ok=True)
+    for i in range(300):
+        (large / f"{i:04}.bin").write_bytes(noise(i, 50_000))
+    chain = "files('{}/large/*').read().batch(60)"
+    done, _ = run(chain, "--json", "--workers", "2", "--window", "2", STOKER_NEVER_WAITS=1)
+    most = json.loads(done.stdout)["memory"]["reads"]["peak_bytes"]
+    assert 0 < most < 60 * 50_000
+
+
+def test_a_small_file_is_four_calls(run):
+    """Open, size, read, close; whether reads wait is asked at first only."""
+    chain = "files('{}/files/*').read().batch(8)"
+    done, counts = run(chain, "--epochs", "20", "--workers", "2", STOKER_NEVER_WAITS=1)
+    assert done.returncode == 0, done.stderr
+    assert 20 * 4 * N_FILES <= counts["calls"] < 20 * 4.2 * N_FILES

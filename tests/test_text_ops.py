@@ -105,7 +105,7 @@ def test_split_into_a_list(stoker, sep, maxsplit):
     ("padded_batch(2, padding_values={t: 1})", "the padding value of field 't' is a string"),
     ("padded_batch(2, {t: [1, 2]})", "the padded shape of field 't' is a list of 1"),
     ("text_split(',')", "needs a field of bytes, but gets {t: list of text}"),
-    ("text_join([t])", "field 't' is list of text, but a field of bytes is needed"),
+    ("batch(2).text_join([t])", "field 't' is list of list of text, but a field of texts is needed"),
     ("batch(2).text_lower()", "needs a field of bytes, but gets {t: list of list of text}"),
     ("concatenate(values({t: ['a']}))", "input 2 has {t: text}, but the first has {t: list of text}"),
     ("concatenate(values({t: [['a']]}))", "input 2 has {t: text[1]}, but the first has {t: list of text}"),
@@ -257,7 +257,22 @@ def test_join(stoker):
         {"a": "xy", "b": "y"}, {"a": "z", "b": "z"}
     ]
     said = error(stoker, "values({a: ['x'], n: [1]}).text_join([a, n])")
-    assert "field 'n' is int64[], but a field of bytes is needed" in said
+    assert "field 'n' is int64[], but a field of texts is needed" in said
+
+
+def test_join_of_lists(stoker):
+    chain = "values({t: ['b a', '', 'c'], u: ['x', 'y', 'z']})"
+    assert values(stoker, f"{chain}.text_split(' ', field=t).text_join([t], sep='+')", "t") == [
+        "b+a", "", "c"
+    ]
+    lists = f"{chain}.text_split('', field=t)"  # at white space: of an empty text, nothing
+    assert values(stoker, f"{lists}.text_join([u, t, u], sep=', ', into=c)", "c") == [
+        "x, b, a, x", "y, y", "z, c, z"
+    ]
+    assert values(stoker, f"{lists}.text_join([t, t], sep='-')", "t") == ["b-a-b-a", "", "c-c"]
+    fixed = "values({t: [['a', 'b'], ['c', 'd']]}).text_join([t], sep='/')"
+    assert values(stoker, fixed, "t") == ["a/b", "c/d"]
+    assert values(stoker, f"{lists}.filter('len(t) != 0').text_join([t])", "t") == ["ba", "c"]
 
 
 # ---- numbers ----

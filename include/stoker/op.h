@@ -269,6 +269,7 @@ struct stk_infer {
     bool is_optional;
     size_t scratch_bytes;    /* estimate per row, for the budget */
     bool is_heavy;           /* with this state it is as if it had the flag STK_OP_HEAVY */
+    int n_waiting;           /* rows that can wait for others to carry them out, at a time */
     void *state;             /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
     enum stk_class in_class; /* of the first input */
@@ -461,6 +462,9 @@ struct stk_source_table {
     int (*rewind)(void *run, struct stk_error *err);
     int (*next)(void *run, struct stk_chunk *out, struct stk_error *err);
     void (*end)(void *run);
+    /* Streams: true if it can be read any number of times, as files on storage can and pipes cannot.
+     * NULL: nobody knows. */
+    bool (*is_lasting)(const void *state);
     /* "train/cat/7.jpg" or "words.txt, line 12" for messages; index is what the row's address
      * holds. */
     void (*describe)(const void *state, uint64_t index, char *text, size_t size);

@@ -13,10 +13,11 @@ struct stk_profile;
 
 /* How a chain is profiled. Members that are 0 or NULL have their default. */
 struct stk_profile_options {
-    double seconds;     /* to watch it for, once it is warm; 3 */
-    double consumer_ms; /* waits so long after each batch, as a training step would; 0: not at all */
-    bool no_trials;     /* nothing is tried out: what advice brings is modelled */
-    bool records;       /* what each thread does is recorded, for the report and the trace */
+    double seconds; /* to watch it for, once it is warm; 3 */
+    double
+        consumer_ms; /* waits so long after each batch, as a training step would; 0: not at all */
+    bool no_trials;  /* nothing is tried out: what advice brings is modelled */
+    bool records;    /* what each thread does is recorded, for the report and the trace */
     /* Called by the caller's thread some times a second with what is being done; true: stop, with
      * STK_CANCELLED. */
     bool (*progress)(void *context, const char *doing);

@@ -220,6 +220,9 @@ struct stk_function {
     /* A call is much work, or waits for somebody else to do it: elements are handed to workers one
      * by one, and calls overlap. */
     bool is_heavy;
+    /* Calls that wait for others at a time, at most; 0: they compute. There are as many workers,
+     * where their number is auto. */
+    int n_waiting;
 };
 STK_API int stk_objects_add_function(struct stk_objects *objects, const char *name,
                                      const struct stk_function *function, struct stk_error *err);
@@ -376,5 +379,6 @@ STK_API int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **
 #include <stoker/metrics.h>
 #include <stoker/profile.h>
 #include <stoker/tools.h>
+#include <stoker/train.h>
 #include <stoker/tuning.h>
 #endif

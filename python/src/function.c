@@ -21,7 +21,7 @@ struct function {
     PyObject *make;      /* (dtype, shape) → (array, its memory) */
     PyObject *failures;  /* dict: number → exception that was raised and not yet delivered */
     struct visit *spare; /* one that nobody is in, or NULL */
-    bool is_heavy;       /* the work is done by others while a call waits */
+    int n_waiting;       /* calls at a time that wait for others to do the work; 0: none does */
     struct ext_spec spec;
 };
 
@@ -267,7 +267,8 @@ int ext_function_bind(PyObject *function, struct stk_objects *objects, const cha
         .leave = leave,
         .release = ext_binding_unref,
         .context = self->binding,
-        .is_heavy = self->is_heavy,
+        .is_heavy = self->n_waiting > 0,
+        .n_waiting = self->n_waiting,
     };
     ext_binding_ref(self->binding);
     if (!stk_objects_add_function(objects, name, &given, &err))
@@ -284,15 +285,15 @@ PyObject *ext_function_failures(PyObject *function)
 
 /* ---- the type ---- */
 
-/* Function(call, rows, make, is_heavy): rows is a tuple of (name, kind, dtype, shape), or None for
+/* Function(call, rows, make, n_waiting): rows is a tuple of (name, kind, dtype, shape), or None for
  * a condition. */
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    static char *names[] = { "call", "rows", "make", "is_heavy", NULL };
+    static char *names[] = { "call", "rows", "make", "n_waiting", NULL };
     PyObject *callable, *rows, *make;
-    int is_heavy;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OOOp:Function", names, &callable, &rows, &make,
-                                     &is_heavy))
+    int n_waiting;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOOi:Function", names, &callable, &rows, &make,
+                                     &n_waiting))
         return NULL;
     if (!PyCallable_Check(callable) || (rows != Py_None && !PyTuple_Check(rows))) {
         PyErr_SetString(PyExc_TypeError, "a callable and a tuple, or None, are wanted");
@@ -304,7 +305,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *name
     self->call = Py_NewRef(callable);
     self->rows = Py_NewRef(rows);
     self->make = Py_NewRef(make);
-    self->is_heavy = is_heavy;
+    self->n_waiting = n_waiting;
     self->failures = PyDict_New();
     self->binding = ext_binding_new((PyObject *)self);
     PyObject_GC_Track(self);
@@ -350,7 +351,7 @@ static PyObject *function_reduce(PyObject *object, PyObject *unused)
     const struct function *self = (struct function *)object;
     (void)unused;
     return Py_BuildValue("O(OOOi)", (PyObject *)Py_TYPE(object), self->call, self->rows, self->make,
-                         self->is_heavy);
+                         self->n_waiting);
 }
 
 static PyMethodDef methods[] = {

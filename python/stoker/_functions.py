@@ -52,8 +52,7 @@ def by_whom(function, workers, processes):
 
 def bound(function, rows):
     _numpy()
-    is_remote = type(function).__module__ == "stoker._helpers"
-    return Function(function, rows, empty, is_remote)
+    return Function(function, rows, empty, getattr(function, "n_waiting", 0))
 
 
 def append(dataset, op, function, rows):

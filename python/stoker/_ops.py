@@ -2495,13 +2495,16 @@ class Ops:
         return self._then('take_while', (expression,))
 
     def text_join(self, fields, sep='', into=None):
-        """Put the texts of several fields together.
+        """Put the texts of several fields, or of lists, together.
 
-        The texts follow each other with `sep` between them, as tf.strings.join puts them. The
-        fields stay, and the new one comes last, unless it has the name of one that is there.
+        The texts follow each other with `sep` between them, as tf.strings.join puts them. Of a list
+        all its texts do, which undoes text_split and is tf.strings.reduce_join; an empty one adds
+        nothing. The fields stay, and the new one comes last, unless it has the name of one that is
+        there.
 
             values({a: ['x', 'y'], b: ['1', '2']}).text_join([a, b], sep='-', into=name)
             values({a: ['x', 'y'], b: ['1', '2']}).text_join([a, b])
+            values({t: ['b a', 'c']}).text_split(' ').text_join([t], sep='+')
 
         fields: names of the fields, in their order (text or list of texts (at most 32))
         sep: what stands between them (text)

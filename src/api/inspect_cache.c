@@ -187,18 +187,29 @@ static void add_chain(const char *text, struct stk__text *out)
     stk__arena_free(&arena);
 }
 
-static const char *key_of(const char *directory)
+/* The last part of a path, which may end with slashes. */
+static struct key {
+    char text[KEY_CHARS + 1];
+} key_of(const char *directory)
 {
-    const char *slash = strrchr(directory, '/');
-    return slash ? slash + 1 : directory;
+    struct key key;
+    size_t end = strlen(directory);
+    while (end > 1 && directory[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start && directory[start - 1] != '/')
+        start--;
+    snprintf(key.text, sizeof key.text, "%.*s", (int)(end - start), directory + start);
+    return key;
 }
 
 static void note_damage(struct stk__inspection *in, const char *directory, const struct found *f)
 {
-    const char *key = key_of(directory);
+    const struct key name = key_of(directory);
+    const char *key = name.text;
     if (f->n_bad)
-        stk__inspect_note(in, "%.8s: %" PRIu64 " elements cannot be read and are made again", key,
-                          f->n_bad);
+        stk__inspect_note(in, "%.8s: %" PRIu64 " element%s cannot be read and %s made again", key,
+                          f->n_bad, f->n_bad == 1 ? "" : "s", f->n_bad == 1 ? "is" : "are");
     if (f->rest_bytes && !f->is_busy)
         stk__inspect_note(in,
                           "%.8s: %" PRIu64
@@ -217,7 +228,7 @@ static void tell_one(struct stk__inspection *in, const char *directory, const st
                      const char *chain)
 {
     static const char *const words[] = { "elements", "files", "seed", "rank", "key", "versions" };
-    stk__inspect_say(in, "name", "%s", key_of(directory));
+    stk__inspect_say(in, "name", "%s", key_of(directory).text);
     stk__inspect_say(in, "made by", "%s", chain);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const struct stk__line_value value = value_of(f->text, words[i]);
@@ -235,13 +246,15 @@ static void tell_one(struct stk__inspection *in, const char *directory, const st
 static void tell_of_several(struct stk__inspection *in, const char *directory,
                             const struct found *f, const char *chain)
 {
-    char name[9], of[32] = "";
-    snprintf(name, sizeof name, "%.8s", key_of(directory));
+    char name[9], of[32] = "", how[48];
+    snprintf(name, sizeof name, "%.8s", key_of(directory).text);
+    snprintf(how, sizeof how, "%s", f->is_whole ? "complete" : "not complete");
+    if (f->n_bad)
+        snprintf(how, sizeof how, "%" PRIu64 " damaged", f->n_bad);
     if (f->count >= 0)
         snprintf(of, sizeof of, " of %" PRId64, f->count);
     stk__inspect_say(in, name, "%" PRIu64 "%s elements, %.1f MB, %s: %.300s", f->n, of,
-                     (double)f->bytes / (1 << 20), f->is_whole ? "complete" : "not complete",
-                     chain);
+                     (double)f->bytes / (1 << 20), how, chain);
 }
 
 int stk__inspect_cache(struct stk__inspection *in, struct stk_error *err)

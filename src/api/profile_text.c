@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_text.c: a profile for people, and as JSON. */
+#include "api/json_out.h"
 #include "api/profile.h"
 
 #include <string.h>
@@ -98,55 +99,40 @@ char *stk_profile_text(const struct stk_profile *p)
 
 /* ---- JSON ---- */
 
-static void add_string(struct stk__text *out, const char *key, const char *value)
-{
-    stk__text_add(out, ", \"%s\": ", key);
-    if (value)
-        stk__text_add_json(out, value, strlen(value));
-    else
-        stk__text_add(out, "null");
-}
-
-static void add_number(struct stk__text *out, const char *key, double value)
-{
-    stk__text_add(out, ", \"%s\": ", key);
-    stk__text_add_rounded(out, value, 9);
-}
-
 static void add_verdict_json(struct stk__text *out, const struct stk_profile *p)
 {
     stk__text_add(out, "\"verdict\": {\"bound\": \"%s\"", stk__bound_name(p->verdict.bound));
-    add_string(out, "sentence", p->verdict.sentence);
+    stk__json_string(out, "sentence", p->verdict.sentence);
     stk__text_add(out, "}");
 }
 
 static void add_stretch_json(struct stk__text *out, const struct stk_profile *p)
 {
     const struct stk__stretch *s = &p->stretch;
-    add_number(out, "seconds", s->seconds);
-    add_number(out, "elements", s->elements);
-    add_number(out, "batches", s->batches);
-    add_number(out, "elements_per_second", stk__stretch_rate(s));
-    add_number(out, "elements_per_second_alone", p->rate_alone);
-    add_number(out, "cores", s->cores);
-    add_number(out, "cores_used", s->cores_used);
-    add_number(out, "workers", s->workers);
-    add_number(out, "wait_share", s->waited);
-    add_number(out, "step_ms", s->has_consumer ? s->step_s * 1e3 : 0);
-    add_number(out, "batch_p50_ms", s->batch_p50_s * 1e3);
-    add_number(out, "batch_p99_ms", s->batch_p99_s * 1e3);
-    add_number(out, "reads_per_second", share_of(s, s->reads));
-    add_number(out, "read_bytes_per_second", share_of(s, s->read_bytes));
-    add_number(out, "read_ms", s->reads > 0 ? s->read_s / s->reads * 1e3 : 0);
-    add_number(out, "budget_bytes", s->budget_bytes);
-    add_number(out, "used_bytes", s->used_bytes);
-    add_number(out, "peak_bytes", s->peak_bytes);
-    add_number(out, "cache_hits", s->cache_hits);
-    add_number(out, "cache_misses", s->cache_misses);
-    add_number(out, "cache_rows", s->cache_rows);
-    add_number(out, "cache_bytes", s->cache_bytes);
-    add_number(out, "cache_disk_bytes", s->cache_disk_bytes);
-    stk__text_add(out, ", \"is_cache_full\": %s", s->is_cache_full ? "true" : "false");
+    stk__json_real(out, "seconds", s->seconds);
+    stk__json_real(out, "elements", s->elements);
+    stk__json_real(out, "batches", s->batches);
+    stk__json_real(out, "elements_per_second", stk__stretch_rate(s));
+    stk__json_real(out, "elements_per_second_alone", p->rate_alone);
+    stk__json_real(out, "cores", s->cores);
+    stk__json_real(out, "cores_used", s->cores_used);
+    stk__json_real(out, "workers", s->workers);
+    stk__json_real(out, "wait_share", s->waited);
+    stk__json_real(out, "step_ms", s->has_consumer ? s->step_s * 1e3 : 0);
+    stk__json_real(out, "batch_p50_ms", s->batch_p50_s * 1e3);
+    stk__json_real(out, "batch_p99_ms", s->batch_p99_s * 1e3);
+    stk__json_real(out, "reads_per_second", share_of(s, s->reads));
+    stk__json_real(out, "read_bytes_per_second", share_of(s, s->read_bytes));
+    stk__json_real(out, "read_ms", s->reads > 0 ? s->read_s / s->reads * 1e3 : 0);
+    stk__json_real(out, "budget_bytes", s->budget_bytes);
+    stk__json_real(out, "used_bytes", s->used_bytes);
+    stk__json_real(out, "peak_bytes", s->peak_bytes);
+    stk__json_real(out, "cache_hits", s->cache_hits);
+    stk__json_real(out, "cache_misses", s->cache_misses);
+    stk__json_real(out, "cache_rows", s->cache_rows);
+    stk__json_real(out, "cache_bytes", s->cache_bytes);
+    stk__json_real(out, "cache_disk_bytes", s->cache_disk_bytes);
+    stk__json_bool(out, "is_cache_full", s->is_cache_full);
 }
 
 static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)
@@ -155,14 +141,14 @@ static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)
     for (int i = 0; i < s->n_ops; i++) {
         const struct stk__stretch_op *op = &s->op[i];
         stk__text_add(out, "%s{\"stage\": %d", i ? ", " : "", op->stage);
-        add_string(out, "name", op->name);
-        add_number(out, "calls", op->calls);
-        add_number(out, "rows", op->rows);
-        add_number(out, "bytes", op->bytes);
-        add_number(out, "wall_s", op->wall_s);
-        add_number(out, "cpu_s", op->cpu_s);
-        add_number(out, "cores", share_of(s, op->cpu_s));
-        add_number(out, "us_per_row", per_row_us(op));
+        stk__json_string(out, "name", op->name);
+        stk__json_real(out, "calls", op->calls);
+        stk__json_real(out, "rows", op->rows);
+        stk__json_real(out, "bytes", op->bytes);
+        stk__json_real(out, "wall_s", op->wall_s);
+        stk__json_real(out, "cpu_s", op->cpu_s);
+        stk__json_real(out, "cores", share_of(s, op->cpu_s));
+        stk__json_real(out, "us_per_row", per_row_us(op));
         stk__text_add(out, "}");
     }
     stk__text_add(out, "]");
@@ -175,14 +161,14 @@ static void add_stages_json(struct stk__text *out, const struct stk__stretch *s)
         const struct stk__stretch_stage *stage = &s->stage[i];
         stk__text_add(out, "%s{\"is_serial\": %s", i ? ", " : "",
                       stage->is_serial ? "true" : "false");
-        add_string(out, "name", stage->name);
-        add_string(out, "lock", stage->lock);
-        add_number(out, "work_s", stage->work_s);
+        stk__json_string(out, "name", stage->name);
+        stk__json_string(out, "lock", stage->lock);
+        stk__json_real(out, "work_s", stage->work_s);
         for (int w = STK__WAIT_INPUT; w < STK__N_WAITS; w++) {
             char key[32] = "wait_";
             strncat(key, stk__wait_name((enum stk__wait)w), sizeof key - 8);
             strcat(key, "_s");
-            add_number(out, key, stage->wait_s[w]);
+            stk__json_real(out, key, stage->wait_s[w]);
         }
         stk__text_add(out, "}");
     }
@@ -195,14 +181,14 @@ static void add_advice_json(struct stk__text *out, const struct stk__advice *adv
     for (int i = 0; i < advice->n; i++) {
         const struct stk__proposal *item = &advice->item[i];
         stk__text_add(out, "%s{\"rule\": \"%s\"", i ? ", " : "", item->rule);
-        add_string(out, "text", item->text);
-        add_number(out, "gain", item->gain);
+        stk__json_string(out, "text", item->text);
+        stk__json_real(out, "gain", item->gain);
         stk__text_add(out, ", \"is_measured\": %s", item->is_measured ? "true" : "false");
-        add_string(out, "chain", item->chain);
-        add_string(out, "command", item->command);
-        add_string(out, "rest", item->rest);
-        add_string(out, "option", item->option);
-        add_string(out, "value", item->value);
+        stk__json_string(out, "chain", item->chain);
+        stk__json_string(out, "command", item->command);
+        stk__json_string(out, "rest", item->rest);
+        stk__json_string(out, "option", item->option);
+        stk__json_string(out, "value", item->value);
         stk__text_add(out, "}");
     }
     stk__text_add(out, "]");
@@ -214,7 +200,7 @@ char *stk_profile_json(const struct stk_profile *p)
     char *chain = stk_dataset_text(p->dataset, false);
     stk__text_add(&out, "{");
     add_verdict_json(&out, p);
-    add_string(&out, "chain", chain);
+    stk__json_string(&out, "chain", chain);
     add_stretch_json(&out, p);
     add_ops_json(&out, &p->stretch);
     add_stages_json(&out, &p->stretch);

@@ -124,12 +124,15 @@ char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     return text;
 }
 
-/* The size of one block instead of several that held `bytes`; scratch for images gets all that
- * may be kept at once: growing with each larger image would touch fresh pages each time. */
+/* The size of one block instead of several that held `bytes`: twice that, so that somewhat larger ones find
+ * room. Scratch for large images gets all that may be kept at once: growing with each larger image
+ * would touch fresh pages each time. */
 static size_t merged_bytes(size_t bytes)
 {
-    const size_t small = (size_t)256 << 10;
-    return bytes <= small ? bytes : MOST_KEPT - sizeof(struct stk__arena_block) - TAIL;
+    const size_t small = (size_t)256 << 10, medium = (size_t)1 << 20;
+    if (bytes <= small)
+        return bytes;
+    return bytes <= medium ? 2 * bytes : MOST_KEPT - sizeof(struct stk__arena_block) - TAIL;
 }
 
 /* Keeps the first block if that is small and all there was was too much. */

@@ -23,6 +23,39 @@ struct stk__blob stk__blob_open(uint8_t *packed)
     return (struct stk__blob){ head[0], head + 1, packed + head_bytes(head[0]) };
 }
 
+/* A blob at the beginning of so many bytes whose rows come one behind the other; else -1. */
+static int64_t values_of(uint8_t *packed, size_t bytes)
+{
+    const size_t word = sizeof(int64_t);
+    if (bytes < 2 * word)
+        return -1;
+    struct stk__blob blob = { .splits = (int64_t *)(void *)packed + 1 };
+    memcpy(&blob.n, packed, word);
+    if (blob.n < 0 || (uint64_t)blob.n > bytes / word - 2 || head_bytes(blob.n) > bytes ||
+        blob.splits[0] != 0)
+        return -1;
+    for (int64_t i = 0; i < blob.n; i++)
+        if (blob.splits[i + 1] < blob.splits[i])
+            return -1;
+    return blob.splits[blob.n];
+}
+
+bool stk__blob_is_sound(const struct stk_field *field, struct stk_span row)
+{
+    int64_t n = values_of(row.data, row.bytes);
+    if (n >= 0 && field->flags & STK_FIELD_LISTS) {
+        size_t head = head_bytes(stk__blob_open(row.data).n);
+        row.data += head;
+        row.bytes -= head;
+        int64_t n_entries = n;
+        n = values_of(row.data, row.bytes);
+        if (n >= 0 && stk__blob_open(row.data).n != n_entries)
+            return false;
+    }
+    return n >= 0 && (uint64_t)n <= (row.bytes - head_bytes(stk__blob_open(row.data).n)) /
+                                        stk__blob_unit(field);
+}
+
 size_t stk__blob_room(int64_t n, size_t bytes)
 {
     return head_bytes(n) + bytes;

@@ -35,6 +35,9 @@ struct stk__blob stk__blob_begin(uint8_t *memory, int64_t n);
 /* What a packed buffer holds; borrows it. */
 struct stk__blob stk__blob_open(uint8_t *packed);
 
+/* True if the bytes of a row, aligned to 8, are what its packed field can hold. */
+bool stk__blob_is_sound(const struct stk_field *field, struct stk_span row);
+
 /* A blob without entries, which belongs to nobody. */
 struct stk_span stk__blob_empty(void);
 

@@ -25,6 +25,17 @@ bool stk__slab_take(struct stk__slab *slab, struct stk__pool *pool, size_t bytes
     return true;
 }
 
+void stk__span_cut(struct stk_span *span, int n, size_t bytes, size_t step)
+{
+    struct stk_buffer *owner = stk__buffer_ref_n(span[0].owner, n - 1);
+    uint8_t *data = span[0].data;
+    span[0].bytes = bytes;
+    for (int i = 1; i < n; i++) {
+        stk__buffer_unref(span[i].owner);
+        span[i] = (struct stk_span){ data + (size_t)i * step, bytes, owner };
+    }
+}
+
 void stk__slab_free(struct stk__slab *slab)
 {
     stk__buffer_unref(slab->buffer);

@@ -13,4 +13,8 @@ struct stk__slab {
  * is dropped. False when out of memory. */
 bool stk__slab_take(struct stk__slab *slab, struct stk__pool *pool, size_t bytes,
                     struct stk_span *out);
+
+/* Cuts what span[0] has into n spans, each of `bytes` and `step` behind the one before; what the
+ * others had is dropped. */
+void stk__span_cut(struct stk_span *span, int n, size_t bytes, size_t step);
 void stk__slab_free(struct stk__slab *slab);

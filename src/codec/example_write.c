@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/type.h"
 #include "codec/record_out.h"
+#include "codec/wire_out.h"
 #include "kernel/kernel.h"
 
 #include <stdlib.h>
@@ -21,10 +22,7 @@
 
 enum store { STORE_BYTES = 1, STORE_FLOATS = 2, STORE_INTS = 3 }; /* numbers of Feature's members */
 
-enum { TAG_FIRST = 0x0a, TAG_SECOND = 0x12 }; /* fields 1 and 2, with a length */
-
-/* protobuf refuses messages of 2 GiB and more. */
-static const size_t most_bytes = ((size_t)1 << 31) - 1;
+enum { FIRST = 1, SECOND = 2 }; /* numbers of fields */
 
 static enum store store_of(const struct stk_field *field)
 {
@@ -102,32 +100,9 @@ static int64_t load_int(int dtype, const void *data, size_t i)
     }
 }
 
-static size_t varint_bytes(uint64_t value)
-{
-    return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
-}
-
-static void add_varint(struct stk__text *out, uint64_t value)
-{
-    char bytes[10];
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[n++] = (char)(value | 0x80);
-    bytes[n++] = (char)value;
-    stk__text_add_n(out, bytes, n);
-}
-
-/* A length-delimited field: its tag, the length, and so many bytes to come. */
-static void add_head(struct stk__text *out, int tag, size_t len)
-{
-    char byte = (char)tag;
-    stk__text_add_n(out, &byte, 1);
-    add_varint(out, len);
-}
-
 static size_t with_head(size_t len)
 {
-    return 1 + varint_bytes(len) + len;
+    return 1 + stk__varint_bytes(len) + len;
 }
 
 /* ---- one feature ---- */
@@ -175,7 +150,7 @@ static struct feature measure(const struct stk__record_layout *layout,
     if (f.store == STORE_FLOATS)
         f.values_bytes = f.n * sizeof(float);
     for (size_t i = 0; f.store == STORE_INTS && i < f.n; i++)
-        f.values_bytes += varint_bytes((uint64_t)load_int(f.dtype, f.data, i));
+        f.values_bytes += stk__varint_bytes((uint64_t)load_int(f.dtype, f.data, i));
     f.list_bytes = f.n || f.store == STORE_BYTES ? with_head(f.values_bytes) : 0;
     return f;
 }
@@ -195,7 +170,7 @@ static void add_floats(struct stk__text *out, const struct feature *f)
 static void add_texts(struct stk__text *out, const struct feature *f)
 {
     for (size_t i = 0; i < f->n; i++) {
-        add_head(out, TAG_FIRST, text_bytes(f, i));
+        stk__wire_add_head(out, FIRST, text_bytes(f, i));
         stk__text_add_n(out, (const char *)f->data + f->splits[i], text_bytes(f, i));
     }
 }
@@ -206,13 +181,13 @@ static void add_list(struct stk__text *out, const struct feature *f)
         add_texts(out, f);
     if (f->splits || !f->list_bytes)
         return;
-    add_head(out, TAG_FIRST, f->values_bytes);
+    stk__wire_add_head(out, FIRST, f->values_bytes);
     if (f->store == STORE_FLOATS)
         add_floats(out, f);
     else if (f->store == STORE_BYTES && f->n)
         stk__text_add_n(out, f->data, f->n);
     for (size_t i = 0; f->store == STORE_INTS && i < f->n; i++)
-        add_varint(out, (uint64_t)load_int(f->dtype, f->data, i));
+        stk__wire_add_varint(out, (uint64_t)load_int(f->dtype, f->data, i));
 }
 
 static size_t entry_bytes(const char *key, const struct feature *f)
@@ -222,11 +197,11 @@ static size_t entry_bytes(const char *key, const struct feature *f)
 
 static void add_entry(struct stk__text *out, const char *key, const struct feature *f)
 {
-    add_head(out, TAG_FIRST, entry_bytes(key, f));
-    add_head(out, TAG_FIRST, strlen(key));
+    stk__wire_add_head(out, FIRST, entry_bytes(key, f));
+    stk__wire_add_head(out, FIRST, strlen(key));
     stk__text_add_n(out, key, strlen(key));
-    add_head(out, TAG_SECOND, with_head(f->list_bytes));
-    add_head(out, (int)f->store << 3 | 2, f->list_bytes);
+    stk__wire_add_head(out, SECOND, with_head(f->list_bytes));
+    stk__wire_add_head(out, (int)f->store, f->list_bytes);
     add_list(out, f);
 }
 
@@ -255,12 +230,12 @@ int stk__example_write(const struct stk__record_layout *layout,
         if (check_unsigned(&layout->type->field[entry->field], &feature[i], err))
             return STK_DATA;
     }
-    if (with_head(bytes) > most_bytes)
+    if (with_head(bytes) > STK__WIRE_MOST_BYTES)
         return stk_fail(err, STK_DATA,
                         "the element has %zu bytes; a tf.train.Example has less "
                         "than 2 GiB",
                         bytes);
-    add_head(out, TAG_FIRST, bytes);
+    stk__wire_add_head(out, FIRST, bytes);
     for (int i = 0; i < layout->n_entries; i++)
         add_entry(out, layout->entry[i].key, &feature[i]);
     return STK_OK;

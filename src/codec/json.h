@@ -87,3 +87,7 @@ bool stk__json_f32(struct stk__json_piece number, const uint8_t *end, float *out
 /* The values of an array one by one, in the text of which all was found to be right: *at begins as
  * the array and loses what was read. False: that was the last. */
 bool stk__json_next(struct stk__json_piece *at, struct stk__json_piece *value);
+
+/* The same for the members of an object; the key is a string with its quotes. */
+bool stk__json_member(struct stk__json_piece *at, struct stk__json_piece *key,
+                      struct stk__json_piece *value);

@@ -289,7 +289,7 @@ bool stk__json_scan(const struct stk__json_tree *tree, struct stk__json_piece te
     return is_good;
 }
 
-/* ---- values of an array ---- */
+/* ---- values of an array, members of an object ---- */
 
 bool stk__json_next(struct stk__json_piece *at, struct stk__json_piece *value)
 {
@@ -304,4 +304,25 @@ bool stk__json_next(struct stk__json_piece *at, struct stk__json_piece *value)
     }
     *at = (struct stk__json_piece){ s.at, (size_t)(s.end - s.at) };
     return has_value;
+}
+
+bool stk__json_member(struct stk__json_piece *at, struct stk__json_piece *key,
+                      struct stk__json_piece *value)
+{
+    struct scan s = { .at = at->data + 1, .end = at->data + at->bytes };
+    skip_space(&s);
+    bool has_member = s.at < s.end && *s.at != '}';
+    if (has_member) {
+        key->data = s.at;
+        skip_string(&s);
+        key->bytes = (size_t)(s.at - key->data);
+        skip_colon(&s);
+        skip_space(&s);
+        value->data = s.at;
+        has_member = skip_value(&s, 0);
+        value->bytes = (size_t)(s.at - value->data);
+        skip_space(&s);
+    }
+    *at = (struct stk__json_piece){ s.at, (size_t)(s.end - s.at) };
+    return has_member;
 }

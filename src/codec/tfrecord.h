@@ -6,6 +6,8 @@
  * Numbers are little-endian, checksums masked CRC32C.
  */
 #pragma once
+#include "base/text.h"
+
 #include <stoker/op.h>
 
 enum { STK__TFRECORD_HEADER = 12, STK__TFRECORD_FOOTER = 4, STK__TFRECORD_FRAME = 16 };
@@ -17,3 +19,8 @@ bool stk__tfrecord_length(const uint8_t *header, uint64_t *length);
  * `verifies`: checks the data's checksum, not only the length's. */
 int stk__tfrecord_open(const uint8_t *frame, uint64_t bytes, bool verifies, uint64_t *length,
                        struct stk_error *err);
+
+/* Writing: what is appended between the two becomes the data of one record. `end` takes what `begin`
+ * gave. */
+size_t stk__tfrecord_begin(struct stk__text *out);
+void stk__tfrecord_end(struct stk__text *out, size_t at);

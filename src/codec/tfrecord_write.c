@@ -7,10 +7,9 @@
  */
 #include "base/crc32c.h"
 #include "codec/record_out.h"
+#include "codec/tfrecord.h"
 
 #include <string.h>
-
-enum { HEAD_BYTES = 12 };
 
 static void store(char *at, uint64_t value, int bytes)
 {
@@ -23,25 +22,38 @@ static uint32_t masked_sum(const char *data, size_t bytes)
     return stk__crc32c_mask(stk__crc32c(0, data, bytes));
 }
 
+size_t stk__tfrecord_begin(struct stk__text *out)
+{
+    static const char head[STK__TFRECORD_HEADER];
+    size_t at = out->len;
+    stk__text_add_n(out, head, sizeof head);
+    return at;
+}
+
+void stk__tfrecord_end(struct stk__text *out, size_t at)
+{
+    char tail[STK__TFRECORD_FOOTER];
+    if (out->failed)
+        return;
+    char *data = out->data + at + STK__TFRECORD_HEADER;
+    size_t bytes = out->len - at - STK__TFRECORD_HEADER;
+    store(out->data + at, bytes, 8);
+    store(out->data + at + 8, masked_sum(out->data + at, 8), 4);
+    store(tail, masked_sum(data, bytes), sizeof tail);
+    stk__text_add_n(out, tail, sizeof tail);
+}
+
 static int write(const struct stk__record_layout *layout, const struct stk__record_value *value,
                  uint64_t number, struct stk__text *out, struct stk_error *err)
 {
-    char head[HEAD_BYTES] = { 0 }, tail[4];
-    size_t at = out->len;
     (void)number; /* records are told apart by their place */
-    stk__text_add_n(out, head, sizeof head);
+    size_t at = stk__tfrecord_begin(out);
     int rc = stk__example_write(layout, value, out, err);
-    if (out->failed)
-        return STK_OK;
-    if (rc) {
+    if (rc && !out->failed)
         out->len = at;
-        return rc;
-    }
-    size_t bytes = out->len - at - sizeof head;
-    store(out->data + at, bytes, 8);
-    store(out->data + at + 8, masked_sum(out->data + at, 8), 4);
-    store(tail, masked_sum(out->data + at + sizeof head, bytes), sizeof tail);
-    stk__text_add_n(out, tail, sizeof tail);
+    if (out->failed || rc)
+        return out->failed ? STK_OK : rc;
+    stk__tfrecord_end(out, at);
     return STK_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "exec/exec.h"
+#include "op/array_source.h"
 
 #include <stdlib.h>
 
@@ -53,10 +54,18 @@ static size_t kept_bytes(const struct stk__exec *x)
     return bytes;
 }
 
+size_t stk__unpacked_bytes(const struct stk__exec *x)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < x->n_unpacked; i++)
+        bytes += stk__chunk_cache_bytes(x->unpacked[i]);
+    return bytes;
+}
+
 int64_t stk__memory_there(const struct stk__exec *x)
 {
     return (int64_t)(stk__depot_bytes(x->depot, x->n_open) + chunk_bytes(x) + kept_bytes(x) +
-                     scratch_bytes(x));
+                     scratch_bytes(x) + stk__unpacked_bytes(x));
 }
 
 /* ---- giving back ---- */
@@ -96,6 +105,8 @@ static void trim(struct stk__exec *x, int64_t bytes)
     trim_workers(x);
     if (before - stk__memory_there(x) < bytes)
         stk__pool_trim(x->pool, (size_t)bytes);
+    for (int i = 0; i < x->n_unpacked && before - stk__memory_there(x) < bytes; i++)
+        stk__chunk_cache_empty(x->unpacked[i]);
     if (before - stk__memory_there(x) < bytes)
         trim_lots(x);
     if (before - stk__memory_there(x) < bytes)
@@ -403,6 +414,29 @@ bool stk__scratch_grant(void *ctx, size_t wanted_bytes, bool is_forced)
 
 /* ---- birth and death ---- */
 
+static void find_unpacked(struct stk__exec *x, const struct stk__program *program)
+{
+    for (int k = 0; program && k < program->n_nodes; k++) {
+        const struct stk__node *node = program->node[k]->node;
+        struct stk__chunk_cache *chunks = stk__array_source_chunks(node->op, node->state);
+        for (int i = 0; i < x->n_unpacked; i++)
+            chunks = x->unpacked[i] == chunks ? NULL : chunks;
+        if (chunks && x->n_unpacked < STK__MAX_UNPACKED)
+            x->unpacked[x->n_unpacked++] = chunks;
+    }
+}
+
+/* They get an eighth of what there is to share out: enough for chunks that several workers are at, and what
+ * does not fit is unpacked again. */
+static void limit_unpacked(struct stk__exec *x)
+{
+    for (int i = 0; i < x->plan->n_stages; i++)
+        find_unpacked(x, x->plan->stage[i].program);
+    int64_t part = (x->plan->options.memory - (int64_t)x->plan->minimum_bytes) / 8;
+    for (int i = 0; i < x->n_unpacked; i++)
+        stk__chunk_cache_limit(x->unpacked[i], (size_t)part / (size_t)x->n_unpacked);
+}
+
 int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
 {
     const struct stk__plan *plan = x->plan;
@@ -416,6 +450,7 @@ int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
         x->limit_bytes = INT64_MAX / 4;
         return STK_OK;
     }
+    limit_unpacked(x);
     x->limit_bytes = is_fixed ? plan->options.memory : least;
     x->spare_bytes = x->limit_bytes - least;
     for (int i = 0; i < plan->n_kept; i++)
@@ -461,11 +496,18 @@ static void look_at_scratch(const struct stk__exec *x, struct stk_memory_use *ou
         out->peak_bytes += x->worker[i].most_scratch;
 }
 
+static void look_at_unpacked(const struct stk__exec *x, struct stk_memory_use *out)
+{
+    out->held_bytes = stk__unpacked_bytes(x);
+    for (int i = 0; i < x->n_unpacked; i++)
+        out->peak_bytes += stk__chunk_cache_peak(x->unpacked[i]);
+}
+
 int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_use *out)
 {
-    static const char *const names[] = { "batches", "chunks", "reads",   "state",
-                                         "scratch", "cache",  "indices", "pool" };
-    enum { BATCHES, CHUNKS, READS, STATE, SCRATCH, CACHE, INDICES, POOL, N_OWNERS };
+    static const char *const names[] = { "batches", "chunks",  "reads",    "state", "scratch",
+                                         "cache",   "indices", "unpacked", "pool" };
+    enum { BATCHES, CHUNKS, READS, STATE, SCRATCH, CACHE, INDICES, UNPACKED, POOL, N_OWNERS };
     if (index < 0 || index >= N_OWNERS)
         return STK_END;
     *out = (struct stk_memory_use){ .owner = names[index] };
@@ -486,6 +528,8 @@ int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_u
         out->held_bytes = out->peak_bytes = x->cached_bytes;
     else if (index == INDICES)
         out->held_bytes = out->peak_bytes = x->plan->index_bytes;
+    else if (index == UNPACKED)
+        look_at_unpacked(x, out);
     else if (index == POOL) {
         out->held_bytes = stk__pool_bytes(x->pool);
         out->peak_bytes = stk__pool_peak(x->pool);

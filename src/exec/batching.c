@@ -18,7 +18,8 @@ struct batching {
     struct stk__pool *pool;
     struct stk__slab slab; /* small elements lie in it, and the addresses of their rows */
     struct stk__groups groups;
-    int most_rows; /* copied at a time, if an element needs fewer */
+    int most_rows;   /* copied at a time, if an element needs fewer */
+    bool is_regular; /* elements overlap or touch, and all take the same bytes: many at once */
     bool judges, is_broken;
     struct stk__judge judge;
 };
@@ -29,6 +30,14 @@ static int rows_at_a_time(const struct stk_type *type)
     const size_t most = 256, bytes = 1 << 15;
     size_t rows = bytes / (stk__chunk_bytes(type, 64, 0) / 64);
     return (int)(rows < 1 ? 1 : rows > most ? most : rows);
+}
+
+static bool is_regular(const struct stk__grouping *g, const struct stk_type *type)
+{
+    bool is = g->by == STK__BY_NOTHING && !g->n_sizes && g->shift <= stk__grouping_span(g);
+    for (int f = 0; f < type->n_fields && is; f++)
+        is = type->field[f].kind == STK_FIXED && g->gather[f].kind == STK__STACK;
+    return is;
 }
 
 int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
@@ -42,6 +51,7 @@ int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_pl
                             .grouping = stage->node->state,
                             .pool = pool,
                             .most_rows = rows_at_a_time(type),
+                            .is_regular = is_regular(stage->node->state, type),
                             .judges = stage->is_judge,
                             .judge.plan = plan,
                             .judge.epoch = (uint64_t)plan->options.epoch };
@@ -177,7 +187,97 @@ static void emit(struct batching *b, struct stk__group *group, struct stk_chunk 
     if (rc)
         stk__chunk_fault(out, row, rc, b->node->op->decl.name, err.text);
     out->n++;
-    stk__group_advance(&b->groups, group);
+    stk__group_advance(&b->groups, group, 1);
+}
+
+/* ---- many elements ---- */
+
+/* Elements of a group that are complete: n of them, each of `size` rows. */
+struct run {
+    const struct stk__group *group;
+    int n, size, step, shift;
+};
+
+/* The shapes of elements whose rows are all of one shape. */
+static void set_dims(const struct stk_field *row, const struct run *run, int32_t *dims)
+{
+    for (int i = 0; i < run->n; i++) {
+        *dims++ = run->size;
+        for (int d = 0; d < row->rank; d++)
+            *dims++ = (int32_t)row->shape[d];
+    }
+}
+
+/* One field of the new rows. */
+static bool emit_fields(struct batching *b, int f, const struct run *run, struct stk_chunk *out)
+{
+    const struct stk__gather *gather = &b->grouping->gather[f];
+    const struct stk_column *src = &run->group->held->column[f];
+    struct stk_column *dst = &out->column[f];
+    size_t bytes = (size_t)run->size * src->stride, step = dst->stride;
+    uint8_t *to = dst->span ? NULL : dst->data + (size_t)out->n * step;
+    if (dst->span) {
+        struct stk_span *span = &dst->span[out->n];
+        step = (bytes + 63) / 64 * 64;
+        if (!stk__slab_take(&b->slab, b->pool, (size_t)run->n * step, span))
+            return false;
+        stk__span_cut(span, run->n, bytes, step);
+        to = span->data;
+    }
+    if (dst->dims)
+        set_dims(&gather->field, run, dst->dims + (size_t)out->n * (size_t)dst->rank);
+    for (int i = 0; i < run->n; i++, to += step) {
+        const struct stk__picked rows = { src, run->group->first + i * run->shift, run->step,
+                                          run->size };
+        stk__gather_write(gather, &rows, NULL, to);
+    }
+    return true;
+}
+
+/* Where their rows came from: elements without steps share what they have in common. */
+static bool set_traces(struct batching *b, const struct run *run, struct stk_chunk *out)
+{
+    struct stk_span *trace = &out->trace[out->n];
+    const struct stk_address *from = run->group->held->address + run->group->first;
+    size_t each = (size_t)run->size * sizeof *from, apart = (size_t)run->shift * sizeof *from;
+    size_t all = (size_t)(run->n - 1) * (run->step == 1 ? apart : each) + each;
+    if (!stk__slab_take(&b->slab, b->pool, all, trace))
+        return false;
+    struct stk_address *to = (struct stk_address *)(void *)trace->data;
+    stk__span_cut(trace, run->n, each, run->step == 1 ? apart : each);
+    if (run->step == 1)
+        memcpy(to, from, all);
+    for (int i = 0; run->step > 1 && i < run->n; i++)
+        for (int k = 0; k < run->size; k++)
+            *to++ = from[i * run->shift + k * run->step];
+    return true;
+}
+
+/* All elements of a group that are complete and find room; false: one at a time, which says which
+ * one memory was not enough for. */
+static bool emit_all(struct batching *b, struct stk__group *group, struct stk_chunk *out)
+{
+    int64_t complete = (group->n - group->span) / group->shift + 1;
+    int room = out->cap - out->n, first = group->first;
+    const struct run run = { .group = group,
+                             .n = complete < room ? (int)complete : room,
+                             .size = (int)group->size,
+                             .step = (int)b->grouping->stride,
+                             .shift = (int)group->shift };
+    bool ok = set_traces(b, &run, out);
+    for (int f = 0; f < out->type->n_fields && ok; f++)
+        ok = emit_fields(b, f, &run, out);
+    for (int i = 0; i < run.n && ok; i++, first += run.shift) {
+        const struct stk_key *key = out->key ? &group->held->key[first] : NULL;
+        out->address[out->n + i] = group->held->address[first];
+        if (key)
+            out->key[out->n + i] = stk__key_make(key->hi, key->lo, b->node->ordinal);
+    }
+    if (ok) {
+        out->n += run.n;
+        stk__group_advance(&b->groups, group, run.n);
+    }
+    return ok;
 }
 
 /* ---- rows that come ---- */
@@ -237,7 +337,8 @@ static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
     }
     b->judge.n_rows += (uint64_t)n;
     while (group->n >= group->span)
-        emit(b, group, out);
+        if (!b->is_regular || !emit_all(b, group, out))
+            emit(b, group, out);
     return n;
 }
 

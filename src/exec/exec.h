@@ -107,6 +107,7 @@ struct stk__stage {
     size_t typical_scratch; /* of what tickets took lately */
     bool is_busy;
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
+    int n_ahead; /* tickets whose reads were asked for and that nobody runs */
     /* sources; see passes.c */
     uint64_t counter[STK__MAX_LEVELS], pass_no[STK__MAX_LEVELS], closed[STK__MAX_LEVELS];
     uint64_t position, path; /* caching: rows handed on in this pass */
@@ -200,7 +201,7 @@ struct stk__request {
     uint64_t run_bytes; /* its places follow each other and have so many; 0: they do not */
 };
 
-enum { STK__MAX_CHANGES = 4 };
+enum { STK__MAX_CHANGES = 4, STK__MAX_UNPACKED = 16 };
 
 struct stk__exec {
     struct stk__plan *plan;
@@ -222,7 +223,9 @@ struct stk__exec {
     int64_t spare_bytes;     /* below 0 while an element larger than its estimate is about */
     int64_t cleared_bytes;   /* that may be charged before both sums are looked at again */
     size_t used_bytes, peak_bytes;
-    size_t cached_bytes;                   /* of those, what caches keep */
+    size_t cached_bytes;                                  /* of those, what caches keep */
+    struct stk__chunk_cache *unpacked[STK__MAX_UNPACKED]; /* of its sources; theirs */
+    int n_unpacked;
     struct stk__leave leave;               /* to keep more */
     atomic_int n_unasked;                  /* questions for more that would be answered with no */
     atomic_uint_fast64_t n_hits, n_misses; /* of caches; without the lock */
@@ -268,6 +271,7 @@ struct stk__exec {
     /* the most at a time doubles whenever somebody waits for a read, up to twice the depth */
     atomic_int n_requests_open; /* changed with either lock held */
     int max_requests;
+    atomic_int max_ahead; /* see width.h; written with the I/O lock held */
     struct stk__pace {
         /* averages of the time between and in calls of next */
         uint64_t left_at, outside_ns, inside_ns;
@@ -304,6 +308,7 @@ struct stk__exec {
     struct stk__depth_change io_change[STK__MAX_CHANGES]; /* not yet written down */
     atomic_int n_io_changes;                              /* written with io_lock held */
     bool is_io_stopped;
+    bool reads_places; /* not whole files alone; never changes */
     pthread_t *io_thread;
     struct stk__ring_reads
         *ring; /* one thread reads, with many reads on their way; NULL: threads */
@@ -346,6 +351,9 @@ bool stk__can_charge(struct stk__exec *x, const struct stk__account *account, si
 
 /* The same, but only looks. */
 bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
+
+/* Chunks of arrays that its sources have unpacked. Where several runs have the same source, each counts them. */
+size_t stk__unpacked_bytes(const struct stk__exec *x);
 
 /* What the run takes, counted where it is allocated. */
 int64_t stk__memory_there(const struct stk__exec *x);

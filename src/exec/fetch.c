@@ -116,12 +116,13 @@ static int most_requests(const struct stk__exec *x)
 }
 
 /* Somebody who could compute waits for a read: more of them should be on their way, and as many
- * threads at them as there are cores. Called with both locks held. */
+ * threads at them as there are cores, unless the last one came from memory: then whoever waits will soon
+ * read. Called with both locks held. */
 static void ask_more(struct stk__exec *x)
 {
     x->max_requests *= 2;
     stk__depth_wait(&x->depth);
-    if (x->request_len && x->width.now && x->width.now < x->n_workers)
+    if (x->request_len && x->width.now && x->width.now < x->n_workers && !x->width.n_quick)
         widen(x, x->width.now + 1);
 }
 
@@ -218,12 +219,19 @@ static void widen(struct stk__exec *x, int most)
     wake_io(x, x->request_len);
 }
 
-/* How often this thread gave up its core to wait; what others took from it does not count. */
+/* A read that takes longer may have waited for storage. */
+static const uint64_t slow_ns = 300000;
+
+/* How often this thread gave up its core to wait; what others took from it does not count. To ask costs as much
+ * as opening a small file: that is done while reads of the thread took long lately. */
 static long n_waits(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
+
+enum { WATCHED_READS = 16 };
+static _Thread_local int n_watched = WATCHED_READS; /* of the reads to come */
 
 /* What is as it was told before is not told again. */
 static void note_change(struct stk__exec *x, struct stk__depth_change change)
@@ -276,9 +284,15 @@ static void note_depth(struct stk__exec *x, const struct stk__done *done)
     x->width.now = x->width.now < change.to ? x->width.now : change.to;
 }
 
+static void limit_ahead(struct stk__exec *x)
+{
+    int most = stk__most_ahead(&x->width, x->depth.now, x->reads_places);
+    if (most != atomic_load_explicit(&x->max_ahead, memory_order_relaxed))
+        atomic_store_explicit(&x->max_ahead, most, memory_order_relaxed);
+}
+
 void stk__note_read(struct stk__exec *x, const struct stk__done *done)
 {
-    const uint64_t slow_ns = 300000;
     uint64_t ns = done->ended_at - done->begun_at;
     stk__latency_add(&x->read_latency, ns);
     x->read_ns += ns;
@@ -286,10 +300,11 @@ void stk__note_read(struct stk__exec *x, const struct stk__done *done)
     stk__trace_read_done(x, done->begun_at, done->ended_at, done->bytes);
     if (!done->has_waited || ns < slow_ns) {
         note_quick(x);
-        return;
+    } else {
+        note_depth(x, done);
+        note_slow(x);
     }
-    note_depth(x, done);
-    note_slow(x);
+    limit_ahead(x);
 }
 
 static uint64_t bytes_of(const struct stk__request *r)
@@ -374,11 +389,14 @@ static void serve(struct stk__exec *x, enum stk__reader by)
     bool is_quick = x->width.now == 0;
     int n = stk__take_requests(x, r);
     pthread_mutex_unlock(&x->io_lock);
-    long waits = n_waits();
+    bool is_watched = n_watched > 0;
+    long waits = is_watched ? n_waits() : 0;
     struct stk__done done = { .begun_at = stk__clock_ns(), .by = by };
     read_requests(x, r, n, is_quick);
     done.ended_at = stk__clock_ns();
-    done.has_waited = n_waits() != waits;
+    bool is_slow = done.ended_at - done.begun_at >= slow_ns;
+    done.has_waited = is_slow && is_watched && n_waits() != waits;
+    n_watched = is_slow ? WATCHED_READS : n_watched - is_watched;
     stk__hand_on(x, r, n, &done);
     pthread_mutex_lock(&x->io_lock);
     stk__note_read(x, &done);
@@ -525,9 +543,11 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     size_t rows = 0;
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage_plan *s = x->stage[i].plan;
-        for (int k = 0; s->program && k < s->program->n_reads; k++)
+        for (int k = 0; s->program && k < s->program->n_reads; k++) {
             rows += (size_t)s->ticket_rows * (size_t)s->program->read[k]->n_places *
                     x->stage[i].ring.cap;
+            x->reads_places |= s->program->read[k]->role == STK__ROLE_SOURCE;
+        }
     }
     if (!rows)
         return STK_OK;
@@ -540,6 +560,7 @@ int stk__io_start(struct stk__exec *x, struct stk_error *err)
     stk__depth_begin(&x->depth, x->plan->options.is_depth_auto ? 4 : x->max_io_threads,
                      x->max_io_threads);
     x->told_depth = x->depth.now;
+    limit_ahead(x);
     x->request = calloc(rows, sizeof *x->request);
     x->io_thread = calloc((size_t)x->max_io_threads, sizeof *x->io_thread);
     return x->request && x->io_thread ? STK_OK : stk__out_of_memory(err);

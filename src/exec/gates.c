@@ -105,11 +105,14 @@ void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from)
         gate->begins_pass = false;
         if (op->next_epoch)
             op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
-        for (; gate->n_seen < from->n_gated[i]; gate->n_seen++) {
+        bool is_closed = false; /* from then on all batches are the same to it */
+        for (; gate->n_seen < from->n_gated[i] && !is_closed; gate->n_seen++) {
             gate->out->n = 0;
             op->step(gate->run, gate->in, 0, 1, gate->out);
+            is_closed = op->is_closed && op->is_closed(gate->run);
         }
-        if (op->is_closed && op->is_closed(gate->run))
+        gate->n_seen = from->n_gated[i];
+        if (is_closed)
             close_gate(x, x->plan->gate[i].depth);
     }
 }

@@ -198,13 +198,14 @@ bool stk__group_add(struct stk__groups *s, struct stk__group *group, const struc
     return true;
 }
 
-void stk__group_advance(struct stk__groups *s, struct stk__group *group)
+void stk__group_advance(struct stk__groups *s, struct stk__group *group, int n_elements)
 {
-    int n = group->shift < group->n ? (int)group->shift : group->n;
+    int64_t shift = n_elements * group->shift;
+    int n = shift < group->n ? (int)shift : group->n;
     if (s->grouping->by != STK__BY_NOTHING)
         s->held_bytes -= span_bytes(group->held, group->first, n);
     stk_chunk_drop(group->held, group->first, n);
-    group->to_skip = group->shift - n;
+    group->to_skip = shift - n;
     group->n -= n;
     group->first = group->n ? group->first + n : 0;
     if (s->grouping->n_sizes) {

@@ -42,8 +42,9 @@ int stk__grouping_bucket(const struct stk__grouping *grouping, const struct stk_
 bool stk__group_add(struct stk__groups *groups, struct stk__group *group,
                     const struct stk_chunk *in, int from, int n);
 
-/* Moves on by one element: its first `shift` rows go, and those of them that are yet to come. */
-void stk__group_advance(struct stk__groups *groups, struct stk__group *group);
+/* Moves on by some elements: the first `shift` rows of each go, and those of them that are yet to
+ * come. */
+void stk__group_advance(struct stk__groups *groups, struct stk__group *group, int n_elements);
 
 /* The sequences whose rest comes at the end, one after the other; NULL after the last. */
 struct stk__group *stk__groups_rest(struct stk__groups *groups);

@@ -21,8 +21,8 @@ const char *stk__wait_name(enum stk__wait wait)
 
 const char *stk__owner_name(enum stk__owner owner)
 {
-    static const char *const names[] = { "chunks",  "reads", "state", "batches",
-                                         "scratch", "cache", "pool" };
+    static const char *const names[] = { "chunks",  "reads", "state",    "batches",
+                                         "scratch", "cache", "unpacked", "pool" };
     return names[owner];
 }
 
@@ -54,7 +54,7 @@ static int count_ops(const struct stk__plan *plan)
 
 struct stk__metrics *stk__metrics_new(const struct stk__exec *x)
 {
-    const size_t per_stage = 3, of_run = 4; /* accounts */
+    const size_t per_stage = 3, of_run = 5; /* accounts */
     struct stk__metrics *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -196,9 +196,11 @@ static void read_batcher(const struct stk__exec *x, struct stk__metrics *m)
 
 static void add_account(struct stk__metrics *m, enum stk__owner owner, int stage, size_t bytes)
 {
-    m->account[m->n_accounts++] = (struct stk__account_metrics){
-        .owner = owner, .stage = stage, .held_bytes = bytes, .is_charged = owner != STK__OWNER_POOL
-    };
+    m->account[m->n_accounts++] =
+        (struct stk__account_metrics){ .owner = owner,
+                                       .stage = stage,
+                                       .held_bytes = bytes,
+                                       .is_charged = owner < STK__OWNER_UNPACKED };
 }
 
 static void read_memory(struct stk__exec *x, struct stk__metrics *m)
@@ -216,6 +218,8 @@ static void read_memory(struct stk__exec *x, struct stk__metrics *m)
     add_account(m, STK__OWNER_SCRATCH, -1, x->scratch_account.held_bytes);
     if (x->plan->n_kept)
         add_account(m, STK__OWNER_CACHE, -1, x->cached_bytes);
+    if (x->n_unpacked)
+        add_account(m, STK__OWNER_UNPACKED, -1, stk__unpacked_bytes(x));
     add_account(m, STK__OWNER_POOL, -1, stk__pool_bytes(x->pool));
     m->budget_bytes = (uint64_t)x->plan->options.memory;
     m->limit_bytes = (uint64_t)x->limit_bytes;

@@ -62,6 +62,7 @@ enum stk__owner {
     STK__OWNER_BATCHES,
     STK__OWNER_SCRATCH,
     STK__OWNER_CACHE,
+    STK__OWNER_UNPACKED, /* from here on: there, but not booked */
     STK__OWNER_POOL
 };
 

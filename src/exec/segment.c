@@ -115,6 +115,7 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
                                                                 : STK__FETCHED);
     t->n_in = g->n;
     t->end = g->end;
+    s->n_ahead += has_io && !g->end;
     x->stats.tickets++;
     if (s == stk__last_stage(x)) {
         memcpy(t->begin.counter, s->counter, sizeof s->counter);
@@ -196,13 +197,20 @@ static int end_level(const struct grant *g)
     return g->from ? g->from->level : 0;
 }
 
+static bool is_far_ahead(const struct stk__exec *x, const struct stk__stage *s)
+{
+    return s->n_ahead >= 2 * (x->n_workers + 1) &&
+           s->n_ahead * s->plan->ticket_rows >=
+               atomic_load_explicit(&x->max_ahead, memory_order_relaxed);
+}
+
 bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
 {
     struct grant g;
     for (int i = x->n_stages; i-- > 0;) {
         struct stk__stage *s = &x->stage[i];
         if (s->plan->kind != STK__SEGMENT || !s->plan->program->n_reads ||
-            x->n_requests_open >= x->max_requests || !propose(x, s, &g))
+            x->n_requests_open >= x->max_requests || is_far_ahead(x, s) || !propose(x, s, &g))
             continue;
         size_t bytes = s->typical_fetch * (size_t)g.n;
         if (!g.end && !stk__can_charge(x, &s->io_account, bytes))
@@ -277,6 +285,7 @@ bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__wo
     *w = (struct stk__work){ .kind = STK__RUN, .stage = s, .ticket = t };
     if (!t->end) {
         t->state = STK__RUNNING;
+        s->n_ahead -= s->plan->program->n_reads > 0;
         s->is_busy = true;
     }
     return true;

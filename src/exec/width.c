@@ -2,6 +2,8 @@
 /* width.c: see width.h. */
 #include "exec/width.h"
 
+#include <limits.h>
+
 enum { PATIENCE = 16, FIRST_NEEDED = 2, MOST_NEEDED = 64 };
 
 void stk__width_begin(struct stk__width *w, int now)
@@ -44,4 +46,11 @@ bool stk__width_quick(struct stk__width *w)
     else if (!w->now)
         w->n_slow = 0; /* those were by chance */
     return was_one;
+}
+
+int stk__most_ahead(const struct stk__width *w, int depth, bool reads_places)
+{
+    if (w->now == 0)
+        return 0;
+    return reads_places ? INT_MAX : 4 * depth;
 }

@@ -25,3 +25,10 @@ bool stk__width_slow(struct stk__width *width);
 
 /* A read did not wait: true if nobody reads from now on. */
 bool stk__width_quick(struct stk__width *width);
+
+/* How many rows may have been asked for before somebody runs them, beyond two tickets for each who computes. None
+ * where files are in memory: they need not be read before there is time for them; what waits only takes
+ * memory, and is gone from the processor's caches when its turn comes. From storage, twice what is on its way may
+ * be there and wait. Places of large files are asked for early, so that neighbours find each other: those have
+ * no limit but memory. */
+int stk__most_ahead(const struct stk__width *width, int depth, bool reads_places);

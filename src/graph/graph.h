@@ -33,6 +33,7 @@ struct stk__node {
     uint32_t at, len;  /* of the call's name in that text */
     size_t scratch_bytes;
     bool is_heavy; /* likewise */
+    int n_waiting;
     /* the op above that this one carries out too, as it was, or NULL; its own absorbed is the one
      * before it */
     const struct stk__node *absorbed;

@@ -254,6 +254,7 @@ static int infer_node(struct builder *b, struct stk__node *node)
     node->state = inf.state;
     node->scratch_bytes = inf.scratch_bytes;
     node->is_heavy = inf.is_heavy;
+    node->n_waiting = inf.n_waiting;
     node->reads = inf.reads;
     node->never_fails = inf.never_fails;
     node->is_optional = inf.is_optional;

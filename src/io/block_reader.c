@@ -106,6 +106,14 @@ int stk__block_files_are_stream(const struct stk__block_files *files, bool *is_s
     return code;
 }
 
+bool stk__block_files_are_lasting(const struct stk__block_files *files)
+{
+    bool are_lasting = true;
+    for (size_t i = 0; i < files->paths.n && are_lasting; i++)
+        are_lasting = stk__is_on_storage(stk__paths_at(&files->paths, i));
+    return are_lasting;
+}
+
 void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, char *text,
                                size_t size)
 {

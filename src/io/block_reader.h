@@ -47,6 +47,9 @@ size_t stk__block_files_bytes(const struct stk__block_files *files);
 int stk__block_files_are_stream(const struct stk__block_files *files, bool *is_stream,
                                 struct stk_error *err);
 
+/* True if all of them are on storage, so that they can be read any number of times. */
+bool stk__block_files_are_lasting(const struct stk__block_files *files);
+
 /* "words.txt, line 12" for the row of this number. Later files are named once they have been
  * opened; until then the file before. */
 void stk__block_files_describe(const struct stk__block_files *files, uint64_t row, char *text,

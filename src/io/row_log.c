@@ -41,9 +41,11 @@ static const uint32_t record_magic = 0x314b5453, block_magic = 0x324b5453;
 
 enum { SEGMENT_SHIFT = 30, MAX_SEGMENTS = 1 << 14, BLOCK_ENTRIES = 256 };
 #define SEGMENT_BYTES ((uint64_t)1 << SEGMENT_SHIFT)
+#define MOST_BYTES (SEGMENT_BYTES * MAX_SEGMENTS) /* of all records; what lies behind is none */
 
 struct stk__row_log {
     int fd, index_fd, lock_fd;            /* index_fd, lock_fd: -1 for those that only read */
+    uint64_t opened_bytes;                /* of the rows when they were opened, those that count */
     _Atomic(uint8_t *) map[MAX_SEGMENTS]; /* release when made, acquire when used */
     pthread_rwlock_t table_lock;          /* guards the table and n_lost */
     struct stk__log_table table;
@@ -86,7 +88,7 @@ static uint64_t end_of(const struct stk__log_entry *entry)
 /* A record never lies across the border of two segments. */
 static bool is_placed(const struct stk__log_entry *entry)
 {
-    return entry->bytes < SEGMENT_BYTES && entry->offset < SEGMENT_BYTES * MAX_SEGMENTS &&
+    return entry->bytes < SEGMENT_BYTES && entry->offset < MOST_BYTES &&
            entry->offset >> SEGMENT_SHIFT == (end_of(entry) - 1) >> SEGMENT_SHIFT;
 }
 
@@ -484,13 +486,14 @@ static int read_log(struct stk__row_log *log, const char *directory, struct stk_
         return STK_OK; /* there is nothing, and nothing can be added */
     if (fstat(log->fd, &info))
         return stk_fail(err, STK_IO, "'%s' cannot be read", directory);
+    log->opened_bytes = (uint64_t)info.st_size < MOST_BYTES ? (uint64_t)info.st_size : MOST_BYTES;
     int fd = log->index_fd >= 0 ? log->index_fd : open_in(directory, "index", O_RDONLY);
-    int rc = fd < 0 ? STK_OK : read_index(log, fd, (uint64_t)info.st_size, &index_bytes);
+    int rc = fd < 0 ? STK_OK : read_index(log, fd, log->opened_bytes, &index_bytes);
     if (fd >= 0 && fd != log->index_fd)
         close(fd);
     cut_file(log, log->index_fd, index_bytes);
     if (!rc)
-        rc = recover(log, (uint64_t)info.st_size);
+        rc = recover(log, log->opened_bytes);
     if (!rc)
         cut_file(log, log->fd, log->end);
     for (uint64_t i = 0; i < log->table.n_slots; i++)
@@ -567,15 +570,22 @@ int stk__row_log_open(const char *directory, const char *text, struct stk__row_l
     return rc;
 }
 
+/* Those that records can be in: of what was there, or of what was added. */
+static void unmap_segments(struct stk__row_log *log)
+{
+    uint64_t reach = log->end > log->opened_bytes ? log->end : log->opened_bytes;
+    for (uint64_t i = 0; i * SEGMENT_BYTES < reach; i++)
+        if (atomic_load(&log->map[i]))
+            munmap(atomic_load(&log->map[i]), SEGMENT_BYTES);
+}
+
 void stk__row_log_close(struct stk__row_log *log)
 {
     if (!log)
         return;
     if (log->can_write)
         flush_index(log);
-    for (int i = 0; i < MAX_SEGMENTS; i++)
-        if (atomic_load(&log->map[i]))
-            munmap(atomic_load(&log->map[i]), SEGMENT_BYTES);
+    unmap_segments(log);
     const int fd[] = { log->fd, log->index_fd, log->lock_fd };
     for (int i = 0; i < 3; i++)
         if (fd[i] >= 0)

@@ -318,3 +318,9 @@ int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index)
         stk__buffer_unref(unpacked[i].chunk);
     return code;
 }
+
+struct stk__chunk_cache *stk__array_source_chunks(const struct stk_op *op, const void *state)
+{
+    const struct stk__array_source *source = state;
+    return op->source.rows == stk__array_source_rows ? source->cache : NULL;
+}

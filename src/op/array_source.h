@@ -111,6 +111,9 @@ void stk__array_source_locate(const void *state, int n, const uint64_t *index,
 struct stk__data_files *stk__array_source_files(const void *state);
 const uint64_t *stk__array_source_first_rows(const void *state, size_t *n_files);
 int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index);
+
+/* The chunks that a source keeps, if it is one of arrays that has some; or NULL. */
+struct stk__chunk_cache *stk__array_source_chunks(const struct stk_op *op, const void *state);
 void stk__array_source_describe(const void *state, uint64_t index, char *text, size_t size);
 
 /* From front to back, for an element that names the file (array_stream.c). An op's begin passes its

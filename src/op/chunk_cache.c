@@ -17,7 +17,7 @@ struct stk__chunk_cache {
     pthread_mutex_t lock; /* of all that follows but the pool */
     struct slot slot[N_SLOTS];
     int next;
-    size_t bytes;
+    size_t bytes, most_bytes;
     struct stk__pool *pool;
 };
 
@@ -28,8 +28,8 @@ struct stk__chunk_cache *stk__chunk_cache_new(void)
         free(cache);
         return NULL;
     }
-    stk__pool_limit(cache->pool, MOST_BYTES);
     pthread_mutex_init(&cache->lock, NULL);
+    stk__chunk_cache_limit(cache, MOST_BYTES);
     return cache;
 }
 
@@ -77,14 +77,42 @@ static struct stk_buffer *evict(struct stk__chunk_cache *cache)
 void stk__chunk_cache_add(struct stk__chunk_cache *cache, const void *array, uint64_t number,
                           struct stk_buffer *chunk)
 {
-    if (chunk->capacity > MOST_BYTES)
-        return;
     pthread_mutex_lock(&cache->lock);
-    while (cache->bytes + chunk->capacity > MOST_BYTES)
+    while (cache->bytes && cache->bytes + chunk->capacity > cache->most_bytes)
         stk__buffer_unref(evict(cache));
-    int at = cache->next;
-    stk__buffer_unref(evict(cache));
-    cache->slot[at] = (struct slot){ array, number, stk__buffer_ref(chunk) };
-    cache->bytes += chunk->capacity;
+    if (chunk->capacity <= cache->most_bytes) {
+        int at = cache->next;
+        stk__buffer_unref(evict(cache));
+        cache->slot[at] = (struct slot){ array, number, stk__buffer_ref(chunk) };
+        cache->bytes += chunk->capacity;
+    }
     pthread_mutex_unlock(&cache->lock);
+}
+
+/* What the pool keeps for the next chunks counts as much as the chunks do. */
+void stk__chunk_cache_limit(struct stk__chunk_cache *cache, size_t bytes)
+{
+    pthread_mutex_lock(&cache->lock);
+    cache->most_bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
+    pthread_mutex_unlock(&cache->lock);
+    stk__pool_limit(cache->pool, bytes < MOST_BYTES ? bytes / 4 : MOST_BYTES / 4);
+}
+
+void stk__chunk_cache_empty(struct stk__chunk_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    for (int i = 0; i < N_SLOTS; i++)
+        stk__buffer_unref(evict(cache));
+    pthread_mutex_unlock(&cache->lock);
+    stk__pool_trim(cache->pool, SIZE_MAX);
+}
+
+size_t stk__chunk_cache_bytes(struct stk__chunk_cache *cache)
+{
+    return stk__pool_bytes(cache->pool);
+}
+
+size_t stk__chunk_cache_peak(struct stk__chunk_cache *cache)
+{
+    return stk__pool_peak(cache->pool);
 }

@@ -22,3 +22,14 @@ struct stk_buffer *stk__chunk_cache_room(struct stk__chunk_cache *cache, size_t 
 /* Keeps a chunk for others; it may not be written any more. Takes a reference of its own. */
 void stk__chunk_cache_add(struct stk__chunk_cache *cache, const void *array, uint64_t number,
                           struct stk_buffer *chunk);
+
+/* How many bytes of chunks may be kept from now on; what is above goes when the next one comes. At first, and
+ * at most, 32 MiB. */
+void stk__chunk_cache_limit(struct stk__chunk_cache *cache, size_t bytes);
+
+/* Lets everything go that nobody uses. */
+void stk__chunk_cache_empty(struct stk__chunk_cache *cache);
+
+/* What it takes, chunks in use among it; and the most there was. */
+size_t stk__chunk_cache_bytes(struct stk__chunk_cache *cache);
+size_t stk__chunk_cache_peak(struct stk__chunk_cache *cache);

@@ -263,6 +263,11 @@ static bool is_stream(const void *state)
     return !((const struct stk__csv_table *)state)->groups;
 }
 
+static bool is_lasting(const void *state)
+{
+    return stk__block_files_are_lasting(((const struct stk__csv_table *)state)->list);
+}
+
 static int n_places(const void *state)
 {
     (void)state;
@@ -347,6 +352,7 @@ const struct stk_op stk__op_csv = {
     .narrow = stk__csv_narrow,
     .source = { .count = count,
                 .is_stream = is_stream,
+                .is_lasting = is_lasting,
                 .n_places = n_places,
                 .locate = stk__csv_locate,
                 .files = files,

@@ -148,6 +148,11 @@ static bool is_stream(const void *state)
     return !((const struct source *)state)->files;
 }
 
+static bool is_lasting(const void *state)
+{
+    return stk__block_files_are_lasting(((const struct source *)state)->list);
+}
+
 static int n_places(const void *state)
 {
     (void)state;
@@ -293,6 +298,7 @@ const struct stk_op stk__op_fixed_length = {
     .infer = stk__record_infer,
     .source = { .count = count,
                 .is_stream = is_stream,
+                .is_lasting = is_lasting,
                 .n_places = n_places,
                 .locate = locate,
                 .files = files,

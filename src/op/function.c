@@ -82,6 +82,7 @@ static int infer_map(struct stk_infer *inf, struct stk_error *err)
         return stk_fail(err, STK_TYPE, "the function is a condition: it makes no fields");
     stk__caller_fields(known->function->n_fields, known->function->field, inf);
     inf->is_heavy = known->function->is_heavy;
+    inf->n_waiting = known->function->n_waiting;
     inf->state = known;
     return STK_OK;
 }
@@ -97,6 +98,7 @@ static int infer_filter(struct stk_infer *inf, struct stk_error *err)
     stk_infer_pass(inf);
     inf->count = STK_UNKNOWN_COUNT;
     inf->is_heavy = known->function->is_heavy;
+    inf->n_waiting = known->function->n_waiting;
     inf->state = known;
     return STK_OK;
 }

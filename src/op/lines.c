@@ -133,6 +133,11 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
     stk__block_files_describe(state, index, text, size);
 }
 
+static bool is_lasting(const void *state)
+{
+    return stk__block_files_are_lasting(state);
+}
+
 const struct stk_op stk__op_lines = {
     .decl = { "lines", 1, "The lines of text files.",
               "One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line "
@@ -160,5 +165,5 @@ const struct stk_op stk__op_lines = {
     .close = close_lines,
     .held_bytes = held_bytes,
     .infer = infer,
-    .source = { STK__STREAM_RUN, .begin = begin, .describe = describe },
+    .source = { STK__STREAM_RUN, .begin = begin, .is_lasting = is_lasting, .describe = describe },
 };

@@ -43,6 +43,11 @@ bool stk__record_source_is_stream(const void *state)
     return !((const struct stk__record_source *)state)->records;
 }
 
+bool stk__record_source_is_lasting(const void *state)
+{
+    return stk__block_files_are_lasting(((const struct stk__record_source *)state)->list);
+}
+
 int stk__record_source_n_places(const void *state)
 {
     (void)state;

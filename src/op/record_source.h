@@ -28,6 +28,7 @@ size_t stk__record_source_bytes(const void *state);
 
 int64_t stk__record_source_count(const void *state);
 bool stk__record_source_is_stream(const void *state);
+bool stk__record_source_is_lasting(const void *state);
 int stk__record_source_n_places(const void *state);
 void stk__record_source_locate(const void *state, int n, const uint64_t *index,
                                struct stk_place *out);
@@ -42,6 +43,6 @@ void stk__record_source_describe(const void *state, uint64_t index, char *text, 
     .count = stk__record_source_count, .is_stream = stk__record_source_is_stream,                  \
     .n_places = stk__record_source_n_places, .locate = stk__record_source_locate,                  \
     .files = stk__record_source_files, .first_rows = stk__record_source_first_rows,                \
-    .begin = stk__record_source_begin,                                                             \
+    .begin = stk__record_source_begin, .is_lasting = stk__record_source_is_lasting,                \
     .describe = stk__record_source_describe, STK__STREAM_RUN
 /* clang-format on */

@@ -3,6 +3,7 @@
 #include "op/row_image.h"
 
 #include "base/arena.h"
+#include "base/blob.h"
 #include "op/registry.h"
 
 #include <stdlib.h>
@@ -215,6 +216,34 @@ static void set_dims(const struct stk_type *type, const struct stk__row_place *t
     }
 }
 
+/* A row with the right checksum whose fields cannot be was not written by us. */
+static bool is_shape(const struct stk_field *field, const int32_t *dims, size_t bytes)
+{
+    uint64_t n = stk_dtype_bytes(field->dtype);
+    for (int d = 0; d < field->rank; d++)
+        if (dims[d] < 0 || (field->shape[d] >= 0 && field->shape[d] != dims[d]) ||
+            __builtin_mul_overflow(n, (uint64_t)dims[d], &n))
+            return false;
+    return n == bytes;
+}
+
+static bool is_sound(const struct stk_type *type, const struct stk__row_place *to)
+{
+    for (int f = 0; f < type->n_fields; f++) {
+        const struct stk_field *field = &type->field[f];
+        const struct stk_column *c = &to->column[f];
+        if (!c->span)
+            continue;
+        const struct stk_span *span = &c->span[to->row];
+        bool is_good = field->flags & STK_FIELD_PACKED ? stk__blob_is_sound(field, *span)
+                       : field->kind == STK_RAGGED     ? span->bytes % stk__blob_unit(field) == 0
+                                                       : true;
+        if (!is_good || (c->dims && !is_shape(field, c->dims + to->row * c->rank, span->bytes)))
+            return false;
+    }
+    return !to->trace || to->trace->bytes % sizeof(struct stk_address) == 0;
+}
+
 /* The bytes of a record, wherever they are. */
 struct record {
     struct stk__row_log *log;
@@ -260,6 +289,8 @@ static int read_good(const struct record *r, const struct stk_type *type,
         return STK_DATA;
     set_front(to, head);
     set_dims(type, to, head);
+    if (!is_sound(type, to))
+        return STK_DATA;
     *to->mask = STK_LIVE;
     return STK_OK;
 }
@@ -285,19 +316,27 @@ static int read_bad(const struct record *r, const struct stk__row_place *to)
     return STK_OK;
 }
 
+/* More than so many bytes do not come out of so many: a block has 4 at least, and gives 128 KB. */
+static bool can_unpack_to(uint64_t packed, uint64_t bytes)
+{
+    return bytes / ZSTD_BLOCKSIZE_MAX <= packed / 4;
+}
+
 /* Reads and unpacks a compressed record. Returns new. */
 static int unpack(struct record *r, uint8_t **out)
 {
     uint64_t bytes = 0;
     uint8_t *packed = malloc(r->entry.bytes + 1), *plain = NULL;
     struct stk__copy piece[] = { { (uint8_t *)&bytes, NULL, sizeof bytes },
-                                 { packed ? packed + 8 : NULL, NULL, r->entry.bytes - 8 } };
+                                 { packed, NULL, r->entry.bytes - sizeof bytes } };
     int rc = packed ? STK_OK : STK_MEMORY;
-    if (!rc && (r->entry.bytes < 8 || !stk__row_log_read(r->log, &r->entry, piece, 2)))
+    if (!rc && (r->entry.bytes < sizeof bytes || !stk__row_log_read(r->log, &r->entry, piece, 2)))
+        rc = STK_DATA;
+    if (!rc && !can_unpack_to(piece[1].bytes, bytes))
         rc = STK_DATA;
     if (!rc && !(plain = malloc(bytes + 1)))
         rc = STK_MEMORY;
-    if (!rc && ZSTD_decompress(plain, bytes, packed + 8, r->entry.bytes - 8) != bytes)
+    if (!rc && ZSTD_decompress(plain, bytes, packed, piece[1].bytes) != bytes)
         rc = STK_DATA;
     free(packed);
     if (rc)

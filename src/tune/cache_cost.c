@@ -9,6 +9,7 @@
 #include "tune/cache_cost.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "exec/exec.h"
 
 static const uint64_t least_ns = 100000000, most_ns = 300000000;
@@ -74,20 +75,30 @@ static double row_bytes(const struct stk__metrics *m, const struct stk__node *no
     return bytes;
 }
 
+/* The part of an op's time that will pass: its work is shared by the workers, but one reads a stream. */
+static double passing(const struct stk__metrics *m, const struct stk__op_metrics *op, int workers)
+{
+    bool is_stream = op->stage < m->n_stages && m->stage[op->stage].plan &&
+                     m->stage[op->stage].plan->kind == STK__STREAMING;
+    return (double)op->work.wall_ns / (workers > 1 && !is_stream ? workers : 1);
+}
+
 void stk__cache_costs(const struct stk__metrics *m, double n, double elapsed_ns, int workers,
                       struct stk__cache_places *places)
 {
-    double work_ns = 0, share = workers > 1 ? 1.0 / workers : 1;
-    for (int i = 0; i < m->n_ops; i++)
+    double work_ns = 0, passing_ns = 0;
+    for (int i = 0; i < m->n_ops; i++) {
         work_ns += (double)m->op[i].work.wall_ns;
+        passing_ns += passing(m, &m->op[i], workers);
+    }
     double rest_ns = elapsed_ns > work_ns ? elapsed_ns - work_ns : 0;
-    double ns = (work_ns * share + rest_ns) / n;
+    double ns = (passing_ns + rest_ns) / n;
     for (int i = 0; i < places->n; i++) {
         struct stk__cache_place *place = &places->place[i];
         const struct stk__op_metrics *op = op_of(m, place->below);
         place->ns = ns > 0 ? ns : 0;
         place->bytes = row_bytes(m, place->below);
-        ns -= op ? (double)op->work.wall_ns * share / n : 0;
+        ns -= op ? passing(m, op, workers) / n : 0;
         if (place->below->op->flags & STK_OP_FETCH)
             ns -= rest_ns / n;
     }
@@ -152,5 +163,6 @@ int stk__cache_measure(struct stk_dataset *graph, const struct stk__options *giv
         stk__exec_free(x);
     if (plan)
         stk__plan_unref(plan);
+    stk__memory_trim(); /* the run may begin much later */
     return rc;
 }

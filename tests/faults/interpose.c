@@ -153,6 +153,7 @@ static void write_counts(const char *path)
     struct storage_counts device = storage_counts();
     fprintf(file, "{\"allocs\": %lu, \"own_allocs\": %lu, \"reads\": %lu, ", atomic_load(&n_allocs),
             atomic_load(&n_own_allocs), files_stop());
+    fprintf(file, "\"calls\": %lu, ", files_calls());
     fprintf(file, "\"requests\": %lu, \"seeks\": %lu, \"travel\": %lu, \"bytes\": %lu, ",
             device.n_requests, device.n_seeks, device.travel, device.bytes);
     fprintf(file, "\"libraries\": {");

@@ -10,6 +10,7 @@
  *     STOKER_FAIL_READ=n         the n-th open or read gives EIO
  *     STOKER_SHORT_READ=n        every n-th read gives half of what it could
  *     STOKER_INTERRUPT_READ=n    every n-th read is interrupted: EINTR
+ *     STOKER_NEVER_WAITS=1       no thread has ever waited: getrusage says so
  *     STOKER_DISK_BYTES=n        a disk with room for n bytes: what is written by pwritev beyond them is
  *                                cut short, and then gives ENOSPC
  *
@@ -38,6 +39,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -45,8 +48,9 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static atomic_ulong n_calls, n_reads; /* opens and reads; reads alone */
+static atomic_ulong n_other; /* sizes that were asked for, files that were closed, and getrusage */
 static atomic_bool is_counting;
-static bool is_reading_forced;
+static bool is_reading_forced, never_waits;
 static unsigned long fail_call, short_read, interrupt_read;
 static char prefix[PATH_MAX];
 static ssize_t (*real_read)(int, void *, size_t);
@@ -55,6 +59,8 @@ static ssize_t (*real_preadv2)(int, const struct iovec *, int, off_t, int);
 static ssize_t (*real_pwritev)(int, const struct iovec *, int, off_t);
 static int (*real_openat)(int, const char *, int, ...);
 static int (*real_close)(int);
+static int (*real_fstat)(int, struct stat *);
+static int (*real_getrusage)(__rusage_who_t, struct rusage *);
 static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
 
 /* Done by files_start(), or earlier when another library's constructor opens or reads something. */
@@ -67,6 +73,8 @@ static void resolve(void)
     real_pwritev = (ssize_t(*)(int, const struct iovec *, int, off_t))dlsym(RTLD_NEXT, "pwritev");
     real_openat = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
     real_close = (int (*)(int))dlsym(RTLD_NEXT, "close");
+    real_fstat = (int (*)(int, struct stat *))dlsym(RTLD_NEXT, "fstat");
+    real_getrusage = (int (*)(__rusage_who_t, struct rusage *))dlsym(RTLD_NEXT, "getrusage");
     real_mmap = (void *(*)(void *, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap");
 }
 
@@ -289,8 +297,31 @@ EXPORT int close(int fd)
 {
     if (!real_close)
         resolve();
+    atomic_fetch_add(&n_other, is_data_file(fd));
     set_known(fd, NOT_ASKED);
     return real_close(fd);
+}
+
+#define DEFINE_FSTAT(name, type)                                                                   \
+    EXPORT int name(int fd, struct type *info)                                                     \
+    {                                                                                              \
+        if (!real_fstat)                                                                           \
+            resolve();                                                                             \
+        atomic_fetch_add(&n_other, is_data_file(fd));                                              \
+        return real_fstat(fd, (struct stat *)info); /* the same on machines of 64 bits */          \
+    }
+DEFINE_FSTAT(fstat, stat)
+DEFINE_FSTAT(fstat64, stat64)
+
+EXPORT int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+    if (!real_getrusage)
+        resolve();
+    atomic_fetch_add(&n_other, 1);
+    int rc = real_getrusage(who, usage);
+    if (!rc && never_waits)
+        usage->ru_nvcsw = 0;
+    return rc;
 }
 
 static int open_or_fail(int dir, const char *path, int flags, int mode)
@@ -381,6 +412,7 @@ void files_start(void)
     short_read = storage_number("STOKER_SHORT_READ");
     interrupt_read = storage_number("STOKER_INTERRUPT_READ");
     atomic_store(&disk_bytes, (long)storage_number("STOKER_DISK_BYTES"));
+    never_waits = storage_number("STOKER_NEVER_WAITS");
     is_disk_small = atomic_load(&disk_bytes) != 0;
     storage_start();
     is_reading_forced = storage_is_slow() || fail_call || short_read || interrupt_read;
@@ -393,4 +425,9 @@ unsigned long files_stop(void)
 {
     atomic_store(&is_counting, false);
     return atomic_load(&n_calls);
+}
+
+unsigned long files_calls(void)
+{
+    return atomic_load(&n_calls) + atomic_load(&n_other);
 }

@@ -155,7 +155,7 @@ def split(maker, draft):
 
 
 def join(maker, draft):
-    names = [pick(maker, draft, "bytes") for _ in range(maker.random.randint(1, 3))]
+    names = [pick(maker, draft, "bytes", "texts") for _ in range(maker.random.randint(1, 3))]
     into = maker.random.choice([names[0], maker.name()])
     draft.fields[into] = "bytes"
     sep = maker.random.choice(["", ", sep='-'", ", sep=', '"])

@@ -43,8 +43,9 @@ def text_strip(fields, chars=None, field=None, into=None):
 
 
 def text_join(fields, names, sep="", into=None):
-    joined = sep.encode().join(fields[name].data for name in names)
-    return put(fields, names[0], into, Value("bytes", joined))
+    data = [fields[name].data for name in names]
+    texts = [text for one in data for text in (one if isinstance(one, list) else [one])]
+    return put(fields, names[0], into, Value("bytes", sep.encode().join(texts)))
 
 
 def pieces(data, sep, maxsplit=-1):

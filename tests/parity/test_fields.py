@@ -140,6 +140,13 @@ def test_join(stoker):
     assert [f["c"] for f in got] == texts_of(tf.strings.join([TEXTS, others], separator="--"))
 
 
+def test_join_of_lists(stoker):
+    got = delivered(stoker, {"a": TEXTS}, "text_split('').text_join([a], sep='--')")
+    lists = tf.strings.split(TEXTS)
+    wanted = tf.strings.reduce_join(lists, axis=-1, separator="--")
+    assert [f["a"] for f in got] == texts_of(wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_to_number(stoker, dtype):
     pick = random.Random(4)

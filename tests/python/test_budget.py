@@ -109,6 +109,8 @@ CHAINS = {
         2,
     ),
     "hdf5": ("hdf5('rows.h5').shuffle().batch(64)", 32, 3),
+    "hdf5, little memory": ("hdf5('rows.h5').shuffle().batch(64)", 16, 3),
+    "hdf5 in order": ("hdf5('rows.h5').batch(64)", 16, 3),
     "large elements": ("npy('large.npy').map('data = data + 1').batch(2)", 64, 2),
     "small elements": ("range(2000000).map('x + 1').shuffle(100000).batch(256)", 32, 1),
 }
@@ -130,13 +132,26 @@ def test_two_runs_share_the_budget(measure):
     assert found["peak"] <= SLACK * 128 * MB
 
 
+def test_unpacked_chunks_have_an_owner(folder):
+    """They get an eighth of the budget at most, and are given back when the run is over."""
+    with stoker.parse(f"hdf5('{folder}/rows.h5').batch(64)").iterate(memory=16 * MB) as run:
+        next(run)
+        assert run.memory()["unpacked"]["held_bytes"] > 0
+        for _ in run:
+            pass
+        use = run.memory()["unpacked"]
+    chunk = 64 * 512 * 8
+    assert use["held_bytes"] == 0
+    assert use["peak_bytes"] <= 16 * MB / 8 * 1.25 + 4 * chunk
+
+
 def test_owners_are_shown(folder):
     chain = f"files('{folder}/small/*.jpg').decode().resize(64, 64).shuffle(9).batch(4)"
     with stoker.parse(chain).iterate(memory=96 * MB) as run:
         for _ in run:
             pass
         use = run.memory()
-    assert {"batches", "chunks", "reads", "state", "scratch", "cache", "indices", "pool"} == set(use)
+    assert {"batches", "chunks", "reads", "state", "scratch", "cache", "indices", "unpacked", "pool"} == set(use)
     for owner in ("batches", "reads", "scratch", "pool"):
         assert 0 < use[owner]["peak_bytes"] <= 96 * MB, owner
     assert use["batches"]["held_bytes"] == use["reads"]["held_bytes"] == 0  # the run is over

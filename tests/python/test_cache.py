@@ -423,3 +423,36 @@ def test_auto_takes_nothing_from_what_is_read_once():
     source.calls = source.passes = 0
     batches, _ = loop(ds, memory="2M")
     assert source.passes == 1 and [b["x"] for b in batches][0] == [1, 2, 3, 4, 5]
+
+
+def test_what_auto_measured_with_goes_back(run_python, tmp_path):
+    """Pictures that take 12 MB each while they are decoded leave next to nothing."""
+    from PIL import Image
+
+    pixels = np.arange(2048 * 2048 * 3, dtype=np.uint32).reshape(2048, 2048, 3).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "large.jpg", quality=50)
+    done = run_python(
+        """
+        import stoker
+
+        def resident():
+            with open("/proc/self/status") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("RssAnon"))
+
+        def explain(times):
+            calls = "decode().resize(256, 256, dtype=uint8).cast(float32).cache(auto).batch(4)"
+            ds = stoker.parse(f"files('large.jpg').repeat({times}).{calls}")
+            before = resident()
+            rewrites = ds.plan(memory="64M", window=2).rewrites
+            return resident() - before, rewrites
+
+        explain(2000)  # what is there once and for all
+        grown, text = explain(3000)
+        print(grown)
+        print(text)
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    grown, text = done.stdout.split("\n", 1)
+    assert int(grown) < 2048, text
+    assert "a byte saves" in text

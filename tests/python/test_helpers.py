@@ -2,6 +2,7 @@
 """Functions that helper processes carry out: workers='process'."""
 
 import gc
+import multiprocessing
 import os
 import pickle
 import signal
@@ -91,6 +92,41 @@ def test_an_element_that_kills_is_bad():
     for workers in (0, 3):
         left = numbers(ds, workers=workers, on_error="skip")
         assert left == [n for n in range(20) if n != 9]
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_elements_that_kill_take_no_other_with_them(processes):
+    def kill(element):
+        if element["x"] % 3 == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return element["x"]
+
+    ds = stoker.range(30).map(kill, "int64", "process", processes).batch(4)
+    with ds.iterate(on_error="skip") as batches:
+        left = [n for batch in batches for n in batch["x"].numpy()]
+        assert batches.stats().errors == 10
+    assert left == [n for n in range(30) if n % 3 != 1]
+
+
+def test_helpers_that_end_at_once_are_no_hang(monkeypatch):
+    from stoker import _helpers
+
+    monkeypatch.setattr(_helpers, "_serve", lambda lanes, function: os.kill(os.getpid(), 9))
+    ds = stoker.range(3).map(lambda e: e["x"], "int64", "process", 1)
+    with pytest.raises(stoker.DataError, match="ended before they got to this element.*signal 9"):
+        list(ds)
+
+
+def test_all_helpers_are_at_work_at_a_time():
+    n = 2 * len(os.sched_getaffinity(0)) + 1
+    meeting = multiprocessing.get_context("fork").Barrier(n)
+
+    def meet(element):
+        meeting.wait(30)  # for all of them
+        return element["x"]
+
+    ds = stoker.range(n).map(meet, "int64", "process", n).batch(n)
+    assert numbers(ds) == list(range(n))
 
 
 def children():

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_sizes.c: how large everything of a plan is, and whether it fits into the budget. */
+#include "base/error.h"
+#include "exec/plan_parts.h"
+
+/* Rows that are not fixed show their size only when they are there; until then: a file or an
+ * image, or a string. */
+static size_t row_bytes(const struct stk_type *type, bool is_heavy, size_t small)
+{
+    const size_t large = 1 << 16;
+    size_t bytes = 0;
+    for (int f = 0; f < type->n_fields; f++) {
+        const struct stk_field *field = &type->field[f];
+        bool is_large = is_heavy || field->kind == STK_SHAPED;
+        bytes += field->kind == STK_FIXED ? stk_field_bytes(field) : is_large ? large : small;
+    }
+    return bytes;
+}
+
+/* What a string of the stage's rows takes: as much as all of its row where that is known. */
+static size_t small_bytes(const struct stk__stage_plan *s)
+{
+    const size_t usual = 256;
+    size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
+    return located ? located : usual;
+}
+
+/* Rows that wait to become one element, or, of windows, twice as many: they are moved rarely. */
+static uint64_t grouped_rows(const struct stk__grouping *g)
+{
+    double rows = 0;
+    uint64_t span = (uint64_t)stk__grouping_span(g);
+    for (int i = 0; g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
+        rows += g->bucket_size[i];
+    return rows > 0 ? (uint64_t)rows : g->shift < (int64_t)span ? 2 * span : span;
+}
+
+/* Rows a serial op keeps: what it asks for, but never more than its input has. */
+static size_t held_rows(const struct stk__stage_plan *s)
+{
+    const struct stk__node *node = s->node;
+    uint64_t rows = s->kind == STK__BATCHING     ? grouped_rows(node->state)
+                    : node->op->serial.held_rows ? node->op->serial.held_rows(node->state)
+                                                 : 0;
+    int64_t there = node->input[0]->count;
+    return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
+}
+
+/* Rows that one of a stage's is made of. */
+static size_t rows_of_one(const struct stk__stage_plan *s)
+{
+    const struct stk__grouping *g = s->kind == STK__BATCHING ? s->node->state : NULL;
+    double rows = g ? (double)g->size : 1;
+    for (int i = 0; g && g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
+        rows = g->bucket_size[i] > rows ? g->bucket_size[i] : rows;
+    int64_t there = g ? s->node->input[0]->count : -1;
+    return there >= 0 && rows > (double)there ? (size_t)there : (size_t)rows;
+}
+
+/* Rows that are files or images, as far as anybody can tell. */
+static bool is_large(const struct stk__stage_plan *s)
+{
+    const size_t most_small = 4096;
+    if (s->kind != STK__SEGMENT)
+        return false;
+    size_t located = s->program->located_bytes;
+    return s->program->is_heavy || (s->program->n_reads && (!located || located > most_small));
+}
+
+/* What one row of a stage takes; an element made of rows as much as those. */
+static size_t stage_row_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s,
+                              bool is_heavy)
+{
+    if (s->kind != STK__BATCHING)
+        return row_bytes(s->type, is_heavy, small_bytes(s));
+    const struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    return rows_of_one(s) *
+           (row_bytes(in->type, is_large(in), small_bytes(in)) + sizeof(struct stk_address));
+}
+
+/* One where a row is work enough; a few where it is only read, so that requests are asked for
+ * together; else as many as stay in the first-level cache. */
+static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    /* chains may be open by the hundred */
+    const size_t chunk_bytes = plan->is_inner ? 1 << 13 : 1 << 15, read_bytes = 1 << 17;
+    /* functions of the caller may be slow, and a lock that is taken for 64 rows costs little */
+    const size_t most = s->kind == STK__SEGMENT && s->program->exclusive ? 64 : 1024;
+    if (s->kind == STK__SEGMENT && s->program->is_heavy)
+        return 1;
+    size_t rows = chunk_bytes / (stage_row_bytes(plan, s, false) + sizeof(struct stk_address));
+    size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
+    if (located)
+        rows = rows < read_bytes / located ? rows : read_bytes / located;
+    else if (s->kind == STK__SEGMENT && s->program->n_reads)
+        rows = plan->options.is_depth_auto ? 4 : (size_t)plan->options.io_depth / 8;
+    rows = rows < 1 ? 1 : rows > most ? most : rows;
+    bool is_cut =
+        plan->is_direct && s == &plan->stage[plan->last] && rows > (uint64_t)plan->batch_rows;
+    return is_cut ? (int)plan->batch_rows : (int)rows;
+}
+
+static bool keeps_rows(const struct stk__stage_plan *s)
+{
+    return s->kind == STK__BATCHING || (s->kind == STK__SERIAL && s->node->op->serial.held_rows);
+}
+
+/* What a stage keeps of its input. */
+static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    if (s->kind == STK__WEAVING) {
+        const struct stk__stage_plan *outer = &plan->stage[s->input[0]];
+        size_t element = stk__chunk_bytes(outer->type, 1, stk__stage_parts(plan, outer));
+        return (size_t)s->n_chains * ((size_t)s->inner->options.memory + element);
+    }
+    if (!keeps_rows(s))
+        return 0;
+    const struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    size_t row = row_bytes(in->type, false, small_bytes(in)) + sizeof(struct stk_address) + 1;
+    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows;
+}
+
+static void size_stages(struct stk__plan *plan)
+{
+    for (int i = 0; i < plan->n_stages; i++) {
+        struct stk__stage_plan *s = &plan->stage[i];
+        s->ticket_rows = ticket_rows(plan, s);
+        size_t variable = stage_row_bytes(plan, s, is_large(s)) * (size_t)s->ticket_rows;
+        s->unit_bytes =
+            stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
+        s->held_rows = keeps_rows(s) ? held_rows(s) : 0;
+        s->held_bytes = held_bytes(plan, s);
+    }
+    const struct stk__stage_plan *last = &plan->stage[plan->last];
+    plan->batch_bytes =
+        row_bytes(last->type, is_large(last), small_bytes(last)) * (size_t)plan->batch_rows +
+        (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
+}
+
+static int64_t prefetch_window(const struct stk__node *node)
+{
+    for (; stk__is_prefetch(node) || stk__is_passes(node) || stk__is_gate(node);
+         node = node->input[0])
+        if (stk__is_prefetch(node) && stk__int_param(node, "buffer_size") > 0)
+            return stk__int_param(node, "buffer_size");
+    return STK_AUTO;
+}
+
+/* How many batches fit in so many bytes, within bounds. */
+static int64_t fit_batches(const struct stk__plan *plan, size_t bytes, int64_t least, int64_t most)
+{
+    int64_t fit = (int64_t)(bytes / (plan->batch_bytes + 1));
+    return fit < least ? least : fit > most ? most : fit;
+}
+
+static void size_window(struct stk__plan *plan)
+{
+    const size_t window_bytes = (size_t)48 << 20;
+    int64_t window = plan->options.window;
+    if (window == STK_AUTO)
+        window = prefetch_window(plan->graph->root);
+    plan->is_window_given = window != STK_AUTO;
+    if (!plan->is_window_given)
+        window = fit_batches(plan, window_bytes, 2, 16);
+    plan->window = plan->max_window = (int)(window > 4096 ? 4096 : window);
+    if (!plan->is_window_given)
+        plan->max_window = (int)fit_batches(plan, (size_t)plan->options.memory / 4, window, 64);
+    int64_t in_flight = 2 * plan->options.io_depth + 2 * plan->options.workers;
+    plan->ring = in_flight < 16 ? 16 : in_flight > 1024 ? 1024 : (int)in_flight;
+}
+
+/* ---- the budget ---- */
+
+/* What is missing, and which op keeps most of it. */
+static int fail_budget(const struct stk__plan *plan, const struct stk__stage_plan *keeper,
+                       struct stk_error *err)
+{
+    struct stk__text text = { 0 };
+    bool is_much = keeper->held_bytes > plan->minimum_bytes / 2;
+    if (plan->index_bytes > plan->minimum_bytes / 2)
+        stk__text_add(&text, "; lists of files and indices take %zu of them", plan->index_bytes);
+    if (is_much)
+        stk__text_add(&text, "; %s keeps %zu of them", keeper->node->op->decl.name,
+                      keeper->held_bytes);
+    int rc = stk__fail_at(err, STK_BUDGET, is_much ? keeper->node->at : 0,
+                          is_much ? keeper->node->len : 0,
+                          "memory: this chain needs at least %zu bytes (one batch is %zu), but the "
+                          "budget is %lld%s",
+                          plan->minimum_bytes, plan->batch_bytes, (long long)plan->options.memory,
+                          text.data ? text.data : "");
+    stk__text_free(&text);
+    return rc;
+}
+
+/* One unit of every account. */
+static size_t stages_bytes(const struct stk__plan *plan)
+{
+    size_t least = 0;
+    for (int i = 0; i < plan->n_stages; i++) {
+        const struct stk__stage_plan *s = &plan->stage[i];
+        least += s->unit_bytes + s->held_bytes;
+        if (s->program && s->program->n_reads)
+            least += 1 << 16;
+    }
+    return least;
+}
+
+size_t stk__stage_scratch(const struct stk__stage_plan *s)
+{
+    const size_t head = 512; /* of a block */
+    return s->program
+               ? s->program->scratch_bytes * (size_t)s->ticket_rows + STK__SCRATCH_BLOCK + head
+               : 0;
+}
+
+/* Of one ticket, whichever stage it is of. */
+static void size_scratch(struct stk__plan *plan)
+{
+    for (int i = 0; i < plan->n_stages; i++) {
+        size_t bytes = stk__stage_scratch(&plan->stage[i]);
+        plan->scratch_bytes = bytes > plan->scratch_bytes ? bytes : plan->scratch_bytes;
+    }
+}
+
+static int check_budget(struct stk__plan *plan, struct stk_error *err)
+{
+    size_scratch(plan);
+    size_t least = plan->batch_bytes + plan->scratch_bytes + stages_bytes(plan);
+    plan->index_bytes = stk__graph_bytes(plan->graph);
+    if (plan->has_own_budget)
+        least += plan->index_bytes;
+    const struct stk__stage_plan *keeper = plan->stage;
+    for (int i = 0; i < plan->n_stages; i++)
+        keeper = plan->stage[i].held_bytes > keeper->held_bytes ? &plan->stage[i] : keeper;
+    plan->minimum_bytes = least;
+    return least > (uint64_t)plan->options.memory ? fail_budget(plan, keeper, err) : STK_OK;
+}
+
+size_t stk__plan_least(const struct stk__plan *plan)
+{
+    return plan->minimum_bytes + (plan->has_own_budget ? 0 : plan->index_bytes);
+}
+
+/* Ops that keep what they have seen share half of what the others leave. */
+static void size_kept(struct stk__plan *plan)
+{
+    size_t n = 0;
+    for (int i = 0; i < plan->n_stages; i++)
+        n += plan->stage[i].kind == STK__SERIAL && plan->stage[i].node->op->serial.keeps_more;
+    for (int i = 0; i < plan->n_stages; i++)
+        if (plan->stage[i].kind == STK__SERIAL && plan->stage[i].node->op->serial.keeps_more)
+            plan->stage[i].kept_bytes =
+                ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
+}
+
+/* Caches get what is left when the window is full and every worker has a chunk of each stage. */
+static void size_cache(struct stk__plan *plan)
+{
+    double wanted = (double)plan->minimum_bytes + (double)plan->batch_bytes * plan->window;
+    double n_chunks = 2 + 2 * (double)plan->options.workers;
+    for (int i = 0; i < plan->n_stages; i++) {
+        const struct stk__stage_plan *s = &plan->stage[i];
+        wanted += n_chunks * (double)s->unit_bytes + (double)s->kept_bytes;
+        if (s->program && s->program->n_reads)
+            wanted += (double)plan->options.io_depth * 65536;
+    }
+    double left = (double)plan->options.memory - wanted;
+    plan->cache_bytes = left > 0 ? (size_t)left : 0;
+}
+
+int stk__plan_size(struct stk__plan *plan, struct stk_error *err)
+{
+    size_stages(plan);
+    size_window(plan);
+    int rc = check_budget(plan, err);
+    if (rc)
+        return rc;
+    size_kept(plan);
+    size_cache(plan);
+    return STK_OK;
+}
+
+/* Of its stages each has one unit, and the last one another, so that it can be ahead. */
+void stk__plan_size_inner(struct stk__plan *inner)
+{
+    stk__plan_set_trace(inner);
+    size_stages(inner);
+    inner->window = 1;
+    inner->ring = 8;
+    inner->minimum_bytes = stages_bytes(inner);
+    inner->options.memory = (int64_t)(inner->minimum_bytes + inner->stage[inner->last].unit_bytes);
+}
