@@ -18,9 +18,9 @@ struct cli_args {
     const char *cpu, *epochs, *png, *save;
     const char *to, *out, *compression, *checkpoint, *seconds, *consumer_ms, *report;
     const char *metrics, *prometheus, *trace, *progress;
-    int64_t take, n, shards, variants, every; /* take: -1 without limit */
+    int64_t take, n, shards, variants, every, batch; /* take: -1 without limit */
     bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume, check;
-    bool tuning, no_trials;
+    bool tuning, no_trials, list;
 };
 
 enum cli_option_kind {

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N_COMMANDS = 10 };
+enum { N_COMMANDS = 12 };
 
 static const struct cli_command *const commands[N_COMMANDS] = {
-    &cli_run,  &cli_head,    &cli_inspect, &cli_stats,   &cli_pack,
-    &cli_plan, &cli_profile, &cli_ops,     &cli_devices, &cli_version,
+    &cli_run,     &cli_head, &cli_inspect, &cli_stats,  &cli_pack,    &cli_plan,
+    &cli_profile, &cli_ops,  &cli_model,   &cli_layers, &cli_devices, &cli_version,
 };
 
 static void print_overview(void)
@@ -23,7 +23,7 @@ static void print_overview(void)
            "Takes data from storage to the training step, as fast as the machine allows.\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
         printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-    printf("  %-8s  %s\n", "help", "Explain a command or an op: stoker help run.");
+    printf("  %-8s  %s\n", "help", "Explain a command, an op or a layer: stoker help run.");
     printf("\nExit codes: 0 done, 1 data or I/O error, 2 wrong usage or a chain that cannot run,\n"
            "130 interrupted.\n");
 }
@@ -59,7 +59,7 @@ static int help(const char *name)
         print_overview();
     } else if (command) {
         cli_args_help(command);
-    } else if (!cli_op_explain(name)) {
+    } else if (!cli_op_explain(name) && !cli_layer_explain(name)) {
         complain_unknown(name);
         return CLI_USAGE;
     }
@@ -76,7 +76,7 @@ static int run_command(int argc, char **argv, double start)
         complain_unknown(name);
         return CLI_USAGE;
     }
-    struct cli_args args = { .start = start, .take = -1, .n = 3, .shards = 1 };
+    struct cli_args args = { .start = start, .take = -1, .n = 3, .shards = 1, .batch = 32 };
     int code = cli_plugins_load(getenv("STOKER_PLUGINS"));
     if (code == CLI_OK)
         code = cli_args_parse(command, argc - 2, argv + 2, &args);

@@ -38,7 +38,7 @@ static int read_all(FILE *file, struct cli_chain *chain)
     return CLI_OK;
 }
 
-static int load(struct cli_chain *chain, const char *word)
+int cli_chain_load(struct cli_chain *chain, const char *word)
 {
     size_t len = strlen(word);
     bool is_stdin = !strcmp(word, "-");
@@ -64,7 +64,7 @@ int cli_chain_open(struct cli_chain *chain, const struct cli_args *args)
     *chain = (struct cli_chain){ 0 };
     if (args->cpu && stk_cpu_limit(args->cpu, &err))
         return cli_report(&err, NULL, false);
-    int status = load(chain, args->word);
+    int status = cli_chain_load(chain, args->word);
     if (status)
         return status;
     if (stk_dataset_new(chain->text, NULL, &chain->dataset, &err))

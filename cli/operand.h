@@ -12,6 +12,10 @@ struct cli_chain {
     struct stk_dataset *dataset;
 };
 
+/* The text of an operand, without a dataset; reports what is wrong and returns an exit code.
+ * cli_chain_close is due either way. */
+int cli_chain_load(struct cli_chain *chain, const char *word);
+
 /* Applies --cpu, reads the operand and builds the dataset; reports what is wrong and returns an
  * exit code. cli_chain_close is due either way. */
 int cli_chain_open(struct cli_chain *chain, const struct cli_args *args);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkkernel.c: every version of every kernel against the scalar one, and beside it.
  *
- *     checkkernel [NAME]             compares on random and extreme data; fails when a bit differs
+ *     checkkernel [NAME]             compares on random and extreme data; fails when a bit differs,
+ *                                    or more than the tolerance in the training step
  *     checkkernel --bench [NAME]     prints the times, scalar and the level's
  *
  * NAME keeps the kernels whose name contains it. Levels this machine does not have are named and
@@ -177,9 +178,11 @@ int main(int argc, char **argv)
             bench_elementwise(level, filter);
             bench_jpeg(level, filter);
             bench_csv(level, filter);
+            bench_train(level, filter);
         } else {
             n_bad += check_images(level, filter) + check_elementwise(level, filter) +
-                     check_jpeg(level, filter) + check_csv(level, filter);
+                     check_jpeg(level, filter) + check_csv(level, filter) +
+                     check_train(level, filter);
         }
     }
     if (!bench)

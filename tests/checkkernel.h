@@ -81,6 +81,10 @@ void bench_jpeg(int level, const char *filter);
 int check_csv(int level, const char *filter);
 void bench_csv(int level, const char *filter);
 
+/* And for the training step, whose kernels agree within a tolerance. */
+int check_train(int level, const char *filter);
+void bench_train(int level, const char *filter);
+
 /* Nanoseconds of the fastest of many calls. */
 double time_call(void (*call)(void *ctx), void *ctx);
 void print_time(const char *name, const char *unit, double per_scalar, double per_level);

@@ -19,8 +19,8 @@ The python and pycon blocks of a document share their names, in order. Words beh
 packages that the block needs (tensorflow, torch, jax): where one is missing, the block is compiled
 only, and says so. `make parity` has the first two. `alone` makes a block a script of its own.
 
-Other blocks are for reading only: ```sh and ```text, the examples of docs/ops.md, which are run
-from the registry, and indented ones. `stoker` is the command of the build, `python` the interpreter
+Other blocks are for reading only: ```sh and ```text, the examples of docs/ops.md and
+docs/layers.md, which are run from the registry, and indented ones. `stoker` is the command of the build, `python` the interpreter
 of the tests.
 """
 
@@ -400,7 +400,7 @@ def test_kinds(document):
         words = block.kind.split()
         is_known = (
             block.kind in (*KINDS, "sh", "text")
-            or (block.kind == "" and document.name == "ops.md")
+            or (block.kind == "" and document.name in ("ops.md", "layers.md"))
             or (words[:1] == ["python"] and all(word in (*PACKAGES, "alone") for word in words[1:]))
         )
         assert is_known, f"{document.name}:{block.line}: nobody runs a block of kind {block.kind!r}"
@@ -423,6 +423,13 @@ def test_readme_says_why(listed):
     lines = (TREE / "tools" / listed).read_text(encoding="utf-8").splitlines()
     for name in (re.split(r"[#=\s]", line)[0] for line in lines):
         assert not name or f"`{name}`" in readme, f"{name} of tools/{listed}"
+
+
+def test_fuzzers_are_listed():
+    """fuzz/README.md has a row for every fuzzer, with how often it was run, and for no other."""
+    readme = (TREE / "fuzz" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(fuzz_\w+)` \| .+ \| [0-9.]+ M \|$", readme, re.MULTILINE)
+    assert sorted(rows) == sorted(path.stem for path in (TREE / "fuzz").glob("fuzz_*.c"))
 
 
 def load_tool(name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the names a build gives to the linker: what libstoker.so exports is public (stk_, not stk__) and
-# declared in a header, every global of the archive has the prefix, and stoker.h stays small.
+# declared in a header, every global has the prefix, and stoker.h stays small.
 #
 #   tools/check_symbols.sh [BUILD]
 set -euo pipefail
@@ -13,10 +13,12 @@ if [ -n "$wrong" ]; then
     exit 1
 fi
 
-wrong=$(nm --extern-only --defined-only --format=posix "$build/libstoker_core.a" |
+objects=$(find "$build/train" -name '*.o')
+# shellcheck disable=SC2086  # one word per file
+wrong=$(nm --extern-only --defined-only --format=posix "$build/libstoker_core.a" $objects |
     awk 'NF > 1 && $1 !~ /^stk_/ { print $1, $2 }')
 if [ -n "$wrong" ]; then
-    printf 'globals of the archive without the prefix stk_:\n%s\n' "$wrong"
+    printf 'globals without the prefix stk_:\n%s\n' "$wrong"
     exit 1
 fi
 

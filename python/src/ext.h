@@ -21,12 +21,13 @@ enum { EXT_PATIENCE_MS = 50 }; /* between two looks for signals */
 
 struct ext_types {
     PyTypeObject *chain, *iterator, *batch, *array, *bytes, *ragged, *memory, *stream, *function,
-        *position, *stats, *packed;
+        *model, *position, *stats, *packed;
 };
 extern struct ext_types ext_types; /* filled once, when the module is made */
 
 extern PyType_Spec ext_chain_spec, ext_iterator_spec, ext_batch_spec, ext_array_spec,
-    ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec, ext_function_spec;
+    ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec, ext_function_spec,
+    ext_model_spec;
 extern PyStructSequence_Desc ext_position_desc, ext_stats_desc, ext_packed_desc;
 
 /* A dataset of the library and the Python objects it names. */

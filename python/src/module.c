@@ -176,6 +176,7 @@ static int add_types(PyObject *module)
            add_type(module, "Memory", &ext_memory_spec, &t->memory) ||
            add_type(module, "Stream", &ext_stream_spec, &t->stream) ||
            add_type(module, "Function", &ext_function_spec, &t->function) ||
+           add_type(module, "Model", &ext_model_spec, &t->model) ||
            add_tuple(module, "Position", &ext_position_desc, &t->position) ||
            add_tuple(module, "Stats", &ext_stats_desc, &t->stats) ||
            add_tuple(module, "Packed", &ext_packed_desc, &t->packed);

@@ -49,6 +49,7 @@ __all__ = [
     "Field",
     "Inspection",
     "Iterator",
+    "Model",
     "OutOfMemoryError",
     "Packed",
     "Plan",
@@ -244,6 +245,10 @@ def __getattr__(name):
         from . import _profile
 
         return getattr(_profile, name)
+    if name == "Model":
+        from . import _model
+
+        return _model.Model
     from . import _names
 
     raise AttributeError(_names.missing_function(name, __all__), name=name)

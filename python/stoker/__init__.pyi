@@ -153,6 +153,25 @@ class Plan:
     @property
     def rewrites(self) -> list[Rewrite]: ...
 
+class Model:
+    """A model: a chain of layers that begins with input(...), a recipe that ends in one, or the name
+    of a known model."""
+    def __init__(self, text: str) -> None: ...
+    def summary(self, batch: int = 32) -> str:
+        """The layers as a table, and what the model costs."""
+    def json(self, batch: int = 32) -> dict[str, Any]:
+        """The same as a dict."""
+    @property
+    def layers(self) -> list[dict[str, Any]]: ...
+    @property
+    def weights(self) -> list[dict[str, Any]]: ...
+    @property
+    def parameters(self) -> int: ...
+    @property
+    def macs(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
 class Array:
     """One field of a batch: an array in memory that the batch keeps."""
     @property
@@ -984,7 +1003,7 @@ class Dataset:
         sep: str = '',
         into: str | None = None,
     ) -> Dataset:
-        """Put the texts of several fields together."""
+        """Put the texts of several fields, or of lists, together."""
     def text_lower(
         self,
         field: str | None = None,

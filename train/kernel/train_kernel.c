@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_kernel.c: the tables, one per level, each the one below with faster versions over it. */
+#include "train/kernel/train_kernel.h"
+
+#include "base/cpu.h"
+
+#include <pthread.h>
+
+static struct stk__train_kernels tables[STK__N_CPU_LEVELS]; /* written once, under `filled` */
+static pthread_once_t filled = PTHREAD_ONCE_INIT;
+
+static void fill_scalar(struct stk__train_kernels *table)
+{
+    stk__conv_fill_scalar(&table->conv);
+    stk__loss_fill_scalar(&table->loss);
+    stk__optimizer_fill_scalar(&table->optimizer);
+}
+
+#if defined __x86_64__
+static void fill_avx2(struct stk__train_kernels *table)
+{
+    stk__conv_fill_avx2(&table->conv);
+    stk__loss_fill_avx2(&table->loss);
+    stk__optimizer_fill_avx2(&table->optimizer);
+}
+
+static void fill_avx512(struct stk__train_kernels *table)
+{
+    stk__conv_fill_avx512(&table->conv);
+    stk__loss_fill_avx512(&table->loss);
+    stk__optimizer_fill_avx512(&table->optimizer);
+}
+#endif
+
+/* Functions that fill a table are compiled for its level: none above the machine's may be called. */
+static void fill_all(void)
+{
+    for (int level = 0; level <= (int)stk__cpu_best(); level++) {
+        fill_scalar(&tables[level]);
+#if defined __x86_64__
+        if (level >= STK__CPU_AVX2)
+            fill_avx2(&tables[level]);
+        if (level >= STK__CPU_AVX512)
+            fill_avx512(&tables[level]);
+#endif
+    }
+}
+
+const struct stk__train_kernels *stk__train_kernels_at(int cpu_level)
+{
+    pthread_once(&filled, fill_all);
+    return &tables[cpu_level];
+}
+
+const struct stk__train_kernels *stk__train_kernels(void)
+{
+    return stk__train_kernels_at((int)stk__cpu_level());
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_kernel.h: the table of the training step's inner loops for the instruction set in force.
+ *
+ * As kernel/kernel.h, with one difference: versions of one kernel agree within a tolerance that its
+ * header states, not bit for bit. One level gives the same bits every time.
+ */
+#pragma once
+#include "train/kernel/conv_kernel.h"
+#include "train/kernel/loss_kernel.h"
+#include "train/kernel/optimizer_kernel.h"
+
+struct stk__train_kernels {
+    struct stk__conv_kernels conv;
+    struct stk__loss_kernels loss;
+    struct stk__optimizer_kernels optimizer;
+};
+
+/* The table for stk__cpu_level(); filled once per level. Any thread. */
+const struct stk__train_kernels *stk__train_kernels(void);
+
+/* The table for a level up to stk__cpu_best(), for the harness. */
+const struct stk__train_kernels *stk__train_kernels_at(int cpu_level);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c: maxima and means, of windows or of a whole image. */
+#include "train/layer.h"
+
+struct pool {
+    struct stk_numbers pool_size, strides, padding;
+    const char *name;
+};
+
+static const struct stk_param pool_rows[] = {
+    STK__SIZE_ROW(pool, pool_size, 0, "one number or [height, width]; none: 2"),
+    STK__STRIDES_ROW(pool, "pool_size"),
+    STK__PADDING_ROW(pool),
+    STK__NAME_ROW(pool),
+    STK_ROWS_END,
+};
+
+static int build_pool(struct stk__build *b, enum stk__node_kind kind)
+{
+    const struct pool *p = b->params;
+    const struct stk__window_rows window = { .kernel = &p->pool_size,
+                                             .strides = &p->strides,
+                                             .padding = &p->padding,
+                                             .kernel_name = "pool_size",
+                                             .kernel_otherwise = 2,
+                                             .steps_by_kernel = true,
+                                             .is_pool = true };
+    struct stk__node node = { .kind = kind };
+    int rc = stk__build_wants_pixels(b);
+    if (!rc)
+        rc = stk__build_window(b, &window, &node.window, &node.shape);
+    if (rc)
+        return rc;
+    node.shape.channels = stk__build_input(b)->channels;
+    return stk__build_node(b, &node, NULL);
+}
+
+static int build_maxpool(struct stk__build *b)
+{
+    return build_pool(b, STK__NODE_MAXPOOL);
+}
+
+const struct stk__layer stk__layer_maxpool = {
+    .decl = { "maxpool", 1, "Take the largest value of each window.",
+              "As keras.layers.MaxPooling2D.\n"
+              "\n"
+              "    input(32, 32, 3).maxpool()\n"
+              "    input(112, 112, 64).maxpool(3, strides=2, padding=1)",
+              pool_rows, sizeof(struct pool) },
+    .build = build_maxpool,
+};
+
+static int build_avgpool(struct stk__build *b)
+{
+    return build_pool(b, STK__NODE_AVGPOOL);
+}
+
+const struct stk__layer stk__layer_avgpool = {
+    .decl = { "avgpool", 1, "Take the mean of each window.",
+              "As keras.layers.AveragePooling2D. What padding adds counts for nothing.\n"
+              "\n"
+              "    input(32, 32, 3).avgpool(2)",
+              pool_rows, sizeof(struct pool) },
+    .build = build_avgpool,
+};
+
+/* ---- the whole image ---- */
+
+struct global_pool {
+    bool keepdims;
+    const char *name;
+};
+
+static const struct stk_param global_rows[] = {
+    STK_BOOL_ROW(global_pool, keepdims, false, 0, "an image of one pixel, instead of features"),
+    STK__NAME_ROW(global_pool),
+    STK_ROWS_END,
+};
+
+static int build_global(struct stk__build *b)
+{
+    const struct global_pool *p = b->params;
+    int rc = stk__build_wants_pixels(b);
+    if (rc)
+        return rc;
+    struct stk__node node = { .kind = STK__NODE_GLOBAL_AVGPOOL,
+                              .shape = { 1, 1, stk__build_input(b)->channels, !p->keepdims } };
+    return stk__build_node(b, &node, NULL);
+}
+
+const struct stk__layer stk__layer_global_avgpool = {
+    .decl = { "global_avgpool", 1, "Take the mean of each channel.",
+              "As keras.layers.GlobalAveragePooling2D.\n"
+              "\n"
+              "    input(7, 7, 256).global_avgpool().dense(10)",
+              global_rows, sizeof(struct global_pool) },
+    .build = build_global,
+};
