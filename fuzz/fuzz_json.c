@@ -18,7 +18,7 @@ static void check(bool is_so)
 
 static void convert(struct stk__json_piece value, const uint8_t *end)
 {
-    struct stk__json_piece item;
+    struct stk__json_piece item, key;
     struct stk__json_fault fault;
     int64_t whole;
     double real;
@@ -38,6 +38,12 @@ static void convert(struct stk__json_piece value, const uint8_t *end)
     case STK__JSON_ARRAY:
         while (stk__json_next(&value, &item))
             convert(item, end);
+        break;
+    case STK__JSON_OBJECT:
+        while (stk__json_member(&value, &key, &item)) {
+            check(stk__json_kind(key) == STK__JSON_STRING);
+            convert(item, end);
+        }
         break;
     case STK__JSON_NUMBER:
         check(!stk__json_i64(value, end, &whole) || stk__json_f64(value, end, &real));

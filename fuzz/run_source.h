@@ -25,6 +25,8 @@ static inline void read_batches(struct stk_dataset *data)
     struct stk_batch *batch;
     struct stk_error err;
     must(options && !stk_options_set(options, "workers", "0", &err) &&
+         !stk_options_set(options, "window", "1", &err) && /* a small run is made sooner */
+         !stk_options_set(options, "io_depth", "1", &err) &&
          !stk_options_set(options, "on_error", "skip", &err));
     if (!stk_iterator_new(data, options, &it, &err))
         while (!stk_iterator_next(it, &batch, &err))

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_model.c: any text as a model. What is accepted is a graph in order, whose canonical text is the same
+ * model again; what is refused has a message, and a place in the text.
+ *
+ * Bytes from 128 on stand for words of the declarations: names of layers, parameters, activations and
+ * initialisers. */
+#include "train/layer.h"
+
+#include <stdlib.h>
+#include <stoker/train.h>
+#include <string.h>
+
+enum { MAX_WORDS = 4096 };
+
+struct words {
+    const char *word[MAX_WORDS];
+    int n;
+};
+
+static void add_word(struct words *words, const char *word)
+{
+    for (int i = 0; i < words->n; i++)
+        if (!strcmp(words->word[i], word))
+            return;
+    words->word[words->n++] = word;
+}
+
+static void add_namespace(struct words *words, const struct stk__namespace *ns)
+{
+    for (int i = 0; i < ns->n_decls; i++) {
+        add_word(words, ns->decl[i]->name);
+        for (const struct stk_param *row = ns->decl[i]->params; row->name; row++) {
+            add_word(words, row->name);
+            for (const char *const *label = row->choices; label && *label; label++)
+                add_word(words, *label);
+        }
+    }
+}
+
+static const struct words *dictionary(void)
+{
+    static struct words words;
+    if (!words.n) {
+        add_word(&words, "none");
+        add_word(&words, "input(9, 8, 4).");
+        add_namespace(&words, stk__layers());
+        add_namespace(&words, &stk__activations);
+        add_namespace(&words, &stk__initializers);
+        if (words.n > 128)
+            abort(); /* some would have no byte */
+    }
+    return &words;
+}
+
+/* Returns new. */
+static char *text_of(const uint8_t *bytes, size_t n_bytes)
+{
+    const struct words *words = dictionary();
+    struct stk__text text = { 0 };
+    for (size_t i = 0; i < n_bytes; i++)
+        if (bytes[i] < 128)
+            stk__text_add_n(&text, (const char *)&bytes[i], 1);
+        else
+            stk__text_add(&text, "%s", words->word[(bytes[i] - 128) % words->n]);
+    return stk__text_take(&text);
+}
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_node(const struct stk__model *model, int i)
+{
+    const struct stk__node *node = &model->node[i];
+    require((node->kind == STK__NODE_INPUT) == (i == 0));
+    require(node->n_inputs >= (i > 0) && stk__shape_values(&node->shape) > 0 && node->macs >= 0);
+    require(!node->shape.is_flat || (node->shape.height == 1 && node->shape.width == 1));
+    require(stk__model_find_node(model, node->name) == i);
+    for (int k = 0; k < node->n_inputs; k++)
+        require(node->input[k] >= 0 && node->input[k] < i);
+    for (int k = 0; k < node->n_weights; k++)
+        require(model->weight[node->first_weight + k].node == i);
+}
+
+static void check_model(const struct stk__model *model)
+{
+    for (int i = 0; i < model->n_nodes && i < 300; i++)
+        check_node(model, i);
+    for (int i = 0; i < model->n_weights && i < 300; i++) {
+        const struct stk__weight *weight = &model->weight[i];
+        float value;
+        require(weight->n_values > 0 && stk__model_find_weight(model, weight->name) == i);
+        stk__initializer_fill(&weight->initializer, 1, weight->name, weight->n_values - 1, 1,
+                              &value);
+    }
+}
+
+static void check_again(const struct stk_model *model)
+{
+    struct stk_error err = { 0 };
+    struct stk_model *again;
+    require(stk_model_new(model->graph.text, &again, &err) == STK_OK);
+    require(again->graph.n_nodes == model->graph.n_nodes);
+    require(!strcmp(again->graph.text, model->graph.text));
+    stk_model_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+    struct stk_error err = { 0 };
+    struct stk_model *model;
+    char *text = text_of(bytes, n_bytes);
+    require(text != NULL);
+    int rc = stk_model_new(text, &model, &err);
+    require(!rc || (rc == err.code && err.text[0] && err.at <= strlen(text)));
+    if (!rc) {
+        check_model(&model->graph);
+        if (strlen(model->graph.text) < 1 << 16)
+            check_again(model);
+        char *table = stk_model_describe(model, 7), *json = stk_model_json(model, INT64_MAX);
+        require(table && json);
+        stk_text_free(table);
+        stk_text_free(json);
+        stk_model_free(model);
+    }
+    free(text);
+    return 0;
+}
