@@ -184,7 +184,8 @@ static void test_asking_that_sleeps(void **state)
     struct stk__stretch s;
     struct stk__verdict v;
     struct stk__metrics m;
-    struct stk__stage_metrics stage[1] = { { .ask = { .wall_ns = 900000000, .cpu_ns = 50000000 } } };
+    struct stk__stage_metrics stage[1] = { { .ask = { .wall_ns = 900000000,
+                                                      .cpu_ns = 50000000 } } };
     assert_int_equal(stk_dataset_new("range(10).batch(2)", NULL, &dataset, &err), STK_OK);
     options.workers = 1;
     assert_int_equal(stk__plan_new(dataset, &options, &plan, &err), STK_OK);
@@ -361,7 +362,8 @@ static void test_trial_of_a_cache(void **state)
     } cases[] = {
         { "range(5000).shuffle().map('x + 1').batch(2)",
           "range(5000).take(1000).map('x + 1').cache().repeat(5).cache().shuffle().batch(2)" },
-        { "range(900).map('x + 1').batch(2)", "range(900).take(1000).map('x + 1').cache().batch(2)" },
+        { "range(900).map('x + 1').batch(2)",
+          "range(900).take(1000).map('x + 1').cache().batch(2)" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stk__stretch s = calm();
@@ -412,15 +414,24 @@ static void test_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_step),         cmocka_unit_test(test_compute),
-        cmocka_unit_test(test_waits),        cmocka_unit_test(test_lock_of_a_library),
-        cmocka_unit_test(test_others),       cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_tiny_batches), cmocka_unit_test(test_edit),
-        cmocka_unit_test(test_model),        cmocka_unit_test(test_no_advice_for_a_step),
-        cmocka_unit_test(test_options),      cmocka_unit_test(test_tiny_batches_are_enlarged),
-        cmocka_unit_test(test_rank),         cmocka_unit_test(test_own_threads_have_the_cores),
-        cmocka_unit_test(test_memory_inside_of_an_op), cmocka_unit_test(test_asking_that_sleeps),
-        cmocka_unit_test(test_trial_of_a_cache), cmocka_unit_test(test_functions_elsewhere),
+        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_compute),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_lock_of_a_library),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_tiny_batches),
+        cmocka_unit_test(test_edit),
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_no_advice_for_a_step),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_tiny_batches_are_enlarged),
+        cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_own_threads_have_the_cores),
+        cmocka_unit_test(test_memory_inside_of_an_op),
+        cmocka_unit_test(test_asking_that_sleeps),
+        cmocka_unit_test(test_trial_of_a_cache),
+        cmocka_unit_test(test_functions_elsewhere),
     };
     stk__arena_init(&arena, 1 << 12);
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

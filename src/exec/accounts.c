@@ -418,7 +418,8 @@ bool stk__scratch_grant(void *ctx, size_t wanted_bytes, bool is_forced)
     size_t has = worker->gauge.granted_bytes;
     if (wanted_bytes > x->typical_scratch)
         x->typical_scratch = wanted_bytes; /* windows and reads leave room for it from now on */
-    bool is_granted = wanted_bytes <= has || is_forced || wait_for_scratch(x, worker->at, wanted_bytes - has);
+    bool is_granted =
+        wanted_bytes <= has || is_forced || wait_for_scratch(x, worker->at, wanted_bytes - has);
     if (is_granted && wanted_bytes > has)
         charge_worker(x, worker, wanted_bytes);
     pthread_mutex_unlock(&x->lock);

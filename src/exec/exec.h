@@ -290,10 +290,10 @@ struct stk__exec {
         struct stk__consumer_metrics metrics;
     } consumer;
     /* waits are settled whenever somebody finds nothing to do, or goes on */
-    int n_idle;          /* workers asleep, and the consumer */
-    uint64_t settled_at; /* when times of waiting were last added up */
+    int n_idle;             /* workers asleep, and the consumer */
+    uint64_t settled_at;    /* when times of waiting were last added up */
     uint64_t process_began; /* processor time of the process by then */
-    uint64_t idle_ns;    /* of workers */
+    uint64_t idle_ns;       /* of workers */
     int n_op_meters;
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
     int n_workers, n_started;

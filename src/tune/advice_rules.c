@@ -375,7 +375,8 @@ STK__ADVICE_RULE(stk__advise_processes)
 {
     if (!is_bound(s, STK__BOUND_LOCK) || !is_function(s))
         return STK_OK;
-    const double trip_s = 70e-6; /* to a helper and back: that much here, with the lock, and there */
+    const double trip_s =
+        70e-6; /* to a helper and back: that much here, with the lock, and there */
     struct stk__model m;
     stk__model_of(s->stretch, s->verdict, &m);
     m.compute += m.lock + trip_s;
