@@ -11,9 +11,15 @@ static pthread_once_t filled = PTHREAD_ONCE_INIT;
 
 static void fill_scalar(struct stk__train_kernels *table)
 {
+    stk__activation_fill_scalar(&table->activation);
     stk__conv_fill_scalar(&table->conv);
+    stk__dense_fill_scalar(&table->dense);
+    stk__depthwise_fill_scalar(&table->depthwise);
     stk__loss_fill_scalar(&table->loss);
+    stk__norm_fill_scalar(&table->norm);
     stk__optimizer_fill_scalar(&table->optimizer);
+    stk__pixel_fill_scalar(&table->pixel);
+    stk__pool_fill_scalar(&table->pool);
 }
 
 #if defined __x86_64__
