@@ -32,17 +32,18 @@ struct stk_trainer {
     bool has_scale;
     pid_t process; /* its threads are this one's */
 
-    struct stk__plan plan;
+    struct stk__step_plan plan;
     struct stk__team *team;
     struct stk__floats weights, gradients, first, second, packed, sums, tensors;
-    int64_t n_trainable;          /* floats in all */
-    float **weight, **gradient;   /* of each weight; NULL: has none */
-    float **slot[2];              /* state of the optimizer */
-    float **thread_sums;          /* of each thread */
-    struct stk__found *found;     /* of each thread */
-    double *squares;              /* of each thread, a line of cache apart */
+    int64_t n_trainable;        /* floats in all */
+    float **weight, **gradient; /* of each weight; NULL: has none */
+    float **slot[2];            /* state of the optimizer */
+    const char **slot_name[2];  /* once somebody asked for them */
+    float **thread_sums;        /* of each thread */
+    struct stk__found *found;   /* of each thread */
+    double *squares;            /* of each thread, a line of cache apart */
     float *image_scale, *image_offset;
-    int packed_for; /* what packed weights are good for: 0 nothing, 1 use, 2 training */
+    int packed_for;   /* what packed weights are good for: 0 nothing, 1 use, 2 training */
     bool *is_used_up; /* of each weight: the last step's gradient was never stored */
 
     int64_t step, n_batches;

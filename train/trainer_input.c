@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trainer_input.c: whether images and targets are what the model and the loss take. */
+#define _GNU_SOURCE
 #include "train/trainer.h"
 
 #include "base/error.h"
@@ -43,7 +44,8 @@ static int check_rows(const struct stk_view *view, const char *what, struct stk_
 {
     int64_t stride = (int64_t)stk_dtype_bytes(view->dtype);
     if (view->kind != STK_FIXED)
-        return stk_fail(err, STK_TYPE, "%s differ in shape: a model takes those of one shape", what);
+        return stk_fail(err, STK_TYPE, "%s differ in shape: a model takes those of one shape",
+                        what);
     if (view->rank < 1 || !view->data)
         return stk_fail(err, STK_TYPE, "%s have no rows", what);
     for (int i = view->rank - 1; i >= 0; i--) {
@@ -107,8 +109,8 @@ static int take_targets(const struct stk_trainer *t, const struct stk_view *targ
     bool is_sparse = values == 1 && t->loss.kind == STK__LOSS_CROSS_ENTROPY &&
                      (outputs > 1 || stk__dtype_kind(targets->dtype) != 'f');
     if (targets->shape[0] != rows)
-        return stk_fail(err, STK_VALUE, "there are %lld images and %lld targets",
-                        (long long)rows, (long long)targets->shape[0]);
+        return stk_fail(err, STK_VALUE, "there are %lld images and %lld targets", (long long)rows,
+                        (long long)targets->shape[0]);
     if (!is_sparse && values != outputs)
         return stk_fail(err, STK_VALUE,
                         "targets are %s; the model has %lld outputs for each of %lld rows",

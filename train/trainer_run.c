@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trainer_run.c: a program by the team, segment by segment. */
+#define _GNU_SOURCE
 #include "train/trainer.h"
 
-#include <math.h>
+#include "base/clock.h"
+
 #include <string.h>
-#include <time.h>
 
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)stk__clock_ns();
 }
 
 /* ---- results that are not finite ---- */
@@ -76,8 +75,8 @@ static void run_lots(const struct stk__segment *segment, struct stk__work *work)
 
 static void run_segment(const struct stk__segment *segment, struct stk__work *work)
 {
-    work->workspace = work->run->arena + segment->workspace_at +
-                      (size_t)work->thread * segment->workspace_bytes;
+    work->workspace =
+        work->run->arena + segment->workspace_at + (size_t)work->thread * segment->workspace_bytes;
     if (!segment->is_joint) {
         run_lots(segment, work);
         stk__team_meet(work->run->team);
@@ -100,7 +99,7 @@ struct job {
 
 static void pack(const struct stk__work *work)
 {
-    const struct stk__plan *plan = work->run->plan;
+    const struct stk__step_plan *plan = work->run->plan;
     for (int g = 0; g < plan->n_groups; g++)
         if (plan->group[g].type->pack)
             plan->group[g].type->pack(work, &plan->group[g]);
@@ -108,7 +107,7 @@ static void pack(const struct stk__work *work)
 
 static void collect(const struct stk__work *work)
 {
-    const struct stk__plan *plan = work->run->plan;
+    const struct stk__step_plan *plan = work->run->plan;
     for (int g = 0; g < plan->n_groups; g++)
         if (plan->group[g].type->collect && plan->group[g].has_gradient)
             plan->group[g].type->collect(work, &plan->group[g]);
@@ -118,10 +117,9 @@ static void run_thread(void *context, int thread)
 {
     const struct job *job = context;
     const struct stk__run *run = job->run;
-    struct stk__work work = { .run = run,
-                              .thread = thread,
-                              .n_threads = run->plan->n_threads,
-                              .n = (int)run->rows };
+    struct stk__work work = {
+        .run = run, .thread = thread, .n_threads = run->plan->n_threads, .n = (int)run->rows
+    };
     bool trains = run->program == &run->plan->train;
     run->found[thread] = (struct stk__found){ .bad_op = run->program->n_ops };
     if (trains)

@@ -132,7 +132,7 @@ struct keeping {
 static void keep(void *context, int thread)
 {
     const struct keeping *k = context;
-    const struct stk__plan *plan = k->run->plan;
+    const struct stk__step_plan *plan = k->run->plan;
     struct stk__work work = { .run = k->run, .thread = thread, .n_threads = plan->n_threads };
     for (int g = 0; g < plan->n_groups; g++)
         if (plan->group[g].type->keep)

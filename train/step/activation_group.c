@@ -37,7 +37,7 @@ static void backward_row(const struct rows *r, const float *x, const float *y, c
 
 static struct rows rows_of(const struct stk__work *work, const struct stk__group *group)
 {
-    const struct stk__plan *plan = work->run->plan;
+    const struct stk__step_plan *plan = work->run->plan;
     const struct stk__tensor *t = &plan->tensor[group->out];
     return (struct rows){ work->run->kernels, &stk__group_node(plan, group)->activation,
                           (size_t)t->width, (size_t)t->channels };
@@ -80,7 +80,6 @@ static const struct stk__part backward_parts[] = {
     { 0 },
 };
 
-const struct stk__group_type stk__activation_group = { .name = "activation",
-                                                       .forward = forward_parts,
-                                                       .backward = backward_parts,
-                                                       .use = forward_parts };
+const struct stk__group_type stk__activation_group = {
+    .name = "activation", .forward = forward_parts, .backward = backward_parts, .use = forward_parts
+};

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct stk__conv stk__conv_of(const struct stk__plan *plan, const struct stk__group *group)
+struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group)
 {
     const struct stk__node *node = stk__group_node(plan, group);
     const struct stk__shape *in = &plan->model->node[node->input[0]].shape;
@@ -30,7 +30,7 @@ struct stk__conv stk__conv_of(const struct stk__plan *plan, const struct stk__gr
                                .groups = (int)w->groups };
 }
 
-struct stk__bands stk__bands_of(const struct stk__plan *plan, const struct stk__group *group,
+struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
                                 size_t bytes, int unit)
 {
     struct stk__bands b = { .conv = stk__conv_of(plan, group),
@@ -44,8 +44,8 @@ struct stk__bands stk__bands_of(const struct stk__plan *plan, const struct stk__
     int64_t rows = (int64_t)bytes / (b.down * (int64_t)sizeof(float)) / unit * unit;
     b.n_rows = rows < unit ? unit : rows > b.conv.out_height ? b.conv.out_height : (int)rows;
     if (b.has_pool)
-        b.pool = stk__pool_shape(&plan->model->node[group->pool], b.conv.out_height,
-                                 b.conv.out_width);
+        b.pool =
+            stk__pool_shape(&plan->model->node[group->pool], b.conv.out_height, b.conv.out_width);
     return b;
 }
 

@@ -14,7 +14,8 @@
 #include "train/step/step.h"
 
 struct stk__bands {
-    struct stk__conv conv; /* of which it is the output; a depthwise one has filters = its channels */
+    struct stk__conv
+        conv; /* of which it is the output; a depthwise one has filters = its channels */
     int top, left, bottom; /* the frame */
     int64_t down;          /* floats of a row with its frame */
     int n_rows;            /* of a band, at most */
@@ -24,11 +25,11 @@ struct stk__bands {
 };
 
 /* Sizes for a group; bands are of about that many bytes, and of a multiple of `unit` rows. */
-struct stk__bands stk__bands_of(const struct stk__plan *plan, const struct stk__group *group,
+struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
                                 size_t bytes, int unit);
 
 /* A convolution of a group. */
-struct stk__conv stk__conv_of(const struct stk__plan *plan, const struct stk__group *group);
+struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group);
 
 /* Whether a frame is wanted at all. */
 bool stk__bands_have_frame(const struct stk__bands *bands);

@@ -22,8 +22,9 @@ struct conv {
     int kernel, bias;
     struct stk__activation activation;
     struct stk__way forward, to_image, to_weights;
-    size_t turned_at, bias_at;  /* in packed weights, and in sums */
-    int band_rows, band_needed; /* forward with a pool: of a band; of the whole, that windows reach */
+    size_t turned_at, bias_at; /* in packed weights, and in sums */
+    int band_rows,
+        band_needed; /* forward with a pool: of a band; of the whole, that windows reach */
     struct stk__bands bands;
     bool is_banded;
     size_t rows_at, way_at; /* in scratch, floats: gradients of some rows that are added; of ways */
@@ -52,7 +53,8 @@ static void run_way(const struct stk__way *way, const struct stk__conv_job *job)
 
 /* ---- forward ---- */
 
-static struct stk__conv_job forward_job(const struct stk__work *work, const struct stk__group *group)
+static struct stk__conv_job forward_job(const struct stk__work *work,
+                                        const struct stk__group *group)
 {
     const struct conv *c = group->state;
     struct stk__bounds bounds = stk__activation_bounds(&c->activation);
@@ -106,10 +108,9 @@ static void more_rows(const struct stk__work *work, const struct stk__group *gro
     }
     job->from = rows->hi;
     job->to = rows->hi + c->band_rows < c->band_needed ? rows->hi + c->band_rows : c->band_needed;
-    job->output = (struct stk__rows){ .at = rows->at,
-                                      .first = rows->lo,
-                                      .across = c->shape.filters,
-                                      .down = rows->down };
+    job->output = (struct stk__rows){
+        .at = rows->at, .first = rows->lo, .across = c->shape.filters, .down = rows->down
+    };
     run_way(&c->forward, job);
     activate_span(work, c, rows->at + (job->from - rows->lo) * rows->down,
                   (size_t)(job->to - job->from) * (size_t)rows->down);
@@ -135,17 +136,17 @@ static void pool_rows(const struct stk__work *work, const struct stk__group *gro
     int64_t cells_down = (int64_t)pool->out_width * pool->channels;
     bool trains = work->run->program == &work->run->plan->train;
     uint8_t *cells = trains ? stk__at(work, group->cells, image) : NULL;
-    work->run->kernels->pool.max_rows(&(struct stk__maxpool_rows){
-        .pool = pool,
-        .first = first,
-        .n_rows = behind - first,
-        .x = { rows->at, c->shape.filters, rows->down },
-        .x_row = rows->lo,
-        .y = { y.at + first * y.down, y.channels, y.down },
-        .cells = cells ? cells + first * cells_down : NULL,
-        .cells_down = cells_down,
-        .low = bounds.low,
-        .high = bounds.high });
+    work->run->kernels->pool.max_rows(
+        &(struct stk__maxpool_rows){ .pool = pool,
+                                     .first = first,
+                                     .n_rows = behind - first,
+                                     .x = { rows->at, c->shape.filters, rows->down },
+                                     .x_row = rows->lo,
+                                     .y = { y.at + first * y.down, y.channels, y.down },
+                                     .cells = cells ? cells + first * cells_down : NULL,
+                                     .cells_down = cells_down,
+                                     .low = bounds.low,
+                                     .high = bounds.high });
 }
 
 static void forward_pooled(const struct stk__work *work, const struct stk__group *group, int image)
@@ -216,8 +217,7 @@ static struct stk__conv_job backward_job(const struct stk__work *work,
 static void backward_banded(const struct stk__work *work, const struct stk__group *group)
 {
     const struct conv *c = group->state;
-    struct stk__band band =
-        stk__band_begin(&c->bands, work, group, scratch_of(work, group, 0));
+    struct stk__band band = stk__band_begin(&c->bands, work, group, scratch_of(work, group, 0));
     for (int i = 0; i < work->n; i++) {
         stk__band_image(&band, i);
         while (stk__band_next(&band)) {
@@ -288,8 +288,7 @@ static void collect(const struct stk__work *work, const struct stk__group *group
     for (int t = 0; t < work->n_threads; t++)
         sums[t] = stk__sums_at(work, group, t);
     c->to_weights.candidate->unpack(&c->to_weights, sums, work->n_threads,
-                                    work->run->gradient[c->kernel], work->thread,
-                                    work->n_threads);
+                                    work->run->gradient[c->kernel], work->thread, work->n_threads);
     stk__collect_sums(work, group, c->bias_at, c->bias);
 }
 
@@ -305,7 +304,7 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static int open_ways(struct stk__plan *plan, struct stk__group *group, struct conv *c,
+static int open_ways(struct stk__step_plan *plan, struct stk__group *group, struct conv *c,
                      struct stk_error *err)
 {
     int rc = stk__conv_way(plan, group, &c->shape, STK__FORWARD, &c->forward, err);
@@ -341,25 +340,25 @@ static size_t size_bands(struct conv *c)
     return (size_t)(c->band_rows + pool->height) * (size_t)row;
 }
 
-static int add_cells(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int add_cells(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     struct stk__tensor cells = plan->tensor[group->out];
     cells.what = "cells";
     cells.top = cells.left = cells.bottom = cells.right = 0;
     cells.value_bytes = 1;
-    group->cells = stk__plan_tensor(plan, &cells);
+    group->cells = stk__step_plan_tensor(plan, &cells);
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
 }
 
-static void size_scratch(const struct stk__plan *plan, struct stk__group *group, struct conv *c)
+static void size_scratch(const struct stk__step_plan *plan, struct stk__group *group,
+                         struct conv *c)
 {
     int unit = unit_of(&c->to_weights);
     if (unit_of(&c->to_image) > unit)
         unit = unit_of(&c->to_image);
     c->bands = stk__bands_of(plan, group, BAND_BYTES, unit);
     size_t floats = group->pool >= 0 ? size_bands(c) : 0;
-    c->is_banded =
-        group->pool >= 0 || (group->d_in[0] >= 0 && stk__bands_have_frame(&c->bands));
+    c->is_banded = group->pool >= 0 || (group->d_in[0] >= 0 && stk__bands_have_frame(&c->bands));
     if (plan->trains && c->is_banded)
         floats = largest(floats, stk__bands_floats(&c->bands));
     c->rows_at = round_floats(floats);
@@ -371,9 +370,8 @@ static void size_scratch(const struct stk__plan *plan, struct stk__group *group,
         floats = c->rows_at + (size_t)c->added_rows * (size_t)row;
     }
     c->way_at = round_floats(floats);
-    floats = c->way_at +
-             largest(c->forward.scratch_floats,
-                     largest(c->to_image.scratch_floats, c->to_weights.scratch_floats));
+    floats = c->way_at + largest(c->forward.scratch_floats,
+                                 largest(c->to_image.scratch_floats, c->to_weights.scratch_floats));
     group->scratch_bytes = floats * sizeof(float);
 }
 
@@ -387,7 +385,7 @@ static void close_group(struct stk__group *group)
     stk__way_close(&c->to_weights);
 }
 
-static int open_group(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     struct conv *c = stk_arena_alloc(plan->arena, sizeof *c);
     if (!c)

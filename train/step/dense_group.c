@@ -2,7 +2,7 @@
 /* dense_group.c: dense layers whose weights stay in cache while a lot is carried through. */
 #include "train/step/dense_layer.h"
 
-struct stk__dense_layer stk__dense_layer(const struct stk__plan *plan,
+struct stk__dense_layer stk__dense_layer(const struct stk__step_plan *plan,
                                          const struct stk__group *group)
 {
     int kernel = stk__group_weight(plan, group, STK__KERNEL);
@@ -67,8 +67,8 @@ static void to_inputs(const struct stk__work *work, const struct stk__group *gro
     float *to = stk__at(work, group->d_in[0], 0);
     int64_t apart = stk__apart(work, group->d_in[0]), down = stk__apart(work, group->d_out);
     if (!group->adds[0]) {
-        run->kernels->dense.image(&(struct stk__dense_image){
-            dy, down, run->weight[l->kernel], to, apart, work->n, l->k, l->m });
+        run->kernels->dense.image(&(struct stk__dense_image){ dy, down, run->weight[l->kernel], to,
+                                                              apart, work->n, l->k, l->m });
         return;
     }
     float *own = stk__at(work, group->scratch, 0);
@@ -96,7 +96,7 @@ static void collect(const struct stk__work *work, const struct stk__group *group
     stk__collect_sums(work, group, (size_t)l.k * (size_t)l.m, l.bias);
 }
 
-static int open_group(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     const struct stk__dense_layer l = stk__dense_layer(plan, group);
     (void)err;

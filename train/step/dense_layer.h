@@ -9,5 +9,5 @@ struct stk__dense_layer {
     struct stk__activation activation;
 };
 
-struct stk__dense_layer stk__dense_layer(const struct stk__plan *plan,
+struct stk__dense_layer stk__dense_layer(const struct stk__step_plan *plan,
                                          const struct stk__group *group);

@@ -13,7 +13,7 @@ struct depthwise {
     int kernel, bias;
     struct stk__activation activation;
     struct stk__bands bands;
-    size_t bias_at;             /* in sums */
+    size_t bias_at;              /* in sums */
     size_t rows_at, rows_floats; /* in scratch: gradients of some rows that are added */
 };
 
@@ -131,7 +131,7 @@ static size_t most_given(const struct depthwise *d)
     return (size_t)(rows < c->height ? rows : c->height);
 }
 
-static int open_group(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     struct depthwise *d = stk_arena_alloc(plan->arena, sizeof *d);
     if (!d)

@@ -86,7 +86,6 @@ static const struct stk__part backward_parts[] = { { backward, STK__D_IN | STK__
                                                    { 0 } };
 static const struct stk__part use_parts[] = { { use, STK__IN | STK__OUT, false }, { 0 } };
 
-const struct stk__group_type stk__dropout_group = { .name = "dropout",
-                                                    .forward = forward_parts,
-                                                    .backward = backward_parts,
-                                                    .use = use_parts };
+const struct stk__group_type stk__dropout_group = {
+    .name = "dropout", .forward = forward_parts, .backward = backward_parts, .use = use_parts
+};

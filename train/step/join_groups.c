@@ -18,8 +18,8 @@ static void add_forward(const struct stk__work *work, const struct stk__group *g
             stk__put_rows(run->kernels, &x, &y, k > 0);
         }
         for (int j = 0; a.kind != STK__LINEAR && j < y.height; j++)
-            stk__activate(run->kernels, &a, y.at + j * y.down,
-                          (size_t)y.width * (size_t)y.channels, y.at + j * y.down);
+            stk__activate(run->kernels, &a, y.at + j * y.down, (size_t)y.width * (size_t)y.channels,
+                          y.at + j * y.down);
     }
     stk__clear_frames(work, group->out);
 }
@@ -38,7 +38,7 @@ static void add_backward(const struct stk__work *work, const struct stk__group *
     }
 }
 
-static int open_add(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_add(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     (void)err;
     if (stk__group_activation(plan, group).kind == STK__LINEAR)
@@ -101,7 +101,7 @@ static void concat_forward(const struct stk__work *work, const struct stk__group
 
 static int channels_of(const struct stk__work *work, const struct stk__group *group, int k)
 {
-    const struct stk__plan *plan = work->run->plan;
+    const struct stk__step_plan *plan = work->run->plan;
     return (int)plan->model->node[stk__group_node(plan, group)->input[k]].shape.channels;
 }
 
@@ -109,8 +109,7 @@ static void concat_backward(const struct stk__work *work, const struct stk__grou
 {
     for (int i = 0; i < work->n; i++) {
         struct stk__image dy = stk__image_at(work, group->d_out, i);
-        for (int k = 0, first = 0; k < group->n_inputs;
-             first += channels_of(work, group, k), k++) {
+        for (int k = 0, first = 0; k < group->n_inputs; first += channels_of(work, group, k), k++) {
             if (group->d_in[k] < 0)
                 continue;
             struct stk__image dx = stk__d_input_at(work, group, k, i);

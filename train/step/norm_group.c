@@ -37,8 +37,9 @@ static struct sums sums_of(const struct stk__work *work, const struct stk__group
     const struct norm *norm = group->state;
     size_t n = (size_t)norm->channels;
     double *at = (double *)stk__sums_at(work, group, thread);
-    return (struct sums){ at, at + 1, at + 1 + n, at + 1 + 2 * n, at + 1 + 3 * n,
-                          (float *)(at + 1 + 4 * n) };
+    return (struct sums){
+        at, at + 1, at + 1 + n, at + 1 + 2 * n, at + 1 + 3 * n, (float *)(at + 1 + 4 * n)
+    };
 }
 
 static size_t sums_floats(int channels)
@@ -233,14 +234,13 @@ static void keep(const struct stk__work *work, const struct stk__group *group)
     float *variance = work->run->weight[norm->moving_variance];
     struct stk__share share = stk__share_of(norm->channels, work->thread, work->n_threads);
     for (int64_t c = share.first; c < share.behind; c++) {
-        mean[c] =
-            (float)(mean[c] * norm->momentum + norm->batch_mean[c] * (1 - norm->momentum));
+        mean[c] = (float)(mean[c] * norm->momentum + norm->batch_mean[c] * (1 - norm->momentum));
         variance[c] =
             (float)(variance[c] * norm->momentum + norm->batch_variance[c] * (1 - norm->momentum));
     }
 }
 
-static int open_group(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     const struct stk__node *node = stk__group_node(plan, group);
     size_t n = (size_t)node->shape.channels;

@@ -29,7 +29,7 @@ static bool has_cells(const struct stk__pool *pool)
     return pool->height * pool->width <= 255;
 }
 
-static int open_pool(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_pool(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     const struct stk__tensor *in = &plan->tensor[group->in[0]];
     struct stk__pool *pool = stk_arena_alloc(plan->arena, sizeof *pool);
@@ -38,12 +38,13 @@ static int open_pool(struct stk__plan *plan, struct stk__group *group, struct st
     *pool = stk__pool_shape(stk__group_node(plan, group), in->height, in->width);
     group->state = pool;
     if (group->adds[0])
-        group->scratch_bytes = (size_t)in->height * (size_t)in->width * (size_t)in->channels *
-                               sizeof(float);
+        group->scratch_bytes =
+            (size_t)in->height * (size_t)in->width * (size_t)in->channels * sizeof(float);
     return STK_OK;
 }
 
-static int open_maxpool(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_maxpool(struct stk__step_plan *plan, struct stk__group *group,
+                        struct stk_error *err)
 {
     int rc = open_pool(plan, group, err);
     if (rc || !has_cells(group->state))
@@ -52,7 +53,7 @@ static int open_maxpool(struct stk__plan *plan, struct stk__group *group, struct
     cells.what = "cells";
     cells.top = cells.left = cells.bottom = cells.right = 0;
     cells.value_bytes = 1;
-    group->cells = stk__plan_tensor(plan, &cells);
+    group->cells = stk__step_plan_tensor(plan, &cells);
     group->spares = STK__IN | STK__OUT;
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
 }
@@ -167,10 +168,8 @@ static void mean_forward(const struct stk__work *work, const struct stk__group *
     for (int i = 0; i < work->n; i++) {
         struct stk__image x = stk__input_at(work, group, 0, i);
         struct stk__image y = stk__image_at(work, group->out, i);
-        work->run->kernels->pool.mean_rows(&(struct stk__avgpool_rows){ .pool = pool,
-                                                                        .n_rows = pool->out_height,
-                                                                        .x = stk__reads(&x),
-                                                                        .y = stk__writes(&y) });
+        work->run->kernels->pool.mean_rows(&(struct stk__avgpool_rows){
+            .pool = pool, .n_rows = pool->out_height, .x = stk__reads(&x), .y = stk__writes(&y) });
     }
     stk__clear_frames(work, group->out);
 }
@@ -199,8 +198,8 @@ static void whole_forward(const struct stk__work *work, const struct stk__group 
         float *sum = stk__at(work, group->out, i);
         float factor = 1 / ((float)x.width * (float)x.height);
         memset(sum, 0, (size_t)x.channels * sizeof *sum);
-        work->run->kernels->pixel.sums(&(struct stk__pixel_sums){
-            stk__reads(&x), x.width, x.height, x.channels, sum });
+        work->run->kernels->pixel.sums(
+            &(struct stk__pixel_sums){ stk__reads(&x), x.width, x.height, x.channels, sum });
         for (int c = 0; c < x.channels; c++)
             sum[c] *= factor;
     }
@@ -221,13 +220,13 @@ static void whole_backward(const struct stk__work *work, const struct stk__group
     }
 }
 
-static int open_whole(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_whole(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     const struct stk__tensor *in = &plan->tensor[group->in[0]];
     (void)err;
     if (group->adds[0])
-        group->scratch_bytes = (size_t)in->height * (size_t)in->width * (size_t)in->channels *
-                               sizeof(float);
+        group->scratch_bytes =
+            (size_t)in->height * (size_t)in->width * (size_t)in->channels * sizeof(float);
     return STK_OK;
 }
 
@@ -236,7 +235,8 @@ static const struct stk__part max_forward_parts[] = {
     { 0 },
 };
 static const struct stk__part max_backward_parts[] = {
-    { max_backward, STK__IN | STK__OUT | STK__D_IN | STK__D_OUT | STK__CELLS | STK__SCRATCH, false },
+    { max_backward, STK__IN | STK__OUT | STK__D_IN | STK__D_OUT | STK__CELLS | STK__SCRATCH,
+      false },
     { 0 },
 };
 static const struct stk__part max_use_parts[] = { { max_use, STK__IN | STK__OUT, false }, { 0 } };

@@ -4,7 +4,7 @@
 #include "train/kernel/train_kernel.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
-#include "train/plan.h"
+#include "train/step_plan.h"
 #include "train/team.h"
 
 /* What a thread found in a step; one line of cache apart from the others'. */
@@ -18,7 +18,7 @@ struct stk__found {
 
 /* A batch on its way; constant while it runs but for what pointers lead to. */
 struct stk__run {
-    const struct stk__plan *plan;
+    const struct stk__step_plan *plan;
     const struct stk__program *program;
     const struct stk__train_kernels *kernels;
     struct stk__team *team;

@@ -26,7 +26,8 @@ static int block_rows(const struct stk__dense_layer *l)
 static float *part_of(const struct stk__work *work, const struct stk__group *group, int thread,
                       const struct stk__dense_layer *l)
 {
-    return (float *)stk__at(work, group->cells, 0) + (size_t)thread * (size_t)work->n * (size_t)l->m;
+    return (float *)stk__at(work, group->cells, 0) +
+           (size_t)thread * (size_t)work->n * (size_t)l->m;
 }
 
 static void sum_share(const struct stk__work *work, const struct stk__group *group,
@@ -34,17 +35,17 @@ static void sum_share(const struct stk__work *work, const struct stk__group *gro
 {
     const struct stk__run *run = work->run;
     struct stk__share share = stk__share_of(l->k, work->thread, work->n_threads);
-    run->kernels->dense.rows(&(struct stk__dense_rows){
-        .x = (const float *)stk__at(work, group->in[0], 0) + share.first,
-        .x_down = stk__apart(work, group->in[0]),
-        .weights = run->weight[l->kernel] + share.first * l->m,
-        .y = part_of(work, group, work->thread, l),
-        .y_down = l->m,
-        .n = work->n,
-        .k = (int)(share.behind - share.first),
-        .m = l->m,
-        .low = -INFINITY,
-        .high = INFINITY });
+    run->kernels->dense.rows(
+        &(struct stk__dense_rows){ .x = (const float *)stk__at(work, group->in[0], 0) + share.first,
+                                   .x_down = stk__apart(work, group->in[0]),
+                                   .weights = run->weight[l->kernel] + share.first * l->m,
+                                   .y = part_of(work, group, work->thread, l),
+                                   .y_down = l->m,
+                                   .n = work->n,
+                                   .k = (int)(share.behind - share.first),
+                                   .m = l->m,
+                                   .low = -INFINITY,
+                                   .high = INFINITY });
 }
 
 static void join_rows(const struct stk__work *work, const struct stk__group *group,
@@ -151,21 +152,21 @@ static float *tile_of(const struct stk__work *work, const struct stk__group *gro
     return (float *)stk__at(work, group->scratch, 0) + (size_t)work->thread * tile_floats(l);
 }
 
-static void to_weights(const struct stk__work *work, const struct stk__group *group,
-                       struct block b, bool updates)
+static void to_weights(const struct stk__work *work, const struct stk__group *group, struct block b,
+                       bool updates)
 {
     const struct stk__run *run = work->run;
     int64_t at = b.first * b.l->m;
     float *to = updates ? tile_of(work, group, b.l) : run->gradient[b.l->kernel] + at;
-    run->kernels->dense.gradient(&(struct stk__dense_gradient){
-        .x = (const float *)stk__at(work, group->in[0], 0) + b.first,
-        .x_down = stk__apart(work, group->in[0]),
-        .dy = stk__at(work, group->d_out, 0),
-        .dy_down = stk__apart(work, group->d_out),
-        .weights = to,
-        .n = work->n,
-        .k = b.n,
-        .m = b.l->m });
+    run->kernels->dense.gradient(
+        &(struct stk__dense_gradient){ .x = (const float *)stk__at(work, group->in[0], 0) + b.first,
+                                       .x_down = stk__apart(work, group->in[0]),
+                                       .dy = stk__at(work, group->d_out, 0),
+                                       .dy_down = stk__apart(work, group->d_out),
+                                       .weights = to,
+                                       .n = work->n,
+                                       .k = b.n,
+                                       .m = b.l->m });
     if (updates)
         update(work, b.l->kernel, at, (int64_t)b.n * b.l->m, to);
 }
@@ -213,10 +214,10 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
     }
 }
 
-static int open_group(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     const struct stk__dense_layer l = stk__dense_layer(plan, group);
-    group->cells = stk__plan_tensor(
+    group->cells = stk__step_plan_tensor(
         plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
                                      .what = "parts",
                                      .height = 1,

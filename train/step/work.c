@@ -21,8 +21,8 @@ void *stk__at(const struct stk__work *work, int tensor, int64_t i)
     const struct stk__tensor *t = &run->plan->tensor[tensor];
     const struct stk__place *place = &run->program->place[tensor];
     if (is_callers(run, tensor))
-        return (char *)run->images + (work->first + i) * t->height * t->row_values *
-                                         (int64_t)sizeof(float);
+        return (char *)run->images +
+               (work->first + i) * t->height * t->row_values * (int64_t)sizeof(float);
     if (place->is_shared)
         return run->arena + place->at + (size_t)(work->first + i) * t->image_bytes;
     return work->workspace + place->at + (size_t)i * t->image_bytes;
@@ -53,7 +53,7 @@ static struct stk__image in_shape(struct stk__image image, const struct stk__sha
 static const struct stk__shape *shape_of(const struct stk__work *work,
                                          const struct stk__group *group, int k)
 {
-    const struct stk__plan *plan = work->run->plan;
+    const struct stk__step_plan *plan = work->run->plan;
     return &plan->model->node[stk__group_node(plan, group)->input[k]].shape;
 }
 
@@ -122,8 +122,8 @@ void stk__collect_sums(const struct stk__work *work, const struct stk__group *gr
     const struct stk__run *run = work->run;
     if (weight < 0)
         return;
-    struct stk__share share = stk__share_of(run->plan->model->weight[weight].n_values,
-                                            work->thread, work->n_threads);
+    struct stk__share share =
+        stk__share_of(run->plan->model->weight[weight].n_values, work->thread, work->n_threads);
     size_t n = (size_t)(share.behind - share.first);
     float *to = run->gradient[weight] + share.first;
     memcpy(to, stk__sums_at(work, group, 0) + at + share.first, n * sizeof *to);

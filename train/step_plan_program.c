@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_program.c: parts in order, the segments they make, and when tensors are in use. */
-#include "train/plan.h"
+/* step_plan_program.c: parts in order, the segments they make, and when tensors are in use. */
+#include "train/step_plan.h"
 
 #include "base/error.h"
 #include "train/team.h"
@@ -28,7 +28,7 @@ static void add_parts(struct stk__program *program, int group, bool is_backward,
         program->op[program->n_ops++] = (struct stk__op){ group, is_backward, &part[i] };
 }
 
-static int most_ops(const struct stk__plan *plan)
+static int most_ops(const struct stk__step_plan *plan)
 {
     int n = 1;
     for (int g = 0; g < plan->n_groups; g++) {
@@ -38,7 +38,7 @@ static int most_ops(const struct stk__plan *plan)
     return n;
 }
 
-static void list_training(const struct stk__plan *plan, struct stk__program *program)
+static void list_training(const struct stk__step_plan *plan, struct stk__program *program)
 {
     for (int g = 0; g < plan->n_groups; g++)
         if (!plan->group[g].is_merged)
@@ -49,7 +49,7 @@ static void list_training(const struct stk__plan *plan, struct stk__program *pro
             add_parts(program, g, true, plan->group[g].type->backward);
 }
 
-static void list_use(const struct stk__plan *plan, struct stk__program *program)
+static void list_use(const struct stk__step_plan *plan, struct stk__program *program)
 {
     for (int g = 0; g < plan->n_groups; g++)
         add_parts(program, g, false, plan->group[g].type->use);
@@ -92,7 +92,7 @@ static void use(struct stk__program *program, int tensor, int op)
         place->is_shared = true;
 }
 
-static void use_of_group(const struct stk__plan *plan, struct stk__program *program, int op)
+static void use_of_group(const struct stk__step_plan *plan, struct stk__program *program, int op)
 {
     const struct stk__group *group = &plan->group[program->op[op].group];
     unsigned uses = program->op[op].part->uses;
@@ -114,7 +114,7 @@ static void use_of_group(const struct stk__plan *plan, struct stk__program *prog
         use(program, group->scratch, op);
 }
 
-static void find_uses(const struct stk__plan *plan, struct stk__program *program)
+static void find_uses(const struct stk__step_plan *plan, struct stk__program *program)
 {
     for (int i = 0; i < plan->n_tensors; i++)
         program->place[i] = (struct stk__place){ .first = program->n_ops, .last = -1 };
@@ -143,7 +143,7 @@ static size_t bytes_of(const struct stk__tensor *tensor, int64_t n)
 }
 
 struct layout {
-    const struct stk__plan *plan;
+    const struct stk__step_plan *plan;
     struct stk__program *program;
     struct stk__stay *stay;
     int *tensor; /* of each stay; -1 - segment: a workspace */
@@ -206,16 +206,14 @@ static void place_shared(struct layout *l)
         l->tensor[n] = i;
         l->stay[n++] = (struct stk__stay){ .first = segment_of(program, place->first),
                                            .last = segment_of(program, place->last),
-                                           .bytes =
-                                               bytes_of(&l->plan->tensor[i], l->max_batch) };
+                                           .bytes = bytes_of(&l->plan->tensor[i], l->max_batch) };
     }
     for (int s = 0; s < program->n_segments; s++) {
         l->tensor[n] = -1 - s;
-        l->stay[n++] = (struct stk__stay){
-            .first = s,
-            .last = s,
-            .bytes = (size_t)l->plan->n_threads * program->segment[s].workspace_bytes
-        };
+        l->stay[n++] = (struct stk__stay){ .first = s,
+                                           .last = s,
+                                           .bytes = (size_t)l->plan->n_threads *
+                                                    program->segment[s].workspace_bytes };
     }
     program->arena_bytes = stk__stays_place(l->stay, n);
     for (int i = 0; i < n; i++)
@@ -225,7 +223,7 @@ static void place_shared(struct layout *l)
             program->segment[-1 - l->tensor[i]].workspace_at = l->stay[i].at;
 }
 
-int stk__program_layout(const struct stk__plan *plan, struct stk__program *program,
+int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *program,
                         int64_t max_batch, struct stk_error *err)
 {
     size_t n = (size_t)(plan->n_tensors + program->n_segments);
@@ -249,15 +247,14 @@ int stk__program_layout(const struct stk__plan *plan, struct stk__program *progr
     return STK_OK;
 }
 
-int stk__plan_program(const struct stk__plan *plan, bool trains, struct stk__program *out,
-                      struct stk_error *err)
+int stk__step_plan_program(const struct stk__step_plan *plan, bool trains, struct stk__program *out,
+                           struct stk_error *err)
 {
     size_t n = (size_t)most_ops(plan);
-    *out = (struct stk__program){
-        .op = stk_arena_alloc(plan->arena, n * sizeof *out->op),
-        .segment = stk_arena_alloc(plan->arena, n * sizeof *out->segment),
-        .place = stk_arena_alloc(plan->arena, (size_t)plan->n_tensors * sizeof *out->place)
-    };
+    *out = (struct stk__program){ .op = stk_arena_alloc(plan->arena, n * sizeof *out->op),
+                                  .segment = stk_arena_alloc(plan->arena, n * sizeof *out->segment),
+                                  .place = stk_arena_alloc(plan->arena, (size_t)plan->n_tensors *
+                                                                            sizeof *out->place) };
     if (!out->op || !out->segment || !out->place)
         return stk__out_of_memory(err);
     if (trains)

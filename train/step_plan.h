@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h: a model as what is done in a step, in which order, and in which memory.
+/* step_plan.h: a model as what is done in a step, in which order, and in which memory.
  *
  *     nodes ─▶ groups ─▶ tensors ─▶ a program: parts in order ─▶ segments ─▶ places in one arena
  *
@@ -31,7 +31,7 @@
 
 struct stk__work;
 struct stk__group;
-struct stk__plan;
+struct stk__step_plan;
 
 struct stk__tensor {
     const char *name; /* of its node */
@@ -65,8 +65,8 @@ struct stk__part {
 struct stk__group_type {
     const char *name;
     /* Says what it needs: cells, scratch, packed weights, sums, `spares`. State is in the plan's arena. */
-    int (*open)(struct stk__plan *plan, struct stk__group *group, struct stk_error *err);
-    void (*close)(struct stk__group *group);           /* or NULL */
+    int (*open)(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err);
+    void (*close)(struct stk__group *group);          /* or NULL */
     const struct stk__part *forward, *backward, *use; /* use: outside of training */
     /* Of this thread, or NULL: packs weights for a step; adds up the threads' sums as gradients; makes
      * statistics part of the weights. */
@@ -81,12 +81,12 @@ struct stk__group {
     int *in, *d_in; /* tensors; -1: the gradient is not wanted */
     bool *adds;     /* the gradient is added to what is there */
     int out, d_out, cells, scratch;
-    bool has_gradient; /* of its weights, or of an input */
-    bool is_merged;    /* into the loss: not in the program of training */
-    unsigned spares;   /* what parts of the backward pass use in others of its type */
-    size_t scratch_bytes;              /* of a thread */
-    size_t packed_floats, packed_at;   /* of weights as kernels read them */
-    size_t sums_floats, sums_at;       /* of a thread, 0 when a step begins */
+    bool has_gradient;               /* of its weights, or of an input */
+    bool is_merged;                  /* into the loss: not in the program of training */
+    unsigned spares;                 /* what parts of the backward pass use in others of its type */
+    size_t scratch_bytes;            /* of a thread */
+    size_t packed_floats, packed_at; /* of weights as kernels read them */
+    size_t sums_floats, sums_at;     /* of a thread, 0 when a step begins */
     void *state;
 };
 
@@ -119,7 +119,7 @@ struct stk__program {
     size_t arena_bytes;
 };
 
-struct stk__plan {
+struct stk__step_plan {
     struct stk_arena *arena;
     const struct stk__model *model;
     int n_threads;
@@ -129,14 +129,14 @@ struct stk__plan {
     int n_groups, n_tensors, tensor_cap;
     struct stk__group *group;
     struct stk__tensor *tensor;
-    int *tensor_of;   /* of each node, or -1 */
-    int *gradient_of; /* of each tensor, or -1 */
+    int *tensor_of;             /* of each node, or -1 */
+    int *gradient_of;           /* of each tensor, or -1 */
     int input, logits, outputs; /* tensors; outputs are logits unless the last layer is merged */
     size_t packed_floats, sums_floats;
     struct stk__program train, use;
 };
 
-struct stk__plan_options {
+struct stk__step_plan_options {
     int64_t max_batch;
     int n_threads;
     bool trains;
@@ -146,29 +146,30 @@ struct stk__plan_options {
 
 /* Makes groups, tensors and programs, and lays them out for batches of that size. Everything is in the
  * arena, but for what types close. */
-int stk__plan_make(struct stk__plan *plan, const struct stk__model *model,
-                   const struct stk__plan_options *options, struct stk_arena *arena,
-                   struct stk_error *err);
-void stk__plan_close(struct stk__plan *plan);
+int stk__step_plan_make(struct stk__step_plan *plan, const struct stk__model *model,
+                        const struct stk__step_plan_options *options, struct stk_arena *arena,
+                        struct stk_error *err);
+void stk__step_plan_close(struct stk__step_plan *plan);
 
 /* Lays a program out again for batches of another size. */
-int stk__program_layout(const struct stk__plan *plan, struct stk__program *program,
+int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *program,
                         int64_t max_batch, struct stk_error *err);
 
 /* Appends what the plan says to people. */
 struct stk__text;
-void stk__plan_text(const struct stk__plan *plan, int64_t max_batch, struct stk__text *out);
+void stk__step_plan_text(const struct stk__step_plan *plan, int64_t max_batch,
+                         struct stk__text *out);
 
 /* ---- for the parts of it ---- */
 
 /* Nodes that are carried out together, in order. */
-int stk__plan_groups(struct stk__plan *plan, bool merges_last, struct stk_error *err);
+int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct stk_error *err);
 /* Tensors of outputs and gradients; opens groups, and adds their cells and scratch. */
-int stk__plan_tensors(struct stk__plan *plan, struct stk_error *err);
-int stk__plan_program(const struct stk__plan *plan, bool trains, struct stk__program *out,
-                      struct stk_error *err);
+int stk__step_plan_tensors(struct stk__step_plan *plan, struct stk_error *err);
+int stk__step_plan_program(const struct stk__step_plan *plan, bool trains, struct stk__program *out,
+                           struct stk_error *err);
 /* A new tensor; its sizes are those given. -1: out of memory. */
-int stk__plan_tensor(struct stk__plan *plan, const struct stk__tensor *tensor);
+int stk__step_plan_tensor(struct stk__step_plan *plan, const struct stk__tensor *tensor);
 
 /* Memory for things that are there from `first` to `last`: lowest places first, large ones first. Returns
  * how much it is. */
@@ -180,18 +181,18 @@ size_t stk__stays_place(struct stk__stay *stay, int n);
 
 /* ---- of groups ---- */
 
-static inline const struct stk__node *stk__group_node(const struct stk__plan *plan,
+static inline const struct stk__node *stk__group_node(const struct stk__step_plan *plan,
                                                       const struct stk__group *group)
 {
     return &plan->model->node[group->node];
 }
 
 /* What its activation is; linear where it has none. */
-struct stk__activation stk__group_activation(const struct stk__plan *plan,
+struct stk__activation stk__group_activation(const struct stk__step_plan *plan,
                                              const struct stk__group *group);
 
 /* The number of its weight of a role, or -1. */
-int stk__group_weight(const struct stk__plan *plan, const struct stk__group *group,
+int stk__group_weight(const struct stk__step_plan *plan, const struct stk__group *group,
                       enum stk__weight_role role);
 
 extern const struct stk__group_type stk__input_group, stk__conv_group, stk__depthwise_group,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_groups.c: which nodes are carried out together.
+/* step_plan_groups.c: which nodes are carried out together.
  *
  * A layer with weights takes the activation behind it along if nobody else reads what is between, and
  * a convolution the maximum behind that, too. Activations are those whose gradient the output tells.
  */
-#include "train/plan.h"
+#include "train/step_plan.h"
 
 #include "base/error.h"
 #include "train/step/step.h"
@@ -14,7 +14,7 @@
 enum { WIDE_DENSE_BYTES = 512 << 10 };
 
 struct grouping {
-    struct stk__plan *plan;
+    struct stk__step_plan *plan;
     int *n_readers, *reader; /* of each node; the last one */
     bool *is_taken;
     bool merges_last;
@@ -77,7 +77,7 @@ static void take_pool(struct grouping *g, struct stk__group *group)
     g->is_taken[next] = true;
 }
 
-static const struct stk__group_type *dense_type(const struct stk__plan *plan,
+static const struct stk__group_type *dense_type(const struct stk__step_plan *plan,
                                                 const struct stk__node *node)
 {
     const struct stk__weight *kernel = stk__node_weight(plan->model, node, STK__KERNEL);
@@ -85,7 +85,7 @@ static const struct stk__group_type *dense_type(const struct stk__plan *plan,
                                                                         : &stk__dense_group;
 }
 
-static const struct stk__group_type *type_of(const struct stk__plan *plan,
+static const struct stk__group_type *type_of(const struct stk__step_plan *plan,
                                              const struct stk__node *node)
 {
     switch (node->kind) {
@@ -120,7 +120,7 @@ static const struct stk__group_type *type_of(const struct stk__plan *plan,
 
 static void begin_group(struct grouping *g, int node)
 {
-    struct stk__plan *plan = g->plan;
+    struct stk__step_plan *plan = g->plan;
     const struct stk__node *of = &plan->model->node[node];
     struct stk__group *group = &plan->group[plan->n_groups];
     *group = (struct stk__group){ .type = type_of(plan, of),
@@ -141,7 +141,7 @@ static void begin_group(struct grouping *g, int node)
         take_pool(g, group);
 }
 
-int stk__plan_groups(struct stk__plan *plan, bool merges_last, struct stk_error *err)
+int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct stk_error *err)
 {
     struct grouping g = { .plan = plan, .merges_last = merges_last };
     size_t n = (size_t)plan->model->n_nodes;
@@ -155,14 +155,14 @@ int stk__plan_groups(struct stk__plan *plan, bool merges_last, struct stk_error 
     return rc;
 }
 
-struct stk__activation stk__group_activation(const struct stk__plan *plan,
+struct stk__activation stk__group_activation(const struct stk__step_plan *plan,
                                              const struct stk__group *group)
 {
     return group->activation < 0 ? (struct stk__activation){ .kind = STK__LINEAR }
                                  : plan->model->node[group->activation].activation;
 }
 
-int stk__group_weight(const struct stk__plan *plan, const struct stk__group *group,
+int stk__group_weight(const struct stk__step_plan *plan, const struct stk__group *group,
                       enum stk__weight_role role)
 {
     const struct stk__weight *weight =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: a plan from groups to places. */
-#include "train/plan.h"
+/* step_plan.c: a plan from groups to places. */
+#include "train/step_plan.h"
 
 #include "base/cpu.h"
 
@@ -21,9 +21,8 @@ static size_t lowest_place(const struct stk__stay *all, int n, const struct stk_
         is_moved = false;
         for (int i = 0; i < n; i++) {
             const struct stk__stay *other = &all[i];
-            if (other == stay || other->at == SIZE_MAX || !other->bytes ||
-                !overlaps(other, stay) || other->at >= at + stay->bytes ||
-                at >= other->at + other->bytes)
+            if (other == stay || other->at == SIZE_MAX || !other->bytes || !overlaps(other, stay) ||
+                other->at >= at + stay->bytes || at >= other->at + other->bytes)
                 continue;
             at = other->at + other->bytes;
             is_moved = true;
@@ -56,33 +55,33 @@ size_t stk__stays_place(struct stk__stay *stay, int n)
 
 /* ---- plans ---- */
 
-int stk__plan_make(struct stk__plan *plan, const struct stk__model *model,
-                   const struct stk__plan_options *options, struct stk_arena *arena,
-                   struct stk_error *err)
+int stk__step_plan_make(struct stk__step_plan *plan, const struct stk__model *model,
+                        const struct stk__step_plan_options *options, struct stk_arena *arena,
+                        struct stk_error *err)
 {
-    *plan = (struct stk__plan){ .arena = arena,
-                                .model = model,
-                                .n_threads = options->n_threads,
-                                .trains = options->trains,
-                                .deterministic = options->deterministic,
-                                .cpu_level = (int)stk__cpu_level() };
-    int rc = stk__plan_groups(plan, options->merges_last, err);
+    *plan = (struct stk__step_plan){ .arena = arena,
+                                     .model = model,
+                                     .n_threads = options->n_threads,
+                                     .trains = options->trains,
+                                     .deterministic = options->deterministic,
+                                     .cpu_level = (int)stk__cpu_level() };
+    int rc = stk__step_plan_groups(plan, options->merges_last, err);
     if (!rc)
-        rc = stk__plan_tensors(plan, err);
+        rc = stk__step_plan_tensors(plan, err);
     if (!rc && plan->trains)
-        rc = stk__plan_program(plan, true, &plan->train, err);
+        rc = stk__step_plan_program(plan, true, &plan->train, err);
     if (!rc)
-        rc = stk__plan_program(plan, false, &plan->use, err);
+        rc = stk__step_plan_program(plan, false, &plan->use, err);
     if (!rc && plan->trains)
         rc = stk__program_layout(plan, &plan->train, options->max_batch, err);
     if (!rc)
         rc = stk__program_layout(plan, &plan->use, options->max_batch, err);
     if (rc)
-        stk__plan_close(plan);
+        stk__step_plan_close(plan);
     return rc;
 }
 
-void stk__plan_close(struct stk__plan *plan)
+void stk__step_plan_close(struct stk__step_plan *plan)
 {
     for (int g = 0; g < plan->n_groups; g++)
         if (plan->group[g].type->close)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_tensors.c: tensors of outputs and gradients, with frames, and who writes which. */
-#include "train/plan.h"
+/* step_plan_tensors.c: tensors of outputs and gradients, with frames, and who writes which. */
+#include "train/step_plan.h"
 
 #include "base/error.h"
 
@@ -13,12 +13,11 @@ static size_t round_up(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-int stk__plan_tensor(struct stk__plan *plan, const struct stk__tensor *tensor)
+int stk__step_plan_tensor(struct stk__step_plan *plan, const struct stk__tensor *tensor)
 {
     if (plan->n_tensors == plan->tensor_cap) {
         int cap = plan->tensor_cap ? 2 * plan->tensor_cap : 64;
-        struct stk__tensor *more =
-            stk_arena_alloc(plan->arena, (size_t)cap * sizeof *more);
+        struct stk__tensor *more = stk_arena_alloc(plan->arena, (size_t)cap * sizeof *more);
         if (!more)
             return -1;
         if (plan->n_tensors)
@@ -29,8 +28,8 @@ int stk__plan_tensor(struct stk__plan *plan, const struct stk__tensor *tensor)
     struct stk__tensor *t = &plan->tensor[plan->n_tensors];
     *t = *tensor;
     t->row_values = (int64_t)(t->left + t->width + t->right) * t->channels;
-    t->image_bytes = round_up((size_t)t->row_values * (size_t)(t->top + t->height + t->bottom) *
-                              t->value_bytes);
+    t->image_bytes =
+        round_up((size_t)t->row_values * (size_t)(t->top + t->height + t->bottom) * t->value_bytes);
     t->fixed_bytes = round_up(t->fixed_bytes);
     return plan->n_tensors++;
 }
@@ -42,7 +41,7 @@ static void widen(int *to, int64_t by)
 }
 
 /* The frame that those who read a node's output want. */
-static void find_frame(const struct stk__plan *plan, int node, struct stk__tensor *t)
+static void find_frame(const struct stk__step_plan *plan, int node, struct stk__tensor *t)
 {
     for (int g = 0; g < plan->n_groups; g++) {
         const struct stk__node *reader = stk__group_node(plan, &plan->group[g]);
@@ -57,7 +56,8 @@ static void find_frame(const struct stk__plan *plan, int node, struct stk__tenso
     }
 }
 
-static struct stk__tensor tensor_of_node(const struct stk__plan *plan, int node, const char *what)
+static struct stk__tensor tensor_of_node(const struct stk__step_plan *plan, int node,
+                                         const char *what)
 {
     const struct stk__shape *shape = &plan->model->node[node].shape;
     return (struct stk__tensor){ .name = plan->model->node[node].name,
@@ -75,24 +75,24 @@ static bool has_frame(const struct stk__tensor *t)
 
 /* Flattening changes no value: where there is no frame the tensor is the same one. It goes on with the
  * shape of its source, which those who read features take as one row of them. */
-static bool is_alias(const struct stk__plan *plan, const struct stk__group *group)
+static bool is_alias(const struct stk__step_plan *plan, const struct stk__group *group)
 {
     return group->type == &stk__flatten_group &&
            !has_frame(&plan->tensor[plan->tensor_of[stk__group_node(plan, group)->input[0]]]);
 }
 
-static int add_output(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int add_output(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     struct stk__tensor t = tensor_of_node(plan, group->last, "output");
     find_frame(plan, group->last, &t);
-    group->out = stk__plan_tensor(plan, &t);
+    group->out = stk__step_plan_tensor(plan, &t);
     if (group->out < 0)
         return stk__out_of_memory(err);
     plan->tensor_of[group->last] = group->out;
     return STK_OK;
 }
 
-static int add_inputs(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int add_inputs(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     const struct stk__node *node = stk__group_node(plan, group);
     size_t n = (size_t)node->n_inputs + 1;
@@ -109,14 +109,13 @@ static int add_inputs(struct stk__plan *plan, struct stk__group *group, struct s
 }
 
 /* Groups that only give another shape to a tensor are taken out. */
-static int add_outputs(struct stk__plan *plan, struct stk_error *err)
+static int add_outputs(struct stk__step_plan *plan, struct stk_error *err)
 {
     int n = 0, rc = STK_OK;
     for (int g = 0; !rc && g < plan->n_groups; g++) {
         struct stk__group group = plan->group[g];
         if (is_alias(plan, &group)) {
-            plan->tensor_of[group.node] =
-                plan->tensor_of[stk__group_node(plan, &group)->input[0]];
+            plan->tensor_of[group.node] = plan->tensor_of[stk__group_node(plan, &group)->input[0]];
             continue;
         }
         rc = add_inputs(plan, &group, err);
@@ -131,7 +130,7 @@ static int add_outputs(struct stk__plan *plan, struct stk_error *err)
 
 /* ---- gradients ---- */
 
-static bool has_weights(const struct stk__plan *plan, const struct stk__group *group)
+static bool has_weights(const struct stk__step_plan *plan, const struct stk__group *group)
 {
     const struct stk__node *node = stk__group_node(plan, group);
     for (int i = 0; i < node->n_weights; i++)
@@ -140,12 +139,12 @@ static bool has_weights(const struct stk__plan *plan, const struct stk__group *g
     return false;
 }
 
-static int add_gradient(struct stk__plan *plan, int tensor, struct stk_error *err)
+static int add_gradient(struct stk__step_plan *plan, int tensor, struct stk_error *err)
 {
     struct stk__tensor t = plan->tensor[tensor];
     t.what = "gradient";
     t.top = t.left = t.bottom = t.right = 0;
-    int gradient = stk__plan_tensor(plan, &t);
+    int gradient = stk__step_plan_tensor(plan, &t);
     if (gradient < 0)
         return stk__out_of_memory(err);
     plan->gradient_of[tensor] = gradient;
@@ -153,7 +152,7 @@ static int add_gradient(struct stk__plan *plan, int tensor, struct stk_error *er
 }
 
 /* What has a gradient: layers with weights, and all behind them. */
-static int add_gradients(struct stk__plan *plan, struct stk_error *err)
+static int add_gradients(struct stk__step_plan *plan, struct stk_error *err)
 {
     int rc = STK_OK;
     for (int g = 0; !rc && plan->trains && g < plan->n_groups; g++) {
@@ -173,7 +172,7 @@ static int add_gradients(struct stk__plan *plan, struct stk_error *err)
 }
 
 /* The first to write a gradient is the last to read its tensor. */
-static void find_adding(struct stk__plan *plan, bool *is_written)
+static void find_adding(struct stk__step_plan *plan, bool *is_written)
 {
     for (int g = plan->n_groups - 1; g >= 0; g--) {
         struct stk__group *group = &plan->group[g];
@@ -190,7 +189,7 @@ static void find_adding(struct stk__plan *plan, bool *is_written)
 
 /* ---- what groups want besides ---- */
 
-static int open_group(struct stk__plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     int rc = group->type->open ? group->type->open(plan, group, err) : STK_OK;
     if (rc)
@@ -201,14 +200,14 @@ static int open_group(struct stk__plan *plan, struct stk__group *group, struct s
     plan->sums_floats += round_up(group->sums_floats);
     if (!group->scratch_bytes)
         return STK_OK;
-    group->scratch =
-        stk__plan_tensor(plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
-                                                      .what = "scratch",
-                                                      .fixed_bytes = group->scratch_bytes });
+    group->scratch = stk__step_plan_tensor(
+        plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
+                                     .what = "scratch",
+                                     .fixed_bytes = group->scratch_bytes });
     return group->scratch < 0 ? stk__out_of_memory(err) : STK_OK;
 }
 
-static void find_ends(struct stk__plan *plan)
+static void find_ends(struct stk__step_plan *plan)
 {
     const struct stk__group *last = &plan->group[plan->n_groups - 1];
     plan->input = plan->group[0].out;
@@ -216,7 +215,7 @@ static void find_ends(struct stk__plan *plan)
     plan->logits = last->is_merged ? last->in[0] : plan->outputs;
 }
 
-int stk__plan_tensors(struct stk__plan *plan, struct stk_error *err)
+int stk__step_plan_tensors(struct stk__step_plan *plan, struct stk_error *err)
 {
     size_t n = (size_t)plan->model->n_nodes;
     plan->tensor_of = stk_arena_alloc(plan->arena, n * sizeof *plan->tensor_of);
