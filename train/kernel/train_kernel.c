@@ -26,6 +26,7 @@ static void fill_scalar(struct stk__train_kernels *table)
 static void fill_avx2(struct stk__train_kernels *table)
 {
     stk__conv_fill_avx2(&table->conv);
+    stk__depthwise_fill_avx2(&table->depthwise);
     stk__loss_fill_avx2(&table->loss);
     stk__optimizer_fill_avx2(&table->optimizer);
 }
@@ -33,6 +34,7 @@ static void fill_avx2(struct stk__train_kernels *table)
 static void fill_avx512(struct stk__train_kernels *table)
 {
     stk__conv_fill_avx512(&table->conv);
+    stk__depthwise_fill_avx512(&table->depthwise);
     stk__loss_fill_avx512(&table->loss);
     stk__optimizer_fill_avx512(&table->optimizer);
 }
