@@ -4,7 +4,7 @@
 #pragma once
 #include "train/kernel/depthwise_kernel.h"
 
-static float within(float value, float low, float high)
+static float keep_within(float value, float low, float high)
 {
     value = value < low ? low : value;
     return value > high ? high : value;
@@ -32,7 +32,7 @@ static void plain_rows(const struct stk__depthwise_rows *job)
             float *y = job->y.at + row * job->y.down + p * job->y.across;
             for (int f = 0; f < s->channels * s->multiplier; f++) {
                 float sum = value_at(job, x + f / s->multiplier, job->weights + f);
-                y[f] = within(sum + (job->bias ? job->bias[f] : 0), job->low, job->high);
+                y[f] = keep_within(sum + (job->bias ? job->bias[f] : 0), job->low, job->high);
             }
         }
 }

@@ -6,6 +6,7 @@
  * some pixels, whose sums stay in registers: each value of the image is loaded once for all sums it is in.
  */
 #include "train/kernel/depthwise_plain.h"
+#include "train/kernel/x86/channels.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -31,19 +32,9 @@ struct sums {
 
 enum { ROWS = 2, PIXELS = REGISTERS / 8, WIDE = 8 };
 
-/* n: lanes. A constant LANES makes it a plain load. */
-TILE vector get(const float *from, int n)
+TILE void put_sum(const struct sums *job, float *to, vector sum, int n)
 {
-    return n >= LANES ? load(from) : load_some(from, n);
-}
-
-TILE void put(const struct sums *job, float *to, vector value, int n)
-{
-    value = least(spread(job->high), greatest(spread(job->low), value));
-    if (n >= LANES)
-        store(to, value);
-    else
-        store_some(to, value, n);
+    put(to, within(sum, spread(job->low), spread(job->high)), n);
 }
 
 /* ---- kernels of 3×3 ---- */
@@ -87,7 +78,7 @@ TILE void sum_tile(const int rows, const int pixels, const int stride, const str
     for (int r = 0; r < rows; r++) {
         UNROLL
         for (int p = 0; p < pixels; p++)
-            put(job, at.y + r * job->y.down + p * job->y.across, sum[r][p], n);
+            put_sum(job, at.y + r * job->y.down + p * job->y.across, sum[r][p], n);
     }
 }
 
@@ -163,7 +154,7 @@ TILE void sum_pixels(const int pixels, const struct sums *job, int c, struct pla
         }
     UNROLL
     for (int p = 0; p < pixels; p++)
-        put(job, at.y + p * job->y.across, sum[p], n);
+        put_sum(job, at.y + p * job->y.across, sum[p], n);
 }
 
 TILE void sum_row(const struct sums *job, int row, int c, const int n)
@@ -319,11 +310,7 @@ TILE void gather_tile(const int rows, const int pixels, const int stride,
 
 TILE void add_to(float *to, vector sum, const int n)
 {
-    const vector value = plus(get(to, n), sum);
-    if (n >= LANES)
-        store(to, value);
-    else
-        store_some(to, value, n);
+    put(to, plus(get(to, n), sum), n);
 }
 
 enum { GATHERED = PIXELS > 2 ? PIXELS : 2 };
