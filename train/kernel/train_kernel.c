@@ -14,6 +14,7 @@ static void fill_scalar(struct stk__train_kernels *table)
     stk__conv_fill_scalar(&table->conv);
     stk__loss_fill_scalar(&table->loss);
     stk__optimizer_fill_scalar(&table->optimizer);
+    stk__wino_fill_scalar(&table->wino);
 }
 
 #if defined __x86_64__
@@ -22,6 +23,7 @@ static void fill_avx2(struct stk__train_kernels *table)
     stk__conv_fill_avx2(&table->conv);
     stk__loss_fill_avx2(&table->loss);
     stk__optimizer_fill_avx2(&table->optimizer);
+    stk__wino_fill_avx2(&table->wino);
 }
 
 static void fill_avx512(struct stk__train_kernels *table)
@@ -29,6 +31,7 @@ static void fill_avx512(struct stk__train_kernels *table)
     stk__conv_fill_avx512(&table->conv);
     stk__loss_fill_avx512(&table->loss);
     stk__optimizer_fill_avx512(&table->optimizer);
+    stk__wino_fill_avx512(&table->wino);
 }
 #endif
 

@@ -8,11 +8,13 @@
 #include "train/kernel/conv_kernel.h"
 #include "train/kernel/loss_kernel.h"
 #include "train/kernel/optimizer_kernel.h"
+#include "train/kernel/wino_kernel.h"
 
 struct stk__train_kernels {
     struct stk__conv_kernels conv;
     struct stk__loss_kernels loss;
     struct stk__optimizer_kernels optimizer;
+    struct stk__wino_kernels wino;
 };
 
 /* The table for stk__cpu_level(); filled once per level. Any thread. */
