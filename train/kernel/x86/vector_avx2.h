@@ -51,6 +51,11 @@ TILE lanes is_both(lanes a, lanes b)
     return _mm256_and_ps(a, b);
 }
 
+TILE lanes some_lanes(int n)
+{
+    return _mm256_castsi256_ps(first_lanes(n));
+}
+
 /* b in the lanes, a elsewhere. */
 TILE vector choose(lanes where, vector a, vector b)
 {
@@ -155,4 +160,35 @@ TILE vector with_sign(vector a, vector b)
 {
     const vector sign = _mm256_set1_ps(-0.0f);
     return _mm256_or_ps(_mm256_andnot_ps(sign, a), _mm256_and_ps(sign, b));
+}
+
+/* ---- blocks ---- */
+
+/* to[i][r] = from[r][i], or added, LANES by LANES: pairs, quads and halves change places. */
+TILE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
+{
+    vector a[LANES], b[LANES];
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        a[i] = load(from + i * from_down);
+    UNROLL
+    for (int i = 0; i < LANES; i += 2) {
+        b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+    }
+    UNROLL
+    for (int i = 0; i < LANES; i += 4) {
+        a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+        a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+        a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+        a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+    }
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        b[i] = _mm256_permute2f128_ps(a[i], a[i + 4], 0x20);
+        b[i + 4] = _mm256_permute2f128_ps(a[i], a[i + 4], 0x31);
+    }
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        store(to + i * to_down, adds ? plus(b[i], load(to + i * to_down)) : b[i]);
 }

@@ -57,6 +57,11 @@ TILE lanes is_both(lanes a, lanes b)
     return a & b;
 }
 
+TILE lanes some_lanes(int n)
+{
+    return first_lanes(n);
+}
+
 /* b in the lanes, a elsewhere. */
 TILE vector choose(lanes where, vector a, vector b)
 {
@@ -139,4 +144,45 @@ TILE vector with_sign(vector a, vector b)
     const __m512i sign = _mm512_set1_epi32(INT32_MIN);
     return _mm512_castsi512_ps(
         _mm512_ternarylogic_epi32(sign, _mm512_castps_si512(b), _mm512_castps_si512(a), 0xca));
+}
+
+/* ---- blocks ---- */
+
+/* to[i][r] = from[r][i], or added, LANES by LANES: pairs, quads and quarters change places. */
+TILE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
+{
+    vector a[LANES], b[LANES];
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        a[i] = load(from + i * from_down);
+    UNROLL
+    for (int i = 0; i < LANES; i += 2) {
+        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
+    UNROLL
+    for (int i = 0; i < LANES; i += 4) {
+        a[i] = _mm512_shuffle_ps(b[i], b[i + 2], 0x44);
+        a[i + 1] = _mm512_shuffle_ps(b[i], b[i + 2], 0xee);
+        a[i + 2] = _mm512_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+        a[i + 3] = _mm512_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+    }
+    /* quarter q of a[4 g + i] is row 4 g of column 4 q + i */
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        b[i] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88);
+        b[i + 4] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xdd);
+        b[i + 8] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88);
+        b[i + 12] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xdd);
+    }
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        a[i] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88);
+        a[i + 8] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd);
+        a[i + 4] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88);
+        a[i + 12] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd);
+    }
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        store(to + i * to_down, adds ? plus(a[i], load(to + i * to_down)) : a[i]);
 }
