@@ -66,6 +66,20 @@ void stk__border(const struct stk__bordered *b, const float *image, int height, 
     memset(out, 0, (size_t)(b->height - b->top - height) * row * sizeof *out);
 }
 
+void stk__zero_border(const struct stk__bordered *b, int height, int width, float *out)
+{
+    size_t channels = (size_t)b->channels, row = (size_t)b->width * channels;
+    size_t begin = ((size_t)b->top * (size_t)b->width + (size_t)b->left) * channels;
+    size_t between = (size_t)(b->width - width) * channels;
+    size_t behind =
+        row * (size_t)(b->height - b->top - height) + between - (size_t)b->left * channels;
+    memset(out, 0, begin * sizeof *out);
+    out += begin + (size_t)width * channels;
+    for (int y = 1; y < height; y++, out += row)
+        memset(out, 0, between * sizeof *out);
+    memset(out, 0, behind * sizeof *out);
+}
+
 /* ---- weights ---- */
 
 /* Taps of one way whose outputs have values of the image at places with one remainder by the stride. */

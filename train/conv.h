@@ -34,6 +34,9 @@ size_t stk__bordered_floats(const struct stk__bordered *bordered);
 void stk__border(const struct stk__bordered *bordered, const float *image, int height, int width,
                  float *out);
 
+/* Makes the border 0 around an image that is written later. */
+void stk__zero_border(const struct stk__bordered *bordered, int height, int width, float *out);
+
 /* Floats of weights that are packed in blocks, as they are and turned. */
 size_t stk__conv_packed_floats(const struct stk__conv *conv, int block);
 size_t stk__conv_turned_floats(const struct stk__conv *conv, int block);
