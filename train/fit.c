@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATIENCE_MS = 50 };
 
@@ -102,7 +103,8 @@ static int check_calls(struct stk_fit *fit, struct stk_error *err)
     return rc;
 }
 
-static int make_trainer(struct stk_fit *fit, int64_t max_batch, struct stk_error *err)
+static int make_trainer(struct stk_fit *fit, int64_t max_batch, bool only_forward,
+                        struct stk_error *err)
 {
     const struct stk__recipe *r = &fit->recipe;
     struct stk__piece optimizer, loss, scale;
@@ -122,6 +124,7 @@ static int make_trainer(struct stk_fit *fit, int64_t max_batch, struct stk_error
         .threads = r->threads == STK_AUTO ? 0 : (int)r->threads,
         .seed = (uint64_t)r->seed,
         .deterministic = r->deterministic,
+        .only_forward = only_forward,
         .on_nonfinite = r->on_nonfinite ? STK_NONFINITE_SKIP : STK_NONFINITE_FAIL,
     };
     return stk_trainer_new(fit->model, &options, &fit->trainer, err);
@@ -169,7 +172,7 @@ static int make_parts(struct stk_fit *fit, const struct stk_fit_options *options
     if (!rc && options->resume)
         rc = stk__fit_find(fit, path, err);
     if (!rc && fit->progress.max_batch)
-        rc = make_trainer(fit, fit->progress.max_batch, err);
+        rc = make_trainer(fit, fit->progress.max_batch, false, err);
     if (!rc && *path)
         rc = stk__fit_restore(fit, path, err);
     return rc;
@@ -240,7 +243,7 @@ static int make_fresh(struct stk_fit *fit, struct stk_error *err)
 {
     int64_t rows =
         fit->recipe.max_batch == STK_AUTO ? stk_batch_n_rows(fit->next) : fit->recipe.max_batch;
-    int rc = make_trainer(fit, rows, err);
+    int rc = make_trainer(fit, rows, false, err);
     if (!rc)
         rc = load_weights(fit, err);
     fit->progress.max_batch = rows;
@@ -509,6 +512,66 @@ int stk_fit_next(struct stk_fit *fit, struct stk_fit_event *out, struct stk_erro
 int stk_fit_save(struct stk_fit *fit, struct stk_error *err)
 {
     return fit->trainer && fit->last ? stk__fit_save(fit, false, err) : STK_OK;
+}
+
+/* The file that eval reads: best, else newest. */
+static int find_weights(struct stk_fit *fit, char path[4096], struct stk_error *err)
+{
+    path[0] = 0;
+    if (!fit->recipe.checkpoint)
+        return stk_fail(err, STK_VALUE,
+                        "the recipe names no checkpoints, so the weights must be given");
+    if (snprintf(path, 4096, "%s/best.safetensors", fit->recipe.checkpoint) >= 4096)
+        return stk_fail(err, STK_VALUE, "the path of the checkpoints is too long");
+    if (!access(path, R_OK))
+        return STK_OK;
+    int rc = stk__checkpoint_dir_newest(&fit->dir, path, err);
+    if (!rc && !*path)
+        rc = stk_fail(err, STK_IO, "there is no checkpoint in %s", fit->recipe.checkpoint);
+    return rc;
+}
+
+static int eval_all(struct stk_fit *fit, struct stk_iterator *it, const char *weights,
+                    struct stk__sums *sums, struct stk_error *err)
+{
+    struct stk_batch *batch;
+    int rc;
+    while ((rc = stk_iterator_next(it, &batch, err)) == STK_OK) {
+        if (!fit->trainer) {
+            fit->progress.max_batch = stk_batch_n_rows(batch);
+            rc = make_trainer(fit, fit->progress.max_batch, true, err);
+            if (!rc)
+                rc = stk_trainer_load_weights(fit->trainer, weights, NULL, 0, err);
+        }
+        if (!rc)
+            rc = eval_batch(fit, batch, fit->valid ? 1 : 0, sums, err);
+        stk_batch_unref(batch);
+        if (rc)
+            break;
+    }
+    return rc == STK_END ? STK_OK : rc;
+}
+
+int stk_fit_eval(struct stk_fit *fit, const char *weights, struct stk_fit_means *out,
+                 struct stk_error *err)
+{
+    char path[4096];
+    struct stk_options *options = NULL;
+    struct stk_iterator *it = NULL;
+    struct stk__sums sums = { 0 };
+    int rc = fit->it || fit->trainer ? stk_fail(err, STK_STATE, "the loop has begun") : STK_OK;
+    if (!rc && !weights)
+        rc = find_weights(fit, path, err);
+    if (!rc)
+        rc = base_options(fit, &options, err);
+    if (!rc)
+        rc = stk_iterator_new(fit->valid ? fit->valid : fit->train, options, &it, err);
+    if (!rc)
+        rc = eval_all(fit, it, weights ? weights : path, &sums, err);
+    stk_iterator_free(it);
+    stk_options_free(options);
+    *out = stk__fit_means(&sums);
+    return rc;
 }
 
 struct stk_trainer *stk_fit_trainer(struct stk_fit *fit)

@@ -97,32 +97,43 @@ static int read_progress(const char *text, struct stk_arena *arena, struct stk__
 
 /* ---- writing ---- */
 
+/* Names of the classes, a line for each: what predict tells people. */
+static void list_classes(const struct stk_fit *fit, struct stk__text *out)
+{
+    const char *name;
+    for (int64_t i = 0; (name = stk_dataset_class_name(fit->train, fit->label[0], i)); i++)
+        stk__text_add(out, "%s\n", name);
+}
+
 int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err)
 {
     char *state = NULL;
-    struct stk__text progress = { 0 };
+    struct stk__text progress = { 0 }, classes = { 0 };
     if (!fit->recipe.checkpoint || (fit->has_saved && !is_best))
         return STK_OK;
     int rc = fit->last    ? stk_batch_state(fit->last, &state, err)
              : fit->state ? STK_OK
                           : stk_fail(err, STK_STATE, "no step was made yet");
     print_progress(&fit->progress, &progress);
+    list_classes(fit, &classes);
     const struct stk_note note[] = {
         { "recipe", fit->text },
         { "pipeline", state        ? state
                       : fit->state ? fit->state
                                    : "" },
         { "progress", progress.data },
+        { "classes", classes.data ? classes.data : "" },
     };
-    if (!rc && progress.failed)
+    if (!rc && (progress.failed || classes.failed))
         rc = stk__out_of_memory(err);
     if (!rc)
-        rc = stk__checkpoint_dir_save(&fit->dir, fit->trainer, fit->progress.total_steps, note, 3,
+        rc = stk__checkpoint_dir_save(&fit->dir, fit->trainer, fit->progress.total_steps, note, 4,
                                       err);
     if (!rc && is_best)
-        rc = stk__checkpoint_dir_save_best(&fit->dir, fit->trainer, note, 3, err);
+        rc = stk__checkpoint_dir_save_best(&fit->dir, fit->trainer, note, 4, err);
     fit->has_saved = !rc;
     stk__text_free(&progress);
+    stk__text_free(&classes);
     stk_text_free(state);
     return rc;
 }

@@ -71,8 +71,7 @@ struct stk_fit;
 struct stk_fit_options {
     /* instead of the recipe's train and valid; they are kept alive */
     struct stk_dataset *train, *valid;
-    bool resume;            /* goes on where the newest checkpoint is, if there is one */
-    const char *checkpoint; /* for stk_fit_eval: these weights; NULL: the recipe's best */
+    bool resume; /* goes on where the newest checkpoint is, if there is one */
 };
 
 /* Reads a recipe, and makes everything that it names. Errors have their place in its text. Returns new. */
@@ -116,8 +115,10 @@ STK_API int stk_fit_next(struct stk_fit *fit, struct stk_fit_event *out, struct 
 /* Writes a checkpoint now, as at the end of an epoch; nothing if the recipe names no directory. */
 STK_API int stk_fit_save(struct stk_fit *fit, struct stk_error *err);
 
-/* Loss and accuracy of the recipe's valid (train where there is none) by the trainer's weights. */
-STK_API int stk_fit_eval(struct stk_fit *fit, struct stk_fit_means *out, struct stk_error *err);
+/* Loss and accuracy of the recipe's valid (train where there is none) by the weights of a file; NULL:
+ * of the best checkpoint, else the newest. Not while the loop runs. */
+STK_API int stk_fit_eval(struct stk_fit *fit, const char *weights, struct stk_fit_means *out,
+                         struct stk_error *err);
 
 /* Its parts, borrowed. The run of the training data is NULL before the first step. */
 STK_API struct stk_trainer *stk_fit_trainer(struct stk_fit *fit);

@@ -60,7 +60,10 @@ __all__ = [
     "StateError",
     "Statistics",
     "Stats",
+    "Step",
     "StorageError",
+    "Trainer",
+    "Training",
     "TypeMismatchError",
     "Watch",
     "cpu_limit",
@@ -74,6 +77,7 @@ __all__ = [
     "pack",
     "parse",
     "progress",
+    "train",
     "watch",
 ] + _roots
 
