@@ -2,6 +2,7 @@
 /* cmd_train.c: `stoker train` and `stoker eval`: carry a recipe out, and look at what came of it. */
 #define _GNU_SOURCE
 #include "commands.h"
+#include "explain.h"
 #include "interrupt.h"
 #include "operand.h"
 #include "report.h"
@@ -174,8 +175,19 @@ static int with_recipe(struct cli_args *args,
     return code;
 }
 
+static const struct cli_explained lines = { stk_recipe_json, "line", "stoker train --lines" };
+
 static int run_train(struct cli_args *args)
 {
+    if (args->list) {
+        struct cli_args one = *args;
+        one.word = "train";
+        return cli_explain_show(&lines, &one);
+    }
+    if (!args->word) {
+        cli_complain("train needs a RECIPE: a file (.stk) or lines of name = value");
+        return CLI_USAGE;
+    }
     return with_recipe(args, train);
 }
 
@@ -197,6 +209,8 @@ static const struct cli_option train_options[] = {
       offsetof(struct cli_args, progress) },
     { "json", NULL, "print one JSON object at the end", CLI_FLAG, offsetof(struct cli_args, json) },
     { "quiet", NULL, "print nothing but errors", CLI_FLAG, offsetof(struct cli_args, quiet) },
+    { "lines", NULL, "explain all lines that a recipe may have", CLI_FLAG,
+      offsetof(struct cli_args, list) },
     CPU_OPTION,
     CLI_PLUGIN_OPTION,
     { 0 },
@@ -204,7 +218,7 @@ static const struct cli_option train_options[] = {
 
 const struct cli_command cli_train = {
     .name = "train",
-    .operand = "RECIPE",
+    .operand = "[RECIPE]",
     .summary = "Train a model: data, layers and how, as lines of name = value.",
     .text = "RECIPE is a file of such lines (.stk), or the lines themselves:\n\n"
             "    train = image_folder('train').decode().resize(64, 64).scale(1/255).shuffle()"

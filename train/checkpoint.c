@@ -4,6 +4,7 @@
  * Texts beside the arrays say what they belong to. A file is taken whole or not at all: everything is
  * compared and read before the first array of the trainer is written.
  */
+#define _GNU_SOURCE
 #include "train/checkpoint.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static void same_texts(const struct stk_trainer *trainer, const char *text[N_SAM
 {
     struct stk_trainer_options options;
     stk_trainer_options_in_force(trainer, &options);
-    text[MODEL] = stk__trainer_graph(trainer)->text;
+    text[MODEL] = stk__trainer_weights(trainer).model->text;
     text[OPTIMIZER] = options.optimizer;
     text[LOSS] = options.loss;
     text[LOSS_SCALE] = options.loss_scale;

@@ -6,9 +6,6 @@
 
 #include <stoker/fit.h>
 
-/* The graph that a trainer was made of. */
-const struct stk__model *stk__trainer_graph(const struct stk_trainer *trainer);
-
 /* As stk_trainer_load, of a file that is open. */
 int stk__checkpoint_load(struct stk_trainer *trainer, const struct stk__safetensors *file,
                          struct stk_error *err);

@@ -3,19 +3,8 @@
 #include "train/checkpoint.h"
 #include "train/export.h"
 #include "train/import.h"
-#include "train/trainer.h"
 
 #include <stdlib.h>
-
-const struct stk__model *stk__trainer_graph(const struct stk_trainer *trainer)
-{
-    return trainer->model;
-}
-
-static struct stk__weights weights_of(const struct stk_trainer *trainer)
-{
-    return (struct stk__weights){ trainer->model, trainer->weight };
-}
 
 /* A map as pairs; *out is freed with free. */
 static int pairs_of(const struct stk_note *map, int n, struct stk_pairs *out, struct stk_error *err)
@@ -34,7 +23,7 @@ static int pairs_of(const struct stk_note *map, int n, struct stk_pairs *out, st
 int stk_trainer_load_weights(struct stk_trainer *trainer, const char *path,
                              const struct stk_note *map, int n_map, struct stk_error *err)
 {
-    const struct stk__weights into = weights_of(trainer);
+    const struct stk__weights into = stk__trainer_weights(trainer);
     struct stk__safetensors file;
     struct stk_pairs pairs;
     int rc = pairs_of(map, n_map, &pairs, err);
@@ -62,7 +51,7 @@ int stk_trainer_export(struct stk_trainer *trainer, const char *path,
                        const struct stk_export_options *options, struct stk_error *err)
 {
     struct stk__export export = export_of(options);
-    export.weights = weights_of(trainer);
+    export.weights = stk__trainer_weights(trainer);
     return stk__export_onnx(&export, path, err);
 }
 

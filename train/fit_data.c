@@ -113,17 +113,30 @@ static bool is_fitting(const struct stk_field_info *field, const struct stk__sha
     return true;
 }
 
+/* What keeps a field from being batches of one shape, or NULL. */
+static const char *shape_fault(const struct stk_field_info *field, const struct stk__shape *in)
+{
+    int rank = in->is_flat ? 1 : 3;
+    if (field->kind != STK_FIXED && field->kind != STK_SHAPED)
+        return "bytes or lists, not arrays; decode() makes images of files";
+    if (field->rank == rank)
+        return "one element at a time; batch(32) makes batches of them";
+    for (int i = 1; i < field->rank; i++)
+        if (field->shape[i] < 0)
+            return "arrays of different sizes; resize(height, width) makes them equal";
+    return NULL;
+}
+
 static int check_image(const struct stk_fit *fit, int which, const struct stk_field_info *field,
                        struct stk_error *err)
 {
     const struct stk__shape *in = &fit->model->graph.node[0].shape;
+    const char *fault = shape_fault(field, in);
     char text[400], ours[STK__SHAPE_TEXT], theirs[120] = "";
     describe_field(field, theirs, sizeof theirs);
-    if (field->kind != STK_FIXED || field->rank < 2) {
-        snprintf(text, sizeof text,
-                 "%s gives no batches of one shape in its field %s; decode, resize and batch(32) "
-                 "make them",
-                 sides[which], field->name);
+    if (fault) {
+        snprintf(text, sizeof text, "%s gives in its field %s %s", sides[which], field->name,
+                 fault);
         return fail_at_data(fit, which, text, err);
     }
     if (field->dtype != STK_F32 && field->dtype != STK_U8) {
@@ -149,7 +162,8 @@ static int check_label(const struct stk_fit *fit, int which, const struct stk_fi
     int64_t outputs = stk__shape_values(&last->shape), n_classes = 0;
     char text[400];
     bool is_wide = field->rank == 2 && field->shape[1] >= 0 && field->shape[1] != outputs;
-    if (field->kind != STK_FIXED || field->rank < 1 || field->rank > 2 || is_wide) {
+    bool is_array = field->kind == STK_FIXED || field->kind == STK_SHAPED;
+    if (!is_array || field->rank < 1 || field->rank > 2 || is_wide) {
         char theirs[120];
         describe_field(field, theirs, sizeof theirs);
         snprintf(text, sizeof text,

@@ -4,6 +4,7 @@
  * Beside the trainer: the recipe, the place in the data, and as lines of name = value what the loop has
  * counted, reals with all their bits.
  */
+#define _GNU_SOURCE
 #include "train/fit.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recipe.c: the lines of a recipe, declared; and their values as texts. */
+#define _GNU_SOURCE
 #include "train/recipe.h"
 
 #include "train/loss.h"
@@ -88,7 +89,9 @@ const struct stk_decl stk__recipe_decl = {
 char *stk_recipe_json(void)
 {
     struct stk__text out = { 0 };
+    stk__text_add(&out, "[");
     stk__decl_json(&stk__recipe_decl, &out);
+    stk__text_add(&out, "]");
     return stk__text_take(&out);
 }
 

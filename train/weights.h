@@ -19,3 +19,7 @@ void stk__weights_draw(const struct stk__weights *weights, uint64_t seed);
 
 /* "3×3×16×32". */
 const char *stk__sides_text(const int64_t *shape, int rank, char text[STK__SHAPE_TEXT]);
+
+/* Those of a trainer, where they lie. */
+struct stk_trainer;
+struct stk__weights stk__trainer_weights(const struct stk_trainer *trainer);

@@ -127,7 +127,7 @@ STK_API struct stk_iterator *stk_fit_iterator(struct stk_fit *fit);
 /* What held the training up, as stoker profile says it. Returns new; NULL before the first step. */
 STK_API char *stk_fit_verdict(struct stk_fit *fit);
 
-/* What a recipe may say, as JSON in the form of stk_ops_json: one object. Returns new. */
+/* What a recipe may say, as JSON in the form of stk_ops_json: a list of one. Returns new. */
 STK_API char *stk_recipe_json(void);
 
 /* The value of a line of a recipe as text, for programs that carry out a part of it: "model", "valid".

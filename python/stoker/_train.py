@@ -15,7 +15,7 @@ _QUOTED = ("text",)
 
 
 def _rows():
-    return {row["name"]: row for row in json.loads(_core.recipe_json())["params"]}
+    return {row["name"]: row for row in json.loads(_core.recipe_json())[0]["params"]}
 
 
 def _line(name, row, value):
@@ -104,23 +104,7 @@ def _show(event, began):
 
 
 def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
-    """Trains a model.
-
-        stoker.train('recipe.stk')
-        stoker.train(
-            train=stoker.image_folder('train').decode().resize(64, 64).scale(1/255).shuffle().batch(32),
-            model='m2(classes=10, height=64, width=64)',
-            optimizer='adam(0.001)', epochs=10, checkpoint='run',
-        )
-
-    recipe     a file of lines name = value, or the lines; keywords are further lines. docs/training.md
-               explains all of them.
-    resume     goes on from the newest checkpoint, if there is one
-    callbacks  functions that are called with an Epoch after each one; True from one ends training
-    progress   a line on standard error for each epoch
-
-    Gives a Training.
-    """
+    """As stoker.train says."""
     chains = {name: _data(lines, name) for name in ("train", "valid")}
     text = _recipe(recipe, lines)
     fit = _core.Fit(text, chains["train"], chains["valid"], resume)
