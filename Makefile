@@ -13,7 +13,7 @@ MAKEFLAGS += --no-print-directory
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
 
-demo: build ## make a data set of drawn shapes, run a pipeline on it, write a contact sheet
+demo: build ## draw a data set of shapes, pack it, train a net on it (below 2 minutes), show what it sees
 	@tools/demo.sh $(BUILD)
 
 python: setup $(VENV)/.done ## build the Python package (build/wheels) and install it into build/venv

@@ -181,7 +181,7 @@ static int run_train(struct cli_args *args)
 {
     if (args->list) {
         struct cli_args one = *args;
-        one.word = "train";
+        one.word = "recipe";
         return cli_explain_show(&lines, &one);
     }
     if (!args->word) {

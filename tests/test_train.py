@@ -137,6 +137,23 @@ def test_steps_per_epoch(stoker, data):
     assert (found["epochs"], found["steps"]) == (7, 28)
 
 
+def test_bytes_are_multiplied_by_the_step(stoker, tmp_path):
+    """scale before batch is left to the step where images are uint8, with the same bits; behind other calls it is
+    not."""
+    rows = draw(64, 1)
+    rows["image"] = np.clip(rows["image"] * 100 + 60, 0, 255).astype(np.uint8)
+    np.savez(tmp_path / "bytes.npz", **rows)
+    found = []
+    for name, calls in (("folded", "scale(1/255, field=image).batch(16)"), ("plain", "scale(1/255, field=image).take(-1).batch(16)")):
+        recipe = recipe_of(tmp_path, f"train = npz('{tmp_path}/bytes.npz').shuffle().{calls}", "valid = none",
+                           f"checkpoint = '{tmp_path}/{name}'")  # fmt: skip
+        assert stoker("train", recipe, "--quiet").returncode == 0
+        found.append(tensors(max((tmp_path / name).glob("step-*"))))
+    assert found[0][0] == found[1][0]
+    states = [texts["pipeline"] for _, texts in found]
+    assert "scale" not in states[0] and "scale" in states[1]
+
+
 # ---- going on ----
 
 
@@ -152,7 +169,7 @@ def stochastic(data, folder, *more):
     return recipe_of(
         data, f"checkpoint = '{folder}'", "checkpoint_every = 4", "epochs = 5", f"log = '{folder}.jsonl'", *more,
         model="input(8, 8, 1).conv2d(6, 3, use_bias=false).batchnorm().activation(relu).dropout(0.3).flatten().dense(2)",
-        train="flip(horizontal, p=0.5).shuffle().batch(16)",
+        train="flip(horizontal, 0.5).shuffle().batch(16)",
     )  # fmt: skip
 
 

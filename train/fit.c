@@ -103,6 +103,18 @@ static int check_calls(struct stk_fit *fit, struct stk_error *err)
     return rc;
 }
 
+/* What bytes of folded pipelines mean. */
+static int multiply_bytes(struct stk_fit *fit, struct stk_error *err)
+{
+    int64_t n = fit->model->graph.node[0].shape.channels;
+    float *scale = stk_arena_alloc(&fit->arena, sizeof *scale * (size_t)n * 2);
+    if (!scale)
+        return stk__out_of_memory(err);
+    for (int64_t i = 0; i < n; i++)
+        scale[i] = (float)fit->factor;
+    return stk_trainer_affine(fit->trainer, scale, scale + n, (int)n, err);
+}
+
 static int make_trainer(struct stk_fit *fit, int64_t max_batch, bool only_forward,
                         struct stk_error *err)
 {
@@ -127,7 +139,8 @@ static int make_trainer(struct stk_fit *fit, int64_t max_batch, bool only_forwar
         .only_forward = only_forward,
         .on_nonfinite = r->on_nonfinite ? STK_NONFINITE_SKIP : STK_NONFINITE_FAIL,
     };
-    return stk_trainer_new(fit->model, &options, &fit->trainer, err);
+    rc = stk_trainer_new(fit->model, &options, &fit->trainer, err);
+    return rc || !fit->factor ? rc : multiply_bytes(fit, err);
 }
 
 static int load_weights(struct stk_fit *fit, struct stk_error *err)
@@ -162,6 +175,8 @@ static int make_parts(struct stk_fit *fit, const struct stk_fit_options *options
         rc = stk__fit_open_data(fit, options, err);
     if (!rc)
         rc = stk__fit_check_data(fit, err);
+    if (!rc && !options->train && !options->valid)
+        rc = stk__fit_fold(fit, err);
     if (!rc)
         rc = make_options(fit, err);
     fit->dir =
@@ -176,6 +191,12 @@ static int make_parts(struct stk_fit *fit, const struct stk_fit_options *options
     if (!rc && *path)
         rc = stk__fit_restore(fit, path, err);
     return rc;
+}
+
+/* Whether nothing is left to do before an epoch. */
+static bool is_over(const struct stk_fit *fit, int64_t epoch)
+{
+    return fit->progress.is_stopped || fit->has_ended || epoch >= fit->recipe.epochs;
 }
 
 int stk_fit_new(const char *recipe, const struct stk_fit_options *options, struct stk_fit **out,
@@ -198,9 +219,7 @@ int stk_fit_new(const char *recipe, const struct stk_fit_options *options, struc
     }
     int64_t count = stk_dataset_count(fit->train), given = fit->recipe.steps_per_epoch;
     fit->n_steps = given != STK_NONE ? given : count >= 0 ? count : -1;
-    fit->phase = fit->progress.is_over && fit->progress.epoch >= fit->recipe.epochs
-                     ? STK__FIT_OVER
-                     : STK__FIT_FETCH;
+    fit->phase = is_over(fit, fit->progress.epoch) ? STK__FIT_OVER : STK__FIT_FETCH;
     *out = fit;
     return STK_OK;
 }
@@ -340,7 +359,7 @@ static int fetch_and_step(struct stk_fit *fit, struct stk_fit_event *out, struct
     if (rc == STK_END && !fit->progress.total_steps)
         return stk_fail(err, STK_DATA, "train has no batches");
     if (rc == STK_END) {
-        fit->progress.is_over = true; /* there is no more data, whatever epochs says */
+        fit->has_ended = true;
         return fit->progress.step ? begin_validation(fit, err) : STK_END;
     }
     if (!rc && is_epoch_over(fit))
@@ -351,10 +370,10 @@ static int fetch_and_step(struct stk_fit *fit, struct stk_fit_event *out, struct
     if (!rc)
         rc = stk__fit_log_step(fit, err);
     int64_t every = fit->recipe.checkpoint_every;
-    bool is_over = !rc && is_epoch_over(fit);
-    if (!rc && !is_over && every != STK_NONE && fit->progress.total_steps % every == 0)
+    bool is_end = !rc && is_epoch_over(fit);
+    if (!rc && !is_end && every != STK_NONE && fit->progress.total_steps % every == 0)
         rc = stk__fit_save(fit, false, err);
-    return !rc && is_over ? begin_validation(fit, err) : rc;
+    return !rc && is_end ? begin_validation(fit, err) : rc;
 }
 
 /* ---- validation ---- */
@@ -440,7 +459,7 @@ static bool judge_epoch(struct stk_fit *fit)
         p->best_epoch = p->epoch;
     }
     bool is_stopped = fit->recipe.early_stop != STK_NONE && p->bad_epochs >= fit->recipe.early_stop;
-    p->is_over |= is_stopped || p->epoch + 1 >= fit->recipe.epochs;
+    p->is_stopped = is_stopped;
     if (is_stopped)
         snprintf(fit->message, sizeof fit->message,
                  "%" PRId64 " epochs were not better than epoch %" PRId64 ": training ends",
@@ -488,8 +507,8 @@ static int finish_epoch(struct stk_fit *fit, struct stk_fit_event *out, struct s
     out->step = step;
     out->train = stk__fit_means(&train);
     out->is_best = is_best;
-    out->is_last = p->is_over;
-    fit->phase = p->is_over ? STK__FIT_OVER : STK__FIT_FETCH;
+    out->is_last = is_over(fit, p->epoch);
+    fit->phase = out->is_last ? STK__FIT_OVER : STK__FIT_FETCH;
     return rc;
 }
 
@@ -582,6 +601,11 @@ struct stk_trainer *stk_fit_trainer(struct stk_fit *fit)
 struct stk_iterator *stk_fit_iterator(struct stk_fit *fit)
 {
     return fit->it;
+}
+
+char *stk_fit_model(const struct stk_fit *fit)
+{
+    return strdup(fit->model->graph.text);
 }
 
 char *stk_fit_verdict(struct stk_fit *fit)

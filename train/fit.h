@@ -27,7 +27,7 @@ struct stk__fit_progress {
     struct stk__sums train, valid;
     double best; /* NaN: no epoch is over */
     int64_t best_epoch, bad_epochs, max_batch, log_bytes;
-    bool is_over;
+    bool is_stopped; /* early */
 };
 
 enum stk__fit_phase { STK__FIT_FETCH, STK__FIT_VALIDATE, STK__FIT_FINISH, STK__FIT_OVER };
@@ -41,6 +41,7 @@ struct stk_fit {
     struct stk_model *model;
     struct stk_trainer *trainer;
     const char *image[2], *label[2]; /* fields of train and of valid */
+    double factor;                   /* of bytes; 0: none is folded in */
     struct stk_options *options;     /* of runs over train */
     struct stk_iterator *it, *valid_it;
     struct stk_batch *next, *last; /* fetched, not trained on yet; trained on last */
@@ -51,6 +52,7 @@ struct stk_fit {
     struct stk_step result; /* of the last step */
     struct stk__checkpoint_dir dir;
     bool has_saved; /* at this step */
+    bool has_ended; /* there is no more data */
     uint64_t began_ns, waited_ns, stepped_ns;
     int64_t seen_rows;
     int log; /* -1: none */
@@ -63,6 +65,11 @@ struct stk_fit {
 
 int stk__fit_open_data(struct stk_fit *fit, const struct stk_fit_options *options,
                        struct stk_error *err);
+
+/* Where a chain of the recipe ends in scale(factor) and batch on images of uint8, batches are taken as
+ * bytes, a quarter of the memory, and the trainer multiplies as it reads them: the same bits, since there
+ * is one product and no sum. Fills in fit->factor. After the fields were checked. */
+int stk__fit_fold(struct stk_fit *fit, struct stk_error *err);
 
 /* Fields against the model's input and output; the trainer need not be there yet. */
 int stk__fit_check_data(struct stk_fit *fit, struct stk_error *err);

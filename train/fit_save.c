@@ -39,7 +39,7 @@ static const struct {
     MEMBER("bad_epochs", WHOLE, bad_epochs),
     MEMBER("max_batch", WHOLE, max_batch),
     MEMBER("log_bytes", WHOLE, log_bytes),
-    MEMBER("is_over", FLAG, is_over),
+    MEMBER("is_stopped", FLAG, is_stopped),
 #undef MEMBER
 };
 enum { N_MEMBERS = sizeof members / sizeof *members };

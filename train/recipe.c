@@ -74,14 +74,14 @@ static const struct stk_param rows[] = {
 };
 
 const struct stk_decl stk__recipe_decl = {
-    "train",
+    "recipe",
     1,
     "What a training is: data, model, and how.",
     "Lines of name = value; # begins a comment. Other names may be given to values that later "
     "lines "
     "use as @name. A file of such lines is what stoker train carries out.\n"
     "\n"
-    "    train(model=input(8, 8, 3).flatten().dense(2), epochs=5)",
+    "    recipe(model=input(8, 8, 3).flatten().dense(2), epochs=5)",
     rows,
     sizeof(struct stk__recipe),
 };

@@ -124,6 +124,9 @@ STK_API int stk_fit_eval(struct stk_fit *fit, const char *weights, struct stk_fi
 STK_API struct stk_trainer *stk_fit_trainer(struct stk_fit *fit);
 STK_API struct stk_iterator *stk_fit_iterator(struct stk_fit *fit);
 
+/* The text of its model, with every parameter. Returns new; NULL when out of memory. */
+STK_API char *stk_fit_model(const struct stk_fit *fit);
+
 /* What held the training up, as stoker profile says it. Returns new; NULL before the first step. */
 STK_API char *stk_fit_verdict(struct stk_fit *fit);
 

@@ -170,6 +170,16 @@ static PyObject *fit_trainer(PyObject *self, PyObject *unused)
     return trainer ? ext_trainer_of(self, trainer) : Py_NewRef(Py_None);
 }
 
+/* The text of the model, with every parameter. */
+static PyObject *fit_model(PyObject *self, PyObject *unused)
+{
+    char *text = stk_fit_model(cast(self)->fit);
+    (void)unused;
+    PyObject *result = text ? ext_text(text) : PyErr_NoMemory();
+    stk_text_free(text);
+    return result;
+}
+
 static PyObject *fit_verdict(PyObject *object, PyObject *unused)
 {
     struct fit *self = cast(object);
@@ -185,9 +195,13 @@ static PyObject *fit_verdict(PyObject *object, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-    { "next", fit_next, METH_NOARGS, NULL },       { "save", fit_save, METH_NOARGS, NULL },
-    { "eval", fit_eval, METH_VARARGS, NULL },      { "trainer", fit_trainer, METH_NOARGS, NULL },
-    { "verdict", fit_verdict, METH_NOARGS, NULL }, { 0 },
+    { "next", fit_next, METH_NOARGS, NULL },
+    { "save", fit_save, METH_NOARGS, NULL },
+    { "eval", fit_eval, METH_VARARGS, NULL },
+    { "trainer", fit_trainer, METH_NOARGS, NULL },
+    { "verdict", fit_verdict, METH_NOARGS, NULL },
+    { "model", fit_model, METH_NOARGS, NULL },
+    { 0 },
 };
 
 static PyType_Slot slots[] = {

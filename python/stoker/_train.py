@@ -108,6 +108,7 @@ def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
     chains = {name: _data(lines, name) for name in ("train", "valid")}
     text = _recipe(recipe, lines)
     fit = _core.Fit(text, chains["train"], chains["valid"], resume)
+    model = Model(fit.model())
     history, began, is_over = [], time.monotonic(), False
     try:
         while not is_over and (event := fit.next()) is not None:
@@ -122,4 +123,4 @@ def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
     except KeyboardInterrupt:
         fit.save()
         raise
-    return Training(fit, None, history, time.monotonic() - began)
+    return Training(fit, model, history, time.monotonic() - began)
