@@ -77,7 +77,7 @@ def main():
         sys.exit(__doc__)
     stoker = str(Path(sys.argv[1]).resolve())
     top = Path(sys.argv[2]) if len(sys.argv) > 2 else TREE
-    (recipe,) = json.loads(gen_docs.ask(stoker, "train", "--lines", "--json"))
+    recipe = json.loads(gen_docs.ask(stoker, "train", "--lines", "--json"))
     path = top / "docs/recipes.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(markdown(recipe), encoding="utf-8")
