@@ -264,7 +264,8 @@ def test_checkpoints_of_others(stoker, data, trained):
     refused(stoker, recipe.replace("conv2d(4, 3", "conv2d(5, 3"), path.name, "another model")
     refused(stoker, recipe.replace("adam(0.01)", "sgd(0.01)"), "another optimizer", "adam", "sgd")
     refused(stoker, recipe + "\nloss = cross_entropy(0.1)", "another loss")
-    refused(stoker, recipe.replace("shuffle()", "shuffle(32)"), "chain")
+    more = recipe.replace("epochs = 3", "epochs = 9")
+    refused(stoker, more.replace("shuffle()", "shuffle(32)"), "chain")
 
 
 def test_a_disk_that_is_full(stoker, data, tmp_path):
