@@ -54,16 +54,18 @@ static float gelu_slope(float x)
     return 0.5f * erfcf(-x * ROOT_HALF) + x * NORMAL_PEAK * expf(-0.5f * x * x);
 }
 
+/* Beyond 20 it is 0 or 1, and x * x might not be finite. */
 static float gelu_tanh_slope(float x)
 {
+    x = x > 20 ? 20 : x < -20 ? -20 : x;
     float s = sigmoid_of(gelu_argument(x));
-    return s + x * s * (1 - s) * 2 * TANH_SCALE * (1 + 3 * TANH_CUBE * x * x);
+    return s + x * s * sigmoid_of(-gelu_argument(x)) * 2 * TANH_SCALE * (1 + 3 * TANH_CUBE * x * x);
 }
 
 static float swish_slope(float x)
 {
     float s = sigmoid_of(x);
-    return s * (1 + x * (1 - s));
+    return s + x * s * sigmoid_of(-x);
 }
 
 #define VALUES(name, value)                                                                        \

@@ -1,41 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool_scalar.c: pools in plain C: the reference. */
-#include "train/kernel/pool_kernel.h"
-
-/* Cells of windows along one way, those of the padding left out. */
-struct cells {
-    int first, end;
-};
-
-static struct cells cells_of(int window, int size, int stride, int pad, int limit)
-{
-    int begin = window * stride - pad, end = limit - begin;
-    return (struct cells){ begin < 0 ? -begin : 0, end < size ? end : size };
-}
-
-static struct cells cells_y(const struct stk__pool *p, int row)
-{
-    return cells_of(row, p->height, p->stride_y, p->pad_top, p->in_height);
-}
-
-static struct cells cells_x(const struct stk__pool *p, int column)
-{
-    return cells_of(column, p->width, p->stride_x, p->pad_left, p->in_width);
-}
-
-/* Windows along one way that a place is in. */
-static struct cells windows_of(int place, int size, int stride, int pad, int limit)
-{
-    int last = (place + pad) / stride, before = place + pad - size;
-    return (struct cells){ before < 0 ? 0 : before / stride + 1, last < limit ? last + 1 : limit };
-}
+#include "train/kernel/pool_range.h"
 
 /* ---- maxima ---- */
 
 static void max_at(const struct stk__maxpool_rows *job, int row, int column, int c)
 {
     const struct stk__pool *p = job->pool;
-    const struct cells down = cells_y(p, row), across = cells_x(p, column);
+    const struct stk__range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
     int64_t at = row - job->first, cell = down.first * p->width + across.first;
     const float *x = job->x.at + (row * p->stride_y - p->pad_top - job->x_row) * job->x.down +
                      (column * p->stride_x - p->pad_left) * job->x.across + c;
@@ -66,8 +38,8 @@ static void max_rows(const struct stk__maxpool_rows *job)
 static float max_gradient_at(const struct stk__maxpool_gradient *job, int y, int x, int c)
 {
     const struct stk__pool *p = job->pool;
-    const struct cells rows = windows_of(y, p->height, p->stride_y, p->pad_top, p->out_height);
-    const struct cells columns = windows_of(x, p->width, p->stride_x, p->pad_left, p->out_width);
+    const struct stk__range rows = stk__windows_y(p, y);
+    const struct stk__range columns = stk__windows_x(p, x);
     float sum = 0;
     for (int row = rows.first; row < rows.end; row++)
         for (int column = columns.first; column < columns.end; column++) {
@@ -94,7 +66,7 @@ static void max_gradient(const struct stk__maxpool_gradient *job)
 static float mean_at(const struct stk__avgpool_rows *job, int row, int column, int c)
 {
     const struct stk__pool *p = job->pool;
-    const struct cells down = cells_y(p, row), across = cells_x(p, column);
+    const struct stk__range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
     const float *x = job->x.at + (row * p->stride_y - p->pad_top - job->x_row) * job->x.down +
                      (column * p->stride_x - p->pad_left) * job->x.across + c;
     float sum = 0;
@@ -116,12 +88,12 @@ static void mean_rows(const struct stk__avgpool_rows *job)
 static float mean_gradient_at(const struct stk__avgpool_gradient *job, int y, int x, int c)
 {
     const struct stk__pool *p = job->pool;
-    const struct cells rows = windows_of(y, p->height, p->stride_y, p->pad_top, p->out_height);
-    const struct cells columns = windows_of(x, p->width, p->stride_x, p->pad_left, p->out_width);
+    const struct stk__range rows = stk__windows_y(p, y);
+    const struct stk__range columns = stk__windows_x(p, x);
     float sum = 0;
     for (int row = rows.first; row < rows.end; row++)
         for (int column = columns.first; column < columns.end; column++) {
-            const struct cells down = cells_y(p, row), across = cells_x(p, column);
+            const struct stk__range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
             int n = (down.end - down.first) * (across.end - across.first);
             sum += job->dy.at[(row - job->dy_row) * job->dy.down + column * job->dy.across + c] *
                    (1 / (float)n);
