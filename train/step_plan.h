@@ -18,6 +18,7 @@
  * forward, loss and backward pass are one segment.
  *
  *     arena   │ tensor of the batch │ workspace: thread 0 │ thread 1 │ …
+ *                                     ╰ tensors of a lot, scratch
  *
  * Tensors of the batch, and the workspaces of each segment, share memory where segments that use them do not
  * overlap; within a workspace tensors do, where parts that use them do not.
@@ -35,13 +36,12 @@ struct stk__step_plan;
 
 struct stk__tensor {
     const char *name; /* of its node */
-    const char *what; /* "output", "gradient", "cells", "scratch" */
+    const char *what; /* "output", "gradient", "cells", "parts" */
     int height, width, channels;
     int top, left, bottom, right; /* the frame */
     size_t value_bytes;
     int64_t row_values; /* from a row to the next */
     size_t image_bytes; /* whole, in multiples of 64 */
-    size_t fixed_bytes; /* besides: scratch */
 };
 
 /* What parts use of their group. */
@@ -80,11 +80,11 @@ struct stk__group {
     int n_inputs;
     int *in, *d_in; /* tensors; -1: the gradient is not wanted */
     bool *adds;     /* the gradient is added to what is there */
-    int out, d_out, cells, scratch;
+    int out, d_out, cells;
     bool has_gradient;               /* of its weights, or of an input */
     bool is_merged;                  /* into the loss: not in the program of training */
     unsigned spares;                 /* what parts of the backward pass use in others of its type */
-    size_t scratch_bytes;            /* of a thread */
+    size_t scratch_bytes;            /* of a thread, while a part runs that uses it */
     size_t packed_floats, packed_at; /* of weights as kernels read them */
     size_t sums_floats, sums_at;     /* of a thread, 0 when a step begins */
     void *state;
@@ -101,6 +101,7 @@ struct stk__segment {
     int first, behind; /* ops */
     bool is_joint;
     int lot;                /* images */
+    size_t scratch_bytes;   /* the most that a part of it wants: the end of a workspace */
     size_t workspace_bytes; /* of a thread */
     size_t workspace_at;    /* in the arena; those of all threads side by side */
 };
@@ -164,7 +165,7 @@ void stk__step_plan_text(const struct stk__step_plan *plan, int64_t max_batch,
 
 /* Nodes that are carried out together, in order. */
 int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct stk_error *err);
-/* Tensors of outputs and gradients; opens groups, and adds their cells and scratch. */
+/* Tensors of outputs and gradients; opens groups, and adds their cells. */
 int stk__step_plan_tensors(struct stk__step_plan *plan, struct stk_error *err);
 int stk__step_plan_program(const struct stk__step_plan *plan, bool trains, struct stk__program *out,
                            struct stk_error *err);

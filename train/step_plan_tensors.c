@@ -30,7 +30,6 @@ int stk__step_plan_tensor(struct stk__step_plan *plan, const struct stk__tensor 
     t->row_values = (int64_t)(t->left + t->width + t->right) * t->channels;
     t->image_bytes =
         round_up((size_t)t->row_values * (size_t)(t->top + t->height + t->bottom) * t->value_bytes);
-    t->fixed_bytes = round_up(t->fixed_bytes);
     return plan->n_tensors++;
 }
 
@@ -198,13 +197,8 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
     plan->packed_floats += round_up(group->packed_floats);
     group->sums_at = plan->sums_floats;
     plan->sums_floats += round_up(group->sums_floats);
-    if (!group->scratch_bytes)
-        return STK_OK;
-    group->scratch = stk__step_plan_tensor(
-        plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
-                                     .what = "scratch",
-                                     .fixed_bytes = group->scratch_bytes });
-    return group->scratch < 0 ? stk__out_of_memory(err) : STK_OK;
+    group->scratch_bytes = round_up(group->scratch_bytes);
+    return STK_OK;
 }
 
 static void find_ends(struct stk__step_plan *plan)

@@ -77,6 +77,7 @@ static void run_segment(const struct stk__segment *segment, struct stk__work *wo
 {
     work->workspace =
         work->run->arena + segment->workspace_at + (size_t)work->thread * segment->workspace_bytes;
+    work->scratch = (float *)(work->workspace + segment->workspace_bytes - segment->scratch_bytes);
     if (!segment->is_joint) {
         run_lots(segment, work);
         stk__team_meet(work->run->team);

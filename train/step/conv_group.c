@@ -40,11 +40,6 @@ static struct stk__rows rows_of(const struct stk__work *work, int tensor, int i)
                                .apart = stk__apart(work, tensor) };
 }
 
-static float *scratch_of(const struct stk__work *work, const struct stk__group *group, size_t at)
-{
-    return group->scratch < 0 ? NULL : (float *)stk__at(work, group->scratch, 0) + at;
-}
-
 static void run_way(const struct stk__way *way, const struct stk__conv_job *job)
 {
     if (job->from < job->to)
@@ -64,7 +59,7 @@ static struct stk__conv_job forward_job(const struct stk__work *work,
                                    .bias = c->bias < 0 ? NULL : work->run->weight[c->bias],
                                    .low = is_later ? -INFINITY : bounds.low,
                                    .high = is_later ? INFINITY : bounds.high,
-                                   .scratch = scratch_of(work, group, c->way_at) };
+                                   .scratch = work->scratch + c->way_at };
 }
 
 static void activate_span(const struct stk__work *work, const struct conv *c, float *at, size_t n)
@@ -154,7 +149,7 @@ static void forward_pooled(const struct stk__work *work, const struct stk__group
     const struct conv *c = group->state;
     const struct stk__pool *pool = &c->bands.pool;
     struct stk__conv_job job = forward_job(work, group);
-    struct window_rows rows = { .at = scratch_of(work, group, 0),
+    struct window_rows rows = { .at = work->scratch,
                                 .down = (int64_t)c->shape.out_width * c->shape.filters };
     job.image = rows_of(work, group->in[0], image);
     for (int done = 0; done < pool->out_height;) {
@@ -193,7 +188,7 @@ static void give_rows(const struct stk__work *work, const struct stk__group *gro
     struct stk__image own = dx, to = dx;
     for (int behind = job->to; job->from < behind; job->from = job->to) {
         job->to = behind - job->from > c->added_rows ? job->from + c->added_rows : behind;
-        own.at = scratch_of(work, group, c->rows_at);
+        own.at = work->scratch + c->rows_at;
         own.height = job->to - job->from;
         own.down = (int64_t)dx.width * dx.channels;
         to.at = dx.at + job->from * dx.down;
@@ -211,13 +206,13 @@ static struct stk__conv_job backward_job(const struct stk__work *work,
     return (struct stk__conv_job){ .n_images = 1,
                                    .sums = sums,
                                    .bias_sums = c->bias < 0 ? NULL : sums + c->bias_at,
-                                   .scratch = scratch_of(work, group, c->way_at) };
+                                   .scratch = work->scratch + c->way_at };
 }
 
 static void backward_banded(const struct stk__work *work, const struct stk__group *group)
 {
     const struct conv *c = group->state;
-    struct stk__band band = stk__band_begin(&c->bands, work, group, scratch_of(work, group, 0));
+    struct stk__band band = stk__band_begin(&c->bands, work, group, work->scratch);
     for (int i = 0; i < work->n; i++) {
         stk__band_image(&band, i);
         while (stk__band_next(&band)) {

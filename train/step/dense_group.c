@@ -71,7 +71,7 @@ static void to_inputs(const struct stk__work *work, const struct stk__group *gro
                                                               apart, work->n, l->k, l->m });
         return;
     }
-    float *own = stk__at(work, group->scratch, 0);
+    float *own = work->scratch;
     for (int i = 0; i < work->n; i++) {
         run->kernels->dense.image(&(struct stk__dense_image){
             dy + i * down, down, run->weight[l->kernel], own, l->k, 1, l->k, l->m });

@@ -80,7 +80,7 @@ static void to_image(const struct stk__work *work, const struct stk__group *grou
     dx.height = band->ready - band->done;
     own = dx;
     if (group->adds[0])
-        own.at = (float *)stk__at(work, group->scratch, 0) + d->rows_at;
+        own.at = work->scratch + d->rows_at;
     if (dx.height == 0)
         return;
     work->run->kernels->depthwise.image(&(struct stk__depthwise_image){
@@ -100,8 +100,7 @@ static void to_image(const struct stk__work *work, const struct stk__group *grou
 static void backward(const struct stk__work *work, const struct stk__group *group)
 {
     const struct depthwise *d = group->state;
-    struct stk__band band =
-        stk__band_begin(&d->bands, work, group, stk__at(work, group->scratch, 0));
+    struct stk__band band = stk__band_begin(&d->bands, work, group, work->scratch);
     for (int i = 0; i < work->n; i++) {
         stk__band_image(&band, i);
         while (stk__band_next(&band)) {

@@ -123,7 +123,7 @@ static struct stk__image own_gradient(const struct stk__work *work, const struct
 {
     struct stk__image dx = stk__d_input_at(work, group, 0, i);
     if (group->adds[0]) {
-        dx.at = stk__at(work, group->scratch, 0);
+        dx.at = work->scratch;
         dx.down = (int64_t)dx.width * dx.channels;
     }
     return dx;

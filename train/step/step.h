@@ -53,6 +53,7 @@ struct stk__run {
 struct stk__work {
     const struct stk__run *run;
     char *workspace;
+    float *scratch; /* of this thread, for this part; 64-byte aligned */
     int thread, n_threads;
     int64_t first; /* image */
     int n;
@@ -65,7 +66,7 @@ struct stk__image {
     int height, width, channels;
 };
 
-/* The memory of a tensor for image i of the lot; of scratch, i is 0. */
+/* The memory of a tensor for image i of the lot. */
 void *stk__at(const struct stk__work *work, int tensor, int64_t i);
 struct stk__image stk__image_at(const struct stk__work *work, int tensor, int64_t i);
 
