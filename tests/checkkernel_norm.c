@@ -34,7 +34,7 @@ static void sums_to(double *sums, size_t n, float *out)
     free(sums);
 }
 
-/* x, shift ▸ sum, squares. The sizes have no shift, but what it can add. */
+/* x, shift ▸ sum, squares. */
 static void measure_sums(struct trial *t)
 {
     t->n[0] = map_of(&t->shape);
@@ -42,20 +42,23 @@ static void measure_sums(struct trial *t)
     t->n_out = 2 * (size_t)t->shape.channels;
 }
 
-static bool is_sizes(const struct trial *t)
+/* The size of a difference is the sum of sizes. */
+static void negate(float *values, int n)
 {
-    bool is_any_negative = false;
-    for (size_t i = 0; i < t->n[0]; i++)
-        is_any_negative |= t->in[0][i] < 0;
-    return !is_any_negative;
+    for (int i = 0; i < n; i++)
+        values[i] = -values[i];
+}
+
+static void prepare_sums(const struct trial *t, bool is_sizes)
+{
+    if (is_sizes)
+        negate(t->in[1], t->shape.channels);
 }
 
 static void run_sums(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
     double *sums = sums_from(t->out, t->n_out);
-    for (int c = 0; c < s->channels && is_sizes(t); c++)
-        t->in[1][c] = -fabsf(t->in[1][c]);
     const struct stk__norm_sums job = { .x = read_of(t, 0),
                                         .width = s->width,
                                         .height = s->height,
@@ -100,13 +103,17 @@ static void measure_gradient_sums(struct trial *t)
     t->n_out = 2 * (size_t)t->shape.channels + map_of(&t->shape);
 }
 
+static void prepare_gradient_sums(const struct trial *t, bool is_sizes)
+{
+    if (is_sizes)
+        negate(t->in[3], t->shape.channels);
+}
+
 static void run_gradient_sums(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
     size_t n = 2 * (size_t)s->channels;
     double *sums = sums_from(t->out, n);
-    for (int c = 0; c < s->channels && is_sizes(t); c++)
-        t->in[3][c] = -fabsf(t->in[3][c]);
     struct stk__norm_gradient_sums job = { .x = read_of(t, 0),
                                            .dy = read_of(t, 1),
                                            .y = read_of(t, 2),
@@ -134,12 +141,16 @@ static void measure_gradient_rows(struct trial *t)
     t->n[3] = 4 * (size_t)t->shape.channels;
 }
 
+static void prepare_gradient_rows(const struct trial *t, bool is_sizes)
+{
+    if (is_sizes)
+        negate(t->in[3] + 2 * t->shape.channels, t->shape.channels);
+}
+
 static void run_gradient_rows(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
     const float *values = t->in[3];
-    for (int c = 0; c < s->channels && is_sizes(t); c++)
-        t->in[3][2 * s->channels + c] = -fabsf(t->in[3][2 * s->channels + c]);
     struct stk__norm_gradient_rows job = { .x = read_of(t, 0),
                                            .dy = read_of(t, 1),
                                            .y = read_of(t, 2),
@@ -245,17 +256,19 @@ static double work_one(const struct shape *s)
 }
 
 const struct layer_job norm_jobs[] = {
-    { "train norm sums", 1e-5, measure_sums, run_sums, timed, work_two },
-    { "train norm rows", 1e-5, measure_rows, run_rows, timed, work_two },
-    { "train norm gradient sums", 1e-5, measure_gradient_sums, run_gradient_sums, timed, work_two },
-    { "train norm gradient rows", 1e-5, measure_gradient_rows, run_gradient_rows, timed, work_two },
-    { NULL, 0, NULL, NULL, NULL, NULL },
+    { "train norm sums", 1e-5, measure_sums, run_sums, prepare_sums, timed, work_two },
+    { "train norm rows", 1e-5, measure_rows, run_rows, NULL, timed, work_two },
+    { "train norm gradient sums", 1e-5, measure_gradient_sums, run_gradient_sums,
+      prepare_gradient_sums, timed, work_two },
+    { "train norm gradient rows", 1e-5, measure_gradient_rows, run_gradient_rows,
+      prepare_gradient_rows, timed, work_two },
+    { NULL, 0, NULL, NULL, NULL, NULL, NULL },
 };
 
 const struct layer_job pixel_jobs[] = {
-    { "train pixel sums", 1e-5, measure_pixel_sums, run_pixel_sums, timed, work_one },
-    { "train pixel spread", 0, measure_spread, run_spread, timed, work_one },
-    { "train pixel bytes", 1e-6, measure_bytes, run_bytes, timed_bytes, work_two },
-    { "train pixel add", 0, measure_add, run_add, timed, work_one },
-    { NULL, 0, NULL, NULL, NULL, NULL },
+    { "train pixel sums", 1e-5, measure_pixel_sums, run_pixel_sums, NULL, timed, work_one },
+    { "train pixel spread", 0, measure_spread, run_spread, NULL, timed, work_one },
+    { "train pixel bytes", 1e-6, measure_bytes, run_bytes, NULL, timed_bytes, work_two },
+    { "train pixel add", 0, measure_add, run_add, NULL, timed, work_one },
+    { NULL, 0, NULL, NULL, NULL, NULL, NULL },
 };

@@ -3,7 +3,6 @@
 #include "checkkernel_trial.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Windows over an input that ends within the last one, or right behind it. */
 static struct stk__pool pool_of(const struct shape *s)
@@ -40,30 +39,34 @@ static int x_row_of(const struct shape *s, int first)
     return row < 0 ? 0 : row;
 }
 
-static size_t n_cells(const struct shape *s)
+/* Floats whose bytes are cells. */
+static size_t cell_floats(const struct shape *s)
 {
-    return (size_t)(s->width * s->height * s->channels);
+    return ((size_t)(s->width * s->height * s->channels) + 3) / 4;
 }
 
-/* x ▸ y, cells. Values are few, so that there are equals. */
+/* x ▸ y, cells. */
 static void measure_max(struct trial *t)
 {
     const struct shape *s = &t->shape;
     const struct stk__pool p = pool_of(s);
     t->n[0] = map_floats(s, p.in_width, p.in_height, s->channels);
-    t->n_out = map_floats(s, s->width, s->height, s->channels) + n_cells(s);
+    t->n_out = map_floats(s, s->width, s->height, s->channels) + cell_floats(s);
+}
+
+/* Few values, so that there are equals. */
+static void prepare_max(const struct trial *t, bool is_sizes)
+{
+    for (size_t i = 0; i < t->n[0] && !t->shape.loose && !is_sizes; i++)
+        t->in[0][i] = roundf(t->in[0][i] * 4) / 4;
 }
 
 static void run_max(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
     const struct stk__pool p = pool_of(s);
-    uint8_t *cells = calloc(n_cells(s), 1);
+    uint8_t *cells = (uint8_t *)(t->out + t->n_out - cell_floats(s));
     int first = first_of(s), x_row = x_row_of(s, first);
-    if (!cells)
-        exit(2);
-    for (size_t i = 0; i < t->n[0] && !s->loose; i++)
-        t->in[0][i] = roundf(t->in[0][i] * 4) / 4;
     struct stk__maxpool_rows job = { .pool = &p,
                                      .first = first,
                                      .n_rows = s->height - first,
@@ -76,44 +79,44 @@ static void run_max(const struct stk__train_kernels *kernels, const struct trial
                                      .high = s->high };
     job.x.at += x_row * job.x.down;
     kernels->pool.max_rows(&job);
-    float *out = t->out + t->n_out - n_cells(s);
-    for (size_t i = 0; i < n_cells(s); i++)
-        out[i] = cells[i];
-    free(cells);
 }
 
-/* dy, cells as floats ▸ dx */
+/* dy, cells ▸ dx */
 static void measure_max_gradient(struct trial *t)
 {
     const struct shape *s = &t->shape;
     const struct stk__pool p = pool_of(s);
     t->n[0] = map_floats(s, s->width, s->height, s->channels);
-    t->n[1] = n_cells(s);
+    t->n[1] = cell_floats(s);
     t->n_out = map_floats(s, p.in_width, p.in_height, s->channels);
+}
+
+/* The same cells for the sizes: by their places. */
+static void prepare_max_gradient(const struct trial *t, bool is_sizes)
+{
+    const struct shape *s = &t->shape;
+    uint8_t *cells = (uint8_t *)t->in[1];
+    (void)is_sizes;
+    for (size_t i = 0; i < 4 * t->n[1]; i++) {
+        int at = (int)((i * 2654435761u >> 7) % (uint64_t)(s->kernel_y * s->kernel_x + 1));
+        cells[i] = (uint8_t)(at < s->kernel_y * s->kernel_x ? at : STK__NO_CELL);
+    }
 }
 
 static void run_max_gradient(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
     const struct stk__pool p = pool_of(s);
-    uint8_t *cells = malloc(n_cells(s));
     int first = p.in_height > 3 ? s->variant / 4 % 2 : 0;
-    if (!cells)
-        exit(2);
-    for (size_t i = 0; i < n_cells(s); i++) {
-        int at = (int)(fabsf(t->in[1][i]) * 1000) % (p.height * p.width + 1);
-        cells[i] = (uint8_t)(at < p.height * p.width ? at : STK__NO_CELL);
-    }
     const struct stk__maxpool_gradient job = { .pool = &p,
                                                .first = first,
                                                .n_rows = p.in_height - first,
                                                .dy = read_map(s, t->in[0], s->width, s->channels),
-                                               .cells = cells,
+                                               .cells = (const uint8_t *)t->in[1],
                                                .cells_down = s->width * s->channels,
                                                .dx =
                                                    write_map(s, t->out, p.in_width, s->channels) };
     kernels->pool.max_gradient(&job);
-    free(cells);
 }
 
 /* x ▸ y */
@@ -181,9 +184,10 @@ static double work(const struct shape *s)
 }
 
 const struct layer_job pool_jobs[] = {
-    { "train maxpool rows", 0, measure_max, run_max, timed, work },
-    { "train maxpool gradient", 1e-5, measure_max_gradient, run_max_gradient, timed, work },
-    { "train avgpool rows", 1e-5, measure_mean, run_mean, timed, work },
-    { "train avgpool gradient", 1e-5, measure_mean_gradient, run_mean_gradient, timed, work },
-    { NULL, 0, NULL, NULL, NULL, NULL },
+    { "train maxpool rows", 0, measure_max, run_max, prepare_max, timed, work },
+    { "train maxpool gradient", 1e-5, measure_max_gradient, run_max_gradient, prepare_max_gradient,
+      timed, work },
+    { "train avgpool rows", 1e-5, measure_mean, run_mean, NULL, timed, work },
+    { "train avgpool gradient", 1e-5, measure_mean_gradient, run_mean_gradient, NULL, timed, work },
+    { NULL, 0, NULL, NULL, NULL, NULL, NULL },
 };

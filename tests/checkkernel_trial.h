@@ -33,6 +33,8 @@ struct layer_job {
     /* Sets n and n_out, and mends the shape where the kernel would not take it. */
     void (*measure)(struct trial *t);
     void (*run)(const struct stk__train_kernels *kernels, const struct trial *t);
+    /* Changes random operands, and their sizes, where not all will do; or NULL. */
+    void (*prepare)(const struct trial *t, bool is_sizes);
     const struct shape *timed;             /* shapes of known models, until a width of 0 */
     double (*work)(const struct shape *s); /* floating point operations of a timed shape */
 };
