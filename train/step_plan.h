@@ -25,6 +25,9 @@
  *
  * Outputs may have a *frame*: zeros around each image, as wide as any layer that reads it pads. So nothing is
  * copied to be padded. Gradients have none.
+ *
+ * In mixed precision maps and their gradients are float16 or bfloat16; what is put out, features of dense layers
+ * and all sums are float32. Parts see rows in float32 (step/strips.h).
  */
 #pragma once
 #include "base/arena.h"
@@ -39,7 +42,7 @@ struct stk__tensor {
     const char *what; /* "output", "gradient", "cells", "parts" */
     int height, width, channels;
     int top, left, bottom, right; /* the frame */
-    size_t value_bytes;
+    int dtype;
     int64_t row_values; /* from a row to the next */
     size_t image_bytes; /* whole, in multiples of 64 */
 };
@@ -68,6 +71,7 @@ struct stk__group_type {
     int (*open)(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err);
     void (*close)(struct stk__group *group);          /* or NULL */
     const struct stk__part *forward, *backward, *use; /* use: outside of training */
+    int n_strips; /* that parts want of scratch, where a tensor is in half precision */
     /* Of this thread, or NULL: packs weights for a step; adds up the threads' sums as gradients; makes
      * statistics part of the weights. */
     stk__part_fn *pack, *collect, *keep;
@@ -81,10 +85,12 @@ struct stk__group {
     int *in, *d_in; /* tensors; -1: the gradient is not wanted */
     bool *adds;     /* the gradient is added to what is there */
     int out, d_out, cells;
-    bool has_gradient;               /* of its weights, or of an input */
-    bool is_merged;                  /* into the loss: not in the program of training */
-    unsigned spares;                 /* what parts of the backward pass use in others of its type */
-    size_t scratch_bytes;            /* of a thread, while a part runs that uses it */
+    bool has_gradient;              /* of its weights, or of an input */
+    bool is_merged;                 /* into the loss: not in the program of training */
+    unsigned spares;                /* what parts of the backward pass use in others of its type */
+    size_t scratch_bytes;           /* of a thread, while a part runs that uses it */
+    int n_strips, strip_rows;       /* rows of a strip: all, where no tensor is in half precision */
+    size_t strip_floats, strips_at; /* of a strip; in scratch */
     size_t packed_floats, packed_at; /* of weights as kernels read them */
     size_t sums_floats, sums_at;     /* of a thread, 0 when a step begins */
     void *state;
@@ -126,6 +132,7 @@ struct stk__step_plan {
     int n_threads;
     bool trains;
     bool deterministic;
+    int dtype; /* of maps */
     int cpu_level;
     int n_groups, n_tensors, tensor_cap;
     struct stk__group *group;
@@ -143,6 +150,7 @@ struct stk__step_plan_options {
     bool trains;
     bool merges_last; /* the loss is computed from what goes into the last layer */
     bool deterministic;
+    int dtype; /* of maps: STK_F32, STK_F16 or STK_BF16 */
 };
 
 /* Makes groups, tensors and programs, and lays them out for batches of that size. Everything is in the

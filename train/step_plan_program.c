@@ -140,9 +140,13 @@ static void find_scratch(const struct stk__step_plan *plan, struct stk__program 
         struct stk__segment *segment = &program->segment[s];
         for (int op = segment->first; op < segment->behind; op++) {
             const struct stk__op *of = &program->op[op];
-            if (of->group < 0 || !(of->part->uses & STK__SCRATCH))
+            if (of->group < 0)
                 continue;
-            size_t bytes = plan->group[of->group].scratch_bytes;
+            const struct stk__group *group = &plan->group[of->group];
+            bool has_strips = group->n_strips && group->strip_floats;
+            if (!(of->part->uses & STK__SCRATCH) && !has_strips)
+                continue;
+            size_t bytes = group->scratch_bytes;
             if (bytes > segment->scratch_bytes)
                 segment->scratch_bytes = bytes;
         }

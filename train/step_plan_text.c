@@ -2,7 +2,7 @@
 /* step_plan_text.c: what a plan says to people. */
 #include "train/step_plan.h"
 
-#include "base/text.h"
+#include "base/type.h"
 
 static void add_bytes(struct stk__text *out, size_t bytes)
 {
@@ -40,7 +40,7 @@ static void add_tensor(const struct stk__step_plan *plan, const struct stk__prog
     const struct stk__place *place = &program->place[tensor];
     if (place->first > place->last)
         return;
-    stk__text_add(out, "    %-32s %-8s ", t->name, t->what);
+    stk__text_add(out, "    %-32s %-8s %-8s ", t->name, t->what, stk__dtype_names[t->dtype]);
     if (place->is_shared) {
         add_bytes(out, (size_t)max_batch * t->image_bytes);
         stk__text_add(out, " at %zu", place->at);
