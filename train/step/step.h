@@ -126,7 +126,7 @@ void stk__activate_back(const struct stk__train_kernels *kernels,
                         size_t n, float *dx);
 
 /* The gradient of a group's output, before its activation: in place, row by row by way of two strips of a
- * row. Where the group is linear nothing is done. */
+ * row (NULL: it is float32). Where the group is linear nothing is done. */
 void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group,
                         float *const strip[2]);
 

@@ -186,8 +186,8 @@ void stk__mask_gradient(const struct stk__work *work, const struct stk__group *g
         struct stk__map dy = stk__map_at(work, group->d_out, i);
         int n = y.dtype == STK_F32 ? y.height : 1;
         for (int j = 0; j < y.height; j += n) {
-            struct stk__image values = stk__load(&y, j, n, strip[0]);
-            struct stk__image gradient = stk__load(&dy, j, n, strip[1]);
+            struct stk__image values = stk__load(&y, j, n, strip ? strip[0] : NULL);
+            struct stk__image gradient = stk__load(&dy, j, n, strip ? strip[1] : NULL);
             mask_rows(run, &a, &values, &gradient);
             stk__store(&dy, j, &gradient);
         }
