@@ -133,11 +133,31 @@ static void find_uses(const struct stk__step_plan *plan, struct stk__program *pr
     }
 }
 
+/* Scratch is of one part at a time. */
+static void find_scratch(const struct stk__step_plan *plan, struct stk__program *program)
+{
+    for (int s = 0; s < program->n_segments; s++) {
+        struct stk__segment *segment = &program->segment[s];
+        for (int op = segment->first; op < segment->behind; op++) {
+            const struct stk__op *of = &program->op[op];
+            if (of->group < 0)
+                continue;
+            const struct stk__group *group = &plan->group[of->group];
+            bool has_strips = group->n_strips && group->strip_floats;
+            if (!(of->part->uses & STK__SCRATCH) && !has_strips)
+                continue;
+            size_t bytes = group->scratch_bytes;
+            if (bytes > segment->scratch_bytes)
+                segment->scratch_bytes = bytes;
+        }
+    }
+}
+
 /* ---- memory ---- */
 
 static size_t bytes_of(const struct stk__tensor *tensor, int64_t n)
 {
-    return tensor->fixed_bytes + (size_t)n * tensor->image_bytes;
+    return (size_t)n * tensor->image_bytes;
 }
 
 struct layout {
@@ -148,6 +168,7 @@ struct layout {
     int64_t max_batch;
 };
 
+<<<<<<< HEAD
 /* What the part of a segment with most of it needs. */
 static size_t scratch_of(const struct layout *l, const struct stk__segment *segment)
 {
@@ -163,6 +184,9 @@ static size_t scratch_of(const struct layout *l, const struct stk__segment *segm
 }
 
 /* Places of the tensors that a lot of n has in a workspace, behind the scratch. */
+=======
+/* Places of the tensors that a lot of n has in a workspace. Returns how large it is with its scratch. */
+>>>>>>> main
 static size_t place_lot(struct layout *l, const struct stk__segment *segment, int n)
 {
     size_t scratch = scratch_of(l, segment);
@@ -178,8 +202,13 @@ static size_t place_lot(struct layout *l, const struct stk__segment *segment, in
     }
     size_t bytes = stk__stays_place(l->stay, n_stays);
     for (int i = 0; i < n_stays; i++)
+<<<<<<< HEAD
         l->program->place[l->tensor[i]].at = scratch + l->stay[i].at;
     return scratch + bytes;
+=======
+        l->program->place[l->tensor[i]].at = l->stay[i].at;
+    return bytes + segment->scratch_bytes;
+>>>>>>> main
 }
 
 static bool has_dense(const struct layout *l, const struct stk__segment *segment)
@@ -250,7 +279,14 @@ int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *
         return stk__out_of_memory(err);
     for (int s = 0; s < program->n_segments; s++) {
         struct stk__segment *segment = &program->segment[s];
+<<<<<<< HEAD
         segment->lot = segment->is_joint ? 0 : lot_of(&l, segment);
+=======
+        segment->workspace_bytes = segment->scratch_bytes;
+        if (segment->is_joint)
+            continue;
+        segment->lot = lot_of(&l, segment);
+>>>>>>> main
         segment->workspace_bytes = place_lot(&l, segment, segment->lot);
     }
     place_shared(&l);
@@ -274,5 +310,6 @@ int stk__step_plan_program(const struct stk__step_plan *plan, bool trains, struc
         list_use(plan, out);
     find_segments(out);
     find_uses(plan, out);
+    find_scratch(plan, out);
     return STK_OK;
 }

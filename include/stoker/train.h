@@ -214,4 +214,6 @@ STK_API char *stk_trainer_times_json(struct stk_trainer *trainer);
 #ifdef __cplusplus
 }
 #endif
+
+#include <stoker/fit.h>
 #endif
