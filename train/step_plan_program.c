@@ -168,28 +168,9 @@ struct layout {
     int64_t max_batch;
 };
 
-<<<<<<< HEAD
-/* What the part of a segment with most of it needs. */
-static size_t scratch_of(const struct layout *l, const struct stk__segment *segment)
-{
-    size_t most = 0;
-    for (int i = segment->first; i < segment->behind; i++) {
-        const struct stk__op *op = &l->program->op[i];
-        int scratch = op->group < 0 ? -1 : l->plan->group[op->group].scratch;
-        if (scratch >= 0 && op->part->uses & STK__SCRATCH &&
-            l->plan->tensor[scratch].fixed_bytes > most)
-            most = l->plan->tensor[scratch].fixed_bytes;
-    }
-    return most;
-}
-
-/* Places of the tensors that a lot of n has in a workspace, behind the scratch. */
-=======
 /* Places of the tensors that a lot of n has in a workspace. Returns how large it is with its scratch. */
->>>>>>> main
 static size_t place_lot(struct layout *l, const struct stk__segment *segment, int n)
 {
-    size_t scratch = scratch_of(l, segment);
     int n_stays = 0;
     for (int i = 0; i < l->plan->n_tensors; i++) {
         const struct stk__place *place = &l->program->place[i];
@@ -202,13 +183,8 @@ static size_t place_lot(struct layout *l, const struct stk__segment *segment, in
     }
     size_t bytes = stk__stays_place(l->stay, n_stays);
     for (int i = 0; i < n_stays; i++)
-<<<<<<< HEAD
-        l->program->place[l->tensor[i]].at = scratch + l->stay[i].at;
-    return scratch + bytes;
-=======
         l->program->place[l->tensor[i]].at = l->stay[i].at;
     return bytes + segment->scratch_bytes;
->>>>>>> main
 }
 
 static bool has_dense(const struct layout *l, const struct stk__segment *segment)
@@ -279,14 +255,10 @@ int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *
         return stk__out_of_memory(err);
     for (int s = 0; s < program->n_segments; s++) {
         struct stk__segment *segment = &program->segment[s];
-<<<<<<< HEAD
-        segment->lot = segment->is_joint ? 0 : lot_of(&l, segment);
-=======
         segment->workspace_bytes = segment->scratch_bytes;
         if (segment->is_joint)
             continue;
         segment->lot = lot_of(&l, segment);
->>>>>>> main
         segment->workspace_bytes = place_lot(&l, segment, segment->lot);
     }
     place_shared(&l);

@@ -246,21 +246,10 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
     plan->packed_floats += round_up(group->packed_floats);
     group->sums_at = plan->sums_floats;
     plan->sums_floats += round_up(group->sums_floats);
-<<<<<<< HEAD
-    if (!group->scratch_bytes)
-        return STK_OK;
-    group->scratch = stk__step_plan_tensor(
-        plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
-                                     .what = "scratch",
-                                     .fixed_bytes = group->scratch_bytes,
-                                     .is_scratch = true });
-    return group->scratch < 0 ? stk__out_of_memory(err) : STK_OK;
-=======
     group->strips_at = round_up(group->scratch_bytes) / sizeof(float);
     group->scratch_bytes =
         (group->strips_at + (size_t)group->n_strips * group->strip_floats) * sizeof(float);
     return STK_OK;
->>>>>>> main
 }
 
 static void find_ends(struct stk__step_plan *plan)

@@ -189,21 +189,6 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
                        float *to)
 {
     const struct stk__run *run = work->run;
-<<<<<<< HEAD
-    int64_t at = b.first * b.l->m;
-    float *to = updates ? stk__at(work, group->scratch, 0) : run->gradient[b.l->kernel] + at;
-    run->kernels->dense.gradient(
-        &(struct stk__dense_gradient){ .x = (const float *)stk__at(work, group->in[0], 0) + b.first,
-                                       .x_down = stk__apart(work, group->in[0]),
-                                       .dy = stk__at(work, group->d_out, 0),
-                                       .dy_down = stk__apart(work, group->d_out),
-                                       .weights = to,
-                                       .n = work->n,
-                                       .k = b.n,
-                                       .m = b.l->m });
-    if (updates)
-        update(work, b.l->kernel, at, (int64_t)b.n * b.l->m, to);
-=======
     for (int i = 0, n; (n = rows_left(work, group, i)) > 0; i += n) {
         struct stk__features x = load_block(work, group, b, i, n);
         run->kernels->dense.gradient(
@@ -217,7 +202,6 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
                                            .m = b.l->m,
                                            .adds = i > 0 });
     }
->>>>>>> main
 }
 
 static void to_bias(const struct stk__work *work, const struct stk__group *group,
@@ -287,14 +271,9 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
                                      .height = 1,
                                      .width = plan->n_threads,
                                      .channels = l.m,
-<<<<<<< HEAD
-                                     .value_bytes = sizeof(float) });
-    group->scratch_bytes = tile_floats(&l) * sizeof(float);
-=======
                                      .dtype = STK_F32 });
     group->scratch_bytes = tile_floats(&l) * sizeof(float);
     size_strips(plan, group, &l);
->>>>>>> main
     if (l.activation.kind == STK__LINEAR)
         group->spares = STK__OUT;
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
