@@ -110,22 +110,15 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
         rc = read_text(t, "optimizer", &o->optimizer, "adam()", read_optimizer, err);
     if (!rc)
         rc = read_text(t, "loss", &o->loss, "cross_entropy()", read_loss, err);
-<<<<<<< HEAD
-    if (o->loss_scale && !strcmp(o->loss_scale, "none"))
-        o->loss_scale = NULL;
-    if (!rc && o->loss_scale)
-        rc = name_scale(t, err);
-    if (!rc && o->loss_scale)
-        rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
-=======
     if (!o->loss_scale && t->dtype == STK_F16)
         o->loss_scale = "dynamic()";
     bool is_scaled = o->loss_scale && strcmp(o->loss_scale, "none") != 0;
     if (!rc && is_scaled)
+        rc = name_scale(t, err);
+    if (!rc && is_scaled)
         rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
-    else if (!is_scaled)
+    if (!is_scaled)
         o->loss_scale = t->dtype == STK_F16 ? "none" : NULL; /* of what is no default */
->>>>>>> main
     return rc;
 }
 
