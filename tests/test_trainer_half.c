@@ -169,7 +169,7 @@ static void test_activations_take_half(void **state)
 
 /* ---- a task ---- */
 
-enum { SIZE = 12, CLASSES = 10, N_TRAIN = 1600, N_TEST = 1000, BATCH = 32, STEPS = 500, SEEDS = 5 };
+enum { SIZE = 12, CLASSES = 10, N_TRAIN = 4800, N_TEST = 2000, BATCH = 32, STEPS = 1200, SEEDS = 5 };
 
 struct task {
     float train[N_TRAIN][SIZE][SIZE], test[N_TEST][SIZE][SIZE];
