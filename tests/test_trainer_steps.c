@@ -334,9 +334,7 @@ static void test_bad_options(void **unused)
         { { .threads = -1 }, "threads: " },
         { { .max_batch = -1 }, "max_batch: " },
         { { .on_nonfinite = 7 }, "on_nonfinite: " },
-        { { .max_batch = 5000, .memory_bytes = 5000000 },
-          STK_BUDGET,
-          "which is enough for batches of " },
+        { { .max_batch = 5000, .memory_bytes = 5000000 }, "which is enough for batches of " },
         { { .memory_bytes = 100000 }, "not enough for one image" },
     };
     (void)unused;

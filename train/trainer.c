@@ -89,6 +89,15 @@ static int read_numbers(struct stk_trainer *t, struct stk_error *err)
     return STK_OK;
 }
 
+/* A number is a fixed scale. */
+static int name_number(struct stk_trainer *t, const char **text, struct stk_error *err)
+{
+    if (strspn(*text, "0123456789.eE+-") != strlen(*text))
+        return STK_OK;
+    *text = stk__arena_printf(&t->arena, "fixed(%s)", *text);
+    return *text ? STK_OK : stk__out_of_memory(err);
+}
+
 static int read_options(struct stk_trainer *t, struct stk_error *err)
 {
     struct stk_trainer_options *o = &t->options;
@@ -102,6 +111,8 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
     if (!o->loss_scale && t->dtype == STK_F16)
         o->loss_scale = "dynamic()";
     bool is_scaled = o->loss_scale && strcmp(o->loss_scale, "none") != 0;
+    if (!rc && is_scaled)
+        rc = name_number(t, &o->loss_scale, err);
     if (!rc && is_scaled)
         rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
     else if (!is_scaled)
