@@ -34,6 +34,17 @@ static int read_scale(struct stk_trainer *t, const struct stk_value *value, stru
     return stk__loss_scale_read(value, &t->arena, &t->scale, err);
 }
 
+/* A number alone is the scale of every step. */
+static int name_scale(struct stk_trainer *t, struct stk_error *err)
+{
+    double scale;
+    const char *end = stk__parse_real(t->options.loss_scale, &scale);
+    if (!end || *end)
+        return STK_OK;
+    t->options.loss_scale = stk__arena_printf(&t->arena, "fixed(%s)", t->options.loss_scale);
+    return t->options.loss_scale ? STK_OK : stk__out_of_memory(err);
+}
+
 static int read_text(struct stk_trainer *t, const char *what, const char **text,
                      const char *otherwise, read_fn *read, struct stk_error *err)
 {
@@ -108,6 +119,14 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
         rc = read_text(t, "optimizer", &o->optimizer, "adam()", read_optimizer, err);
     if (!rc)
         rc = read_text(t, "loss", &o->loss, "cross_entropy()", read_loss, err);
+<<<<<<< HEAD
+    if (o->loss_scale && !strcmp(o->loss_scale, "none"))
+        o->loss_scale = NULL;
+    if (!rc && o->loss_scale)
+        rc = name_scale(t, err);
+    if (!rc && o->loss_scale)
+        rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
+=======
     if (!o->loss_scale && t->dtype == STK_F16)
         o->loss_scale = "dynamic()";
     bool is_scaled = o->loss_scale && strcmp(o->loss_scale, "none") != 0;
@@ -117,6 +136,7 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
         rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
     else if (!is_scaled)
         o->loss_scale = t->dtype == STK_F16 ? "none" : NULL; /* of what is no default */
+>>>>>>> main
     return rc;
 }
 
