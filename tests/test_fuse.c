@@ -271,7 +271,7 @@ static int write_cut_files(void **state)
     if (!make_temporary_directory(cut_files, "stoker_fuse"))
         return -1;
     for (int i = 0; i < N_TO_CUT; i++) {
-        char path[200];
+        char path[TEMPORARY_PATH + 64];
         static char data[1 << 16];
         snprintf(path, sizeof path, "tests/golden/%s", to_cut[i]);
         FILE *from = fopen(path, "rb");
@@ -293,7 +293,7 @@ static int remove_cut_files(void **state)
 {
     (void)state;
     for (int i = 0; i < N_TO_CUT; i++) {
-        char path[200];
+        char path[TEMPORARY_PATH + 64];
         cut_path(i, path, sizeof path);
         unlink(path);
     }

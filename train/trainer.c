@@ -52,11 +52,21 @@ static int read_text(struct stk_trainer *t, const char *what, const char **text,
 
 static int read_precision(struct stk_trainer *t, struct stk_error *err)
 {
+    static const struct {
+        const char *name;
+        int dtype;
+    } precisions[] = { { "float32", STK_F32 },
+                       { "mixed_float16", STK_F16 },
+                       { "mixed_bfloat16", STK_BF16 } };
     const char *text = t->options.precision ? t->options.precision : "float32";
-    if (strcmp(text, "float32") != 0)
-        return stk_fail(err, STK_VALUE, "precision: \"%s\" is not float32", text);
-    t->options.precision = "float32";
-    return STK_OK;
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++)
+        if (!strcmp(text, precisions[i].name)) {
+            t->options.precision = precisions[i].name;
+            t->dtype = precisions[i].dtype;
+            return STK_OK;
+        }
+    return stk_fail(err, STK_VALUE,
+                    "precision: \"%s\" is none of float32, mixed_float16 and mixed_bfloat16", text);
 }
 
 static int read_numbers(struct stk_trainer *t, struct stk_error *err)
@@ -89,10 +99,13 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
         rc = read_text(t, "optimizer", &o->optimizer, "adam()", read_optimizer, err);
     if (!rc)
         rc = read_text(t, "loss", &o->loss, "cross_entropy()", read_loss, err);
-    if (!rc && o->loss_scale && strcmp(o->loss_scale, "none") != 0)
+    if (!o->loss_scale && t->dtype == STK_F16)
+        o->loss_scale = "dynamic()";
+    bool is_scaled = o->loss_scale && strcmp(o->loss_scale, "none") != 0;
+    if (!rc && is_scaled)
         rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
-    else if (!rc)
-        o->loss_scale = NULL;
+    else if (!is_scaled)
+        o->loss_scale = t->dtype == STK_F16 ? "none" : NULL; /* of what is no default */
     return rc;
 }
 
@@ -317,7 +330,8 @@ static int plan(struct stk_trainer *t, struct stk_error *err)
                                               .n_threads = t->options.threads,
                                               .trains = !t->options.only_forward,
                                               .merges_last = merges_last(t),
-                                              .deterministic = t->options.deterministic };
+                                              .deterministic = t->options.deterministic,
+                                              .dtype = t->dtype };
     return stk__step_plan_make(&t->plan, t->model, &options, &t->arena, err);
 }
 

@@ -11,17 +11,20 @@
  */
 #pragma once
 #include "train/candidate.h"
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 struct stk__bands {
     struct stk__conv
-        conv; /* of which it is the output; a depthwise one has filters = its channels */
-    int top, left, bottom; /* the frame */
+        conv;       /* of which it is the output; a depthwise one has filters = its channels */
+    bool has_frame; /* one is wanted at all */
+    int top, left, bottom; /* rows that are kept above a band, or zeros; the frame */
     int64_t down;          /* floats of a row with its frame */
     int n_rows;            /* of a band, at most */
     bool has_pool;
     struct stk__pool pool;
     struct stk__activation activation;
+    size_t
+        stage_floats; /* behind a band: rows that it is made of, where they are in half precision */
 };
 
 /* Sizes for a group; bands are of about that many bytes, and of a multiple of `unit` rows. */
@@ -31,8 +34,15 @@ struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct 
 /* A convolution of a group. */
 struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group);
 
-/* Whether a frame is wanted at all. */
-bool stk__bands_have_frame(const struct stk__bands *bands);
+/* Rows of the image, or of its frame, that rows [from, to) of the output look at. */
+struct stk__share stk__conv_reach(const struct stk__conv *conv, int from, int to);
+
+/* Floats of a strip of them, for n rows of the output; 0 where the image is float32. */
+size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__group *group, int n);
+
+/* The image of a group's input, those rows of it. */
+struct stk__rows stk__reached_rows(const struct stk__work *work, const struct stk__group *group,
+                                   int image, struct stk__share rows, float *strip);
 
 size_t stk__bands_floats(const struct stk__bands *bands);
 

@@ -25,15 +25,22 @@ struct product {
     int64_t step;
     const float *b;
     int64_t b_down;
-    int terms, columns; /* columns: up to BLOCK */
-    int64_t ahead;      /* values from b to what is needed soon; 0: nothing is */
-    const float *start; /* NULL: 0 */
+    int terms, columns;       /* columns: up to BLOCK */
+    int64_t a_ahead, b_ahead; /* values from each to what is needed soon; 0: nothing is */
+    const float *start;       /* NULL: 0 */
     int64_t start_down;
     float *out;
     int64_t out_down;
     bool keeps_within;
     float low, high;
 };
+
+/* Has lines of memory brought into the second cache level. */
+TILE void fetch(const float *from, int n)
+{
+    for (int i = 0; i < n; i += 16)
+        _mm_prefetch((const char *)(from + i), _MM_HINT_T1);
+}
 
 /* vectors: 1 or 2; the last one has `n` lanes. */
 TILE void begin_tile(const int rows, const int vectors, const struct product *p, int n,
@@ -55,10 +62,10 @@ TILE void add_terms(const int rows, const int vectors, const int down, const str
     for (int t = 0; t < p->terms; t++, a += p->step, b += p->b_down) {
         const vector left = vectors > 1 ? load(b) : load_some(b, n);
         const vector right = vectors > 1 ? load_some(b + LANES, n) : left;
-        if (p->ahead) {
-            _mm_prefetch((const char *)(b + p->ahead), _MM_HINT_T1);
-            _mm_prefetch((const char *)(b + p->ahead + BLOCK / 2), _MM_HINT_T1);
-        }
+        if (p->a_ahead)
+            fetch(a + p->a_ahead, 1);
+        if (p->b_ahead)
+            fetch(b + p->b_ahead, BLOCK);
         UNROLL
         for (int r = 0; r < rows; r++) {
             const vector value = spread(a[r * down]);
@@ -121,9 +128,13 @@ static int lesser(int a, int b)
     return a < b ? a : b;
 }
 
-/* Some rows of a matrix, beginning at some column. */
-static void fill_panel(const float *from, int64_t down, int rows, int columns, float *panel)
+/* Some rows of a matrix, beginning at some column; `ahead` values further is what comes next. */
+static void fill_panel(const float *from, int64_t down, int rows, int columns, int64_t ahead,
+                       float *panel)
 {
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++) {
+        if (ahead)
+            fetch(from + r * down + ahead, columns);
         memcpy(panel + r * PANEL, from + r * down, (size_t)columns * sizeof *panel);
+    }
 }

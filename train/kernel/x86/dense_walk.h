@@ -19,7 +19,8 @@ static void add_inputs(const struct stk__dense_rows *job, int k, int column, int
     const bool is_last = k + terms == job->k;
     for (int row = 0, rows; row < job->n; row += rows) {
         rows = part(job->n, row);
-        fill_panel(job->x + row * job->x_down + k, job->x_down, rows, terms, panel);
+        fill_panel(job->x + row * job->x_down + k, job->x_down, rows, terms, is_last ? 0 : TERMS,
+                   panel);
         for (int c = column; c < column + n_columns; c += BLOCK) {
             float *y = job->y + row * job->y_down + c;
             const struct product product = {
@@ -29,7 +30,7 @@ static void add_inputs(const struct stk__dense_rows *job, int k, int column, int
                 .b_down = job->m,
                 .terms = terms,
                 .columns = lesser(BLOCK, column + n_columns - c),
-                .ahead = row || is_last ? 0 : (int64_t)TERMS * job->m,
+                .b_ahead = row || is_last ? 0 : (int64_t)TERMS * job->m,
                 .start = k           ? y
                          : job->bias ? job->bias + c
                                      : NULL,
@@ -71,6 +72,8 @@ static void join(const struct stk__dense_parts *job)
 
 /* ---- gradients of weights ---- */
 
+enum { SOON = 48 }; /* inputs ahead, three lines; harmless behind the last one */
+
 static void gradient(const struct stk__dense_gradient *job)
 {
     for (int k = 0, rows; k < job->k; k += rows) {
@@ -84,6 +87,7 @@ static void gradient(const struct stk__dense_gradient *job)
                 .b_down = job->dy_down,
                 .terms = job->n,
                 .columns = lesser(BLOCK, job->m - c),
+                .a_ahead = c ? 0 : SOON,
                 .start = job->adds ? weights : NULL,
                 .start_down = job->m,
                 .out = weights,
@@ -131,9 +135,12 @@ static void image_part(const struct stk__dense_image *job, int k, int row, const
     float panel[MOST * PANEL], sums[INPUTS * BLOCK];
     const int inputs = lesser(INPUTS, job->k - k), rows = lesser(BLOCK, job->n - row);
     const int terms = lesser(TERMS, job->m - m);
+    for (int r = 0; r < rows; r++)
+        fetch(job->dx + (row + r) * job->dx_down + k, inputs);
     for (int done = 0, n; done < inputs; done += n) {
         n = part(inputs, done);
-        fill_panel(job->weights + (int64_t)(k + done) * job->m + m, job->m, n, terms, panel);
+        fill_panel(job->weights + (int64_t)(k + done) * job->m + m, job->m, n, terms,
+                   (int64_t)n * job->m, panel);
         const struct product product = {
             .a = panel,
             .step = 1,

@@ -41,6 +41,10 @@ TILE void put_sum(const struct sums *job, float *to, vector sum, int n)
 
 #define EACH_OF_9(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8)
 
+struct kernel_3x3 {
+    vector weight[9], bias;
+};
+
 struct place {
     const float *x;
     float *y;
@@ -48,7 +52,7 @@ struct place {
 
 /* `rows` by `pixels` sums; `stride` is that of the kernel, cells lie side by side. */
 TILE void sum_tile(const int rows, const int pixels, const int stride, const struct sums *job,
-                   const vector *weight, vector bias, struct place at, const int n)
+                   const struct kernel_3x3 *kernel, struct place at, const int n)
 {
     vector sum[ROWS][PIXELS];
     const int64_t down = job->walk.down, across = job->walk.across;
@@ -56,7 +60,7 @@ TILE void sum_tile(const int rows, const int pixels, const int stride, const str
     for (int r = 0; r < rows; r++) {
         UNROLL
         for (int p = 0; p < pixels; p++)
-            sum[r][p] = bias;
+            sum[r][p] = kernel->bias;
     }
     UNROLL
     for (int y = 0; y < (rows - 1) * stride + 3; y++) {
@@ -69,7 +73,7 @@ TILE void sum_tile(const int rows, const int pixels, const int stride, const str
                 for (int p = 0; p < pixels; p++) {
                     const int ky = y - r * stride, kx = x - p * stride;
                     if (ky >= 0 && ky < 3 && kx >= 0 && kx < 3)
-                        sum[r][p] = fuse(value, weight[ky * 3 + kx], sum[r][p]);
+                        sum[r][p] = fuse(value, kernel->weight[ky * 3 + kx], sum[r][p]);
                 }
             }
         }
@@ -82,56 +86,74 @@ TILE void sum_tile(const int rows, const int pixels, const int stride, const str
     }
 }
 
-/* `pixels` from p on, for the channels from c on. */
-TILE void sum_place(const int rows, const int pixels, const int stride, const struct sums *job,
-                    int row, int p, int c, const int n)
+TILE struct kernel_3x3 get_kernel(const struct sums *job, int c, const int n)
 {
-    const struct place at = { job->x.at + row * job->x.down + p * job->x.across + c,
-                              job->y.at + row * job->y.down + p * job->y.across + c };
-    const vector bias = job->bias ? get(job->bias + c, n) : zero();
-    vector weight[9];
+    struct kernel_3x3 kernel;
 #define WEIGHT(k)                                                                                  \
-    weight[k] = get(job->weights + (k) / 3 * job->walk.weights_down +                              \
-                        (k) % 3 * job->walk.weights_across + c,                                    \
-                    n);
+    kernel.weight[k] = get(job->weights + (k) / 3 * job->walk.weights_down +                       \
+                               (k) % 3 * job->walk.weights_across + c,                             \
+                           n);
     EACH_OF_9(WEIGHT)
-    sum_tile(rows, pixels, stride, job, weight, bias, at, n);
+    kernel.bias = job->bias ? get(job->bias + c, n) : zero();
+    return kernel;
 }
 
-/* Channels that a row of tiles is done for: lines of a pixel lie side by side, and do not all compete for one
- * place in the first cache level where a pixel has a power of two of them. */
-enum { STRIP = 4 * LANES };
-
-TILE void sum_strip(const int rows, const int pixels, const int stride, const struct sums *job,
-                    int row, int p, int first)
+TILE struct place place_of(const struct sums *job, int row, int p, int c)
 {
-    const int end = first + STRIP < job->channels ? first + STRIP : job->channels;
-    int c = first;
-    for (; c + LANES <= end; c += LANES)
-        sum_place(rows, pixels, stride, job, row, p, c, LANES);
-    if (c < end)
-        sum_place(rows, pixels, stride, job, row, p, c, end - c);
+    return (struct place){ job->x.at + row * job->x.down + p * job->x.across + c,
+                           job->y.at + row * job->y.down + p * job->y.across + c };
 }
 
-/* The last tile begins where it ends with the row: some sums are made twice. */
-TILE void sum_rows(const int rows, const int stride, const struct sums *job, int row, int c)
+/* Rows for a vector of channels, whose kernel stays in registers. The last tile begins where it ends with
+ * the row: some sums are made twice. */
+TILE void sum_lane(const int rows, const int stride, const struct sums *job, int row, int c,
+                   const int n)
 {
+    const struct kernel_3x3 kernel = get_kernel(job, c, n);
     for (int p = 0; job->width < PIXELS && p < job->width; p++)
-        sum_strip(rows, 1, stride, job, row, p, c);
-    for (int done = 0; job->width >= PIXELS && done < job->width; done += PIXELS)
-        sum_strip(rows, PIXELS, stride, job, row,
-                  done + PIXELS > job->width ? job->width - PIXELS : done, c);
+        sum_tile(rows, 1, stride, job, &kernel, place_of(job, row, p, c), n);
+    for (int done = 0; job->width >= PIXELS && done < job->width; done += PIXELS) {
+        const int p = done + PIXELS > job->width ? job->width - PIXELS : done;
+        sum_tile(rows, PIXELS, stride, job, &kernel, place_of(job, row, p, c), n);
+    }
+}
+
+/* Two rows for few channels: tile by tile for all of them, so that memory is read as it lies. */
+enum { FEW = 4 * LANES };
+
+TILE void sum_few(const int stride, const struct sums *job, int row)
+{
+    for (int done = 0; done < job->width; done += PIXELS) {
+        const int p = done + PIXELS > job->width ? job->width - PIXELS : done;
+        for (int c = 0; c < job->channels; c += LANES) {
+            const struct kernel_3x3 kernel = get_kernel(job, c, LANES);
+            sum_tile(ROWS, PIXELS, stride, job, &kernel, place_of(job, row, p, c), LANES);
+        }
+    }
+}
+
+TILE void sum_many(const int stride, const struct sums *job, int row)
+{
+    for (int c = 0; c < job->channels; c += LANES) {
+        const int left = job->channels - c;
+        if (row + ROWS > job->height)
+            sum_lane(1, stride, job, row, c, left < LANES ? left : LANES);
+        else if (left < LANES)
+            sum_lane(ROWS, stride, job, row, c, left);
+        else
+            sum_lane(ROWS, stride, job, row, c, LANES);
+    }
 }
 
 TILE void sum_all(const int stride, const struct sums *job)
 {
-    for (int row = 0; row < job->height; row += ROWS)
-        for (int c = 0; c < job->channels; c += STRIP) {
-            if (row + ROWS > job->height)
-                sum_rows(1, stride, job, row, c);
-            else
-                sum_rows(ROWS, stride, job, row, c);
-        }
+    const bool is_few = job->channels <= FEW && job->channels % LANES == 0 && job->width >= PIXELS;
+    for (int row = 0; row < job->height; row += ROWS) {
+        if (is_few && row + ROWS <= job->height)
+            sum_few(stride, job, row);
+        else
+            sum_many(stride, job, row);
+    }
 }
 
 static void sum_3x3(const struct sums *job)
