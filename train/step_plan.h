@@ -87,6 +87,8 @@ struct stk__group {
     size_t scratch_bytes;            /* of a thread */
     size_t packed_floats, packed_at; /* of weights as kernels read them */
     size_t sums_floats, sums_at;     /* of a thread, 0 when a step begins */
+    const char
+        *how[3]; /* of each direction of a convolution: what carries it out, and why; or NULL */
     void *state;
 };
 
@@ -125,6 +127,8 @@ struct stk__step_plan {
     int n_threads;
     bool trains;
     bool deterministic;
+    int64_t max_batch;            /* that it was made for */
+    struct stk__choices *choices; /* while it is made */
     int cpu_level;
     int n_groups, n_tensors, tensor_cap;
     struct stk__group *group;
