@@ -173,24 +173,10 @@ static void check_outputs(struct case_run *c, const char *chain)
     free(outputs);
 }
 
-/* The derivative, by differences of fourth order. */
+/* The derivative, by a difference so small that few kinks are within its reach. */
 static double slope(struct case_run *c, double *weight)
 {
-    const double h = 1e-4;
-    double at = *weight, f[4];
-    const double by[4] = { -2, -1, 1, 2 };
-    for (int i = 0; i < 4; i++) {
-        *weight = at + by[i] * h;
-        f[i] = loss_of(c);
-    }
-    *weight = at;
-    return (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h);
-}
-
-/* A kink within reach of the differences is told by smaller ones. */
-static double small_slope(struct case_run *c, double *weight)
-{
-    const double h = 1e-8;
+    const double h = 1e-7;
     double at = *weight;
     *weight = at + h;
     double more = loss_of(c);
@@ -202,7 +188,7 @@ static double small_slope(struct case_run *c, double *weight)
 
 static void check_gradient(struct case_run *c, const char *chain, int weight)
 {
-    enum { MOST = 12 };
+    enum { MOST = 7 };
     const struct stk__weight *of = &c->model->graph.weight[weight];
     struct stk_view view;
     int rc = stk_trainer_gradient(c->trainer, weight, &view);
@@ -215,8 +201,6 @@ static void check_gradient(struct case_run *c, const char *chain, int weight)
     int64_t by = of->n_values > MOST ? of->n_values / MOST : 1;
     for (int64_t i = 0; i < of->n_values; i += by) {
         double got = ((float *)view.data)[i], want = slope(c, &c->reference.weight[weight][i]);
-        if (fabs(got - want) > 1e-4 * scale + 1e-6)
-            want = small_slope(c, &c->reference.weight[weight][i]);
         if (!(fabs(got - want) <= 1e-4 * scale + 1e-6))
             WRONG("%s: gradient of %s[%lld] is %.9g, not %.9g\n", chain, of->name, (long long)i,
                   got, want);
@@ -302,7 +286,7 @@ static void test_convolutions(void **unused)
           NULL },
         { "input(5, 5, 2).conv2d(3, 5, padding=same).conv2d(3, 4, padding=same)" END, NULL },
         { "input(4, 4, 2).conv2d(3, 2, activation=leaky_relu(0.1)).conv2d(2, 3)" END, NULL },
-        { "input(40, 36, 2).conv2d(3, 1).conv2d(40, 3, padding=same, activation=relu)"
+        { "input(20, 36, 2).conv2d(3, 1).conv2d(80, 3, padding=same, activation=relu)"
           ".conv2d(3, 3, 5).flatten().dense(2)",
           NULL },
         { "input(11, 3, 1).conv2d(2, [5, 1], [4, 1]).conv2d(2, [2, 3], padding=same)" END, NULL },
@@ -324,10 +308,10 @@ static void test_pooled_convolutions(void **unused)
         { "input(9, 9, 1).conv2d(3, 1).conv2d(3, 2, activation=tanh).maxpool(2, 3)" END, NULL },
         { "input(9, 9, 1).conv2d(3, 1).conv2d(3, 2, activation=leaky_relu).maxpool([3, 2])" END,
           NULL },
-        { "input(40, 70, 2).conv2d(40, 3, activation=relu).maxpool(2).conv2d(4, 3, 4).flatten()"
+        { "input(16, 70, 1).conv2d(70, 3, activation=relu).maxpool(2).conv2d(4, 3, 4).flatten()"
           ".dense(2)",
           NULL },
-        { "input(36, 60, 1).conv2d(2, 1).conv2d(33, 3, activation=relu).maxpool(3, 2)"
+        { "input(18, 60, 1).conv2d(2, 1).conv2d(66, 3, activation=relu).maxpool(3, 2)"
           ".conv2d(3, 3, 5).flatten().dense(2)",
           NULL },
     };

@@ -17,7 +17,8 @@
  * thread and has room for a lot; all others have room for the batch. Where models have no joint part at all,
  * forward, loss and backward pass are one segment.
  *
- *     arena   │ tensor of the batch │ workspace: thread 0 │ thread 1 │ …
+ *     arena   │ tensor of the batch │ workspace: thread 0     │ thread 1 │ …
+ *                                   │ scratch │ tensor of a lot │
  *
  * Tensors of the batch, and the workspaces of each segment, share memory where segments that use them do not
  * overlap; within a workspace tensors do, where parts that use them do not.
@@ -42,6 +43,7 @@ struct stk__tensor {
     int64_t row_values; /* from a row to the next */
     size_t image_bytes; /* whole, in multiples of 64 */
     size_t fixed_bytes; /* besides: scratch */
+    bool is_scratch;    /* of one part at a time: it is where a workspace begins */
 };
 
 /* What parts use of their group. */

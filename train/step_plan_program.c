@@ -110,8 +110,6 @@ static void use_of_group(const struct stk__step_plan *plan, struct stk__program 
         use(program, group->d_out, op);
     if (uses & STK__CELLS)
         use(program, group->cells, op);
-    if (uses & STK__SCRATCH)
-        use(program, group->scratch, op);
 }
 
 static void find_uses(const struct stk__step_plan *plan, struct stk__program *program)
@@ -150,9 +148,24 @@ struct layout {
     int64_t max_batch;
 };
 
-/* Places of the tensors that a lot of n has in a workspace. */
+/* What the part of a segment with most of it needs. */
+static size_t scratch_of(const struct layout *l, const struct stk__segment *segment)
+{
+    size_t most = 0;
+    for (int i = segment->first; i < segment->behind; i++) {
+        const struct stk__op *op = &l->program->op[i];
+        int scratch = op->group < 0 ? -1 : l->plan->group[op->group].scratch;
+        if (scratch >= 0 && op->part->uses & STK__SCRATCH &&
+            l->plan->tensor[scratch].fixed_bytes > most)
+            most = l->plan->tensor[scratch].fixed_bytes;
+    }
+    return most;
+}
+
+/* Places of the tensors that a lot of n has in a workspace, behind the scratch. */
 static size_t place_lot(struct layout *l, const struct stk__segment *segment, int n)
 {
+    size_t scratch = scratch_of(l, segment);
     int n_stays = 0;
     for (int i = 0; i < l->plan->n_tensors; i++) {
         const struct stk__place *place = &l->program->place[i];
@@ -165,8 +178,8 @@ static size_t place_lot(struct layout *l, const struct stk__segment *segment, in
     }
     size_t bytes = stk__stays_place(l->stay, n_stays);
     for (int i = 0; i < n_stays; i++)
-        l->program->place[l->tensor[i]].at = l->stay[i].at;
-    return bytes;
+        l->program->place[l->tensor[i]].at = scratch + l->stay[i].at;
+    return scratch + bytes;
 }
 
 static bool has_dense(const struct layout *l, const struct stk__segment *segment)
@@ -237,9 +250,7 @@ int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *
         return stk__out_of_memory(err);
     for (int s = 0; s < program->n_segments; s++) {
         struct stk__segment *segment = &program->segment[s];
-        if (segment->is_joint)
-            continue;
-        segment->lot = lot_of(&l, segment);
+        segment->lot = segment->is_joint ? 0 : lot_of(&l, segment);
         segment->workspace_bytes = place_lot(&l, segment, segment->lot);
     }
     place_shared(&l);

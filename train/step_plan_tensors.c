@@ -203,7 +203,8 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
     group->scratch = stk__step_plan_tensor(
         plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
                                      .what = "scratch",
-                                     .fixed_bytes = group->scratch_bytes });
+                                     .fixed_bytes = group->scratch_bytes,
+                                     .is_scratch = true });
     return group->scratch < 0 ? stk__out_of_memory(err) : STK_OK;
 }
 

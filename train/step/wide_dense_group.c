@@ -146,18 +146,12 @@ static size_t tile_floats(const struct stk__dense_layer *l)
     return ((size_t)block_rows(l) * (size_t)l->m + 15) / 16 * 16;
 }
 
-static float *tile_of(const struct stk__work *work, const struct stk__group *group,
-                      const struct stk__dense_layer *l)
-{
-    return (float *)stk__at(work, group->scratch, 0) + (size_t)work->thread * tile_floats(l);
-}
-
 static void to_weights(const struct stk__work *work, const struct stk__group *group, struct block b,
                        bool updates)
 {
     const struct stk__run *run = work->run;
     int64_t at = b.first * b.l->m;
-    float *to = updates ? tile_of(work, group, b.l) : run->gradient[b.l->kernel] + at;
+    float *to = updates ? stk__at(work, group->scratch, 0) : run->gradient[b.l->kernel] + at;
     run->kernels->dense.gradient(
         &(struct stk__dense_gradient){ .x = (const float *)stk__at(work, group->in[0], 0) + b.first,
                                        .x_down = stk__apart(work, group->in[0]),
@@ -224,7 +218,7 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
                                      .width = plan->n_threads,
                                      .channels = l.m,
                                      .value_bytes = sizeof(float) });
-    group->scratch_bytes = (size_t)plan->n_threads * tile_floats(&l) * sizeof(float);
+    group->scratch_bytes = tile_floats(&l) * sizeof(float);
     if (l.activation.kind == STK__LINEAR)
         group->spares = STK__OUT;
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;

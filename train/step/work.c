@@ -23,6 +23,8 @@ void *stk__at(const struct stk__work *work, int tensor, int64_t i)
     if (is_callers(run, tensor))
         return (char *)run->images +
                (work->first + i) * t->height * t->row_values * (int64_t)sizeof(float);
+    if (t->is_scratch)
+        return work->workspace;
     if (place->is_shared)
         return run->arena + place->at + (size_t)(work->first + i) * t->image_bytes;
     return work->workspace + place->at + (size_t)i * t->image_bytes;

@@ -82,13 +82,12 @@ TILE void sum_tile(const int rows, const int pixels, const int stride, const str
     }
 }
 
-/* Some rows for channels from c on. The last tile begins where it ends with the row: some sums are
- * made twice. */
-TILE void sum_rows(const int rows, const int stride, const struct sums *job, int row, int c,
-                   const int n)
+/* `pixels` from p on, for the channels from c on. */
+TILE void sum_place(const int rows, const int pixels, const int stride, const struct sums *job,
+                    int row, int p, int c, const int n)
 {
-    const float *x = job->x.at + row * job->x.down + c;
-    float *y = job->y.at + row * job->y.down + c;
+    const struct place at = { job->x.at + row * job->x.down + p * job->x.across + c,
+                              job->y.at + row * job->y.down + p * job->y.across + c };
     const vector bias = job->bias ? get(job->bias + c, n) : zero();
     vector weight[9];
 #define WEIGHT(k)                                                                                  \
@@ -96,30 +95,42 @@ TILE void sum_rows(const int rows, const int stride, const struct sums *job, int
                         (k) % 3 * job->walk.weights_across + c,                                    \
                     n);
     EACH_OF_9(WEIGHT)
-    if (job->width < PIXELS) {
-        for (int p = 0; p < job->width; p++)
-            sum_tile(rows, 1, stride, job, weight, bias,
-                     (struct place){ x + p * job->x.across, y + p * job->y.across }, n);
-        return;
-    }
-    for (int done = 0; done < job->width; done += PIXELS) {
-        int p = done + PIXELS > job->width ? job->width - PIXELS : done;
-        sum_tile(rows, PIXELS, stride, job, weight, bias,
-                 (struct place){ x + p * job->x.across, y + p * job->y.across }, n);
-    }
+    sum_tile(rows, pixels, stride, job, weight, bias, at, n);
+}
+
+/* Channels that a row of tiles is done for: lines of a pixel lie side by side, and do not all compete for one
+ * place in the first cache level where a pixel has a power of two of them. */
+enum { STRIP = 4 * LANES };
+
+TILE void sum_strip(const int rows, const int pixels, const int stride, const struct sums *job,
+                    int row, int p, int first)
+{
+    const int end = first + STRIP < job->channels ? first + STRIP : job->channels;
+    int c = first;
+    for (; c + LANES <= end; c += LANES)
+        sum_place(rows, pixels, stride, job, row, p, c, LANES);
+    if (c < end)
+        sum_place(rows, pixels, stride, job, row, p, c, end - c);
+}
+
+/* The last tile begins where it ends with the row: some sums are made twice. */
+TILE void sum_rows(const int rows, const int stride, const struct sums *job, int row, int c)
+{
+    for (int p = 0; job->width < PIXELS && p < job->width; p++)
+        sum_strip(rows, 1, stride, job, row, p, c);
+    for (int done = 0; job->width >= PIXELS && done < job->width; done += PIXELS)
+        sum_strip(rows, PIXELS, stride, job, row,
+                  done + PIXELS > job->width ? job->width - PIXELS : done, c);
 }
 
 TILE void sum_all(const int stride, const struct sums *job)
 {
     for (int row = 0; row < job->height; row += ROWS)
-        for (int c = 0; c < job->channels; c += LANES) {
-            int left = job->channels - c;
+        for (int c = 0; c < job->channels; c += STRIP) {
             if (row + ROWS > job->height)
-                sum_rows(1, stride, job, row, c, left < LANES ? left : LANES);
-            else if (left < LANES)
-                sum_rows(ROWS, stride, job, row, c, left);
+                sum_rows(1, stride, job, row, c);
             else
-                sum_rows(ROWS, stride, job, row, c, LANES);
+                sum_rows(ROWS, stride, job, row, c);
         }
 }
 

@@ -22,7 +22,18 @@ TILE void add_row(double *to, vector sum, int n)
         to[i] += part[i];
 }
 
-/* SUM(vectors, c, lanes) for all channels. */
+/* ROW(vectors, c, lanes) for all channels, one or two vectors at a time; SUM for up to four. */
+#define EACH_ROW(channels, ROW)                                                                    \
+    do {                                                                                           \
+        int c = 0;                                                                                 \
+        for (; c + 2 * LANES <= (channels); c += 2 * LANES)                                        \
+            ROW(2, c, LANES);                                                                      \
+        for (; c + LANES <= (channels); c += LANES)                                                \
+            ROW(1, c, LANES);                                                                      \
+        if (c < (channels))                                                                        \
+            ROW(1, c, (channels)-c);                                                               \
+    } while (0)
+
 #define EACH_SUM(channels, SUM)                                                                    \
     do {                                                                                           \
         int c = 0;                                                                                 \
@@ -95,26 +106,36 @@ static void sums(const struct stk__norm_sums *job)
     }
 }
 
-TILE void norm_pixel(const struct stk__norm_rows *job, const float *x, const float *more, float *y,
-                     int c, const int n)
+/* A row's pixels for some vectors of channels, whose coefficients stay in registers. */
+TILE void norm_row(const int vectors, const struct stk__norm_rows *job, int row, int c, const int n)
 {
-    vector value = fuse(get(job->scale + c, n), get(x + c, n), get(job->offset + c, n));
-    if (more)
-        value = plus(value, get(more + c, n));
-    put(y + c, within(value, spread(job->low), spread(job->high)), n);
+    const float *x = job->x.at + row * job->x.down + c;
+    const float *more = job->more.at ? job->more.at + row * job->more.down + c : NULL;
+    float *y = job->y.at + row * job->y.down + c;
+    const vector low = spread(job->low), high = spread(job->high);
+    vector scale[2], offset[2];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        scale[v] = get(job->scale + c + v * LANES, n);
+        offset[v] = get(job->offset + c + v * LANES, n);
+    }
+    for (int p = 0; p < job->width; p++, x += job->x.across, y += job->y.across) {
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            vector value = fuse(scale[v], get(x + v * LANES, n), offset[v]);
+            if (more)
+                value = plus(value, get(more + p * job->more.across + v * LANES, n));
+            put(y + v * LANES, within(value, low, high), n);
+        }
+    }
 }
 
 static void rows(const struct stk__norm_rows *job)
 {
-    for (int row = 0; row < job->height; row++)
-        for (int p = 0; p < job->width; p++) {
-            const float *x = job->x.at + row * job->x.down + p * job->x.across;
-            const float *more =
-                job->more.at ? job->more.at + row * job->more.down + p * job->more.across : NULL;
-            float *y = job->y.at + row * job->y.down + p * job->y.across;
-#define NORM_PIXEL(c, n) norm_pixel(job, x, more, y, c, n)
-            EACH_CHANNELS(job->channels, NORM_PIXEL);
-        }
+    for (int row = 0; row < job->height; row++) {
+#define NORM_ROW(vectors, c, n) norm_row(vectors, job, row, c, n)
+        EACH_ROW(job->channels, NORM_ROW);
+    }
 }
 
 /* ---- gradients ---- */
@@ -165,33 +186,38 @@ static void gradient_sums(const struct stk__norm_gradient_sums *job)
     }
 }
 
-struct gradient_pixel {
-    const float *x, *dy, *y; /* y: or NULL */
-    float *dx;
-};
-
-TILE void gradient_pixel(const struct stk__norm_gradient_rows *job, const struct gradient_pixel *at,
-                         int c, const int n)
+TILE void gradient_row(const int vectors, const struct stk__norm_gradient_rows *job, int row, int c,
+                       const int n)
 {
-    vector d = get(at->dy + c, n);
-    if (at->y)
-        d = counted(d, at->y + c, spread(job->low), spread(job->high), n);
-    const vector from_mean = minus(get(at->x + c, n), get(job->mean + c, n));
-    const vector sum = fuse(get(job->scale + c, n), d, get(job->level + c, n));
-    put(at->dx + c, fuse(get(job->slope + c, n), from_mean, sum), n);
+    const float *x = job->x.at + row * job->x.down + c;
+    const float *dy = job->dy.at + row * job->dy.down + c;
+    const float *y = job->y.at ? job->y.at + row * job->y.down + c : NULL;
+    float *dx = job->dx.at + row * job->dx.down + c;
+    const vector low = spread(job->low), high = spread(job->high);
+    vector scale[2], slope[2], mean[2], level[2];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        scale[v] = get(job->scale + c + v * LANES, n);
+        slope[v] = get(job->slope + c + v * LANES, n);
+        mean[v] = get(job->mean + c + v * LANES, n);
+        level[v] = get(job->level + c + v * LANES, n);
+    }
+    for (int p = 0; p < job->width; p++, x += job->x.across, dx += job->dx.across) {
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            vector d = get(dy + p * job->dy.across + v * LANES, n);
+            if (y)
+                d = counted(d, y + p * job->y.across + v * LANES, low, high, n);
+            const vector from_mean = minus(get(x + v * LANES, n), mean[v]);
+            put(dx + v * LANES, fuse(slope[v], from_mean, fuse(scale[v], d, level[v])), n);
+        }
+    }
 }
 
 static void gradient_rows(const struct stk__norm_gradient_rows *job)
 {
-    for (int row = 0; row < job->height; row++)
-        for (int p = 0; p < job->width; p++) {
-            const struct gradient_pixel at = {
-                job->x.at + row * job->x.down + p * job->x.across,
-                job->dy.at + row * job->dy.down + p * job->dy.across,
-                job->y.at ? job->y.at + row * job->y.down + p * job->y.across : NULL,
-                job->dx.at + row * job->dx.down + p * job->dx.across
-            };
-#define GRADIENT_PIXEL(c, n) gradient_pixel(job, &at, c, n)
-            EACH_CHANNELS(job->channels, GRADIENT_PIXEL);
-        }
+    for (int row = 0; row < job->height; row++) {
+#define GRADIENT_ROW(vectors, c, n) gradient_row(vectors, job, row, c, n)
+        EACH_ROW(job->channels, GRADIENT_ROW);
+    }
 }

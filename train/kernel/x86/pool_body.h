@@ -101,27 +101,56 @@ static void zero_pixel(float *dx, int channels)
     memset(dx, 0, (size_t)channels * sizeof *dx);
 }
 
-/* A pixel of the input in no window, one, or more. */
-static void gather_pixel(const struct stk__maxpool_gradient *job, int y, int x, float *dx)
+/* A window that a pixel of the input is in, and the cell that the pixel is there. */
+struct looker {
+    const float *dy;
+    const uint8_t *cells;
+    int cell;
+};
+
+enum { LOOKERS = 16 }; /* at a time */
+
+/* Windows of a pixel from the place `done` on, row by row. Returns how many are listed. */
+static int list_lookers(const struct stk__maxpool_gradient *job, int y, int x, int done,
+                        struct looker *list)
 {
     const struct stk__pool *p = job->pool;
     const struct stk__range rows = stk__windows_y(p, y), columns = stk__windows_x(p, x);
-    int c = 0;
-    for (int n; c < p->channels; c += n) {
-        n = p->channels - c < LANES ? p->channels - c : LANES;
-        vector sum = zero();
-        for (int row = rows.first; row < rows.end; row++)
-            for (int column = columns.first; column < columns.end; column++) {
-                const int64_t at = row - job->dy_row;
-                const int cell = (y + p->pad_top - row * p->stride_y) * p->width + x + p->pad_left -
-                                 column * p->stride_x;
-                const cells chosen = load_cells(
-                    job->cells + at * job->cells_down + (int64_t)column * p->channels + c, n);
-                const vector dy =
-                    get(job->dy.at + at * job->dy.down + column * job->dy.across + c, n);
-                sum = plus(sum, only(is_cell(chosen, spread_cell(cell)), dy));
-            }
-        put(dx + c, sum, n);
+    const int across = columns.end - columns.first, all = across * (rows.end - rows.first);
+    int n = 0;
+    for (; done + n < all && n < LOOKERS; n++) {
+        const int row = rows.first + (done + n) / across;
+        const int column = columns.first + (done + n) % across;
+        const int64_t at = row - job->dy_row;
+        list[n] =
+            (struct looker){ job->dy.at + at * job->dy.down + column * job->dy.across,
+                             job->cells + at * job->cells_down + (int64_t)column * p->channels,
+                             (y + p->pad_top - row * p->stride_y) * p->width + x + p->pad_left -
+                                 column * p->stride_x };
+    }
+    return n;
+}
+
+TILE void add_lookers(const struct looker *list, int n_lookers, bool begins, float *dx, int c,
+                      const int n)
+{
+    vector sum = begins ? zero() : get(dx + c, n);
+    for (int i = 0; i < n_lookers; i++) {
+        const lanes is_chosen =
+            is_cell(load_cells(list[i].cells + c, n), spread_cell(list[i].cell));
+        sum = plus(sum, only(is_chosen, get(list[i].dy + c, n)));
+    }
+    put(dx + c, sum, n);
+}
+
+static void gather_pixel(const struct stk__maxpool_gradient *job, int y, int x, float *dx)
+{
+    struct looker list[LOOKERS];
+    int done = 0, n_lookers = LOOKERS;
+    for (; n_lookers == LOOKERS; done += n_lookers) {
+        n_lookers = list_lookers(job, y, x, done, list);
+#define ADD_LOOKERS(c, n) add_lookers(list, n_lookers, done == 0, dx, c, n)
+        EACH_CHANNELS(job->pool->channels, ADD_LOOKERS);
     }
 }
 
