@@ -203,9 +203,15 @@ static int lot_of(struct layout *l, const struct stk__segment *segment)
     int64_t share = (l->max_batch + l->plan->n_threads - 1) / l->plan->n_threads;
     size_t one = place_lot(l, segment, 1), two = place_lot(l, segment, 2);
     size_t more = two > one ? two - one : 1;
-    int64_t n = one < LOT_BYTES ? 1 + (int64_t)((LOT_BYTES - one) / more) : 1;
-    if (has_dense(l, segment) && n < DENSE_LOT && one + (DENSE_LOT - 1) * more < DENSE_LOT_BYTES)
-        n = DENSE_LOT;
+    size_t most = LOT_BYTES, scratch = segment->scratch_bytes;
+    if (l->plan->dtype != STK_F32) { /* the same images in half of the memory */
+        most = LOT_BYTES / 2;
+        one -= scratch - scratch / 2;
+    }
+    int64_t n = one < most ? 1 + (int64_t)((most - one) / more) : 1;
+    int64_t least = l->plan->dtype == STK_F32 ? DENSE_LOT : DENSE_LOT / 2;
+    if (has_dense(l, segment) && n < least && one + (size_t)(least - 1) * more < DENSE_LOT_BYTES)
+        n = least;
     if (n > share)
         n = share;
     int64_t n_lots = (share + n - 1) / n;

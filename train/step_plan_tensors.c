@@ -247,8 +247,8 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
     group->sums_at = plan->sums_floats;
     plan->sums_floats += round_up(group->sums_floats);
     group->strips_at = round_up(group->scratch_bytes) / sizeof(float);
-    group->scratch_bytes =
-        (group->strips_at + (size_t)group->n_strips * group->strip_floats) * sizeof(float);
+    group->scratch_bytes = round_up(
+        (group->strips_at + (size_t)group->n_strips * group->strip_floats) * sizeof(float));
     return STK_OK;
 }
 

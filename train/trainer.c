@@ -34,17 +34,6 @@ static int read_scale(struct stk_trainer *t, const struct stk_value *value, stru
     return stk__loss_scale_read(value, &t->arena, &t->scale, err);
 }
 
-/* A number alone is the scale of every step. */
-static int name_scale(struct stk_trainer *t, struct stk_error *err)
-{
-    double scale;
-    const char *end = stk__parse_real(t->options.loss_scale, &scale);
-    if (!end || *end)
-        return STK_OK;
-    t->options.loss_scale = stk__arena_printf(&t->arena, "fixed(%s)", t->options.loss_scale);
-    return t->options.loss_scale ? STK_OK : stk__out_of_memory(err);
-}
-
 static int read_text(struct stk_trainer *t, const char *what, const char **text,
                      const char *otherwise, read_fn *read, struct stk_error *err)
 {
@@ -100,6 +89,15 @@ static int read_numbers(struct stk_trainer *t, struct stk_error *err)
     return STK_OK;
 }
 
+/* A number is a fixed scale. */
+static int name_number(struct stk_trainer *t, const char **text, struct stk_error *err)
+{
+    if (strspn(*text, "0123456789.eE+-") != strlen(*text))
+        return STK_OK;
+    *text = stk__arena_printf(&t->arena, "fixed(%s)", *text);
+    return *text ? STK_OK : stk__out_of_memory(err);
+}
+
 static int read_options(struct stk_trainer *t, struct stk_error *err)
 {
     struct stk_trainer_options *o = &t->options;
@@ -114,10 +112,10 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
         o->loss_scale = "dynamic()";
     bool is_scaled = o->loss_scale && strcmp(o->loss_scale, "none") != 0;
     if (!rc && is_scaled)
-        rc = name_scale(t, err);
+        rc = name_number(t, &o->loss_scale, err);
     if (!rc && is_scaled)
         rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
-    if (!is_scaled)
+    else if (!is_scaled)
         o->loss_scale = t->dtype == STK_F16 ? "none" : NULL; /* of what is no default */
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "train/step/bands.h"
 
 #include "train/kernel/pool_range.h"
+#include "train/step/cells.h"
 #include "train/step/pool_shape.h"
 
 #include <string.h>
@@ -67,7 +68,23 @@ static size_t stage_floats(const struct stk__step_plan *plan, const struct stk__
         return 0;
     if (b->has_pool)
         rows = (b->n_rows + b->pool.height) / b->pool.stride_y + 2;
-    return (size_t)(rows * row + out->row_values);
+    /* with a byte for each of their cells */
+    return (size_t)(rows * row + (b->has_pool ? (rows * row + 3) / 4 : 0) + out->row_values);
+}
+
+static bool is_half(const struct stk__step_plan *plan, const struct stk__group *group)
+{
+    return plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
+}
+
+int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
+                      size_t bytes, int64_t row_floats, int unit)
+{
+    int64_t height = stk__group_node(plan, group)->shape.height;
+    int64_t rows = (int64_t)bytes / (row_floats * (int64_t)sizeof(float)) / unit * unit;
+    int64_t most = is_half(plan, group) ? ((height + 1) / 2 + unit - 1) / unit * unit : height;
+    rows = rows < unit ? unit : rows > most ? most : rows;
+    return (int)(rows < height ? rows : height);
 }
 
 struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
@@ -83,8 +100,7 @@ struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct 
     b.left = framed.left;
     b.bottom = framed.height - framed.top - b.conv.out_height;
     b.down = (int64_t)framed.width * framed.channels;
-    int64_t rows = (int64_t)bytes / (b.down * (int64_t)sizeof(float)) / unit * unit;
-    b.n_rows = rows < unit ? unit : rows > b.conv.out_height ? b.conv.out_height : (int)rows;
+    b.n_rows = stk__band_rows_of(plan, group, bytes, b.down, unit);
     if (b.has_pool)
         b.pool =
             stk__pool_shape(&plan->model->node[group->pool], b.conv.out_height, b.conv.out_width);
@@ -122,21 +138,20 @@ static float *stage_of(const struct stk__band *band)
 static void fill_from_pool(const struct stk__band *band, int row, int n)
 {
     const struct stk__bands *b = band->of;
-    const uint8_t *cells = stk__at(band->work, band->group->cells, band->image);
-    int64_t cells_down = (int64_t)b->pool.out_width * b->pool.channels;
     int first = stk__windows_y(&b->pool, row).first;
     int behind = stk__windows_y(&b->pool, row + n - 1).end;
+    int n_windows = behind > first ? behind - first : 0;
     struct stk__map d_out = stk__map_at(band->work, band->group->d_out, band->image);
-    struct stk__image dy =
-        stk__load(&d_out, first, behind > first ? behind - first : 0, stage_of(band));
+    struct stk__image dy = stk__load(&d_out, first, n_windows, stage_of(band));
+    uint8_t *strip = (uint8_t *)(stage_of(band) + (size_t)n_windows * (size_t)d_out.down);
     band->work->run->kernels->pool.max_gradient(&(struct stk__maxpool_gradient){
         .pool = &b->pool,
         .first = row,
         .n_rows = n,
         .dy = stk__reads(&dy),
         .dy_row = first,
-        .cells = cells + first * cells_down,
-        .cells_down = cells_down,
+        .cells = stk__cells_load(band->work, band->group, band->image, first, n_windows, strip),
+        .cells_down = (int64_t)b->pool.out_width * b->pool.channels,
         .dx = { middle_at(band, row), b->conv.filters, b->down } });
 }
 

@@ -27,6 +27,11 @@ struct stk__bands {
         stage_floats; /* behind a band: rows that it is made of, where they are in half precision */
 };
 
+/* Rows of a band of about that many bytes, of a multiple of `unit`. Where rows are converted besides, not
+ * more than half of an image: scratch would take as much as what half precision saves. */
+int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
+                      size_t bytes, int64_t row_floats, int unit);
+
 /* Sizes for a group; bands are of about that many bytes, and of a multiple of `unit` rows. */
 struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
                                 size_t bytes, int unit);

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "train/step/bands.h"
+#include "train/step/cells.h"
 #include "train/step/conv_way.h"
 #include "train/step/pool_shape.h"
 
@@ -32,8 +33,8 @@ struct conv {
     size_t rows_at,
         way_at; /* in scratch, floats: gradients of some rows not made in place; of ways */
     int given_rows;
-    bool is_half;         /* the image or the output */
-    size_t in_at, out_at; /* in scratch: rows of the image; forward, of what is put out */
+    bool is_half;                   /* the image or the output */
+    size_t in_at, out_at, cells_at; /* in scratch: rows of the image; forward, of what is put out */
 };
 
 static struct stk__rows rows_of(const struct stk__work *work, int tensor, int i)
@@ -165,19 +166,21 @@ static void pool_rows(const struct stk__work *work, const struct stk__group *gro
     struct stk__image y = stk__rows_to(&out, first, behind - first, work->scratch + c->out_at);
     int64_t cells_down = (int64_t)pool->out_width * pool->channels;
     bool trains = work->run->program == &work->run->plan->train;
-    uint8_t *cells = trains ? stk__at(work, group->cells, image) : NULL;
-    work->run->kernels->pool.max_rows(
-        &(struct stk__maxpool_rows){ .pool = pool,
-                                     .first = first,
-                                     .n_rows = behind - first,
-                                     .x = { rows->at, c->shape.filters, rows->down },
-                                     .x_row = rows->lo,
-                                     .y = stk__writes(&y),
-                                     .cells = cells ? cells + first * cells_down : NULL,
-                                     .cells_down = cells_down,
-                                     .low = bounds.low,
-                                     .high = bounds.high });
+    uint8_t *strip = (uint8_t *)(work->scratch + c->cells_at);
+    work->run->kernels->pool.max_rows(&(struct stk__maxpool_rows){
+        .pool = pool,
+        .first = first,
+        .n_rows = behind - first,
+        .x = { rows->at, c->shape.filters, rows->down },
+        .x_row = rows->lo,
+        .y = stk__writes(&y),
+        .cells = trains ? stk__cells_to(work, group, image, first, strip) : NULL,
+        .cells_down = cells_down,
+        .low = bounds.low,
+        .high = bounds.high });
     stk__store(&out, first, &y);
+    if (trains)
+        stk__cells_store(work, group, image, first, behind - first, strip);
 }
 
 static void forward_pooled(const struct stk__work *work, const struct stk__group *group, int image)
@@ -334,14 +337,34 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The output, or its gradient, is in bands, of about as many rows as there will be. */
+static int open_way(struct stk__step_plan *plan, struct stk__group *group, const struct conv *c,
+                    enum stk__direction direction, bool is_banded, struct stk__way *out,
+                    struct stk_error *err)
+{
+    enum { UNIT = 4 };
+    int64_t row = (int64_t)c->shape.out_width * c->shape.filters * (int64_t)sizeof(float);
+    int rows = (int)(BAND_BYTES / row) / UNIT * UNIT;
+    struct stk__conv_task task = { .conv = c->shape,
+                                   .direction = direction,
+                                   .cpu_level = plan->cpu_level,
+                                   .n_images = 1,
+                                   .n_rows = !is_banded    ? 0
+                                             : rows < UNIT ? UNIT
+                                                           : rows };
+    return stk__conv_way(plan, group, &task, out, err);
+}
+
 static int open_ways(struct stk__step_plan *plan, struct stk__group *group, struct conv *c,
                      struct stk_error *err)
 {
-    int rc = stk__conv_way(plan, group, &c->shape, STK__FORWARD, &c->forward, err);
+    bool has_pool = group->pool >= 0, gives = plan->trains && group->d_in[0] >= 0;
+    bool is_banded = has_pool || (gives && stk__conv_has_frame(&c->shape));
+    int rc = open_way(plan, group, c, STK__FORWARD, has_pool, &c->forward, err);
     if (!rc && plan->trains)
-        rc = stk__conv_way(plan, group, &c->shape, STK__TO_WEIGHTS, &c->to_weights, err);
-    if (!rc && plan->trains && group->d_in[0] >= 0)
-        rc = stk__conv_way(plan, group, &c->shape, STK__TO_IMAGE, &c->to_image, err);
+        rc = open_way(plan, group, c, STK__TO_WEIGHTS, is_banded, &c->to_weights, err);
+    if (!rc && gives)
+        rc = open_way(plan, group, c, STK__TO_IMAGE, is_banded, &c->to_image, err);
     c->turned_at = round_floats(c->forward.packed_floats);
     group->packed_floats = c->turned_at + c->to_image.packed_floats;
     c->bias_at = round_floats(c->to_weights.packed_floats);
@@ -361,11 +384,12 @@ static int rows_within(int64_t bytes, int64_t row_floats, int unit)
 }
 
 /* Rows of a forward band: windows and the rows they share with the next. Returns floats. */
-static size_t size_bands(struct conv *c)
+static size_t size_bands(const struct stk__step_plan *plan, const struct stk__group *group,
+                         struct conv *c)
 {
     const struct stk__pool *pool = &c->bands.pool;
     int64_t row = (int64_t)c->shape.out_width * c->shape.filters;
-    c->band_rows = rows_within(BAND_BYTES, row, unit_of(&c->forward));
+    c->band_rows = stk__band_rows_of(plan, group, BAND_BYTES, row, unit_of(&c->forward));
     c->band_needed = c->shape.out_height;
     if (!c->bands.has_pool)
         return 0;
@@ -393,11 +417,9 @@ static size_t put_out_floats(const struct stk__step_plan *plan, const struct stk
 
 static int add_cells(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
-    struct stk__tensor cells = plan->tensor[group->out];
-    cells.what = "cells";
-    cells.top = cells.left = cells.bottom = cells.right = 0;
-    cells.dtype = STK_U8;
-    group->cells = stk__step_plan_tensor(plan, &cells);
+    const struct stk__window *window = &plan->model->node[group->pool].window;
+    group->cells =
+        stk__cells_tensor(plan, group, (int)(window->kernel_height * window->kernel_width));
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
 }
 
@@ -410,7 +432,7 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
     c->bands = stk__bands_of(plan, group, BAND_BYTES, unit);
     c->is_half =
         plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
-    size_t floats = size_bands(c);
+    size_t floats = size_bands(plan, group, c);
     c->is_banded = group->pool >= 0 || c->is_half || (group->d_in[0] >= 0 && c->bands.has_frame);
     if (plan->trains && c->is_banded)
         floats = largest(floats, stk__bands_floats(&c->bands));
@@ -426,7 +448,9 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
     int most = c->bands.n_rows > c->band_rows ? c->bands.n_rows : c->band_rows;
     most = most < c->shape.out_height ? most : c->shape.out_height;
     c->out_at = c->in_at + round_floats(stk__reach_floats(plan, group, most));
-    floats = c->out_at + put_out_floats(plan, group, c);
+    size_t put_out = round_floats(put_out_floats(plan, group, c));
+    c->cells_at = c->out_at + put_out;
+    floats = c->cells_at + (group->pool >= 0 ? put_out / sizeof(float) : 0);
     c->way_at = round_floats(floats);
     floats = c->way_at + largest(c->forward.scratch_floats,
                                  largest(c->to_image.scratch_floats, c->to_weights.scratch_floats));

@@ -2,6 +2,7 @@
 /* pool_groups.c: maxima and means of windows, by themselves; means of whole images. */
 #include "base/error.h"
 #include "train/kernel/pool_range.h"
+#include "train/step/cells.h"
 #include "train/step/pool_shape.h"
 #include "train/step/strips.h"
 
@@ -73,11 +74,8 @@ static int open_maxpool(struct stk__step_plan *plan, struct stk__group *group,
     int rc = open_pool(plan, group, err);
     if (rc || !has_cells(group->state))
         return rc;
-    struct stk__tensor cells = plan->tensor[group->out];
-    cells.what = "cells";
-    cells.top = cells.left = cells.bottom = cells.right = 0;
-    cells.dtype = STK_U8;
-    group->cells = stk__step_plan_tensor(plan, &cells);
+    const struct stk__pool *pool = group->state;
+    group->cells = stk__cells_tensor(plan, group, pool->height * pool->width);
     group->spares = STK__IN | STK__OUT;
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
 }
@@ -109,7 +107,7 @@ static void max_rows(const struct stk__work *work, const struct stk__group *grou
                      int n)
 {
     const struct stk__pool *pool = group->state;
-    int64_t cells_down = (int64_t)pool->out_width * pool->channels;
+    uint8_t *strip = (uint8_t *)stk__strip(work, group, 2);
     bool keeps = work->run->program == &work->run->plan->train && has_cells(pool);
     struct stk__map out = stk__map_at(work, group->out, i);
     struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
@@ -122,11 +120,13 @@ static void max_rows(const struct stk__work *work, const struct stk__group *grou
         .x = stk__reads(&x),
         .x_row = row,
         .y = stk__writes(&y),
-        .cells = keeps ? (uint8_t *)stk__at(work, group->cells, i) + first * cells_down : NULL,
-        .cells_down = cells_down,
+        .cells = keeps ? stk__cells_to(work, group, i, first, strip) : NULL,
+        .cells_down = (int64_t)pool->out_width * pool->channels,
         .low = -INFINITY,
         .high = INFINITY });
     stk__store(&out, first, &y);
+    if (keeps)
+        stk__cells_store(work, group, i, first, n, strip);
 }
 
 static void max_forward(const struct stk__work *work, const struct stk__group *group)
@@ -205,16 +205,16 @@ static void max_back_rows(const struct stk__work *work, const struct stk__group 
                           int first, const struct stk__image *dx)
 {
     const struct stk__pool *pool = group->state;
-    int64_t cells_down = (int64_t)pool->out_width * pool->channels;
     int row;
     struct stk__image dy = load_reaching(work, group, i, first, dx->height, &row);
+    uint8_t *strip = (uint8_t *)stk__strip(work, group, 2); /* before it is wanted to add rows */
     work->run->kernels->pool.max_gradient(&(struct stk__maxpool_gradient){
         .pool = pool,
         .first = first,
         .n_rows = dx->height,
         .dy = stk__reads(&dy),
-        .cells = (uint8_t *)stk__at(work, group->cells, i) + row * cells_down,
-        .cells_down = cells_down,
+        .cells = stk__cells_load(work, group, i, row, dy.height, strip),
+        .cells_down = (int64_t)pool->out_width * pool->channels,
         .dy_row = row,
         .dx = stk__writes(dx) });
 }
