@@ -54,6 +54,24 @@ def make_pictures(setup, count, shards=4):
     return folder
 
 
+def make_progressive(setup, count, side=2048):
+    """Progressive JPEG files of 4 megapixels without subsampling, which take most memory; gives their folder."""
+    import numpy as np
+    from PIL import Image
+
+    folder = setup.cache / f"progressive-{count}x{side}"
+    folder.mkdir(exist_ok=True)
+    y, x = np.mgrid[0:side, 0:side]
+    for i in range(count):
+        path = folder / f"{i:03}.jpg"
+        if path.exists():
+            continue
+        planes = [128 + 90 * np.sin(x / (9 + i) + k) * np.cos(y / (7 + k)) for k in range(3)]
+        image = Image.fromarray(np.stack(planes, axis=-1).astype(np.uint8))
+        image.save(path, quality=80, progressive=True, subsampling=0)
+    return folder
+
+
 def make_compressed(setup, count):
     """Examples of a picture as JPEG, in one compressed file."""
     import numpy as np

@@ -24,13 +24,13 @@ import data
 import machine
 import process
 from one import Job
-from records import make_pictures
+from records import make_pictures, make_progressive
 from run import TOP, fail, say
-from tuning_rows import ROWS
+from tuning_rows import COLD, ROWS
 
 PEERS = ("tf.data", "torch DataLoader")
 WORKERS, WINDOWS = (1, 2), (2, 4, 8, 16)
-BAR, STEP_BAR = 0.97, 0.01
+BAR, STEP_BAR, DEVICE_BAR, MEMORY_BAR = 0.97, 0.01, 0.95, 1.05
 MARKS = re.compile(r"(<!-- tuning: measured -->\n).*?(<!-- /tuning -->)", re.S)
 
 
@@ -44,12 +44,17 @@ def grid_of(row):
         yield {**options, "io_depth": depth} if depth else options
 
 
-def job_of(run, row, seconds, options=None, peer=None):
-    chain = row.chain.replace("$images", run.images).replace("$records", str(run.records))
+def job_of(run, row, seconds, options=None, peer=None, watches_memory=False):
+    chain = row.chain
+    for name in ("images", "records", "progressive"):
+        chain = chain.replace("$" + name, str(getattr(run, name)))
     module, function = row.peers[peer] if peer else (None, None)
+    budget = {"memory": row.memory_mb << 20} if row.is_tight or watches_memory else {}
     return Job(
         chain=chain,
-        options=options or {},
+        options={**(options or {}), **budget},
+        watches_memory=watches_memory,
+        device_mb_per_s=int(row.storage["STOKER_READ_MB_PER_S"]) if row.storage is COLD else 0,
         peer=module,
         function=function,
         field=row.field,
@@ -106,8 +111,9 @@ def measure_row(run, row):
         ]
         for name, old in peers.items():
             peers[name] = process.better(old, measure(run, row, run.seconds, peer=name))
+    watched = measure(run, row, run.seconds, watches_memory=True)
     say("")
-    return {"tuned": tuned, "grid": grid, "peers": peers}
+    return {"tuned": tuned, "grid": grid, "peers": peers, "watched": watched}
 
 
 # ---- what is written ----
@@ -124,39 +130,53 @@ def peer_text(reading):
     return f"{rate(reading):,.0f}" if "per_s" in reading else "failed"
 
 
+def marked(text, is_met):
+    return text if is_met else f"{text} (below the bar)"
+
+
 def verdict(row, found):
-    """(share of the best, text, whether the bar is met)."""
+    """(share of the best and what else is asked of the row, whether the bars are met)."""
     _, best = max(found["grid"], key=lambda pair: rate(pair[1]))
     share = rate(found["tuned"]) / max(rate(best), 1e-9)
-    if not row.step_s:
-        return f"{share:.1%}", share >= BAR
-    added = found["tuned"].get("added", 1.0)
-    return f"{share:.1%}; the step takes {added:.2%} longer", share >= BAR and added <= STEP_BAR
+    text, is_met = f"{share:.1%}", share >= BAR
+    if row.step_s:
+        added = found["tuned"].get("added", 1.0)
+        text, is_met = f"{text}; the step takes {added:.2%} longer", is_met and added <= STEP_BAR
+    if row.storage is COLD:
+        device = found["tuned"].get("device", 0.0)
+        text, is_met = f"{text}; {device:.1%} of the device", is_met and device >= DEVICE_BAR
+    return text, is_met
+
+
+def memory_verdict(row, found):
+    """(memory of the run that had a budget, whether it kept it)."""
+    grown_mb = found["watched"].get("grown_mb", float("inf"))
+    return f"{grown_mb:.0f} of {row.memory_mb} MB", grown_mb <= MEMORY_BAR * row.memory_mb
 
 
 def table(results):
     lines = [
-        "| chain | tuned, elements/s | best of the grid | with | tuned / best | "
+        "| chain | tuned, elements/s | best of the grid | with | tuned / best | memory | "
         + " | ".join(PEERS)
         + " |",
-        "|---" * (5 + len(PEERS)) + "|",
+        "|---" * (6 + len(PEERS)) + "|",
     ]
     for row in ROWS:
         if row.key not in results:
             continue
         found = results[row.key]
         options, best = max(found["grid"], key=lambda pair: rate(pair[1]))
-        text, is_met = verdict(row, found)
         peers = [peer_text(found["peers"].get(name)) for name in PEERS]
         cells = [row.title, f"{rate(found['tuned']):,.0f}", f"{rate(best):,.0f}"]
-        cells += [options_text(options), text + ("" if is_met else " (below the bar)"), *peers]
+        cells += [options_text(options), marked(*verdict(row, found))]
+        cells += [marked(*memory_verdict(row, found)), *peers]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def failures(results):
     for key, found in results.items():
-        readings = {"stoker": found["tuned"], **found["peers"]}
+        readings = {"stoker": found["tuned"], "its memory": found["watched"], **found["peers"]}
         for name, reading in readings.items():
             if reading and "failed" in reading:
                 yield f"{key}, {name}: {reading['failed']}"
@@ -207,6 +227,7 @@ def prepare(options, place):
         place=Path(place),
         images=str(Path(images).resolve()),
         records=make_pictures(Job(cache=cache), 64 if options.quick else 2000),
+        progressive=make_progressive(Job(cache=cache), 2 if options.quick else 16),
         rounds=1 if options.quick else options.rounds,
         n_repeats=1 if options.quick else 100,
         warm_s=0.1 if options.quick else 1.0,

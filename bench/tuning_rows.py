@@ -17,6 +17,9 @@ COLD = {"STOKER_DELAY_READ_US": "2000", "STOKER_READ_MB_PER_S": "200"}
 DISK = {"STOKER_SEEK_US": "8000", "STOKER_READ_MB_PER_S": "200"}
 
 
+PROGRESSIVE = "files('$progressive/*.jpg').shuffle().decode().resize(224, 224).scale(1/255).batch(8)"
+
+
 class Row(NamedTuple):
     key: str
     title: str
@@ -24,9 +27,11 @@ class Row(NamedTuple):
     field: str
     batch: int
     peers: dict  # name: (module, function) of those that can do it
+    memory_mb: int  # of the run whose memory is watched
     storage: dict = {}
     depths: tuple = (None,)  # reads in flight; None: as they come
     step_s: float = 0.0
+    is_tight: bool = False  # all runs have that budget
 
 
 ROWS = [
@@ -37,6 +42,7 @@ ROWS = [
         "image",
         32,
         {"tf.data": ("tf_data", "seed"), "torch DataLoader": ("torch_io", "seed")},
+        128,
     ),
     Row(
         "records",
@@ -45,6 +51,7 @@ ROWS = [
         "image",
         32,
         {"tf.data": ("tf_data", "tfrecord_raw")},
+        128,
     ),
     Row(
         "cold",
@@ -53,6 +60,7 @@ ROWS = [
         "image",
         32,
         {"tf.data": ("tf_data", "seed"), "torch DataLoader": ("torch_pil", "seed")},
+        128,
         COLD,
         (4, 16, 64),
     ),
@@ -63,6 +71,7 @@ ROWS = [
         "image",
         32,
         {"tf.data": ("tf_data", "tfrecord_raw")},
+        128,
         DISK,
         (1, 8, 64),
     ),
@@ -73,6 +82,7 @@ ROWS = [
         "image",
         8,
         {"tf.data": ("tf_data", "seed"), "torch DataLoader": ("torch_io", "seed")},
+        64,
         step_s=0.02,
     ),
     Row(
@@ -82,5 +92,16 @@ ROWS = [
         "x",
         256,
         {"tf.data": ("tf_data", "map")},
+        32,
+    ),
+    Row(
+        "progressive",
+        "progressive JPEG files of 4 MP, 96 MB",
+        PROGRESSIVE,
+        "image",
+        8,
+        {},
+        96,
+        is_tight=True,
     ),
 ]

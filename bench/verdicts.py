@@ -101,8 +101,8 @@ def tiny_batches(_):
 def python_map(_):
     import stoker
 
-    def slow(x):
-        return sum(range(3000)) + int(x)
+    def slow(element):
+        return {"x": sum(range(20000)) + int(element["x"])}
 
     return stoker.range(100000).map(slow).batch(16)
 
@@ -151,7 +151,7 @@ CASES = {
     "step": Case("step", slow_step, step=20),
     "tiny-batches": Case("batches", tiny_batches),
     "python-map": Case("lock", python_map),
-    "memory": Case("memory", starved, memory="9M"),
+    "memory": Case("memory", starved, memory="34M"),
     "hdf5-lock": Case("lock", locked),
     "gzip": Case("serial", gzip),
     "small-files": Case("storage", small_files, COLD),
@@ -172,7 +172,7 @@ def rate_of(ds, options, step, seconds=SECONDS, warm_epoch=False):
             is_warm = now - begin > 0.5 and (not warm_epoch or batch.position.epoch > 0)
             if counted is None and is_warm:
                 counted, n = now, 0
-            n += len(batch)
+            n += batch.n_rows
             if counted is not None and now - counted > seconds:
                 return n / (now - counted)
             if step:
@@ -201,8 +201,8 @@ def apply(case, ds, advice, folder):
 def python_processes():
     import stoker
 
-    def slow(x):
-        return sum(range(3000)) + int(x)
+    def slow(element):
+        return {"x": sum(range(20000)) + int(element["x"])}
 
     return stoker.range(100000).map(slow, workers="process").batch(16)
 
@@ -222,48 +222,53 @@ def packed(advice, folder):
     return stoker.parse(f"{found}.{advice['rest']}" if advice["rest"] else found)
 
 
-def run_case(name):
+def run_case(name, folder):
     import stoker
 
     case = CASES[name]
-    with tempfile.TemporaryDirectory(prefix="stoker-verdict-") as folder:
-        folder = Path(folder)
-        made = case.make(folder)
-        ds = stoker.parse(made) if isinstance(made, str) else made
-        found = ds.profile(seconds=SECONDS, consumer_ms=case.step, **case.options)
-        row = {
-            "case": name,
-            "bound": found.bound,
-            "is_right": found.bound in case.bounds,
-            "sentence": found.verdict,
-            "advice": None,
+    made = case.make(folder)
+    ds = stoker.parse(made) if isinstance(made, str) else made
+    found = ds.profile(seconds=SECONDS, consumer_ms=case.step, **case.options)
+    row = {
+        "case": name,
+        "bound": found.bound,
+        "is_right": found.bound in case.bounds,
+        "sentence": found.verdict,
+        "advice": None,
+    }
+    if found.advice:
+        best = found.advice[0]
+        other, options = apply(case, ds, best, folder)
+        warm = best["rule"] == "cache"
+        before = rate_of(ds, case.options, case.step)
+        after = rate_of(other, options, case.step, warm_epoch=warm)
+        row |= {
+            "advice": best["rule"],
+            "is_measured": best["is_measured"],
+            "predicted": best["gain"],
+            "found": after / before if before else 0,
+            "rates": [found["elements_per_second"], before, after],
         }
-        if found.advice:
-            best = found.advice[0]
-            other, options = apply(case, ds, best, folder)
-            warm = best["rule"] == "cache"
-            before = rate_of(ds, case.options, case.step)
-            after = rate_of(other, options, case.step, warm_epoch=warm)
-            row |= {
-                "advice": best["rule"],
-                "is_measured": best["is_measured"],
-                "predicted": best["gain"],
-                "found": after / before if before else 0,
-            }
-        print(json.dumps(row), flush=True)
+    print(json.dumps(row), flush=True)
 
 
 # ---- all of them ----
 
 
 def start(name, build):
+    with tempfile.TemporaryDirectory(prefix="stoker-verdict-") as folder:
+        return start_in(name, build, folder)
+
+
+def start_in(name, build, folder):
+    """Trials store what they store on the storage that the data is on: below the same folder."""
     case = CASES[name]
-    environment = dict(os.environ, STOKER=str(build / "stoker"))
+    environment = dict(os.environ, STOKER=str(build / "stoker"), TMPDIR=folder)
     if case.environment:
         environment |= case.environment
         environment["LD_PRELOAD"] = str(build / "libinterpose.so")
-        environment["STOKER_FAIL_PREFIX"] = str(Path(tempfile.gettempdir()) / "stoker-verdict-")
-    words = [sys.executable, __file__, "--case", name]
+        environment["STOKER_FAIL_PREFIX"] = folder
+    words = [sys.executable, __file__, "--case", name, "--folder", folder]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600)
     if done.returncode:
         return {"case": name, "bound": "failed", "is_right": False, "sentence": done.stderr[-300:]}
@@ -277,7 +282,7 @@ def line(row):
         off = row["predicted"] / row["found"] - 1 if row["found"] else 9
         word = "right" if abs(off) <= RIGHT else "OFF"
         how = "measured" if row["is_measured"] else "modelled"
-        text += f"  {row['advice']:10} {how} {row['predicted']:.2f}x, found {row['found']:.2f}x {word}"
+        text += f"  {row['advice']:10} {how} {row['predicted']:.2f}x, found {row['found']:.2f}x {word} {row['rates']}"
     return text + f"\n              {row['sentence']}"
 
 
@@ -289,9 +294,10 @@ def main():
     parser.add_argument("--build", default=TOP / "build", type=Path)
     parser.add_argument("--json", action="store_true", help="a line of JSON for each case")
     parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.case:
-        return run_case(args.case)
+        return run_case(args.case, args.folder)
     for name in args.only.split(",") if args.only else CASES:
         row = start(name, args.build.resolve())
         print(json.dumps(row) if args.json else line(row), flush=True)

@@ -13,7 +13,7 @@ import data
 import tuning
 import tuning_one
 from one import Job
-from records import make_pictures
+from records import make_pictures, make_progressive
 from tuning_rows import ROWS
 
 pytest.importorskip("stoker")
@@ -25,6 +25,7 @@ def run(tmp_path_factory):
     return Job(
         images=str(data.make(cache / "images", 8, n_processes=1)),
         records=make_pictures(Job(cache=cache), 64),
+        progressive=make_progressive(Job(cache=cache), 2, side=512),
         build=cache,
         n_repeats=1,
         warm_s=0.0,
@@ -35,12 +36,15 @@ def run(tmp_path_factory):
 def test_rows_run(run, row):
     for options in ({}, next(tuning.grid_of(row))):
         job = tuning.job_of(run, row, 0.01, options)
-        batches = tuning_one.stoker_batches(job)
+        batches = tuning_one.StokerBatches(job)
         assert len(next(batches)) <= row.batch
         batches.close()
     reading = tuning_one.measure(tuning.job_of(run, row, 0.01))
     assert reading["per_s"] > 0
     assert ("added" in reading) == bool(row.step_s)
+    assert ("device" in reading) == (row.key == "cold")
+    watched = tuning_one.measure(tuning.job_of(run, row, 0.01, watches_memory=True))
+    assert 0 <= watched["grown_mb"] <= 1.05 * row.memory_mb
 
 
 def test_grids():
@@ -51,10 +55,11 @@ def test_grids():
     assert {options["io_depth"] for options in tuning.grid_of(slow)} == set(slow.depths)
 
 
-def readings(tuned, best, **more):
+def readings(tuned, best, grown_mb=20, **more):
     settings = {"workers": 1, "window": 2}, {"workers": 2, "window": 4}
     grid = list(zip(settings, ({"per_s": best / 2}, {"per_s": best})))
-    return {"tuned": {"per_s": tuned, **more}, "grid": grid, "peers": {}}
+    watched = {"per_s": tuned, "grown_mb": grown_mb}
+    return {"tuned": {"per_s": tuned, **more}, "grid": grid, "peers": {}, "watched": watched}
 
 
 @pytest.mark.parametrize(
@@ -65,6 +70,8 @@ def readings(tuned, best, **more):
         ("step", readings(100, 100, added=0.009), True),
         ("step", readings(100, 100, added=0.011), False),
         ("step", readings(90, 100, added=0.001), False),
+        ("cold", readings(98, 100, device=0.96), True),
+        ("cold", readings(98, 100, device=0.94), False),
     ],
 )
 def test_verdicts(key, found, is_met):
@@ -73,6 +80,13 @@ def test_verdicts(key, found, is_met):
     said = tuning.table({key: found})
     assert ("below the bar" in said) != is_met
     assert "2 workers, 4 in flight" in said
+
+
+@pytest.mark.parametrize(("grown_mb", "is_met"), [(100, True), (102, False)])
+def test_memory_has_a_bar(grown_mb, is_met):
+    said = tuning.table({"progressive": readings(100, 100, grown_mb)})
+    assert ("below the bar" in said) != is_met
+    assert f"{grown_mb} of 96 MB" in said
 
 
 def test_what_failed_is_said():

@@ -495,6 +495,53 @@ static void test_weights(void **state)
     assert_true(stk__counted(&part.wall_ns) <= stk__counted(&meter.wall_ns));
 }
 
+static uint64_t cpu_now(void)
+{
+    struct timespec t;
+    assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void work_shortly(struct stk__stopwatch *watch, struct stk__sampling *sampling,
+                         struct stk__meter *meter, int n)
+{
+    while (n--) {
+        stk__watch_begin(watch, sampling);
+        if (stk__watch_is_on(watch))
+            stk__watch_end(watch, sampling, meter);
+    }
+}
+
+/* Until the next piece of work is timed. */
+static void begin_timed(struct stk__stopwatch *watch, struct stk__sampling *sampling)
+{
+    do
+        stk__watch_begin(watch, sampling);
+    while (!stk__watch_is_on(watch));
+}
+
+/* A long piece of work among short ones counts for what it took of the processor, be it all or nothing. */
+static void test_long_work_among_short(void **state)
+{
+    (void)state;
+    const uint64_t long_ns = 60000000;
+    struct stk__sampling sampling = { 0 };
+    struct stk__stopwatch watch = { 0 };
+    struct stk__meter brief = { 0 }, busy = { 0 }, asleep = { 0 };
+    work_shortly(&watch, &sampling, &brief, 1000);
+    begin_timed(&watch, &sampling);
+    uint64_t weight = watch.weight, until = cpu_now() + long_ns;
+    while (cpu_now() < until)
+        continue;
+    stk__watch_end(&watch, &sampling, &busy);
+    assert_true(stk__counted(&busy.cpu_ns) > weight * long_ns / 2);
+    work_shortly(&watch, &sampling, &brief, 1000);
+    begin_timed(&watch, &sampling);
+    sleep_ms(60);
+    stk__watch_end(&watch, &sampling, &asleep);
+    assert_true(stk__counted(&asleep.cpu_ns) < stk__counted(&asleep.wall_ns) / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_percentiles),
         cmocka_unit_test(test_every_time_has_a_bucket),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_long_work_among_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

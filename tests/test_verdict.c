@@ -131,6 +131,79 @@ static void test_others(void **state)
     assert_verdict(&s, STK__BOUND_OTHERS, "other programs take the cores");
 }
 
+/* The cores are with this process: its threads that read have them, or its step. */
+static void test_own_threads_have_the_cores(void **state)
+{
+    (void)state;
+    struct stk__stretch s = calm();
+    work(&s, 0, 19);
+    s.cores_used = 0.4;
+    s.process_cores_used = 1.9;
+    s.reads = 300000;
+    s.read_s = 600;
+    assert_verdict(&s, STK__BOUND_STORAGE, "with 60.0 in flight");
+    s.read_s = 1;
+    assert_verdict(&s, STK__BOUND_COMPUTE, "decode()");
+    s.process_cores_used = 0.5;
+    assert_verdict(&s, STK__BOUND_OTHERS, "other programs take the cores");
+}
+
+/* Decoders that wait for room sleep inside of their op; that is no lock. */
+static void test_memory_inside_of_an_op(void **state)
+{
+    (void)state;
+    struct stk__stretch s = calm();
+    work(&s, 0, 19);
+    s.op[0].cpu_s = 9;
+    s.cores_used = 0.9;
+    s.stage[0].wait_s[STK__WAIT_MEMORY] = 8;
+    assert_verdict(&s, STK__BOUND_MEMORY, "the budget of 64 MB is used up");
+    s.stage[0].wait_s[STK__WAIT_MEMORY] = 1;
+    assert_verdict(&s, STK__BOUND_LOCK, "decode() waits inside its library");
+}
+
+/* ---- from looks at a run ---- */
+
+/* A second of one stage. */
+static void second_of(struct stk__metrics *m, struct stk__stage_metrics *stage)
+{
+    *m = (struct stk__metrics){ .stage = stage, .n_stages = 0, .elapsed_ns = 1000000000 };
+    m->elements = m->batches = 100;
+    m->consumer.inside_ns = m->consumer.waited_ns = 1000000000;
+    m->consumer.n_asked = 100;
+}
+
+/* Whoever reads what it asked for sleeps for storage, not for want of a core. */
+static void test_asking_that_sleeps(void **state)
+{
+    (void)state;
+    struct stk_error err;
+    struct stk_dataset *dataset;
+    struct stk__options options = stk__options_default();
+    struct stk__plan *plan;
+    struct stk__stretch s;
+    struct stk__verdict v;
+    struct stk__metrics m;
+    struct stk__stage_metrics stage[1] = { { .ask = { .wall_ns = 900000000, .cpu_ns = 50000000 } } };
+    assert_int_equal(stk_dataset_new("range(10).batch(2)", NULL, &dataset, &err), STK_OK);
+    options.workers = 1;
+    assert_int_equal(stk__plan_new(dataset, &options, &plan, &err), STK_OK);
+    second_of(&m, stage);
+    m.process_ns = 100000000;
+    stk__stretch_between(NULL, &m, plan, &s);
+    assert_true(s.work_s < 0.051 && s.process_cores_used > 0.099 && s.process_cores_used < 0.101);
+    stk__verdict_of(&s, &v);
+    assert_string_equal(stk__bound_name(v.bound), "storage");
+    stage[0].work.wall_ns = 900000000;
+    stage[0].work.cpu_ns = 100000000;
+    stage[0].ask = (struct stk__work_metrics){ 0 };
+    stk__stretch_between(NULL, &m, plan, &s);
+    stk__verdict_of(&s, &v);
+    assert_string_equal(stk__bound_name(v.bound), "others");
+    stk__plan_unref(plan);
+    stk_dataset_unref(dataset);
+}
+
 static void test_one_at_a_time(void **state)
 {
     (void)state;
@@ -279,6 +352,53 @@ static void test_tiny_batches_are_enlarged(void **state)
     stk_dataset_unref(a.dataset);
 }
 
+/* What a trial keeps is as large as what the chain would keep, or far beyond the processor's caches. */
+static void test_trial_of_a_cache(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chain, *trial;
+    } cases[] = {
+        { "range(5000).shuffle().map('x + 1').batch(2)",
+          "range(5000).take(1000).map('x + 1').cache().repeat(5).cache().shuffle().batch(2)" },
+        { "range(900).map('x + 1').batch(2)", "range(900).take(1000).map('x + 1').cache().batch(2)" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stk__stretch s = calm();
+        struct advised a;
+        work(&s, 0, 19);
+        advise(&a, cases[i].chain, &s);
+        const struct stk__proposal *item = item_of(&a, "cache");
+        assert_string_equal(item->trial, cases[i].trial);
+        assert_true(item->warms_up);
+        stk_dataset_unref(a.dataset);
+        struct stk_error err;
+        if (stk_dataset_new(item->trial, NULL, &a.dataset, &err))
+            fail_msg("%s: %s", item->trial, err.text);
+        stk_dataset_unref(a.dataset);
+    }
+}
+
+/* A function that is shorter than the way to a helper and back gains nothing from one. */
+static void test_functions_elsewhere(void **state)
+{
+    (void)state;
+    struct stk__stretch s = calm();
+    struct advised a;
+    s.has_consumer = false;
+    s.stage[0].lock = "function";
+    work(&s, 0, 9.8);
+    s.elements = 10000; /* of 1 ms */
+    advise(&a, "range(10).map('x + 1').batch(2)", &s);
+    const struct stk__proposal *item = item_of(&a, "processes");
+    assert_true(item->gain > 1.7 && item->gain < 2 && item->is_elsewhere);
+    stk_dataset_unref(a.dataset);
+    s.elements = 300000; /* of 33 µs */
+    advise(&a, "range(10).map('x + 1').batch(2)", &s);
+    assert_true(item_of(&a, "processes")->gain < 1);
+    stk_dataset_unref(a.dataset);
+}
+
 static void test_rank(void **state)
 {
     (void)state;
@@ -298,7 +418,9 @@ int main(void)
         cmocka_unit_test(test_tiny_batches), cmocka_unit_test(test_edit),
         cmocka_unit_test(test_model),        cmocka_unit_test(test_no_advice_for_a_step),
         cmocka_unit_test(test_options),      cmocka_unit_test(test_tiny_batches_are_enlarged),
-        cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_rank),         cmocka_unit_test(test_own_threads_have_the_cores),
+        cmocka_unit_test(test_memory_inside_of_an_op), cmocka_unit_test(test_asking_that_sleeps),
+        cmocka_unit_test(test_trial_of_a_cache), cmocka_unit_test(test_functions_elsewhere),
     };
     stk__arena_init(&arena, 1 << 12);
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,9 @@ struct stk_profile_options {
         consumer_ms; /* waits so long after each batch, as a training step would; 0: not at all */
     bool no_trials;  /* nothing is tried out: what advice brings is modelled */
     bool records;    /* what each thread does is recorded, for the report and the trace */
+    /* The same chain with functions of the caller that hold no lock, because other processes carry them out:
+     * where a lock is what holds the run up, this is tried. NULL: that is modelled. Borrowed. */
+    struct stk_dataset *elsewhere;
     /* Called by the caller's thread some times a second with what is being done; true: stop, with
      * STK_CANCELLED. */
     bool (*progress)(void *context, const char *doing);

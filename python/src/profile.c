@@ -30,20 +30,33 @@ static PyObject *result_of(struct stk_profile *profile)
     return result;
 }
 
-/* chain.profile(options, seconds, consumer_ms, has_trials): (JSON, text, page) */
+/* The dataset of a Chain, or NULL for None; -1 with an exception where it is neither. */
+static int read_elsewhere(PyObject *given, struct stk_dataset **out)
+{
+    if (given != Py_None && Py_TYPE(given) != ext_types.chain) {
+        PyErr_SetString(PyExc_TypeError, "a Chain or None is wanted");
+        return -1;
+    }
+    *out = given == Py_None ? NULL : ((struct ext_chain *)given)->dataset;
+    return 0;
+}
+
+/* chain.profile(options, seconds, consumer_ms, has_trials, elsewhere): (JSON, text, page). `elsewhere` is
+ * the Chain with its functions in helper processes, or None. */
 PyObject *ext_chain_profile(PyObject *self, PyObject *args)
 {
     struct ext_chain *chain = (struct ext_chain *)self;
     struct stk_error err = { 0 };
     struct stk_profile *profile = NULL;
     PyThreadState *thread;
-    PyObject *given;
+    PyObject *given, *elsewhere;
     int has_trials;
     struct stk_profile_options how = { .records = true,
                                        .progress = look_for_signals,
                                        .context = &thread };
-    if (!PyArg_ParseTuple(args, "O!ddp:profile", &PyDict_Type, &given, &how.seconds,
-                          &how.consumer_ms, &has_trials))
+    if (!PyArg_ParseTuple(args, "O!ddpO:profile", &PyDict_Type, &given, &how.seconds,
+                          &how.consumer_ms, &has_trials, &elsewhere) ||
+        read_elsewhere(elsewhere, &how.elsewhere) < 0)
         return NULL;
     how.no_trials = !has_trials;
     struct stk_options *options = ext_options_read(given);
@@ -68,9 +81,11 @@ PyObject *ext_profile_run(struct stk_iterator *it, PyObject *args)
     struct stk_error err = { 0 };
     struct stk_profile *profile = NULL;
     PyThreadState *thread;
+    PyObject *elsewhere;
     int has_trials;
     struct stk_profile_options how = { .progress = look_for_signals, .context = &thread };
-    if (!PyArg_ParseTuple(args, "p:profile", &has_trials))
+    if (!PyArg_ParseTuple(args, "pO:profile", &has_trials, &elsewhere) ||
+        read_elsewhere(elsewhere, &how.elsewhere) < 0)
         return NULL;
     how.no_trials = !has_trials;
     thread = PyEval_SaveThread();

@@ -234,6 +234,10 @@ def memory():
     return json.loads(_core.memory_json())
 
 
+def __dir__():
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'stoker' has no attribute {name!r}", name=name)

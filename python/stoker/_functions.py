@@ -50,6 +50,17 @@ def by_whom(function, workers, processes):
     return _helpers.Remote(function, n)
 
 
+def elsewhere(objects):
+    """Objects of a chain with its functions in helper processes; None where none is to be moved."""
+    moved = {}
+    for name, thing in objects.items():
+        if isinstance(thing, Function):
+            function, rows, _, n_waiting = thing.__reduce__()[1]
+            if not n_waiting:
+                moved[name] = bound(by_whom(function, "process", None), rows)
+    return {**objects, **moved} if moved else None
+
+
 def bound(function, rows):
     _numpy()
     return Function(function, rows, empty, getattr(function, "n_waiting", 0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the time goes: Dataset.profile and stoker.watch."""
 
-from . import _dataset
+from . import _dataset, _text
 from ._findings import _Findings
 
 
@@ -56,7 +56,19 @@ def profile(ds, seconds, consumer_ms, trials, options):
         if not isinstance(value, (int, float)) or not 0 <= value < 1e6:
             raise ValueError(f"{name} is a number that is not negative, not {value!r}")
     settings = {"epoch": "0", **ds._settings, **_dataset.texts(options)}
-    return _profile_of(ds._chain.profile(settings, seconds, consumer_ms, trials))
+    elsewhere = _elsewhere(ds) if trials else None
+    return _profile_of(ds._chain.profile(settings, seconds, consumer_ms, trials, elsewhere))
+
+
+def _elsewhere(ds):
+    """The Chain with its functions in helper processes, to try that out; None: it has none."""
+    objects = ds._chain.objects
+    if not objects:
+        return None
+    from . import _functions
+
+    others = _functions.elsewhere(objects)
+    return _dataset.Chain(_text.encode(str(ds)), others) if others else None
 
 
 class Watch:
@@ -88,7 +100,7 @@ class Watch:
         it, self._current = self._current, None
         if it is None or it.closed or it.stats().batches == 0:
             return
-        found = _profile_of(it._profile(False))
+        found = _profile_of(it._profile(False, None))
         if self._longest is None or found["seconds"] >= self._longest[0]["seconds"]:
             self._longest = found, it if self._trials else None
 
@@ -99,7 +111,7 @@ class Watch:
             raise ValueError("nothing was watched yet")
         found, it = self._longest
         if it is not None:
-            self._longest = _profile_of(it._profile(True)), None
+            self._longest = _profile_of(it._profile(True, _elsewhere(self._ds))), None
         return self._longest[0]
 
     @property

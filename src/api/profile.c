@@ -33,28 +33,38 @@ static bool is_over(struct stk_iterator *it, uint64_t began, double seconds, boo
     return passed >= most_s || (passed >= seconds && stats.epochs > 0);
 }
 
+/* Has the batch before until the next one is there, as a loop with a variable has. */
+static int take_batch(struct stk_iterator *it, double step_s, struct stk_batch **held,
+                      struct stk_error *err)
+{
+    struct stk_batch *batch;
+    int rc = stk_iterator_poll(it, 50, &batch, err);
+    if (rc)
+        return rc == STK_AGAIN ? STK_OK : rc;
+    stk_batch_unref(*held);
+    *held = batch;
+    do_step(step_s);
+    return STK_OK;
+}
+
 /* Takes batches for so long; STK_END where there are no more. */
 static int consume(struct stk_iterator *it, const struct stk__trial *trial, double seconds,
                    bool wants_epoch, struct stk_error *err)
 {
     const uint64_t report_ns = 200000000;
     uint64_t began = stk__clock_ns(), reported = began;
-    while (!is_over(it, began, seconds, wants_epoch)) {
-        struct stk_batch *batch;
-        int rc = stk_iterator_poll(it, 50, &batch, err);
-        if (rc && rc != STK_AGAIN)
-            return rc;
-        if (!rc) {
-            stk_batch_unref(batch);
-            do_step(trial->consumer_s);
-        }
-        if (stk__clock_ns() - reported < report_ns)
+    struct stk_batch *held = NULL;
+    int rc = STK_OK;
+    while (!rc && !is_over(it, began, seconds, wants_epoch)) {
+        rc = take_batch(it, trial->consumer_s, &held, err);
+        if (rc || stk__clock_ns() - reported < report_ns)
             continue;
         reported = stk__clock_ns();
         if (trial->how->progress && trial->how->progress(trial->how->context, trial->doing))
-            return stk_fail(err, STK_CANCELLED, "cancelled");
+            rc = stk_fail(err, STK_CANCELLED, "cancelled");
     }
-    return STK_OK;
+    stk_batch_unref(held);
+    return rc;
 }
 
 static char *decisions_of(struct stk_iterator *it)

@@ -87,15 +87,13 @@ static const char *on_stored_files(struct stk_profile *profile, const char *chai
 
 /* ---- trials ---- */
 
-static int try_chain(struct stk_profile *profile, struct stk__proposal *item, const char *chain,
-                     const struct stk_profile_options *how, struct stk_error *err)
+static int try_dataset(struct stk_profile *profile, struct stk__proposal *item,
+                       struct stk_dataset *dataset, const struct stk_profile_options *how,
+                       struct stk_error *err)
 {
-    struct stk_dataset *dataset;
     struct stk__options options = profile->options;
     struct stk__stretch stretch;
     int rc = item->option ? stk__options_set(&options, item->option, item->value, err) : STK_OK;
-    if (!rc)
-        rc = stk_dataset_new(chain, profile->dataset->objects, &dataset, err);
     if (rc)
         return rc;
     char doing[80];
@@ -108,13 +106,24 @@ static int try_chain(struct stk_profile *profile, struct stk__proposal *item, co
                                       .seconds = seconds,
                                       .warms_up = item->warms_up };
     rc = stk__trial_run(dataset, &trial, &stretch, err);
-    stk_dataset_unref(dataset);
     if (rc)
         return rc;
     double before = stk__stretch_rate(&profile->stretch);
     item->gain = before > 0 ? stk__stretch_rate(&stretch) / before : 0;
     item->is_measured = true;
     return STK_OK;
+}
+
+static int try_chain(struct stk_profile *profile, struct stk__proposal *item, const char *chain,
+                     const struct stk_profile_options *how, struct stk_error *err)
+{
+    struct stk_dataset *dataset;
+    int rc = stk_dataset_new(chain, profile->dataset->objects, &dataset, err);
+    if (rc)
+        return rc;
+    rc = try_dataset(profile, item, dataset, how, err);
+    stk_dataset_unref(dataset);
+    return rc;
 }
 
 static int try_stored(struct stk_profile *profile, struct stk__proposal *item,
@@ -133,6 +142,16 @@ static int try_stored(struct stk_profile *profile, struct stk__proposal *item,
     return rc;
 }
 
+static int try_item(struct stk_profile *profile, struct stk__proposal *item,
+                    const struct stk_profile_options *how, struct stk_error *err)
+{
+    if (item->is_elsewhere && how->elsewhere)
+        return try_dataset(profile, item, how->elsewhere, how, err);
+    if (item->trial)
+        return try_chain(profile, item, item->trial, how, err);
+    return item->stored ? try_stored(profile, item, how, err) : STK_OK;
+}
+
 /* What cannot be tried keeps its model; a chain that does not work is no advice. */
 int stk__profile_try(struct stk_profile *profile, const struct stk_profile_options *how,
                      struct stk_error *err)
@@ -140,9 +159,7 @@ int stk__profile_try(struct stk_profile *profile, const struct stk_profile_optio
     for (int i = 0; i < profile->advice.n; i++) {
         struct stk__proposal *item = &profile->advice.item[i];
         struct stk_error why = { 0 };
-        int rc = item->trial    ? try_chain(profile, item, item->trial, how, &why)
-                 : item->stored ? try_stored(profile, item, how, &why)
-                                : STK_OK;
+        int rc = try_item(profile, item, how, &why);
         if (rc == STK_CANCELLED) {
             if (err)
                 *err = why;

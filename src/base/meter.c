@@ -13,30 +13,41 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void stk__watch_start(struct stk__stopwatch *watch, const struct stk__sampling *sampling)
+static void ask_cpu(struct stk__stopwatch *watch, uint64_t now)
 {
-    watch->weight = sampling->n_skipped + 1;
-    watch->cpu_ns = 0;
-    watch->cpu_at = sampling->is_short ? 0 : thread_cpu_ns();
-    watch->began_at = watch->lap_at = stk__clock_ns();
+    watch->cpu_at = thread_cpu_ns();
+    watch->asked_at = now;
 }
 
-static uint64_t cpu_of(struct stk__stopwatch *watch, uint64_t wall_ns)
+void stk__watch_start(struct stk__stopwatch *watch, const struct stk__sampling *sampling)
+{
+    uint64_t now = stk__clock_ns();
+    watch->weight = sampling->n_skipped + 1;
+    watch->cpu_ns = 0;
+    if (!sampling->is_short || !watch->asked_at || now - watch->asked_at > STK__ASK_NS) {
+        ask_cpu(watch, now);
+        now = stk__clock_ns();
+    } else if (sampling->n_skipped) {
+        watch->cpu_at += STK__LONG_NS; /* they took about as long */
+    }
+    watch->began_at = watch->lap_at = now;
+}
+
+static uint64_t cpu_of(struct stk__stopwatch *watch, uint64_t wall_ns, uint64_t now)
 {
     if (wall_ns < STK__LONG_NS) {
-        watch->cpu_at += watch->cpu_at ? wall_ns : 0;
+        watch->cpu_at += wall_ns;
         return wall_ns;
     }
-    if (!watch->cpu_at) /* work that is short: the thread lost its core */
-        return STK__LONG_NS;
-    uint64_t now = thread_cpu_ns(), used = now > watch->cpu_at ? now - watch->cpu_at : 0;
-    watch->cpu_at = now;
+    uint64_t expected = watch->cpu_at;
+    ask_cpu(watch, now);
+    uint64_t used = watch->cpu_at > expected ? watch->cpu_at - expected : 0;
     return used < wall_ns ? used : wall_ns;
 }
 
 static uint64_t take_lap(struct stk__stopwatch *watch, uint64_t now)
 {
-    uint64_t cpu_ns = cpu_of(watch, now - watch->lap_at);
+    uint64_t cpu_ns = cpu_of(watch, now - watch->lap_at, now);
     watch->cpu_ns += cpu_ns;
     watch->lap_at = now;
     return cpu_ns;

@@ -9,15 +9,17 @@
  *     begin ──────── lap(source) ─── lap(decode) ─────────── lap(resize) ── end
  *     |     source     |    decode     |        resize          |   rest   |
  *
- * The CPU time of a thread is a system call. It is asked for only at laps that are long; a short
- * one counts as all computing, since one in which the thread lost its core is not short.
+ * The CPU time of a thread is a system call. It is asked for at laps that are long, and every
+ * STK__ASK_NS; in between it is expected to be what it was and what was counted since. A short lap counts
+ * as all computing, since one in which the thread lost its core is not short. What is missing from the
+ * expected to the next reading belongs to the long lap that it is read at.
  */
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { STK__LONG_NS = 50000 };
+enum { STK__LONG_NS = 50000, STK__ASK_NS = 10000000 };
 
 struct stk__meter {
     _Atomic uint64_t calls, rows_in, rows_out;
@@ -47,7 +49,8 @@ struct stk__sampling {
 /* The piece of work a thread is at. */
 struct stk__stopwatch {
     uint64_t began_at, lap_at; /* lap_at 0: it is not timed */
-    uint64_t cpu_at;           /* expected reading of the thread's CPU clock; 0: not known */
+    uint64_t cpu_at;           /* expected reading of the thread's CPU clock */
+    uint64_t asked_at;         /* when it was read; 0: never */
     uint64_t cpu_ns;           /* of the laps so far */
     uint64_t weight;           /* pieces of work that it stands for */
     uint64_t ended_at;         /* the last one that was timed */

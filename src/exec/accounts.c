@@ -11,6 +11,8 @@
  *      booked   chunks ─ reads ─ batches ─ kept rows ─ scratch
  *      there    buffers of the pool ─ chunks ─ batches, one of them the consumer's ─ kept rows ─ scratch
  */
+#define _GNU_SOURCE
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "exec/exec.h"
@@ -383,16 +385,27 @@ void stk__scratch_end(struct stk__exec *x, struct stk__stage *s, struct stk__wor
             x->typical_scratch = x->stage[i].typical_scratch;
 }
 
+/* Until somebody gives scratch back; stages wait for memory meanwhile. */
+static void sleep_for_scratch(struct stk__exec *x, struct stk__stage *s)
+{
+    x->n_scratch_waiting++;
+    if (s)
+        s->lacks_scratch = true;
+    stk__waits_look(x, stk__clock_ns());
+    x->n_idle++;
+    pthread_cond_wait(&x->scratch_back, &x->lock);
+    stk__waits_settle(x, stk__clock_ns());
+    x->n_idle--;
+    x->n_scratch_waiting--;
+}
+
 /* Waits for room as long as somebody else is at work, who will give some back. */
-static bool wait_for_scratch(struct stk__exec *x, size_t bytes)
+static bool wait_for_scratch(struct stk__exec *x, struct stk__stage *s, size_t bytes)
 {
     bool has_room;
     while (!(has_room = stk__can_charge(x, &x->scratch_account, bytes)) &&
-           x->n_scratching > x->n_scratch_waiting + 1) {
-        x->n_scratch_waiting++;
-        pthread_cond_wait(&x->scratch_back, &x->lock);
-        x->n_scratch_waiting--;
-    }
+           x->n_scratching > x->n_scratch_waiting + 1)
+        sleep_for_scratch(x, s);
     return has_room;
 }
 
@@ -405,7 +418,7 @@ bool stk__scratch_grant(void *ctx, size_t wanted_bytes, bool is_forced)
     size_t has = worker->gauge.granted_bytes;
     if (wanted_bytes > x->typical_scratch)
         x->typical_scratch = wanted_bytes; /* windows and reads leave room for it from now on */
-    bool is_granted = wanted_bytes <= has || is_forced || wait_for_scratch(x, wanted_bytes - has);
+    bool is_granted = wanted_bytes <= has || is_forced || wait_for_scratch(x, worker->at, wanted_bytes - has);
     if (is_granted && wanted_bytes > has)
         charge_worker(x, worker, wanted_bytes);
     pthread_mutex_unlock(&x->lock);

@@ -151,6 +151,7 @@ struct stk__stage {
     int first_meter;           /* of its ops, among a worker's meters */
     enum stk__wait wait;       /* what it waited for when a worker last found nothing to do */
     uint64_t wait_ns[STK__N_WAITS];
+    bool lacks_scratch, lacks_room_to_read; /* when more of it was last looked for */
 };
 
 /* A gate above the batcher at work, on chunks of one row without columns. */
@@ -176,7 +177,7 @@ struct stk__worker {
     struct stk__work_meter *work_meter; /* see stk__work_meter_of */
     struct stk__work_meter *meter;      /* of what it does now */
     struct stk__stopwatch watch;
-    const struct stk__stage *at; /* whose work it does */
+    struct stk__stage *at; /* whose work it does; NULL: the batcher's */
     struct stk__eval_thread eval[STK__MAX_STAGES];
     bool is_running;
     size_t most_scratch; /* of one ticket */
@@ -291,6 +292,7 @@ struct stk__exec {
     /* waits are settled whenever somebody finds nothing to do, or goes on */
     int n_idle;          /* workers asleep, and the consumer */
     uint64_t settled_at; /* when times of waiting were last added up */
+    uint64_t process_began; /* processor time of the process by then */
     uint64_t idle_ns;    /* of workers */
     int n_op_meters;
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */

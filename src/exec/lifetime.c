@@ -168,6 +168,7 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->pid = getpid();
     stk__decisions_begin(&x->decisions);
     x->settled_at = x->decisions.began_at;
+    x->process_began = stk__process_ns();
     x->n_workers = (int)plan->options.workers;
     x->leave = (struct stk__leave){ stk__reserve_cache, x };
     x->judge.plan = plan;

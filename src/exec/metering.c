@@ -56,8 +56,8 @@ static uint64_t made_bytes(const struct stk__work *w)
 void stk__work_begin(struct stk__worker *worker, const struct stk__work *w)
 {
     worker->meter = stk__work_meter_of(worker, w->stage, w->kind == STK__FETCH);
+    worker->at = w->stage;
     if (atomic_load_explicit(&worker->exec->tracer, memory_order_relaxed)) {
-        worker->at = w->stage;
         worker->meter->sampling.n_to_skip = 0;
         stk__trace_work_begin(worker);
     }

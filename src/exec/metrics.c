@@ -282,12 +282,21 @@ static void read_run(struct stk__exec *x, struct stk__metrics *m)
     m->reads.n = stk__latency_n(&m->reads.latency);
 }
 
+uint64_t stk__process_ns(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 void stk__metrics_read(struct stk__exec *x, struct stk__metrics *m)
 {
     pthread_mutex_lock(&x->lock);
     uint64_t now = stk__clock_ns();
     stk__waits_settle(x, now);
     m->elapsed_ns = now - x->decisions.began_at;
+    m->process_ns = stk__process_ns() - x->process_began;
     m->n_ops = 0;
     m->n_stages = x->n_stages;
     read_run(x, m);

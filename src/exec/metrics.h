@@ -111,6 +111,7 @@ struct stk__consumer_metrics {
 
 struct stk__metrics {
     uint64_t elapsed_ns; /* since the run began */
+    uint64_t process_ns; /* processor time of the whole process, since then, of all threads */
     uint64_t elements, batches, epochs, errors, tickets, direct_tickets;
     int n_workers;
     int workers_limit;            /* that may compute at a time */
@@ -132,6 +133,9 @@ struct stk__metrics {
     struct stk__cause cause[STK__MAX_CAUSES];
     int n_causes;
 };
+
+/* Processor time of the process. */
+uint64_t stk__process_ns(void);
 
 /* Room for the metrics of a run. Returns new, NULL when out of memory. It refers to the plan, which
  * the run keeps. */

@@ -209,11 +209,13 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
     struct grant g;
     for (int i = x->n_stages; i-- > 0;) {
         struct stk__stage *s = &x->stage[i];
+        s->lacks_room_to_read = false;
         if (s->plan->kind != STK__SEGMENT || !s->plan->program->n_reads ||
             x->n_requests_open >= x->max_requests || is_far_ahead(x, s) || !propose(x, s, &g))
             continue;
         size_t bytes = s->typical_fetch * (size_t)g.n;
-        if (!g.end && !stk__can_charge(x, &s->io_account, bytes))
+        s->lacks_room_to_read = !g.end && !stk__can_charge(x, &s->io_account, bytes);
+        if (s->lacks_room_to_read)
             continue;
         struct stk__ticket *t = take(x, s, &g);
         *w = (struct stk__work){ .kind = STK__FETCH, .stage = s, .ticket = t };
@@ -275,7 +277,11 @@ static struct stk__ticket *pick_ticket(struct stk__exec *x, struct stk__stage *s
 
 bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    if ((s->plan->program->exclusive && stk__is_locked(x, s)) || !stk__scratch_begin(x, s))
+    s->lacks_scratch = false;
+    if (s->plan->program->exclusive && stk__is_locked(x, s))
+        return false;
+    s->lacks_scratch = !stk__scratch_begin(x, s);
+    if (s->lacks_scratch)
         return false;
     struct stk__ticket *t = pick_ticket(x, s);
     if (!t || t->end)

@@ -53,19 +53,30 @@ static enum stk__wait wait_for_room(struct stk__exec *x, const struct stk__stage
     return STK__WAIT_NOTHING;
 }
 
+/* True if the stage is at work and nobody could do more of it: a segment is for as many as there are. */
+static bool is_at_work(const struct stk__exec *x, const struct stk__stage *s)
+{
+    if (s->plan->kind != STK__SEGMENT)
+        return s->is_busy;
+    bool has_time = x->n_running - x->n_scratch_waiting < x->workers.now;
+    return has_state(&s->ring, STK__RUNNING) && !has_time;
+}
+
 static enum stk__wait wait_of(struct stk__exec *x, const struct stk__stage *s)
 {
     const struct stk__ring *r = &s->ring;
     bool is_segment = s->plan->kind == STK__SEGMENT,
          reads = is_segment && s->plan->program->n_reads;
-    if (is_segment ? has_state(r, STK__RUNNING) : s->is_busy)
+    if (is_at_work(x, s))
         return STK__WAIT_NOTHING;
     if (is_segment && stk__is_locked(x, s))
         return STK__WAIT_LOCK;
+    if (is_segment && s->lacks_scratch)
+        return STK__WAIT_MEMORY;
     if (reads && has_state(r, STK__FETCHED))
         return wait_for_room(x, s);
     if (reads && has_state(r, STK__FETCHING))
-        return STK__WAIT_READS;
+        return s->lacks_room_to_read ? STK__WAIT_MEMORY : STK__WAIT_READS;
     if (!stk__has_room(r))
         return STK__WAIT_SPACE;
     if (is_done(s))

@@ -18,6 +18,7 @@ struct stk__proposal {
      * in place of it; then come the other calls ("" where there are none) */
     const char *stored, *rest;
     int variants;
+    bool is_elsewhere; /* tried with functions of the caller in other processes */
     bool warms_up;    /* a first epoch of the trial does not count */
     double gain;      /* new rate over old one; 0: not known */
     bool is_measured; /* by the trial; else by the model */

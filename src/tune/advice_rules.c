@@ -4,6 +4,7 @@
 
 #include "base/type.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -184,13 +185,23 @@ static int put_in(const struct stk__chain_edit *chain, int end, const char *call
     return rc;
 }
 
-/* A trial goes over a part of the data again and again. */
-static const char *sampled(const struct stk__situation *s, struct stk__chain_edit *edit)
+/* The trial of a cache goes over a part of the data again and again. Where that is small it would be read
+ * from the processor's own caches, which the whole does not fit into: so it is kept as often as it takes to
+ * have the bytes of the whole, or what is far beyond those caches. */
+static const char *cache_trial(const struct stk__situation *s, const struct stk__chain_edit *chain,
+                               int end, const struct stk__node *node)
 {
-    const int most = 1000000;
-    const char *take =
-        stk__arena_printf(s->arena, "take(%lld)", stk__stretch_sample(s->stretch, most));
-    return take && !stk__edit_insert(edit, 1, take) ? whole(edit) : NULL;
+    const long long most = 1000000;
+    const double most_bytes = 256 << 20;
+    long long n = stk__stretch_sample(s->stretch, most);
+    double bytes = row_bytes(s, node), all = bytes * (double)node->count;
+    double wanted = (all < most_bytes ? all : most_bytes) / (bytes * (double)n);
+    const char *take = stk__arena_printf(s->arena, "take(%lld)", n), *keep = "cache()";
+    if (wanted > 1)
+        keep = stk__arena_printf(s->arena, "cache().repeat(%.0f).cache()", ceil(wanted));
+    struct stk__chain_edit edit;
+    bool is_made = take && keep && !put_in(chain, end, keep, &edit);
+    return is_made && !stk__edit_insert(&edit, 1, take) ? whole(&edit) : NULL;
 }
 
 STK__ADVICE_RULE(stk__advise_cache)
@@ -204,9 +215,8 @@ STK__ADVICE_RULE(stk__advise_cache)
         return STK_OK;
     double bytes = row_bytes(s, node) * (double)node->count;
     bool fits = bytes < 0.7 * s->stretch->budget_bytes;
-    struct stk__chain_edit edit, trial;
+    struct stk__chain_edit edit;
     int rc = put_in(chain, end, fits ? "cache()" : "cache('cache')", &edit);
-    rc = rc ? rc : put_in(chain, end, "cache()", &trial);
     if (rc)
         return rc;
     struct stk__model m;
@@ -215,7 +225,7 @@ STK__ADVICE_RULE(stk__advise_cache)
     m.reads = m.serial = 0;
     out->gain = model_gain(s, &m);
     out->chain = whole(&edit);
-    out->trial = fits ? sampled(s, &trial) : NULL;
+    out->trial = fits ? cache_trial(s, chain, end, node) : NULL;
     out->warms_up = true;
     out->text =
         stk__arena_printf(s->arena,
@@ -365,11 +375,13 @@ STK__ADVICE_RULE(stk__advise_processes)
 {
     if (!is_bound(s, STK__BOUND_LOCK) || !is_function(s))
         return STK_OK;
+    const double trip_s = 70e-6; /* to a helper and back: that much here, with the lock, and there */
     struct stk__model m;
     stk__model_of(s->stretch, s->verdict, &m);
-    m.compute += m.lock;
-    m.lock = 0;
+    m.compute += m.lock + trip_s;
+    m.lock = trip_s;
     out->gain = model_gain(s, &m);
+    out->is_elsewhere = true;
     out->text = "run the function in processes of its own, where Python's lock holds nobody up: "
                 "map(function, workers='process'); or as an expression, map('…'), which needs no "
                 "Python at all";

@@ -61,6 +61,15 @@ static void add_op(struct stk__stretch *s, const struct stk__op_metrics *first,
     s->n_ops++;
 }
 
+/* Whoever asks for a read may do it; while it sleeps there it waits for storage. */
+static void add_asking(struct stk__stretch *s, struct stk__stretch_stage *stage, double wall_s,
+                       double cpu_s)
+{
+    s->work_s += cpu_s;
+    s->cores_used += cpu_s;
+    stage->wait_s[STK__WAIT_READS] += wall_s > cpu_s ? wall_s - cpu_s : 0;
+}
+
 static void add_stage(struct stk__stretch *s, const struct stk__stage_metrics *first,
                       const struct stk__stage_metrics *last)
 {
@@ -75,9 +84,10 @@ static void add_stage(struct stk__stretch *s, const struct stk__stage_metrics *f
     snprintf(stage->name, sizeof stage->name, "%s", plan ? plan->node->op->decl.name : "batcher");
     for (int w = 0; w < STK__N_WAITS; w++)
         stage->wait_s[w] = seconds_of(first ? first->wait_ns[w] : 0, last->wait_ns[w]);
-    s->work_s += stage->work_s + seconds_of(first ? first->ask.wall_ns : 0, last->ask.wall_ns);
-    s->cores_used += seconds_of(first ? first->work.cpu_ns : 0, last->work.cpu_ns) +
-                     seconds_of(first ? first->ask.cpu_ns : 0, last->ask.cpu_ns);
+    s->cores_used += seconds_of(first ? first->work.cpu_ns : 0, last->work.cpu_ns);
+    s->work_s += stage->work_s;
+    add_asking(s, stage, seconds_of(first ? first->ask.wall_ns : 0, last->ask.wall_ns),
+               seconds_of(first ? first->ask.cpu_ns : 0, last->ask.cpu_ns));
 }
 
 /* What came behind the first look. */
@@ -141,6 +151,8 @@ void stk__stretch_between(const struct stk__metrics *first, const struct stk__me
         add_stage(out, first ? &first->stage[i] : NULL, &last->stage[i]);
     if (out->seconds > 0)
         out->cores_used /= out->seconds;
+    if (out->seconds > 0)
+        out->process_cores_used = seconds_of(from->process_ns, last->process_ns) / out->seconds;
 }
 
 double stk__stretch_rate(const struct stk__stretch *s)

@@ -130,6 +130,15 @@ static enum stk__bound find_wait(const struct stk__stretch *s, int *stage)
     return bound;
 }
 
+/* Workers have work, but no cores for it. Where this process has them all itself, its other threads do: those
+ * that read, if there are many reads, or the step. */
+static enum stk__bound who_has_the_cores(const struct stk__stretch *s)
+{
+    if (s->process_cores_used < nearly_all * s->cores)
+        return STK__BOUND_OTHERS;
+    return s->read_s > s->seconds ? STK__BOUND_STORAGE : STK__BOUND_COMPUTE;
+}
+
 static enum stk__bound find_bound(const struct stk__stretch *s, int *stage, int *op)
 {
     int sleeper;
@@ -144,13 +153,17 @@ static enum stk__bound find_bound(const struct stk__stretch *s, int *stage, int 
         return STK__BOUND_LOCK;
     if (s->workers != 1 && (*stage = find_serial(s)) >= 0)
         return STK__BOUND_SERIAL;
+    if (waited_for(s, STK__WAIT_MEMORY, stage) > 0.25 * s->seconds &&
+        find_wait(s, stage) == STK__BOUND_MEMORY)
+        return STK__BOUND_MEMORY;
+    *stage = -1;
     if ((sleeper = find_sleeper(s)) >= 0) {
         *op = sleeper;
         return STK__BOUND_LOCK;
     }
     int workers = s->workers ? s->workers : 1;
     if (s->cores_used * s->seconds < half_of_it * s->work_s && s->work_s > 0.5 * s->seconds)
-        return STK__BOUND_OTHERS;
+        return who_has_the_cores(s);
     if (s->work_s > nearly_all * s->seconds * workers * (1 - s->outside * (s->workers == 0)))
         return workers < s->cores ? STK__BOUND_WORKERS : STK__BOUND_COMPUTE;
     return find_wait(s, stage);
