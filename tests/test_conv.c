@@ -458,32 +458,51 @@ static void check(struct stk__conv conv)
     free(p.weights);
 }
 
-static struct stk__conv random_conv(void)
+/* With sizes. */
+static struct stk__conv finished(struct stk__conv c)
 {
-    int groups = below(3) ? 1 : 1 + below(3);
-    bool is_dilated = below(4) == 0;
-    struct stk__conv c = { .channels = groups * (1 + below(below(2) ? 4 : 20)),
-                           .filters = groups * (1 + below(below(2) ? 5 : 40)),
-                           .kernel_height = 1 + below(5),
-                           .kernel_width = 1 + below(5),
-                           .stride_y = is_dilated ? 1 : 1 + below(3),
-                           .stride_x = is_dilated ? 1 : 1 + below(3),
-                           .dilation_y = is_dilated ? 1 + below(3) : 1,
-                           .dilation_x = is_dilated ? 1 + below(3) : 1,
-                           .pad_top = below(3),
-                           .pad_left = below(3),
-                           .pad_bottom = below(3),
-                           .pad_right = below(3),
-                           .groups = groups };
     int high = (c.kernel_height - 1) * c.dilation_y + 1,
         wide = (c.kernel_width - 1) * c.dilation_x + 1;
-    c.out_height = 1 + below(7);
+    c.out_height = 1 + below(9);
     c.out_width = 1 + below(below(3) ? 8 : 40);
     int height = (c.out_height - 1) * c.stride_y + high + below(c.stride_y);
     int width = (c.out_width - 1) * c.stride_x + wide + below(c.stride_x);
     c.height = height - c.pad_top - c.pad_bottom;
     c.width = width - c.pad_left - c.pad_right;
     return c;
+}
+
+static struct stk__conv random_conv(void)
+{
+    int groups = below(3) ? 1 : 1 + below(3);
+    bool is_dilated = below(4) == 0;
+    if (below(3) == 0) /* what has candidates of its own */
+        return finished((struct stk__conv){ .channels = 1 + below(40),
+                                            .filters = 1 + below(70),
+                                            .kernel_height = 3,
+                                            .kernel_width = 3,
+                                            .stride_y = 1,
+                                            .stride_x = 1,
+                                            .dilation_y = 1,
+                                            .dilation_x = 1,
+                                            .pad_top = below(4),
+                                            .pad_left = below(4),
+                                            .pad_bottom = below(4),
+                                            .pad_right = below(4),
+                                            .groups = 1 });
+    return finished((struct stk__conv){ .channels = groups * (1 + below(below(2) ? 4 : 20)),
+                                        .filters = groups * (1 + below(below(2) ? 5 : 40)),
+                                        .kernel_height = 1 + below(5),
+                                        .kernel_width = 1 + below(5),
+                                        .stride_y = is_dilated ? 1 : 1 + below(3),
+                                        .stride_x = is_dilated ? 1 : 1 + below(3),
+                                        .dilation_y = is_dilated ? 1 + below(3) : 1,
+                                        .dilation_x = is_dilated ? 1 + below(3) : 1,
+                                        .pad_top = below(3),
+                                        .pad_left = below(3),
+                                        .pad_bottom = below(3),
+                                        .pad_right = below(3),
+                                        .groups = groups });
 }
 
 static void test_random_convolutions(void **context)

@@ -24,7 +24,16 @@ struct trial {
 
 struct setting {
     int threads, max_batch, rows;
+    const char *cpu; /* NULL: the best there is */
 };
+
+static int n_wrong;
+
+#define WRONG(...)                                                                                 \
+    do {                                                                                           \
+        print_error(__VA_ARGS__);                                                                  \
+        n_wrong++;                                                                                 \
+    } while (0)
 
 static uint32_t state;
 
@@ -156,10 +165,10 @@ static void check_outputs(struct case_run *c, const char *chain)
     for (size_t i = 0; i < n; i++) {
         double want = c->reference.value[model->n_nodes - 1][i];
         if (!(fabs(outputs[i] - want) <= 2e-5 * (1 + fabs(want))))
-            fail_msg("%s: output %zu is %.9g, not %.9g", chain, i, outputs[i], want);
+            WRONG("%s: output %zu is %.9g, not %.9g\n", chain, i, outputs[i], want);
     }
     if (!(fabs(step.loss - loss) <= 2e-5 * (1 + fabs(loss))))
-        fail_msg("%s: the loss of eval is %.9g, not %.9g", chain, step.loss, loss);
+        WRONG("%s: the loss of eval is %.9g, not %.9g\n", chain, step.loss, loss);
     c->reference.trains = true;
     free(outputs);
 }
@@ -181,7 +190,7 @@ static double slope(struct case_run *c, double *weight)
 /* A kink within reach of the differences is told by smaller ones. */
 static double small_slope(struct case_run *c, double *weight)
 {
-    const double h = 1e-6;
+    const double h = 1e-8;
     double at = *weight;
     *weight = at + h;
     double more = loss_of(c);
@@ -209,8 +218,8 @@ static void check_gradient(struct case_run *c, const char *chain, int weight)
         if (fabs(got - want) > 1e-4 * scale + 1e-6)
             want = small_slope(c, &c->reference.weight[weight][i]);
         if (!(fabs(got - want) <= 1e-4 * scale + 1e-6))
-            fail_msg("%s: gradient of %s[%lld] is %.9g, not %.9g", chain, of->name, (long long)i,
-                     got, want);
+            WRONG("%s: gradient of %s[%lld] is %.9g, not %.9g\n", chain, of->name, (long long)i,
+                  got, want);
     }
 }
 
@@ -228,7 +237,7 @@ static void check_statistics(struct case_run *c, const char *chain, int weight)
             c->reference.weight[weight][i] * node->momentum + batch * (1 - node->momentum);
         double got = ((float *)view.data)[i];
         if (!(fabs(got - want) <= 1e-5 * (1 + fabs(want))))
-            fail_msg("%s: %s[%lld] is %.9g, not %.9g", chain, of->name, (long long)i, got, want);
+            WRONG("%s: %s[%lld] is %.9g, not %.9g\n", chain, of->name, (long long)i, got, want);
     }
 }
 
@@ -242,7 +251,7 @@ static void run_case(const struct trial *trial, const struct setting *s)
     if (stk_trainer_gradients(c.trainer, &c.images, &c.targets, &step, &err))
         fail_msg("%s: %s", trial->chain, err.text);
     if (!(fabs(step.loss - want) <= 2e-5 * (1 + fabs(want))))
-        fail_msg("%s: the loss is %.9g, not %.9g", trial->chain, step.loss, want);
+        WRONG("%s: the loss is %.9g, not %.9g\n", trial->chain, step.loss, want);
     for (int w = 0; w < c.model->graph.n_weights; w++)
         if (!c.model->graph.weight[w].is_trainable)
             check_statistics(&c, trial->chain, w);
@@ -251,13 +260,23 @@ static void run_case(const struct trial *trial, const struct setting *s)
     end_case(&c);
 }
 
+/* Each with two counts of threads, the second time with one of the instruction sets. */
 static void run_trials(const struct trial *trials, int n)
 {
-    static const struct setting settings[] = { { 1, 3, 3 }, { 2, 7, 5 }, { 3, 4, 2 } };
-    for (int i = 0; i < n; i++)
-        run_case(&trials[i], &settings[i % 3]);
-    for (int i = 0; i < n; i++)
-        run_case(&trials[i], &settings[(i + 1) % 3]);
+    static const struct setting settings[] = { { 1, 3, 3, "scalar" },
+                                               { 2, 7, 5, "avx2" },
+                                               { 3, 4, 2, "auto" } };
+    for (int i = 0; i < 2 * n; i++) {
+        struct setting s = settings[(i + (i >= n)) % 3];
+        if (i < n || stk_cpu_limit(s.cpu, NULL))
+            stk_cpu_limit("auto", NULL);
+        int before = n_wrong;
+        run_case(&trials[i % n], &s);
+        if (n_wrong > before)
+            print_error("with %d threads and %d of %d rows, on %s\n", s.threads, s.rows,
+                        s.max_batch, i < n ? "the best" : s.cpu);
+    }
+    assert_int_equal(n_wrong, 0);
 }
 
 #define RUN(trials) run_trials(trials, (int)(sizeof trials / sizeof *trials))
@@ -283,6 +302,9 @@ static void test_convolutions(void **unused)
           NULL },
         { "input(5, 5, 2).conv2d(3, 5, padding=same).conv2d(3, 4, padding=same)" END, NULL },
         { "input(4, 4, 2).conv2d(3, 2, activation=leaky_relu(0.1)).conv2d(2, 3)" END, NULL },
+        { "input(40, 36, 2).conv2d(3, 1).conv2d(40, 3, padding=same, activation=relu)"
+          ".conv2d(3, 3, 5).flatten().dense(2)",
+          NULL },
         { "input(11, 3, 1).conv2d(2, [5, 1], [4, 1]).conv2d(2, [2, 3], padding=same)" END, NULL },
     };
     (void)unused;

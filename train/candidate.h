@@ -87,7 +87,7 @@ struct stk__candidate {
     void (*run)(const struct stk__way *way, const struct stk__conv_job *job);
 };
 
-extern const struct stk__candidate stk__direct;
+extern const struct stk__candidate stk__direct, stk__winograd;
 
 /* All of them, the plainest first; ends with NULL. */
 extern const struct stk__candidate *const stk__candidates[];

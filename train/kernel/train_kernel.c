@@ -20,6 +20,7 @@ static void fill_scalar(struct stk__train_kernels *table)
     stk__optimizer_fill_scalar(&table->optimizer);
     stk__pixel_fill_scalar(&table->pixel);
     stk__pool_fill_scalar(&table->pool);
+    stk__wino_fill_scalar(&table->wino);
 }
 
 #if defined __x86_64__
@@ -34,6 +35,7 @@ static void fill_avx2(struct stk__train_kernels *table)
     stk__optimizer_fill_avx2(&table->optimizer);
     stk__pixel_fill_avx2(&table->pixel);
     stk__pool_fill_avx2(&table->pool);
+    stk__wino_fill_avx2(&table->wino);
 }
 
 static void fill_avx512(struct stk__train_kernels *table)
@@ -47,6 +49,7 @@ static void fill_avx512(struct stk__train_kernels *table)
     stk__optimizer_fill_avx512(&table->optimizer);
     stk__pixel_fill_avx512(&table->pixel);
     stk__pool_fill_avx512(&table->pool);
+    stk__wino_fill_avx512(&table->wino);
 }
 #endif
 

@@ -14,6 +14,7 @@
 #include "train/kernel/optimizer_kernel.h"
 #include "train/kernel/pixel_kernel.h"
 #include "train/kernel/pool_kernel.h"
+#include "train/kernel/wino_kernel.h"
 
 struct stk__train_kernels {
     struct stk__activation_kernels activation;
@@ -25,6 +26,7 @@ struct stk__train_kernels {
     struct stk__optimizer_kernels optimizer;
     struct stk__pixel_kernels pixel;
     struct stk__pool_kernels pool;
+    struct stk__wino_kernels wino;
 };
 
 /* The table for stk__cpu_level(); filled once per level. Any thread. */

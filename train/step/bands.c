@@ -37,7 +37,9 @@ struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct 
                             .has_pool = group->pool >= 0,
                             .activation = stk__group_activation(plan, group) };
     struct stk__framed framed = stk__conv_output(&b.conv);
-    b.top = framed.top;
+    b.has_frame = framed.top || framed.height > framed.top + b.conv.out_height ||
+                  framed.width > b.conv.out_width;
+    b.top = (b.conv.kernel_height - 1) * b.conv.dilation_y / b.conv.stride_y;
     b.left = framed.left;
     b.bottom = framed.height - framed.top - b.conv.out_height;
     b.down = (int64_t)framed.width * framed.channels;
@@ -47,11 +49,6 @@ struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct 
         b.pool =
             stk__pool_shape(&plan->model->node[group->pool], b.conv.out_height, b.conv.out_width);
     return b;
-}
-
-bool stk__bands_have_frame(const struct stk__bands *b)
-{
-    return b->top || b->bottom || b->down != (int64_t)b->conv.out_width * b->conv.filters;
 }
 
 size_t stk__bands_floats(const struct stk__bands *b)

@@ -15,8 +15,9 @@
 
 struct stk__bands {
     struct stk__conv
-        conv; /* of which it is the output; a depthwise one has filters = its channels */
-    int top, left, bottom; /* the frame */
+        conv;       /* of which it is the output; a depthwise one has filters = its channels */
+    bool has_frame; /* one is wanted at all */
+    int top, left, bottom; /* rows that are kept above a band, or zeros; the frame */
     int64_t down;          /* floats of a row with its frame */
     int n_rows;            /* of a band, at most */
     bool has_pool;
@@ -30,9 +31,6 @@ struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct 
 
 /* A convolution of a group. */
 struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group);
-
-/* Whether a frame is wanted at all. */
-bool stk__bands_have_frame(const struct stk__bands *bands);
 
 size_t stk__bands_floats(const struct stk__bands *bands);
 

@@ -358,7 +358,7 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
         unit = unit_of(&c->to_image);
     c->bands = stk__bands_of(plan, group, BAND_BYTES, unit);
     size_t floats = group->pool >= 0 ? size_bands(c) : 0;
-    c->is_banded = group->pool >= 0 || (group->d_in[0] >= 0 && stk__bands_have_frame(&c->bands));
+    c->is_banded = group->pool >= 0 || (group->d_in[0] >= 0 && c->bands.has_frame);
     if (plan->trains && c->is_banded)
         floats = largest(floats, stk__bands_floats(&c->bands));
     c->rows_at = round_floats(floats);
