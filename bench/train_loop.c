@@ -119,8 +119,7 @@ int main(int argc, char **argv)
     struct stk_model *model;
     struct stk_error err = { 0 };
     int n_steps;
-    if (stk_model_new(text, &model, &err) ||
-        stk_trainer_new(model, &options, &loop.trainer, &err))
+    if (stk_model_new(text, &model, &err) || stk_trainer_new(model, &options, &loop.trainer, &err))
         return fail(&err);
     if (make_batch(&loop, argc > 5 && !strcmp(argv[5], "uint8")))
         return 1;

@@ -127,8 +127,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stk__compression_sniff(src, n, &seen, &err);
     struct result a = unpack(kind, src, n, AT_ONCE, AT_ONCE);
     struct result b = unpack(kind, src, n, step, 3 * step);
-    /* where it is damaged or cut, more or less may have come out before */
-    if (a.bytes < MOST_OUT && b.bytes < MOST_OUT)
+    /* where it is damaged or cut, more or less may have come out before; of pieces libzstd takes an
+     * empty block for one of any kind, which changes nothing */
+    bool is_lenient = kind == STK__COMPRESSION_ZSTD && a.code == STK_DATA && b.code == STK_END;
+    if (a.bytes < MOST_OUT && b.bytes < MOST_OUT && !is_lenient)
         check(a.code == b.code && (a.code != STK_END || (a.bytes == b.bytes && a.hash == b.hash)));
     if ((data[0] & (IS_TO_PACK | IS_DAMAGED)) == IS_TO_PACK)
         check(a.code == STK_END);

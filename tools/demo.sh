@@ -37,7 +37,7 @@ say_and_run head "$images.resize(160, 160, dtype=keep).shuffle()" -n 40 --png he
 "$build/tools/contact_sheet" contact.png 8 head/*.png
 
 if [ ! -f shapes.tfrecord ]; then
-    say_and_run pack "$images.resize(64, 64, antialias=true, dtype=uint8)" --out shapes.tfrecord
+    say_and_run pack "$images.resize(48, 48, antialias=true, dtype=uint8)" --out shapes.tfrecord
 fi
 
 cp "$recipe" shapes.stk

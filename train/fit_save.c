@@ -101,8 +101,12 @@ static int read_progress(const char *text, struct stk_arena *arena, struct stk__
 /* Names of the classes, a line for each: what predict tells people. */
 static void list_classes(const struct stk_fit *fit, struct stk__text *out)
 {
+    const struct stk_texts *given = &fit->recipe.classes;
     const char *name;
-    for (int64_t i = 0; (name = stk_dataset_class_name(fit->train, fit->label[0], i)); i++)
+    for (int i = 0; i < given->n; i++)
+        stk__text_add(out, "%s\n", given->item[i]);
+    for (int64_t i = 0; !given->n && (name = stk_dataset_class_name(fit->train, fit->label[0], i));
+         i++)
         stk__text_add(out, "%s\n", name);
 }
 

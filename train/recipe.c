@@ -28,6 +28,8 @@ static const struct stk_param rows[] = {
     R(VALUE, valid, STK_TAKES_NONE, "the pipeline that is looked at after each epoch"),
     R(TEXT, image, NULL, 0, "the field that the model is given; none: image, else the first one"),
     R(TEXT, label, NULL, 0, "the field of the targets; none: label, else the last one"),
+    R(TEXTS, classes, 0, INT32_MAX, STK_TAKES_NONE,
+      "names of the labels 0, 1, …, for predict; none: those that the data has"),
     R(CALLS, optimizer, &stk__optimizers, STK_TAKES_NONE,
       "such as adam(0.001) or sgd(0.1, momentum=0.9); none: adam()"),
     R(CALLS, loss, &stk__losses, STK_TAKES_NONE, "none: cross_entropy()"),

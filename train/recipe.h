@@ -17,6 +17,7 @@ enum stk__monitor { STK__MONITOR_AUTO, STK__VALID_ACCURACY, STK__VALID_LOSS, STK
 struct stk__recipe {
     const struct stk_value *model, *train, *valid; /* NULL: not given */
     const char *image, *label;
+    struct stk_texts classes;
     const struct stk_value *optimizer, *loss, *loss_scale;
     int precision;
     int64_t epochs, steps_per_epoch, seed;

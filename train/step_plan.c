@@ -64,6 +64,7 @@ int stk__step_plan_make(struct stk__step_plan *plan, const struct stk__model *mo
                                      .n_threads = options->n_threads,
                                      .trains = options->trains,
                                      .deterministic = options->deterministic,
+                                     .dtype = options->dtype,
                                      .cpu_level = (int)stk__cpu_level() };
     int rc = stk__step_plan_groups(plan, options->merges_last, err);
     if (!rc)

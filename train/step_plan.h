@@ -18,12 +18,16 @@
  * forward, loss and backward pass are one segment.
  *
  *     arena   │ tensor of the batch │ workspace: thread 0 │ thread 1 │ …
+ *                                     ╰ tensors of a lot, scratch
  *
  * Tensors of the batch, and the workspaces of each segment, share memory where segments that use them do not
  * overlap; within a workspace tensors do, where parts that use them do not.
  *
  * Outputs may have a *frame*: zeros around each image, as wide as any layer that reads it pads. So nothing is
  * copied to be padded. Gradients have none.
+ *
+ * In mixed precision maps and their gradients are float16 or bfloat16; what is put out, features of dense layers
+ * and all sums are float32. Parts see rows in float32 (step/strips.h).
  */
 #pragma once
 #include "base/arena.h"
@@ -35,13 +39,12 @@ struct stk__step_plan;
 
 struct stk__tensor {
     const char *name; /* of its node */
-    const char *what; /* "output", "gradient", "cells", "scratch" */
+    const char *what; /* "output", "gradient", "cells", "parts" */
     int height, width, channels;
     int top, left, bottom, right; /* the frame */
-    size_t value_bytes;
+    int dtype;
     int64_t row_values; /* from a row to the next */
     size_t image_bytes; /* whole, in multiples of 64 */
-    size_t fixed_bytes; /* besides: scratch */
 };
 
 /* What parts use of their group. */
@@ -68,6 +71,7 @@ struct stk__group_type {
     int (*open)(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err);
     void (*close)(struct stk__group *group);          /* or NULL */
     const struct stk__part *forward, *backward, *use; /* use: outside of training */
+    int n_strips; /* that parts want of scratch, where a tensor is in half precision */
     /* Of this thread, or NULL: packs weights for a step; adds up the threads' sums as gradients; makes
      * statistics part of the weights. */
     stk__part_fn *pack, *collect, *keep;
@@ -80,11 +84,13 @@ struct stk__group {
     int n_inputs;
     int *in, *d_in; /* tensors; -1: the gradient is not wanted */
     bool *adds;     /* the gradient is added to what is there */
-    int out, d_out, cells, scratch;
-    bool has_gradient;               /* of its weights, or of an input */
-    bool is_merged;                  /* into the loss: not in the program of training */
-    unsigned spares;                 /* what parts of the backward pass use in others of its type */
-    size_t scratch_bytes;            /* of a thread */
+    int out, d_out, cells;
+    bool has_gradient;              /* of its weights, or of an input */
+    bool is_merged;                 /* into the loss: not in the program of training */
+    unsigned spares;                /* what parts of the backward pass use in others of its type */
+    size_t scratch_bytes;           /* of a thread, while a part runs that uses it */
+    int n_strips, strip_rows;       /* rows of a strip: all, where no tensor is in half precision */
+    size_t strip_floats, strips_at; /* of a strip; in scratch */
     size_t packed_floats, packed_at; /* of weights as kernels read them */
     size_t sums_floats, sums_at;     /* of a thread, 0 when a step begins */
     void *state;
@@ -101,6 +107,7 @@ struct stk__segment {
     int first, behind; /* ops */
     bool is_joint;
     int lot;                /* images */
+    size_t scratch_bytes;   /* the most that a part of it wants: the end of a workspace */
     size_t workspace_bytes; /* of a thread */
     size_t workspace_at;    /* in the arena; those of all threads side by side */
 };
@@ -125,6 +132,7 @@ struct stk__step_plan {
     int n_threads;
     bool trains;
     bool deterministic;
+    int dtype; /* of maps */
     int cpu_level;
     int n_groups, n_tensors, tensor_cap;
     struct stk__group *group;
@@ -142,6 +150,7 @@ struct stk__step_plan_options {
     bool trains;
     bool merges_last; /* the loss is computed from what goes into the last layer */
     bool deterministic;
+    int dtype; /* of maps: STK_F32, STK_F16 or STK_BF16 */
 };
 
 /* Makes groups, tensors and programs, and lays them out for batches of that size. Everything is in the
@@ -164,7 +173,7 @@ void stk__step_plan_text(const struct stk__step_plan *plan, int64_t max_batch,
 
 /* Nodes that are carried out together, in order. */
 int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct stk_error *err);
-/* Tensors of outputs and gradients; opens groups, and adds their cells and scratch. */
+/* Tensors of outputs and gradients; opens groups, and adds their cells. */
 int stk__step_plan_tensors(struct stk__step_plan *plan, struct stk_error *err);
 int stk__step_plan_program(const struct stk__step_plan *plan, bool trains, struct stk__program *out,
                            struct stk_error *err);

@@ -132,8 +132,7 @@ static void begin_group(struct grouping *g, int node)
                                   .n_inputs = of->n_inputs,
                                   .out = -1,
                                   .d_out = -1,
-                                  .cells = -1,
-                                  .scratch = -1 };
+                                  .cells = -1 };
     group->is_merged = g->merges_last && node == plan->model->n_nodes - 1;
     if (takes_activation(of->kind))
         take_activation(g, group);

@@ -110,8 +110,6 @@ static void use_of_group(const struct stk__step_plan *plan, struct stk__program 
         use(program, group->d_out, op);
     if (uses & STK__CELLS)
         use(program, group->cells, op);
-    if (uses & STK__SCRATCH)
-        use(program, group->scratch, op);
 }
 
 static void find_uses(const struct stk__step_plan *plan, struct stk__program *program)
@@ -135,11 +133,31 @@ static void find_uses(const struct stk__step_plan *plan, struct stk__program *pr
     }
 }
 
+/* Scratch is of one part at a time. */
+static void find_scratch(const struct stk__step_plan *plan, struct stk__program *program)
+{
+    for (int s = 0; s < program->n_segments; s++) {
+        struct stk__segment *segment = &program->segment[s];
+        for (int op = segment->first; op < segment->behind; op++) {
+            const struct stk__op *of = &program->op[op];
+            if (of->group < 0)
+                continue;
+            const struct stk__group *group = &plan->group[of->group];
+            bool has_strips = group->n_strips && group->strip_floats;
+            if (!(of->part->uses & STK__SCRATCH) && !has_strips)
+                continue;
+            size_t bytes = group->scratch_bytes;
+            if (bytes > segment->scratch_bytes)
+                segment->scratch_bytes = bytes;
+        }
+    }
+}
+
 /* ---- memory ---- */
 
 static size_t bytes_of(const struct stk__tensor *tensor, int64_t n)
 {
-    return tensor->fixed_bytes + (size_t)n * tensor->image_bytes;
+    return (size_t)n * tensor->image_bytes;
 }
 
 struct layout {
@@ -150,7 +168,7 @@ struct layout {
     int64_t max_batch;
 };
 
-/* Places of the tensors that a lot of n has in a workspace. */
+/* Places of the tensors that a lot of n has in a workspace. Returns how large it is with its scratch. */
 static size_t place_lot(struct layout *l, const struct stk__segment *segment, int n)
 {
     int n_stays = 0;
@@ -166,7 +184,7 @@ static size_t place_lot(struct layout *l, const struct stk__segment *segment, in
     size_t bytes = stk__stays_place(l->stay, n_stays);
     for (int i = 0; i < n_stays; i++)
         l->program->place[l->tensor[i]].at = l->stay[i].at;
-    return bytes;
+    return bytes + segment->scratch_bytes;
 }
 
 static bool has_dense(const struct layout *l, const struct stk__segment *segment)
@@ -185,9 +203,15 @@ static int lot_of(struct layout *l, const struct stk__segment *segment)
     int64_t share = (l->max_batch + l->plan->n_threads - 1) / l->plan->n_threads;
     size_t one = place_lot(l, segment, 1), two = place_lot(l, segment, 2);
     size_t more = two > one ? two - one : 1;
-    int64_t n = one < LOT_BYTES ? 1 + (int64_t)((LOT_BYTES - one) / more) : 1;
-    if (has_dense(l, segment) && n < DENSE_LOT && one + (DENSE_LOT - 1) * more < DENSE_LOT_BYTES)
-        n = DENSE_LOT;
+    size_t most = LOT_BYTES, scratch = segment->scratch_bytes;
+    if (l->plan->dtype != STK_F32) { /* the same images in half of the memory */
+        most = LOT_BYTES / 2;
+        one -= scratch - scratch / 2;
+    }
+    int64_t n = one < most ? 1 + (int64_t)((most - one) / more) : 1;
+    int64_t least = l->plan->dtype == STK_F32 ? DENSE_LOT : DENSE_LOT / 2;
+    if (has_dense(l, segment) && n < least && one + (size_t)(least - 1) * more < DENSE_LOT_BYTES)
+        n = least;
     if (n > share)
         n = share;
     int64_t n_lots = (share + n - 1) / n;
@@ -237,6 +261,7 @@ int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *
         return stk__out_of_memory(err);
     for (int s = 0; s < program->n_segments; s++) {
         struct stk__segment *segment = &program->segment[s];
+        segment->workspace_bytes = segment->scratch_bytes;
         if (segment->is_joint)
             continue;
         segment->lot = lot_of(&l, segment);
@@ -263,5 +288,6 @@ int stk__step_plan_program(const struct stk__step_plan *plan, bool trains, struc
         list_use(plan, out);
     find_segments(out);
     find_uses(plan, out);
+    find_scratch(plan, out);
     return STK_OK;
 }

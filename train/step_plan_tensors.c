@@ -4,9 +4,12 @@
 
 #include "base/error.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { ALIGN = 64 };
+/* A few strips are in cache together. */
+enum { STRIP_FLOATS = 8 << 10 };
 
 static size_t round_up(size_t bytes)
 {
@@ -28,9 +31,8 @@ int stk__step_plan_tensor(struct stk__step_plan *plan, const struct stk__tensor 
     struct stk__tensor *t = &plan->tensor[plan->n_tensors];
     *t = *tensor;
     t->row_values = (int64_t)(t->left + t->width + t->right) * t->channels;
-    t->image_bytes =
-        round_up((size_t)t->row_values * (size_t)(t->top + t->height + t->bottom) * t->value_bytes);
-    t->fixed_bytes = round_up(t->fixed_bytes);
+    t->image_bytes = round_up((size_t)t->row_values * (size_t)(t->top + t->height + t->bottom) *
+                              stk_dtype_bytes(t->dtype));
     return plan->n_tensors++;
 }
 
@@ -65,7 +67,7 @@ static struct stk__tensor tensor_of_node(const struct stk__step_plan *plan, int 
                                  .height = (int)shape->height,
                                  .width = (int)shape->width,
                                  .channels = (int)shape->channels,
-                                 .value_bytes = sizeof(float) };
+                                 .dtype = STK_F32 };
 }
 
 static bool has_frame(const struct stk__tensor *t)
@@ -81,9 +83,31 @@ static bool is_alias(const struct stk__step_plan *plan, const struct stk__group 
            !has_frame(&plan->tensor[plan->tensor_of[stk__group_node(plan, group)->input[0]]]);
 }
 
+/* Whether what a group puts out goes to the loss, or to the caller. */
+static bool is_end(const struct stk__step_plan *plan, const struct stk__group *group)
+{
+    const struct stk__group *last = &plan->group[plan->n_groups - 1];
+    const struct stk__node *of = plan->model->node;
+    int node = plan->model->n_nodes - 1;
+    if (node != group->last && last->is_merged)
+        node = of[node].input[0];
+    while (node != group->last && of[node].kind == STK__NODE_FLATTEN)
+        node = of[node].input[0];
+    return node == group->last;
+}
+
+/* Maps, flattened or not, are in the plan's precision. */
+static int dtype_of(const struct stk__step_plan *plan, const struct stk__group *group)
+{
+    bool is_map =
+        !plan->model->node[group->last].shape.is_flat || group->type == &stk__flatten_group;
+    return is_map && !is_end(plan, group) ? plan->dtype : STK_F32;
+}
+
 static int add_output(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
     struct stk__tensor t = tensor_of_node(plan, group->last, "output");
+    t.dtype = dtype_of(plan, group);
     find_frame(plan, group->last, &t);
     group->out = stk__step_plan_tensor(plan, &t);
     if (group->out < 0)
@@ -189,8 +213,32 @@ static void find_adding(struct stk__step_plan *plan, bool *is_written)
 
 /* ---- what groups want besides ---- */
 
+/* The longest row of a group's tensors in half precision, in the shape that the group sees. */
+static int64_t longest_row(const struct stk__step_plan *plan, const struct stk__group *group)
+{
+    int64_t longest = 0;
+    for (int k = -1; k < group->n_inputs; k++) {
+        const struct stk__tensor *t = &plan->tensor[k < 0 ? group->out : group->in[k]];
+        int node = k < 0 ? group->last : stk__group_node(plan, group)->input[k];
+        const struct stk__shape *shape = &plan->model->node[node].shape;
+        int64_t row = t->width == shape->width ? t->row_values : shape->width * shape->channels;
+        if (t->dtype != STK_F32 && row > longest)
+            longest = row;
+    }
+    return longest;
+}
+
+static void find_strips(const struct stk__step_plan *plan, struct stk__group *group)
+{
+    int64_t row = longest_row(plan, group), rows = row ? STRIP_FLOATS / row : INT_MAX;
+    group->n_strips = group->type->n_strips;
+    group->strip_rows = rows < 1 ? 1 : (int)rows;
+    group->strip_floats = row ? (size_t)(group->strip_rows * row + 15) / 16 * 16 : 0;
+}
+
 static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
+    find_strips(plan, group);
     int rc = group->type->open ? group->type->open(plan, group, err) : STK_OK;
     if (rc)
         return rc;
@@ -198,13 +246,10 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
     plan->packed_floats += round_up(group->packed_floats);
     group->sums_at = plan->sums_floats;
     plan->sums_floats += round_up(group->sums_floats);
-    if (!group->scratch_bytes)
-        return STK_OK;
-    group->scratch = stk__step_plan_tensor(
-        plan, &(struct stk__tensor){ .name = plan->model->node[group->node].name,
-                                     .what = "scratch",
-                                     .fixed_bytes = group->scratch_bytes });
-    return group->scratch < 0 ? stk__out_of_memory(err) : STK_OK;
+    group->strips_at = round_up(group->scratch_bytes) / sizeof(float);
+    group->scratch_bytes = round_up(
+        (group->strips_at + (size_t)group->n_strips * group->strip_floats) * sizeof(float));
+    return STK_OK;
 }
 
 static void find_ends(struct stk__step_plan *plan)

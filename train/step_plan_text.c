@@ -2,7 +2,7 @@
 /* step_plan_text.c: what a plan says to people. */
 #include "train/step_plan.h"
 
-#include "base/text.h"
+#include "base/type.h"
 
 static void add_bytes(struct stk__text *out, size_t bytes)
 {
@@ -40,12 +40,12 @@ static void add_tensor(const struct stk__step_plan *plan, const struct stk__prog
     const struct stk__place *place = &program->place[tensor];
     if (place->first > place->last)
         return;
-    stk__text_add(out, "    %-32s %-8s ", t->name, t->what);
+    stk__text_add(out, "    %-32s %-8s %-8s ", t->name, t->what, stk__dtype_names[t->dtype]);
     if (place->is_shared) {
-        add_bytes(out, t->fixed_bytes + (size_t)max_batch * t->image_bytes);
+        add_bytes(out, (size_t)max_batch * t->image_bytes);
         stk__text_add(out, " at %zu", place->at);
     } else {
-        add_bytes(out, t->fixed_bytes + t->image_bytes);
+        add_bytes(out, t->image_bytes);
         stk__text_add(out, " in a workspace, at %zu", place->at);
     }
     stk__text_add(out, ", parts %d to %d\n", place->first, place->last);
@@ -65,7 +65,9 @@ static void add_program(const struct stk__step_plan *plan, const struct stk__pro
         } else {
             stk__text_add(out, "  lots of %d, ", segment->lot);
             add_bytes(out, segment->workspace_bytes);
-            stk__text_add(out, " each\n");
+            stk__text_add(out, " each, with ");
+            add_bytes(out, segment->scratch_bytes);
+            stk__text_add(out, " of scratch\n");
         }
         for (int op = segment->first; op < segment->behind; op++)
             add_op(plan, &program->op[op], out);

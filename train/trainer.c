@@ -34,6 +34,17 @@ static int read_scale(struct stk_trainer *t, const struct stk_value *value, stru
     return stk__loss_scale_read(value, &t->arena, &t->scale, err);
 }
 
+/* A number alone is the scale of every step. */
+static int name_scale(struct stk_trainer *t, struct stk_error *err)
+{
+    double scale;
+    const char *end = stk__parse_real(t->options.loss_scale, &scale);
+    if (!end || *end)
+        return STK_OK;
+    t->options.loss_scale = stk__arena_printf(&t->arena, "fixed(%s)", t->options.loss_scale);
+    return t->options.loss_scale ? STK_OK : stk__out_of_memory(err);
+}
+
 static int read_text(struct stk_trainer *t, const char *what, const char **text,
                      const char *otherwise, read_fn *read, struct stk_error *err)
 {
@@ -52,11 +63,21 @@ static int read_text(struct stk_trainer *t, const char *what, const char **text,
 
 static int read_precision(struct stk_trainer *t, struct stk_error *err)
 {
+    static const struct {
+        const char *name;
+        int dtype;
+    } precisions[] = { { "float32", STK_F32 },
+                       { "mixed_float16", STK_F16 },
+                       { "mixed_bfloat16", STK_BF16 } };
     const char *text = t->options.precision ? t->options.precision : "float32";
-    if (strcmp(text, "float32") != 0)
-        return stk_fail(err, STK_VALUE, "precision: \"%s\" is not float32", text);
-    t->options.precision = "float32";
-    return STK_OK;
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++)
+        if (!strcmp(text, precisions[i].name)) {
+            t->options.precision = precisions[i].name;
+            t->dtype = precisions[i].dtype;
+            return STK_OK;
+        }
+    return stk_fail(err, STK_VALUE,
+                    "precision: \"%s\" is none of float32, mixed_float16 and mixed_bfloat16", text);
 }
 
 static int read_numbers(struct stk_trainer *t, struct stk_error *err)
@@ -79,6 +100,15 @@ static int read_numbers(struct stk_trainer *t, struct stk_error *err)
     return STK_OK;
 }
 
+/* A number is a fixed scale. */
+static int name_number(struct stk_trainer *t, const char **text, struct stk_error *err)
+{
+    if (strspn(*text, "0123456789.eE+-") != strlen(*text))
+        return STK_OK;
+    *text = stk__arena_printf(&t->arena, "fixed(%s)", *text);
+    return *text ? STK_OK : stk__out_of_memory(err);
+}
+
 static int read_options(struct stk_trainer *t, struct stk_error *err)
 {
     struct stk_trainer_options *o = &t->options;
@@ -89,10 +119,24 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
         rc = read_text(t, "optimizer", &o->optimizer, "adam()", read_optimizer, err);
     if (!rc)
         rc = read_text(t, "loss", &o->loss, "cross_entropy()", read_loss, err);
-    if (!rc && o->loss_scale && strcmp(o->loss_scale, "none") != 0)
-        rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
-    else if (!rc)
+<<<<<<< HEAD
+    if (o->loss_scale && !strcmp(o->loss_scale, "none"))
         o->loss_scale = NULL;
+    if (!rc && o->loss_scale)
+        rc = name_scale(t, err);
+    if (!rc && o->loss_scale)
+        rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
+=======
+    if (!o->loss_scale && t->dtype == STK_F16)
+        o->loss_scale = "dynamic()";
+    bool is_scaled = o->loss_scale && strcmp(o->loss_scale, "none") != 0;
+    if (!rc && is_scaled)
+        rc = name_number(t, &o->loss_scale, err);
+    if (!rc && is_scaled)
+        rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
+    else if (!is_scaled)
+        o->loss_scale = t->dtype == STK_F16 ? "none" : NULL; /* of what is no default */
+>>>>>>> main
     return rc;
 }
 
@@ -317,7 +361,8 @@ static int plan(struct stk_trainer *t, struct stk_error *err)
                                               .n_threads = t->options.threads,
                                               .trains = !t->options.only_forward,
                                               .merges_last = merges_last(t),
-                                              .deterministic = t->options.deterministic };
+                                              .deterministic = t->options.deterministic,
+                                              .dtype = t->dtype };
     return stk__step_plan_make(&t->plan, t->model, &options, &t->arena, err);
 }
 

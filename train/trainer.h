@@ -30,6 +30,7 @@ struct stk_trainer {
     struct stk__loss loss;
     struct stk__loss_scale scale;
     bool has_scale;
+    int dtype;     /* of maps */
     pid_t process; /* its threads are this one's */
 
     struct stk__step_plan plan;

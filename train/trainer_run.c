@@ -4,6 +4,7 @@
 #include "train/trainer.h"
 
 #include "base/clock.h"
+#include "train/step/strips.h"
 
 #include <string.h>
 
@@ -14,12 +15,19 @@ static double now(void)
 
 /* ---- results that are not finite ---- */
 
-static bool is_finite_image(const struct stk__image *image)
+/* All values lie in a row without gaps, as those of a frame do, which are 0. */
+static bool is_finite_image(const struct stk__work *work, int tensor, int i)
 {
-    float sum = 0;
-    for (int y = 0; y < image->height; y++)
-        for (int64_t i = 0; i < (int64_t)image->width * image->channels; i++)
-            sum += image->at[y * image->down + i] * 0; /* NaN where it is not finite */
+    enum { PIECE = 256 };
+    const struct stk__tensor *t = &work->run->plan->tensor[tensor];
+    int64_t n = t->row_values * (t->top + t->height + t->bottom);
+    float strip[PIECE], sum = 0;
+    for (int64_t at = 0; at < n; at += PIECE) {
+        struct stk__share piece = { at, n - at < PIECE ? n : at + PIECE };
+        struct stk__features values = stk__load_features(work, tensor, i, 1, piece, strip);
+        for (int64_t k = 0; k < piece.behind - piece.first; k++)
+            sum += values.at[k] * 0; /* NaN where it is not finite */
+    }
     return sum == 0;
 }
 
@@ -27,8 +35,7 @@ static void look_at(const struct stk__work *work, int op, int tensor)
 {
     struct stk__found *found = &work->run->found[work->thread];
     for (int i = 0; tensor >= 0 && i < work->n; i++) {
-        struct stk__image image = stk__image_at(work, tensor, i);
-        if (op >= found->bad_op || is_finite_image(&image))
+        if (op >= found->bad_op || is_finite_image(work, tensor, i))
             continue;
         found->bad_op = op;
         found->bad_row = work->first + i;
@@ -77,6 +84,7 @@ static void run_segment(const struct stk__segment *segment, struct stk__work *wo
 {
     work->workspace =
         work->run->arena + segment->workspace_at + (size_t)work->thread * segment->workspace_bytes;
+    work->scratch = (float *)(work->workspace + segment->workspace_bytes - segment->scratch_bytes);
     if (!segment->is_joint) {
         run_lots(segment, work);
         stk__team_meet(work->run->team);

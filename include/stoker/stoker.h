@@ -375,7 +375,6 @@ STK_API int stk_batch_dlpack(struct stk_batch *batch, const char *field, void **
 #endif
 
 #include <stoker/checkpoint.h>
-#include <stoker/fit.h>
 #include <stoker/memory.h>
 #include <stoker/metrics.h>
 #include <stoker/profile.h>

@@ -109,9 +109,10 @@ struct stk_step {
     int64_t step;         /* the optimizer's number of this step, from 0 */
     double learning_rate; /* of this step */
     float loss_scale;     /* of this step; 1 where there is none */
-    double gradient_norm; /* of all gradients, not scaled; NaN where nothing needed it (clip_norm=,
+    double
+        gradient_norm; /* of all gradients, not scaled; NaN where nothing needed it (global_clipnorm=,
                               a loss scale) */
-    bool is_skipped;      /* gradients were not finite: no weight changed */
+    bool is_skipped;   /* gradients were not finite: no weight changed */
 };
 
 /* One step: forward, loss, backward, update. Images are [rows, height, width, channels], of type
@@ -213,4 +214,6 @@ STK_API char *stk_trainer_times_json(struct stk_trainer *trainer);
 #ifdef __cplusplus
 }
 #endif
+
+#include <stoker/fit.h>
 #endif

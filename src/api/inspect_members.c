@@ -147,6 +147,7 @@ static void note_others(struct stk__inspection *in, const struct stk__members *m
         add_group(members, table, count, &rest);
         stk__inspect_note(in, "%" PRId64 " elements have %s('…'%s", count, in->source,
                           rest.data ? rest.data : "");
+        in->rest.failed |= rest.failed;
         stk__text_free(&rest);
         for (int k = i; k < table->n; k++)
             if (table->count[k] == count)

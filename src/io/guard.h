@@ -22,3 +22,7 @@ struct stk__copy {
 /* Copies n pieces; returns how many were copied before one whose source could not be read. What lies
  * ahead is asked for in time, since shuffled records of a map are in no cache. */
 int stk__guarded_copies(const struct stk__copy *copy, int n);
+
+/* The same; what was copied is added to a checksum (base/crc32c.h) page by page, while it is in the first
+ * cache. */
+int stk__guarded_copies_summed(const struct stk__copy *copy, int n, uint32_t *crc);

@@ -142,11 +142,8 @@ bool stk__row_log_read(struct stk__row_log *log, const struct stk__log_entry *en
         piece[i].src = from + bytes;
         bytes += piece[i].bytes;
     }
-    if (!from || bytes != entry->bytes || stk__guarded_copies(piece, n) != n)
-        return false;
-    for (int i = 0; i < n; i++)
-        crc = stk__crc32c(crc, piece[i].dst, piece[i].bytes);
-    return crc == entry->crc;
+    bool is_read = from && bytes == entry->bytes && stk__guarded_copies_summed(piece, n, &crc) == n;
+    return is_read && crc == entry->crc;
 }
 
 bool stk__row_log_find(struct stk__row_log *log, uint64_t number, struct stk__log_entry *out)

@@ -157,7 +157,10 @@ def test_weights_alone(trainer, tmp_path):
 
 def test_mixed_precision():
     images, labels = batch()
-    trainer = stoker.Trainer(MODEL, "adam(0.01)", precision="mixed_float16", max_batch=16)
+    try:
+        trainer = stoker.Trainer(MODEL, "adam(0.01)", precision="mixed_float16", max_batch=16)
+    except stoker.Error as error:
+        pytest.skip(f"this build has no mixed_float16: {error}")
     assert trainer.loss_scale == 2**15
     losses = [trainer.step(images, labels) for _ in range(40)]
     assert losses[-1] < losses[0] / 2
@@ -181,8 +184,15 @@ def test_faults(trainer):
     with pytest.raises(ValueError, match="on_nonfinite"):
         stoker.Trainer(MODEL, on_nonfinite="hope")
     images[3] = np.nan
-    with pytest.raises(stoker.DataError, match="conv2d"):
+    with pytest.raises(stoker.DataError, match="input: the output is not finite"):
         trainer.step(images, labels)
+    images[3] = 0
+    trainer.weights["conv2d/kernel"][0, 0, 0, 2] = np.inf
+    trainer.changed()
+    images[...] = 1
+    with pytest.raises(stoker.DataError, match="conv2d: "):
+        trainer.step(images, labels)
+    images[3] = np.nan
     skips = stoker.Trainer(MODEL, on_nonfinite="skip")
     skips.step(images, labels)
     assert skips.last.skipped and skips.steps == 0
@@ -267,7 +277,7 @@ def test_train_with_a_function(tmp_path):
         raise RuntimeError("no such day")
 
     with pytest.raises(RuntimeError, match="no such day"):
-        stoker.train(train=dataset().map(fails, output=ds.spec).batch(16), model=MODEL, progress=False)
+        stoker.train(train=dataset().map(fails, output=dataset().spec).batch(16), model=MODEL, progress=False)
 
 
 def test_train_goes_on(tmp_path):

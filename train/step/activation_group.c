@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* activation_group.c: activations by themselves, of what went in. */
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 struct rows {
     const struct stk__train_kernels *kernels;
@@ -43,35 +43,48 @@ static struct rows rows_of(const struct stk__work *work, const struct stk__group
                           (size_t)t->width, (size_t)t->channels };
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward_rows(const struct stk__work *work, const struct stk__group *group, int i,
+                         int first, int n)
 {
     struct rows r = rows_of(work, group);
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image y = stk__image_at(work, group->out, i);
-        for (int j = 0; j < y.height; j++)
-            forward_row(&r, x.at + j * x.down, y.at + j * y.down);
-    }
+    struct stk__map in = stk__input_map(work, group, 0, i);
+    struct stk__map out = stk__map_at(work, group->out, i);
+    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
+    for (int j = 0; j < n; j++)
+        forward_row(&r, x.at + j * x.down, y.at + j * y.down);
+    stk__store(&out, first, &y);
+}
+
+static void forward(const struct stk__work *work, const struct stk__group *group)
+{
+    stk__for_strips(work, group, forward_rows);
     stk__clear_frames(work, group->out);
 }
 
 /* Where the gradient is added to, the group's own is made first, in place. */
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward_rows(const struct stk__work *work, const struct stk__group *group, int i,
+                          int first, int n)
 {
     struct rows r = rows_of(work, group);
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image y = stk__image_at(work, group->out, i);
-        struct stk__image dy = stk__image_at(work, group->d_out, i);
-        struct stk__image dx = stk__d_input_at(work, group, 0, i);
-        for (int j = 0; j < y.height; j++) {
-            float *from = dy.at + j * dy.down, *to = dx.at + j * dx.down;
-            backward_row(&r, x.at + j * x.down, y.at + j * y.down, from,
-                         group->adds[0] ? from : to);
-            if (group->adds[0])
-                r.kernels->pixel.add(from, r.width * r.channels, to);
-        }
-    }
+    struct stk__map in = stk__input_map(work, group, 0, i);
+    struct stk__map out = stk__map_at(work, group->out, i);
+    struct stk__map d_out = stk__map_at(work, group->d_out, i);
+    struct stk__map d_in = stk__d_input_map(work, group, 0, i);
+    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__image y = stk__load(&out, first, n, stk__strip(work, group, 1));
+    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 2));
+    struct stk__image dx =
+        group->adds[0] ? dy : stk__rows_to(&d_in, first, n, stk__strip(work, group, 3));
+    for (int j = 0; j < n; j++)
+        backward_row(&r, x.at + j * x.down, y.at + j * y.down, dy.at + j * dy.down,
+                     dx.at + j * dx.down);
+    stk__give(work, group, 0, &d_in, first, &dx, stk__strip(work, group, 3));
+}
+
+static void backward(const struct stk__work *work, const struct stk__group *group)
+{
+    stk__for_strips(work, group, backward_rows);
 }
 
 static const struct stk__part forward_parts[] = { { forward, STK__IN | STK__OUT, false }, { 0 } };
@@ -80,6 +93,8 @@ static const struct stk__part backward_parts[] = {
     { 0 },
 };
 
-const struct stk__group_type stk__activation_group = {
-    .name = "activation", .forward = forward_parts, .backward = backward_parts, .use = forward_parts
-};
+const struct stk__group_type stk__activation_group = { .name = "activation",
+                                                       .forward = forward_parts,
+                                                       .backward = backward_parts,
+                                                       .use = forward_parts,
+                                                       .n_strips = 4 };

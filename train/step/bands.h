@@ -11,7 +11,7 @@
  */
 #pragma once
 #include "train/candidate.h"
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 struct stk__bands {
     struct stk__conv
@@ -23,7 +23,14 @@ struct stk__bands {
     bool has_pool;
     struct stk__pool pool;
     struct stk__activation activation;
+    size_t
+        stage_floats; /* behind a band: rows that it is made of, where they are in half precision */
 };
+
+/* Rows of a band of about that many bytes, of a multiple of `unit`. Where rows are converted besides, not
+ * more than half of an image: scratch would take as much as what half precision saves. */
+int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
+                      size_t bytes, int64_t row_floats, int unit);
 
 /* Sizes for a group; bands are of about that many bytes, and of a multiple of `unit` rows. */
 struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
@@ -31,6 +38,16 @@ struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct 
 
 /* A convolution of a group. */
 struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group);
+
+/* Rows of the image, or of its frame, that rows [from, to) of the output look at. */
+struct stk__share stk__conv_reach(const struct stk__conv *conv, int from, int to);
+
+/* Floats of a strip of them, for n rows of the output; 0 where the image is float32. */
+size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__group *group, int n);
+
+/* The image of a group's input, those rows of it. */
+struct stk__rows stk__reached_rows(const struct stk__work *work, const struct stk__group *group,
+                                   int image, struct stk__share rows, float *strip);
 
 size_t stk__bands_floats(const struct stk__bands *bands);
 

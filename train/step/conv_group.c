@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "train/step/bands.h"
+#include "train/step/cells.h"
 #include "train/step/conv_way.h"
 #include "train/step/pool_shape.h"
 
@@ -16,6 +17,8 @@
 /* Of rows that stay in cache between a convolution and what comes next: with weights and image rows they
  * fill a second-level cache. */
 enum { BAND_BYTES = 192 << 10 };
+/* Of rows of a gradient between a convolution and the tensor they are added to, or converted for. */
+enum { GIVEN_BYTES = 96 << 10 };
 
 struct conv {
     struct stk__conv shape;
@@ -27,8 +30,11 @@ struct conv {
         band_needed; /* forward with a pool: of a band; of the whole, that windows reach */
     struct stk__bands bands;
     bool is_banded;
-    size_t rows_at, way_at; /* in scratch, floats: gradients of some rows that are added; of ways */
-    int added_rows;
+    size_t rows_at,
+        way_at; /* in scratch, floats: gradients of some rows not made in place; of ways */
+    int given_rows;
+    bool is_half;                   /* the image or the output */
+    size_t in_at, out_at, cells_at; /* in scratch: rows of the image; forward, of what is put out */
 };
 
 static struct stk__rows rows_of(const struct stk__work *work, int tensor, int i)
@@ -38,11 +44,6 @@ static struct stk__rows rows_of(const struct stk__work *work, int tensor, int i)
                                .across = image.channels,
                                .down = image.down,
                                .apart = stk__apart(work, tensor) };
-}
-
-static float *scratch_of(const struct stk__work *work, const struct stk__group *group, size_t at)
-{
-    return group->scratch < 0 ? NULL : (float *)stk__at(work, group->scratch, 0) + at;
 }
 
 static void run_way(const struct stk__way *way, const struct stk__conv_job *job)
@@ -64,13 +65,41 @@ static struct stk__conv_job forward_job(const struct stk__work *work,
                                    .bias = c->bias < 0 ? NULL : work->run->weight[c->bias],
                                    .low = is_later ? -INFINITY : bounds.low,
                                    .high = is_later ? INFINITY : bounds.high,
-                                   .scratch = scratch_of(work, group, c->way_at) };
+                                   .scratch = work->scratch + c->way_at };
 }
 
 static void activate_span(const struct stk__work *work, const struct conv *c, float *at, size_t n)
 {
     if (!stk__activation_is_clamp(&c->activation))
         stk__activate(work->run->kernels, &c->activation, at, n, at);
+}
+
+static struct stk__rows image_rows(const struct stk__work *work, const struct stk__group *group,
+                                   int image, int from, int to)
+{
+    const struct conv *c = group->state;
+    return stk__reached_rows(work, group, image, stk__conv_reach(&c->shape, from, to),
+                             work->scratch + c->in_at);
+}
+
+/* By bands, rows that are converted while they are in cache. */
+static void forward_half(const struct stk__work *work, const struct stk__group *group, int image)
+{
+    const struct conv *c = group->state;
+    struct stk__conv_job job = forward_job(work, group);
+    struct stk__map out = stk__map_at(work, group->out, image);
+    for (job.from = 0; job.from < c->shape.out_height; job.from = job.to) {
+        int left = c->shape.out_height - job.from;
+        job.to = job.from + (left < c->band_rows ? left : c->band_rows);
+        struct stk__image y =
+            stk__rows_to(&out, job.from, job.to - job.from, work->scratch + c->out_at);
+        job.image = image_rows(work, group, image, job.from, job.to);
+        job.output = (struct stk__rows){ y.at, job.from, y.channels, y.down, 0 };
+        run_way(&c->forward, &job);
+        for (int j = 0; j < y.height; j++)
+            activate_span(work, c, y.at + j * y.down, (size_t)y.width * (size_t)y.channels);
+        stk__store(&out, job.from, &y);
+    }
 }
 
 static void forward_plain(const struct stk__work *work, const struct stk__group *group)
@@ -96,7 +125,7 @@ struct window_rows {
 };
 
 /* Makes the next rows; those that windows from `need` on do not look at make room. */
-static void more_rows(const struct stk__work *work, const struct stk__group *group,
+static void more_rows(const struct stk__work *work, const struct stk__group *group, int image,
                       struct stk__conv_job *job, struct window_rows *rows, int need)
 {
     const struct conv *c = group->state;
@@ -108,6 +137,7 @@ static void more_rows(const struct stk__work *work, const struct stk__group *gro
     }
     job->from = rows->hi;
     job->to = rows->hi + c->band_rows < c->band_needed ? rows->hi + c->band_rows : c->band_needed;
+    job->image = image_rows(work, group, image, job->from, job->to);
     job->output = (struct stk__rows){
         .at = rows->at, .first = rows->lo, .across = c->shape.filters, .down = rows->down
     };
@@ -132,21 +162,25 @@ static void pool_rows(const struct stk__work *work, const struct stk__group *gro
     const struct conv *c = group->state;
     const struct stk__pool *pool = &c->bands.pool;
     struct stk__bounds bounds = stk__activation_bounds(&c->activation);
-    struct stk__image y = stk__image_at(work, group->out, image);
+    struct stk__map out = stk__map_at(work, group->out, image);
+    struct stk__image y = stk__rows_to(&out, first, behind - first, work->scratch + c->out_at);
     int64_t cells_down = (int64_t)pool->out_width * pool->channels;
     bool trains = work->run->program == &work->run->plan->train;
-    uint8_t *cells = trains ? stk__at(work, group->cells, image) : NULL;
-    work->run->kernels->pool.max_rows(
-        &(struct stk__maxpool_rows){ .pool = pool,
-                                     .first = first,
-                                     .n_rows = behind - first,
-                                     .x = { rows->at, c->shape.filters, rows->down },
-                                     .x_row = rows->lo,
-                                     .y = { y.at + first * y.down, y.channels, y.down },
-                                     .cells = cells ? cells + first * cells_down : NULL,
-                                     .cells_down = cells_down,
-                                     .low = bounds.low,
-                                     .high = bounds.high });
+    uint8_t *strip = (uint8_t *)(work->scratch + c->cells_at);
+    work->run->kernels->pool.max_rows(&(struct stk__maxpool_rows){
+        .pool = pool,
+        .first = first,
+        .n_rows = behind - first,
+        .x = { rows->at, c->shape.filters, rows->down },
+        .x_row = rows->lo,
+        .y = stk__writes(&y),
+        .cells = trains ? stk__cells_to(work, group, image, first, strip) : NULL,
+        .cells_down = cells_down,
+        .low = bounds.low,
+        .high = bounds.high });
+    stk__store(&out, first, &y);
+    if (trains)
+        stk__cells_store(work, group, image, first, behind - first, strip);
 }
 
 static void forward_pooled(const struct stk__work *work, const struct stk__group *group, int image)
@@ -154,12 +188,11 @@ static void forward_pooled(const struct stk__work *work, const struct stk__group
     const struct conv *c = group->state;
     const struct stk__pool *pool = &c->bands.pool;
     struct stk__conv_job job = forward_job(work, group);
-    struct window_rows rows = { .at = scratch_of(work, group, 0),
+    struct window_rows rows = { .at = work->scratch,
                                 .down = (int64_t)c->shape.out_width * c->shape.filters };
-    job.image = rows_of(work, group->in[0], image);
     for (int done = 0; done < pool->out_height;) {
         int need = done * pool->stride_y - pool->pad_top;
-        more_rows(work, group, &job, &rows, need);
+        more_rows(work, group, image, &job, &rows, need);
         int behind = complete(c, pool, rows.hi);
         if (behind > done)
             pool_rows(work, group, image, &rows, done, behind);
@@ -169,8 +202,11 @@ static void forward_pooled(const struct stk__work *work, const struct stk__group
 
 static void forward(const struct stk__work *work, const struct stk__group *group)
 {
-    if (group->pool < 0)
+    const struct conv *c = group->state;
+    if (group->pool < 0 && !c->is_half)
         forward_plain(work, group);
+    for (int i = 0; group->pool < 0 && c->is_half && i < work->n; i++)
+        forward_half(work, group, i);
     for (int i = 0; group->pool >= 0 && i < work->n; i++)
         forward_pooled(work, group, i);
     stk__clear_frames(work, group->out);
@@ -183,23 +219,20 @@ static void give_rows(const struct stk__work *work, const struct stk__group *gro
                       struct stk__conv_job *job)
 {
     const struct conv *c = group->state;
-    struct stk__image dx = stk__d_input_at(work, group, 0, image);
+    struct stk__map dx = stk__d_input_map(work, group, 0, image);
+    float *strip = work->scratch + c->rows_at;
+    bool is_direct = dx.dtype == STK_F32 && !group->adds[0];
     job->packed = stk__packed_at(work, group) + c->turned_at;
-    job->image = (struct stk__rows){ .at = dx.at, .across = dx.channels, .down = dx.down };
-    if (!group->adds[0]) {
-        run_way(&c->to_image, job);
-        return;
-    }
-    struct stk__image own = dx, to = dx;
     for (int behind = job->to; job->from < behind; job->from = job->to) {
-        job->to = behind - job->from > c->added_rows ? job->from + c->added_rows : behind;
-        own.at = scratch_of(work, group, c->rows_at);
-        own.height = job->to - job->from;
-        own.down = (int64_t)dx.width * dx.channels;
-        to.at = dx.at + job->from * dx.down;
+        int n =
+            is_direct || behind - job->from < c->given_rows ? behind - job->from : c->given_rows;
+        job->to = job->from + n;
+        struct stk__image own =
+            is_direct ? stk__rows_to(&dx, job->from, n, strip) : stk__strip_image(&dx, n, strip);
         job->image = (struct stk__rows){ own.at, job->from, own.channels, own.down, 0 };
         run_way(&c->to_image, job);
-        stk__put_rows(work->run->kernels, &own, &to, true);
+        stk__give(work, group, 0, &dx, job->from, &own,
+                  strip + (size_t)c->given_rows * (size_t)own.down);
     }
 }
 
@@ -211,21 +244,21 @@ static struct stk__conv_job backward_job(const struct stk__work *work,
     return (struct stk__conv_job){ .n_images = 1,
                                    .sums = sums,
                                    .bias_sums = c->bias < 0 ? NULL : sums + c->bias_at,
-                                   .scratch = scratch_of(work, group, c->way_at) };
+                                   .scratch = work->scratch + c->way_at };
 }
 
 static void backward_banded(const struct stk__work *work, const struct stk__group *group)
 {
     const struct conv *c = group->state;
-    struct stk__band band = stk__band_begin(&c->bands, work, group, scratch_of(work, group, 0));
+    struct stk__band band = stk__band_begin(&c->bands, work, group, work->scratch);
     for (int i = 0; i < work->n; i++) {
         stk__band_image(&band, i);
         while (stk__band_next(&band)) {
             struct stk__conv_job job = backward_job(work, group);
-            job.image = rows_of(work, group->in[0], i);
             job.output = stk__band_rows(&band);
             job.from = band.hi - band.n;
             job.to = band.hi;
+            job.image = image_rows(work, group, i, job.from, job.to);
             run_way(&c->to_weights, &job);
             job.from = band.done;
             job.to = band.ready;
@@ -240,7 +273,7 @@ static void backward_whole(const struct stk__work *work, const struct stk__group
 {
     const struct conv *c = group->state;
     struct stk__conv_job job = backward_job(work, group);
-    stk__mask_gradient(work, group);
+    stk__mask_gradient(work, group, NULL); /* all is float32 */
     job.n_images = work->n;
     job.image = rows_of(work, group->in[0], 0);
     job.output = rows_of(work, group->d_out, 0);
@@ -324,29 +357,49 @@ static int unit_of(const struct stk__way *way)
     return way->row_unit > 1 ? way->row_unit : 1;
 }
 
+static int rows_within(int64_t bytes, int64_t row_floats, int unit)
+{
+    int64_t rows = bytes / (row_floats * (int64_t)sizeof(float)) / unit * unit;
+    return rows < unit ? unit : (int)rows;
+}
+
 /* Rows of a forward band: windows and the rows they share with the next. Returns floats. */
-static size_t size_bands(struct conv *c)
+static size_t size_bands(const struct stk__step_plan *plan, const struct stk__group *group,
+                         struct conv *c)
 {
     const struct stk__pool *pool = &c->bands.pool;
     int64_t row = (int64_t)c->shape.out_width * c->shape.filters;
-    int unit = unit_of(&c->forward);
-    int64_t rows = BAND_BYTES / (row * (int64_t)sizeof(float)) / unit * unit;
-    c->band_rows = rows < unit ? unit : (int)rows;
-    c->band_needed = (pool->out_height - 1) * pool->stride_y - pool->pad_top + pool->height;
-    if (c->band_needed > c->shape.out_height)
-        c->band_needed = c->shape.out_height;
+    c->band_rows = stk__band_rows_of(plan, group, BAND_BYTES, row, unit_of(&c->forward));
+    c->band_needed = c->shape.out_height;
+    if (!c->bands.has_pool)
+        return 0;
+    int needed = (pool->out_height - 1) * pool->stride_y - pool->pad_top + pool->height;
+    if (c->band_needed > needed)
+        c->band_needed = needed;
     if (c->band_rows > c->band_needed)
         c->band_rows = c->band_needed;
     return (size_t)(c->band_rows + pool->height) * (size_t)row;
 }
 
+/* Of rows that are put out in half precision, as many as a band gives at once. */
+static size_t put_out_floats(const struct stk__step_plan *plan, const struct stk__group *group,
+                             const struct conv *c)
+{
+    const struct stk__tensor *out = &plan->tensor[group->out];
+    const struct stk__pool *pool = &c->bands.pool;
+    int64_t rows = c->band_rows;
+    if (out->dtype == STK_F32)
+        return 0;
+    if (c->bands.has_pool)
+        rows = (c->band_rows + 2 * pool->height) / pool->stride_y + 2;
+    return (size_t)((rows < out->height ? rows : out->height) * out->width * out->channels);
+}
+
 static int add_cells(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
 {
-    struct stk__tensor cells = plan->tensor[group->out];
-    cells.what = "cells";
-    cells.top = cells.left = cells.bottom = cells.right = 0;
-    cells.value_bytes = 1;
-    group->cells = stk__step_plan_tensor(plan, &cells);
+    const struct stk__window *window = &plan->model->node[group->pool].window;
+    group->cells =
+        stk__cells_tensor(plan, group, (int)(window->kernel_height * window->kernel_width));
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
 }
 
@@ -357,18 +410,27 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
     if (unit_of(&c->to_image) > unit)
         unit = unit_of(&c->to_image);
     c->bands = stk__bands_of(plan, group, BAND_BYTES, unit);
-    size_t floats = group->pool >= 0 ? size_bands(c) : 0;
-    c->is_banded = group->pool >= 0 || (group->d_in[0] >= 0 && c->bands.has_frame);
+    c->is_half =
+        plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
+    size_t floats = size_bands(plan, group, c);
+    c->is_banded = group->pool >= 0 || c->is_half || (group->d_in[0] >= 0 && c->bands.has_frame);
     if (plan->trains && c->is_banded)
         floats = largest(floats, stk__bands_floats(&c->bands));
     c->rows_at = round_floats(floats);
-    if (plan->trains && group->adds[0]) {
+    bool in_strips = plan->tensor[group->in[0]].dtype != STK_F32;
+    if (group->d_in[0] >= 0 && (group->adds[0] || in_strips)) {
         int64_t row = (int64_t)c->shape.width * c->shape.channels;
-        int64_t rows = BAND_BYTES / (row * (int64_t)sizeof(float));
-        unit = unit_of(&c->to_image);
-        c->added_rows = rows < unit ? unit : (int)(rows / unit * unit);
-        floats = c->rows_at + (size_t)c->added_rows * (size_t)row;
+        c->given_rows = rows_within(GIVEN_BYTES, row, unit_of(&c->to_image));
+        int n_strips = group->adds[0] && in_strips ? 2 : 1;
+        floats = c->rows_at + (size_t)n_strips * (size_t)c->given_rows * (size_t)row;
     }
+    c->in_at = round_floats(floats);
+    int most = c->bands.n_rows > c->band_rows ? c->bands.n_rows : c->band_rows;
+    most = most < c->shape.out_height ? most : c->shape.out_height;
+    c->out_at = c->in_at + round_floats(stk__reach_floats(plan, group, most));
+    size_t put_out = round_floats(put_out_floats(plan, group, c));
+    c->cells_at = c->out_at + put_out;
+    floats = c->cells_at + (group->pool >= 0 ? put_out / sizeof(float) : 0);
     c->way_at = round_floats(floats);
     floats = c->way_at + largest(c->forward.scratch_floats,
                                  largest(c->to_image.scratch_floats, c->to_weights.scratch_floats));

@@ -2,6 +2,9 @@
 /* dense_group.c: dense layers whose weights stay in cache while a lot is carried through. */
 #include "train/step/dense_layer.h"
 
+/* Weights are read for each piece of a lot: of as many images, at least. */
+enum { PIECE_ROWS = 8 };
+
 struct stk__dense_layer stk__dense_layer(const struct stk__step_plan *plan,
                                          const struct stk__group *group)
 {
@@ -14,79 +17,106 @@ struct stk__dense_layer stk__dense_layer(const struct stk__step_plan *plan,
                                       .activation = stk__group_activation(plan, group) };
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+/* Images that are worked on at a time: all, or as many as a strip has features of. */
+struct piece {
+    int first, n;
+};
+
+static struct piece next_piece(const struct stk__work *work, const struct stk__group *group,
+                               int first)
+{
+    int left = work->n - first;
+    return (struct piece){ first, left > group->strip_rows ? group->strip_rows : left };
+}
+
+static struct stk__share all_of(const struct stk__dense_layer *l)
+{
+    return (struct stk__share){ 0, l->k };
+}
+
+static void forward_piece(const struct stk__work *work, const struct stk__group *group,
+                          const struct stk__dense_layer *l, struct piece p)
 {
     const struct stk__run *run = work->run;
-    const struct stk__dense_layer l = stk__dense_layer(run->plan, group);
-    struct stk__bounds bounds = stk__activation_bounds(&l.activation);
-    float *y = stk__at(work, group->out, 0);
+    struct stk__bounds bounds = stk__activation_bounds(&l->activation);
+    struct stk__features x =
+        stk__load_features(work, group->in[0], p.first, p.n, all_of(l), stk__strip(work, group, 0));
+    float *y = stk__at(work, group->out, p.first);
     run->kernels->dense.rows(
-        &(struct stk__dense_rows){ .x = stk__at(work, group->in[0], 0),
-                                   .x_down = stk__apart(work, group->in[0]),
-                                   .weights = run->weight[l.kernel],
-                                   .bias = l.bias < 0 ? NULL : run->weight[l.bias],
+        &(struct stk__dense_rows){ .x = x.at,
+                                   .x_down = x.down,
+                                   .weights = run->weight[l->kernel],
+                                   .bias = l->bias < 0 ? NULL : run->weight[l->bias],
                                    .y = y,
                                    .y_down = stk__apart(work, group->out),
-                                   .n = work->n,
-                                   .k = l.k,
-                                   .m = l.m,
+                                   .n = p.n,
+                                   .k = l->k,
+                                   .m = l->m,
                                    .low = bounds.low,
                                    .high = bounds.high });
-    if (stk__activation_is_clamp(&l.activation))
+    if (stk__activation_is_clamp(&l->activation))
         return;
-    for (int i = 0; i < work->n; i++, y += stk__apart(work, group->out))
-        stk__activate(run->kernels, &l.activation, y, (size_t)l.m, y);
+    for (int i = 0; i < p.n; i++, y += stk__apart(work, group->out))
+        stk__activate(run->kernels, &l->activation, y, (size_t)l->m, y);
+}
+
+static void forward(const struct stk__work *work, const struct stk__group *group)
+{
+    const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
+    for (struct piece p = { 0 }; (p = next_piece(work, group, p.first + p.n)).n > 0;)
+        forward_piece(work, group, &l, p);
 }
 
 static void to_weights(const struct stk__work *work, const struct stk__group *group,
-                       const struct stk__dense_layer *l, const float *dy)
+                       const struct stk__dense_layer *l, struct piece p)
 {
     const struct stk__run *run = work->run;
     float *sums = stk__sums_at(work, group, work->thread);
+    const float *dy = stk__at(work, group->d_out, p.first);
     int64_t down = stk__apart(work, group->d_out);
-    run->kernels->dense.gradient(
-        &(struct stk__dense_gradient){ .x = stk__at(work, group->in[0], 0),
-                                       .x_down = stk__apart(work, group->in[0]),
-                                       .dy = dy,
-                                       .dy_down = down,
-                                       .weights = sums,
-                                       .n = work->n,
-                                       .k = l->k,
-                                       .m = l->m,
-                                       .adds = true });
+    struct stk__features x =
+        stk__load_features(work, group->in[0], p.first, p.n, all_of(l), stk__strip(work, group, 0));
+    run->kernels->dense.gradient(&(struct stk__dense_gradient){ .x = x.at,
+                                                                .x_down = x.down,
+                                                                .dy = dy,
+                                                                .dy_down = down,
+                                                                .weights = sums,
+                                                                .n = p.n,
+                                                                .k = l->k,
+                                                                .m = l->m,
+                                                                .adds = true });
     if (l->bias >= 0)
         run->kernels->pixel.sums(&(struct stk__pixel_sums){
-            { dy, down, 0 }, work->n, 1, l->m, sums + (size_t)l->k * (size_t)l->m });
+            { dy, down, 0 }, p.n, 1, l->m, sums + (size_t)l->k * (size_t)l->m });
 }
 
-/* The gradient of x, in scratch if it is to be added to. */
+/* The gradient of x, in a strip if it is to be added to. */
 static void to_inputs(const struct stk__work *work, const struct stk__group *group,
-                      const struct stk__dense_layer *l, const float *dy)
+                      const struct stk__dense_layer *l, struct piece p)
 {
     const struct stk__run *run = work->run;
-    float *to = stk__at(work, group->d_in[0], 0);
-    int64_t apart = stk__apart(work, group->d_in[0]), down = stk__apart(work, group->d_out);
-    if (!group->adds[0]) {
-        run->kernels->dense.image(&(struct stk__dense_image){ dy, down, run->weight[l->kernel], to,
-                                                              apart, work->n, l->k, l->m });
-        return;
-    }
-    float *own = stk__at(work, group->scratch, 0);
-    for (int i = 0; i < work->n; i++) {
-        run->kernels->dense.image(&(struct stk__dense_image){
-            dy + i * down, down, run->weight[l->kernel], own, l->k, 1, l->k, l->m });
-        run->kernels->pixel.add(own, (size_t)l->k, to + i * apart);
-    }
+    float *strip = stk__strip(work, group, 0), *sum = stk__strip(work, group, 1);
+    struct stk__features dx = { strip, l->k };
+    if (!group->adds[0])
+        dx = stk__features_to(work, group->d_in[0], p.first, all_of(l), strip);
+    run->kernels->dense.image(&(struct stk__dense_image){
+        stk__at(work, group->d_out, p.first), stk__apart(work, group->d_out),
+        run->weight[l->kernel], dx.at, dx.down, p.n, l->k, l->m });
+    if (group->adds[0])
+        stk__add_features(work, group->d_in[0], p.first, p.n, all_of(l), &dx, sum);
+    else
+        stk__store_features(work, group->d_in[0], p.first, p.n, all_of(l), &dx);
 }
 
 static void backward(const struct stk__work *work, const struct stk__group *group)
 {
     const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
-    const float *dy = stk__at(work, group->d_out, 0);
-    stk__mask_gradient(work, group);
-    to_weights(work, group, &l, dy);
-    if (group->d_in[0] >= 0)
-        to_inputs(work, group, &l, dy);
+    stk__mask_gradient(work, group, NULL); /* features are float32 */
+    for (struct piece p = { 0 }; (p = next_piece(work, group, p.first + p.n)).n > 0;) {
+        to_weights(work, group, &l, p);
+        if (group->d_in[0] >= 0)
+            to_inputs(work, group, &l, p);
+    }
 }
 
 static void collect(const struct stk__work *work, const struct stk__group *group)
@@ -101,8 +131,11 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
     const struct stk__dense_layer l = stk__dense_layer(plan, group);
     (void)err;
     group->sums_floats = ((size_t)l.k + 1) * (size_t)l.m;
-    if (group->adds[0])
-        group->scratch_bytes = (size_t)l.k * sizeof(float);
+    bool has_strips = group->strip_floats > 0 || group->adds[0];
+    if (has_strips && (group->strip_floats == 0 || group->strip_rows < PIECE_ROWS)) {
+        group->strip_rows = PIECE_ROWS;
+        group->strip_floats = (size_t)PIECE_ROWS * (size_t)l.k;
+    }
     if (l.activation.kind == STK__LINEAR)
         group->spares = STK__OUT;
     return STK_OK;
@@ -119,4 +152,5 @@ const struct stk__group_type stk__dense_group = { .name = "dense",
                                                   .forward = forward_parts,
                                                   .backward = backward_parts,
                                                   .use = forward_parts,
-                                                  .collect = collect };
+                                                  .collect = collect,
+                                                  .n_strips = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_layer.h: what dense groups of both kinds are made of. */
 #pragma once
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 struct stk__dense_layer {
     int kernel, bias; /* weights; -1: none */

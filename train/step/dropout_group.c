@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dropout_group.c: values that are left out by chance. Words are drawn by seed, layer, batch, image and
  * index, so any thread may draw them, and the backward pass draws them again instead of keeping them. */
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 #include "base/hash.h"
 #include "base/rng.h"
@@ -44,20 +44,29 @@ static void drop_span(struct draw *draw, const float *from, size_t n, float *to,
 }
 
 /* Rows begin a new group of four words. */
-static void drop_image(struct draw draw, const struct stk__image *from, const struct stk__image *to,
+static void drop_image(const struct stk__work *work, const struct stk__group *group,
+                       struct draw draw, const struct stk__map *from, const struct stk__map *to,
                        bool adds)
 {
     size_t row = (size_t)from->width * (size_t)from->channels;
-    for (int y = 0; y < from->height; y++)
-        drop_span(&draw, from->at + y * from->down, row, to->at + y * to->down, adds);
+    for (int y = 0, end; y < from->height; y = end) {
+        end = stk__strip_end(group, y, from->height);
+        struct stk__image x = stk__load(from, y, end - y, stk__strip(work, group, 0));
+        float *strip = stk__strip(work, group, 1);
+        struct stk__image rows =
+            adds ? stk__load(to, y, end - y, strip) : stk__rows_to(to, y, end - y, strip);
+        for (int j = 0; j < x.height; j++)
+            drop_span(&draw, x.at + j * x.down, row, rows.at + j * rows.down, adds);
+        stk__store(to, y, &rows);
+    }
 }
 
 static void forward(const struct stk__work *work, const struct stk__group *group)
 {
     for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image y = stk__image_at(work, group->out, i);
-        drop_image(draw_of(work, group, work->first + i), &x, &y, false);
+        struct stk__map x = stk__input_map(work, group, 0, i);
+        struct stk__map y = stk__map_at(work, group->out, i);
+        drop_image(work, group, draw_of(work, group, work->first + i), &x, &y, false);
     }
     stk__clear_frames(work, group->out);
 }
@@ -65,18 +74,22 @@ static void forward(const struct stk__work *work, const struct stk__group *group
 static void backward(const struct stk__work *work, const struct stk__group *group)
 {
     for (int i = 0; i < work->n; i++) {
-        struct stk__image dy = stk__image_at(work, group->d_out, i);
-        struct stk__image dx = stk__d_input_at(work, group, 0, i);
-        drop_image(draw_of(work, group, work->first + i), &dy, &dx, group->adds[0]);
+        struct stk__map dy = stk__map_at(work, group->d_out, i);
+        struct stk__map dx = stk__d_input_map(work, group, 0, i);
+        drop_image(work, group, draw_of(work, group, work->first + i), &dy, &dx, group->adds[0]);
     }
 }
 
 static void use(const struct stk__work *work, const struct stk__group *group)
 {
     for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image y = stk__image_at(work, group->out, i);
-        stk__put_rows(work->run->kernels, &x, &y, false);
+        struct stk__map x = stk__input_map(work, group, 0, i);
+        struct stk__map y = stk__map_at(work, group->out, i);
+        for (int at = 0, end; at < x.height; at = end) {
+            end = stk__strip_end(group, at, x.height);
+            struct stk__image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
+            stk__store(&y, at, &rows);
+        }
     }
     stk__clear_frames(work, group->out);
 }
@@ -86,6 +99,8 @@ static const struct stk__part backward_parts[] = { { backward, STK__D_IN | STK__
                                                    { 0 } };
 static const struct stk__part use_parts[] = { { use, STK__IN | STK__OUT, false }, { 0 } };
 
-const struct stk__group_type stk__dropout_group = {
-    .name = "dropout", .forward = forward_parts, .backward = backward_parts, .use = use_parts
-};
+const struct stk__group_type stk__dropout_group = { .name = "dropout",
+                                                    .forward = forward_parts,
+                                                    .backward = backward_parts,
+                                                    .use = use_parts,
+                                                    .n_strips = 2 };

@@ -9,7 +9,7 @@
  * Sums of squares are those of the distance from the first pixel that a thread sees, so that the variance is
  * exact where it is small beside the mean; threads' means and variances are joined in double.
  */
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 #include "base/error.h"
 
@@ -49,22 +49,27 @@ static size_t sums_floats(int channels)
 
 /* ---- forward ---- */
 
-static void sum_values(const struct stk__work *work, const struct stk__group *group)
+static void sum_rows(const struct stk__work *work, const struct stk__group *group, int i, int first,
+                     int n)
 {
     struct sums s = sums_of(work, group, work->thread);
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        if (*s.count == 0)
-            memcpy(s.shift, x.at, (size_t)x.channels * sizeof *s.shift);
-        work->run->kernels->norm.sums(&(struct stk__norm_sums){ .x = stk__reads(&x),
-                                                                .width = x.width,
-                                                                .height = x.height,
-                                                                .channels = x.channels,
-                                                                .shift = s.shift,
-                                                                .sum = s.sum,
-                                                                .squares = s.squares });
-        *s.count += (double)x.width * x.height;
-    }
+    struct stk__map in = stk__input_map(work, group, 0, i);
+    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    if (*s.count == 0)
+        memcpy(s.shift, x.at, (size_t)x.channels * sizeof *s.shift);
+    work->run->kernels->norm.sums(&(struct stk__norm_sums){ .x = stk__reads(&x),
+                                                            .width = x.width,
+                                                            .height = x.height,
+                                                            .channels = x.channels,
+                                                            .shift = s.shift,
+                                                            .sum = s.sum,
+                                                            .squares = s.squares });
+    *s.count += (double)x.width * x.height;
+}
+
+static void sum_values(const struct stk__work *work, const struct stk__group *group)
+{
+    stk__for_strips(work, group, sum_rows);
 }
 
 /* Joins what threads found of a channel. */
@@ -126,47 +131,61 @@ static void activate_rows(const struct stk__run *run, const struct norm *norm,
                       (size_t)y->width * (size_t)y->channels, y->at + j * y->down);
 }
 
-static void normalise(const struct stk__work *work, const struct stk__group *group)
+static void normalise_rows(const struct stk__work *work, const struct stk__group *group, int i,
+                           int first, int n)
 {
     const struct norm *norm = group->state;
     struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image y = stk__image_at(work, group->out, i);
-        work->run->kernels->norm.rows(&(struct stk__norm_rows){ .x = stk__reads(&x),
-                                                                .y = stk__writes(&y),
-                                                                .width = x.width,
-                                                                .height = x.height,
-                                                                .channels = x.channels,
-                                                                .scale = norm->scale,
-                                                                .offset = norm->offset,
-                                                                .low = bounds.low,
-                                                                .high = bounds.high });
-        activate_rows(work->run, norm, &y);
-    }
+    struct stk__map in = stk__input_map(work, group, 0, i);
+    struct stk__map out = stk__map_at(work, group->out, i);
+    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
+    work->run->kernels->norm.rows(&(struct stk__norm_rows){ .x = stk__reads(&x),
+                                                            .y = stk__writes(&y),
+                                                            .width = x.width,
+                                                            .height = x.height,
+                                                            .channels = x.channels,
+                                                            .scale = norm->scale,
+                                                            .offset = norm->offset,
+                                                            .low = bounds.low,
+                                                            .high = bounds.high });
+    activate_rows(work->run, norm, &y);
+    stk__store(&out, first, &y);
+}
+
+static void normalise(const struct stk__work *work, const struct stk__group *group)
+{
+    stk__for_strips(work, group, normalise_rows);
     stk__clear_frames(work, group->out);
 }
 
 /* ---- backward ---- */
 
-static void sum_gradients(const struct stk__work *work, const struct stk__group *group)
+static void sum_gradient_rows(const struct stk__work *work, const struct stk__group *group, int i,
+                              int first, int n)
 {
     const struct norm *norm = group->state;
     struct sums s = sums_of(work, group, work->thread);
-    stk__mask_gradient(work, group);
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image dy = stk__image_at(work, group->d_out, i);
-        work->run->kernels->norm.gradient_sums(
-            &(struct stk__norm_gradient_sums){ .x = stk__reads(&x),
-                                               .dy = stk__reads(&dy),
-                                               .width = x.width,
-                                               .height = x.height,
-                                               .channels = x.channels,
-                                               .mean = norm->mean,
-                                               .sum = s.gradient,
-                                               .products = s.products });
-    }
+    struct stk__map in = stk__input_map(work, group, 0, i);
+    struct stk__map d_out = stk__map_at(work, group->d_out, i);
+    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 1));
+    work->run->kernels->norm.gradient_sums(
+        &(struct stk__norm_gradient_sums){ .x = stk__reads(&x),
+                                           .dy = stk__reads(&dy),
+                                           .width = x.width,
+                                           .height = x.height,
+                                           .channels = x.channels,
+                                           .mean = norm->mean,
+                                           .sum = s.gradient,
+                                           .products = s.products });
+}
+
+static void sum_gradients(const struct stk__work *work, const struct stk__group *group)
+{
+    stk__mask_gradient(work, group,
+                       (float *[]){ stk__strip(work, group, 0), stk__strip(work, group, 1) });
+    stk__for_strips(work, group, sum_gradient_rows);
 }
 
 static void settle_backward(const struct stk__work *work, const struct stk__group *group)
@@ -192,30 +211,35 @@ static void settle_backward(const struct stk__work *work, const struct stk__grou
     }
 }
 
-static void give_gradients(const struct stk__work *work, const struct stk__group *group)
+static void give_gradient_rows(const struct stk__work *work, const struct stk__group *group, int i,
+                               int first, int n)
 {
     const struct norm *norm = group->state;
-    if (group->d_in[0] < 0)
-        return;
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image x = stk__input_at(work, group, 0, i);
-        struct stk__image dy = stk__image_at(work, group->d_out, i);
-        struct stk__image dx = stk__d_input_at(work, group, 0, i);
-        struct stk__image own = group->adds[0] ? dy : dx;
-        work->run->kernels->norm.gradient_rows(
-            &(struct stk__norm_gradient_rows){ .x = stk__reads(&x),
-                                               .dy = stk__reads(&dy),
-                                               .dx = stk__writes(&own),
-                                               .width = x.width,
-                                               .height = x.height,
-                                               .channels = x.channels,
-                                               .scale = norm->scale,
-                                               .slope = norm->slope,
-                                               .mean = norm->mean,
-                                               .level = norm->level });
-        if (group->adds[0])
-            stk__put_rows(work->run->kernels, &own, &dx, true);
-    }
+    struct stk__map in = stk__input_map(work, group, 0, i);
+    struct stk__map d_out = stk__map_at(work, group->d_out, i);
+    struct stk__map d_in = stk__d_input_map(work, group, 0, i);
+    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 1));
+    struct stk__image own =
+        group->adds[0] ? dy : stk__rows_to(&d_in, first, n, stk__strip(work, group, 2));
+    work->run->kernels->norm.gradient_rows(
+        &(struct stk__norm_gradient_rows){ .x = stk__reads(&x),
+                                           .dy = stk__reads(&dy),
+                                           .dx = stk__writes(&own),
+                                           .width = x.width,
+                                           .height = x.height,
+                                           .channels = x.channels,
+                                           .scale = norm->scale,
+                                           .slope = norm->slope,
+                                           .mean = norm->mean,
+                                           .level = norm->level });
+    stk__give(work, group, 0, &d_in, first, &own, stk__strip(work, group, 2));
+}
+
+static void give_gradients(const struct stk__work *work, const struct stk__group *group)
+{
+    if (group->d_in[0] >= 0)
+        stk__for_strips(work, group, give_gradient_rows);
 }
 
 /* ---- once per step ---- */
@@ -291,4 +315,5 @@ const struct stk__group_type stk__norm_group = { .name = "norm",
                                                  .backward = backward_parts,
                                                  .use = use_parts,
                                                  .pack = pack_use,
-                                                 .keep = keep };
+                                                 .keep = keep,
+                                                 .n_strips = 3 };

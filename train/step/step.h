@@ -53,6 +53,7 @@ struct stk__run {
 struct stk__work {
     const struct stk__run *run;
     char *workspace;
+    float *scratch; /* of this thread, for this part; 64-byte aligned */
     int thread, n_threads;
     int64_t first; /* image */
     int n;
@@ -65,16 +66,12 @@ struct stk__image {
     int height, width, channels;
 };
 
-/* The memory of a tensor for image i of the lot; of scratch, i is 0. */
+/* The memory of a tensor for image i of the lot. */
 void *stk__at(const struct stk__work *work, int tensor, int64_t i);
+/* The type of its values: that of the caller's images, where they are read in place. */
+int stk__dtype_of(const struct stk__work *work, int tensor);
+/* An image of a tensor in float32. Others are loaded (strips.h). */
 struct stk__image stk__image_at(const struct stk__work *work, int tensor, int64_t i);
-
-/* Input k of a group, or its gradient, in the shape of the node it comes from: features, where the tensor
- * is that of what was flattened. */
-struct stk__image stk__input_at(const struct stk__work *work, const struct stk__group *group, int k,
-                                int64_t i);
-struct stk__image stk__d_input_at(const struct stk__work *work, const struct stk__group *group,
-                                  int k, int64_t i);
 
 /* Values from an image to the next one of the lot. */
 int64_t stk__apart(const struct stk__work *work, int tensor);
@@ -128,9 +125,10 @@ void stk__activate_back(const struct stk__train_kernels *kernels,
                         const struct stk__activation *activation, const float *y, const float *dy,
                         size_t n, float *dx);
 
-/* The gradient of a group's output, before its activation: in place. Where the group is linear
- * nothing is done. */
-void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group);
+/* The gradient of a group's output, before its activation: in place, row by row by way of two strips of a
+ * row (NULL: it is float32). Where the group is linear nothing is done. */
+void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group,
+                        float *const strip[2]);
 
 /* Rows of `from` into `to` by rows: copied, or added. */
 void stk__put_rows(const struct stk__train_kernels *kernels, const struct stk__image *from,

@@ -11,9 +11,12 @@
 #include "base/error.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Rows of weights, with their gradient, that are worked on at a time: half a second-level cache. */
 enum { BLOCK_BYTES = 128 << 10 };
+/* Of x in half precision: images and columns at a time. */
+enum { STRIP_ROWS = 64, FORWARD_COLUMNS = 512 };
 
 static int block_rows(const struct stk__dense_layer *l)
 {
@@ -30,22 +33,65 @@ static float *part_of(const struct stk__work *work, const struct stk__group *gro
            (size_t)thread * (size_t)work->n * (size_t)l->m;
 }
 
+/* Rows of x by columns of it, in a strip if they are in half precision. */
+struct block {
+    const struct stk__dense_layer *l;
+    struct stk__share columns;
+};
+
+static struct stk__features load_block(const struct stk__work *work, const struct stk__group *group,
+                                       struct block b, int first, int n)
+{
+    return stk__load_features(work, group->in[0], first, n, b.columns, stk__strip(work, group, 0));
+}
+
+static int rows_left(const struct stk__work *work, const struct stk__group *group, int first)
+{
+    int left = work->n - first;
+    return left > group->strip_rows ? group->strip_rows : left;
+}
+
+/* What a block of columns gives, for some rows; added to what those in front of it gave. */
+static void sum_block(const struct stk__work *work, const struct stk__group *group, struct block b,
+                      int first, int n)
+{
+    const struct stk__run *run = work->run;
+    int m = b.l->m;
+    bool is_first = b.columns.first == stk__share_of(b.l->k, work->thread, work->n_threads).first;
+    float *part = part_of(work, group, work->thread, b.l) + (size_t)first * (size_t)m;
+    float *y = is_first ? part : stk__strip(work, group, 1);
+    struct stk__features x = load_block(work, group, b, first, n);
+    run->kernels->dense.rows(
+        &(struct stk__dense_rows){ .x = x.at,
+                                   .x_down = x.down,
+                                   .weights = run->weight[b.l->kernel] + b.columns.first * m,
+                                   .y = y,
+                                   .y_down = m,
+                                   .n = n,
+                                   .k = (int)(b.columns.behind - b.columns.first),
+                                   .m = m,
+                                   .low = -INFINITY,
+                                   .high = INFINITY });
+    if (!is_first)
+        run->kernels->pixel.add(y, (size_t)n * (size_t)m, part);
+}
+
 static void sum_share(const struct stk__work *work, const struct stk__group *group,
                       const struct stk__dense_layer *l)
 {
-    const struct stk__run *run = work->run;
     struct stk__share share = stk__share_of(l->k, work->thread, work->n_threads);
-    run->kernels->dense.rows(
-        &(struct stk__dense_rows){ .x = (const float *)stk__at(work, group->in[0], 0) + share.first,
-                                   .x_down = stk__apart(work, group->in[0]),
-                                   .weights = run->weight[l->kernel] + share.first * l->m,
-                                   .y = part_of(work, group, work->thread, l),
-                                   .y_down = l->m,
-                                   .n = work->n,
-                                   .k = (int)(share.behind - share.first),
-                                   .m = l->m,
-                                   .low = -INFINITY,
-                                   .high = INFINITY });
+    bool is_float = stk__dtype_of(work, group->in[0]) == STK_F32;
+    int64_t by = is_float ? l->k : FORWARD_COLUMNS;
+    if (share.first == share.behind) { /* more threads than columns */
+        memset(part_of(work, group, work->thread, l), 0,
+               (size_t)work->n * (size_t)l->m * sizeof(float));
+        return;
+    }
+    for (int64_t at = share.first; at < share.behind; at += by) {
+        struct block b = { l, { at, at + by < share.behind ? at + by : share.behind } };
+        for (int i = 0, n; (n = rows_left(work, group, i)) > 0; i += n)
+            sum_block(work, group, b, i, n);
+    }
 }
 
 static void join_rows(const struct stk__work *work, const struct stk__group *group,
@@ -84,36 +130,29 @@ static void forward(const struct stk__work *work, const struct stk__group *group
 
 /* ---- backward ---- */
 
-struct block {
-    const struct stk__dense_layer *l;
-    int64_t first;
-    int n;
-};
-
-static void to_inputs(const struct stk__work *work, const struct stk__group *group, struct block b)
+static void to_inputs(const struct stk__work *work, const struct stk__group *group, struct block b,
+                      int first, int n)
 {
     const struct stk__run *run = work->run;
-    struct stk__dense_image job = { .dy = stk__at(work, group->d_out, 0),
+    int64_t columns = b.columns.behind - b.columns.first;
+    float *strip = stk__strip(work, group, 1);
+    struct stk__features dx = { strip, columns };
+    if (!group->adds[0])
+        dx = stk__features_to(work, group->d_in[0], first, b.columns, strip);
+    run->kernels->dense.image(
+        &(struct stk__dense_image){ .dy = stk__at(work, group->d_out, first),
                                     .dy_down = stk__apart(work, group->d_out),
-                                    .weights = run->weight[b.l->kernel] + b.first * b.l->m,
-                                    .n = work->n,
-                                    .k = b.n,
-                                    .m = b.l->m };
-    float *to = (float *)stk__at(work, group->d_in[0], 0) + b.first;
-    int64_t apart = stk__apart(work, group->d_in[0]);
-    job.dx = to;
-    job.dx_down = apart;
-    if (!group->adds[0]) {
-        run->kernels->dense.image(&job);
-        return;
-    }
-    float own[256];
-    job.dx = own;
-    job.n = 1;
-    for (int i = 0; i < work->n; i++, job.dy += job.dy_down) {
-        run->kernels->dense.image(&job);
-        run->kernels->pixel.add(own, (size_t)b.n, to + i * apart);
-    }
+                                    .weights = run->weight[b.l->kernel] + b.columns.first * b.l->m,
+                                    .dx = dx.at,
+                                    .dx_down = dx.down,
+                                    .n = n,
+                                    .k = (int)columns,
+                                    .m = b.l->m });
+    if (group->adds[0])
+        stk__add_features(work, group->d_in[0], first, n, b.columns, &dx,
+                          stk__strip(work, group, 0));
+    else
+        stk__store_features(work, group->d_in[0], first, n, b.columns, &dx);
 }
 
 /* The gradient of a span of weights is used up: it is never in memory whole. */
@@ -146,29 +185,23 @@ static size_t tile_floats(const struct stk__dense_layer *l)
     return ((size_t)block_rows(l) * (size_t)l->m + 15) / 16 * 16;
 }
 
-static float *tile_of(const struct stk__work *work, const struct stk__group *group,
-                      const struct stk__dense_layer *l)
-{
-    return (float *)stk__at(work, group->scratch, 0) + (size_t)work->thread * tile_floats(l);
-}
-
 static void to_weights(const struct stk__work *work, const struct stk__group *group, struct block b,
-                       bool updates)
+                       float *to)
 {
     const struct stk__run *run = work->run;
-    int64_t at = b.first * b.l->m;
-    float *to = updates ? tile_of(work, group, b.l) : run->gradient[b.l->kernel] + at;
-    run->kernels->dense.gradient(
-        &(struct stk__dense_gradient){ .x = (const float *)stk__at(work, group->in[0], 0) + b.first,
-                                       .x_down = stk__apart(work, group->in[0]),
-                                       .dy = stk__at(work, group->d_out, 0),
-                                       .dy_down = stk__apart(work, group->d_out),
-                                       .weights = to,
-                                       .n = work->n,
-                                       .k = b.n,
-                                       .m = b.l->m });
-    if (updates)
-        update(work, b.l->kernel, at, (int64_t)b.n * b.l->m, to);
+    for (int i = 0, n; (n = rows_left(work, group, i)) > 0; i += n) {
+        struct stk__features x = load_block(work, group, b, i, n);
+        run->kernels->dense.gradient(
+            &(struct stk__dense_gradient){ .x = x.at,
+                                           .x_down = x.down,
+                                           .dy = stk__at(work, group->d_out, i),
+                                           .dy_down = stk__apart(work, group->d_out),
+                                           .weights = to,
+                                           .n = n,
+                                           .k = (int)(b.columns.behind - b.columns.first),
+                                           .m = b.l->m,
+                                           .adds = i > 0 });
+    }
 }
 
 static void to_bias(const struct stk__work *work, const struct stk__group *group,
@@ -195,7 +228,7 @@ static void mask_share(const struct stk__work *work, const struct stk__group *gr
     struct stk__work part = *work;
     part.first += rows.first;
     part.n = (int)(rows.behind - rows.first);
-    stk__mask_gradient(&part, group);
+    stk__mask_gradient(&part, group, NULL); /* features are float32 */
 }
 
 static void backward(const struct stk__work *work, const struct stk__group *group)
@@ -207,11 +240,26 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
     stk__team_meet(work->run->team);
     to_bias(work, group, &l);
     for (int64_t at = share.first, rows = block_rows(&l); at < share.behind; at += rows) {
-        struct block b = { &l, at, (int)(share.behind - at < rows ? share.behind - at : rows) };
-        if (group->d_in[0] >= 0)
-            to_inputs(work, group, b);
-        to_weights(work, group, b, updates);
+        struct block b = { &l, { at, share.behind - at < rows ? share.behind : at + rows } };
+        for (int i = 0, n; group->d_in[0] >= 0 && (n = rows_left(work, group, i)) > 0; i += n)
+            to_inputs(work, group, b, i, n);
+        int64_t first = at * l.m, n = (b.columns.behind - at) * l.m;
+        float *to = updates ? work->scratch : work->run->gradient[l.kernel] + first;
+        to_weights(work, group, b, to);
+        if (updates)
+            update(work, l.kernel, first, n, to);
     }
+}
+
+/* Strips have room for the columns of a block, for outputs, and for gradients that are added. */
+static void size_strips(const struct stk__step_plan *plan, struct stk__group *group,
+                        const struct stk__dense_layer *l)
+{
+    if (plan->tensor[group->in[0]].dtype == STK_F32 && !group->adds[0])
+        return;
+    int columns = l->m > FORWARD_COLUMNS ? l->m : FORWARD_COLUMNS;
+    group->strip_rows = STRIP_ROWS;
+    group->strip_floats = (size_t)STRIP_ROWS * (size_t)columns;
 }
 
 static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
@@ -223,8 +271,9 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
                                      .height = 1,
                                      .width = plan->n_threads,
                                      .channels = l.m,
-                                     .value_bytes = sizeof(float) });
-    group->scratch_bytes = (size_t)plan->n_threads * tile_floats(&l) * sizeof(float);
+                                     .dtype = STK_F32 });
+    group->scratch_bytes = tile_floats(&l) * sizeof(float);
+    size_strips(plan, group, &l);
     if (l.activation.kind == STK__LINEAR)
         group->spares = STK__OUT;
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
@@ -243,4 +292,5 @@ const struct stk__group_type stk__wide_dense_group = { .name = "wide dense",
                                                        .open = open_group,
                                                        .forward = forward_parts,
                                                        .backward = backward_parts,
-                                                       .use = forward_parts };
+                                                       .use = forward_parts,
+                                                       .n_strips = 2 };

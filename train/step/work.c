@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work.c: where tensors of a lot lie, and what parts of several kinds do with them. */
-#include "train/step/step.h"
+#include "train/step/strips.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,6 +13,11 @@ static bool is_callers(const struct stk__run *run, int tensor)
     const struct stk__tensor *t = &run->plan->tensor[tensor];
     return tensor == run->plan->input && run->image_dtype == STK_F32 && !t->top && !t->left &&
            !t->bottom && !t->right;
+}
+
+int stk__dtype_of(const struct stk__work *work, int tensor)
+{
+    return is_callers(work->run, tensor) ? STK_F32 : work->run->plan->tensor[tensor].dtype;
 }
 
 void *stk__at(const struct stk__work *work, int tensor, int64_t i)
@@ -39,60 +44,27 @@ struct stk__image stk__image_at(const struct stk__work *work, int tensor, int64_
                                 .channels = t->channels };
 }
 
-static struct stk__image in_shape(struct stk__image image, const struct stk__shape *shape)
-{
-    if (image.width == shape->width && image.channels == shape->channels)
-        return image;
-    return (struct stk__image){ .at = image.at,
-                                .down = shape->width * shape->channels,
-                                .height = (int)shape->height,
-                                .width = (int)shape->width,
-                                .channels = (int)shape->channels };
-}
-
-static const struct stk__shape *shape_of(const struct stk__work *work,
-                                         const struct stk__group *group, int k)
-{
-    const struct stk__step_plan *plan = work->run->plan;
-    return &plan->model->node[stk__group_node(plan, group)->input[k]].shape;
-}
-
-struct stk__image stk__input_at(const struct stk__work *work, const struct stk__group *group, int k,
-                                int64_t i)
-{
-    return in_shape(stk__image_at(work, group->in[k], i), shape_of(work, group, k));
-}
-
-struct stk__image stk__d_input_at(const struct stk__work *work, const struct stk__group *group,
-                                  int k, int64_t i)
-{
-    return in_shape(stk__image_at(work, group->d_in[k], i), shape_of(work, group, k));
-}
-
 int64_t stk__apart(const struct stk__work *work, int tensor)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     return is_callers(work->run, tensor) ? t->height * t->row_values
-                                         : (int64_t)(t->image_bytes / sizeof(float));
-}
-
-static void clear(float *at, int64_t n)
-{
-    memset(at, 0, (size_t)n * sizeof *at);
+                                         : (int64_t)(t->image_bytes / stk_dtype_bytes(t->dtype));
 }
 
 /* The end of a row and the beginning of the next lie side by side. */
-static void clear_frame(const struct stk__tensor *t, float *at)
+static void clear_frame(const struct stk__tensor *t, char *at)
 {
-    int64_t row = t->row_values, middle = (int64_t)t->width * t->channels;
-    int64_t before = t->top * row + (int64_t)t->left * t->channels;
-    clear(at, before);
+    size_t value = stk_dtype_bytes(t->dtype);
+    size_t row = (size_t)t->row_values * value, pixel = (size_t)t->channels * value;
+    size_t middle = (size_t)t->width * pixel;
+    size_t before = (size_t)t->top * row + (size_t)t->left * pixel;
+    memset(at, 0, before);
     at += before + middle;
     for (int y = 1; y < t->height && row > middle; y++, at += row)
-        clear(at, row - middle);
+        memset(at, 0, row - middle);
     if (row == middle)
-        at += (t->height - 1) * row;
-    clear(at, (int64_t)t->right * t->channels + t->bottom * row);
+        at += (size_t)(t->height - 1) * row;
+    memset(at, 0, (size_t)t->right * pixel + (size_t)t->bottom * row);
 }
 
 void stk__clear_frames(const struct stk__work *work, int tensor)
@@ -191,23 +163,34 @@ void stk__activate_back(const struct stk__train_kernels *k, const struct stk__ac
         of->clamp_gradient(y, dy, n, bounds.low, bounds.high, dx);
 }
 
-void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group)
+static void mask_rows(const struct stk__run *run, const struct stk__activation *a,
+                      const struct stk__image *y, const struct stk__image *dy)
+{
+    size_t row = (size_t)(y->width * y->channels);
+    if (stk__is_dense(y) && stk__is_dense(dy)) {
+        stk__activate_back(run->kernels, a, y->at, dy->at, row * (size_t)y->height, dy->at);
+        return;
+    }
+    for (int j = 0; j < y->height; j++)
+        stk__activate_back(run->kernels, a, y->at + j * y->down, dy->at + j * dy->down, row,
+                           dy->at + j * dy->down);
+}
+
+void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group,
+                        float *const strip[2])
 {
     const struct stk__run *run = work->run;
     struct stk__activation a = stk__group_activation(run->plan, group);
-    if (a.kind == STK__LINEAR)
-        return;
-    for (int i = 0; i < work->n; i++) {
-        struct stk__image y = stk__image_at(work, group->out, i);
-        struct stk__image dy = stk__image_at(work, group->d_out, i);
-        size_t row = (size_t)(y.width * y.channels);
-        if (stk__is_dense(&y)) {
-            stk__activate_back(run->kernels, &a, y.at, dy.at, row * (size_t)y.height, dy.at);
-            continue;
+    for (int i = 0; a.kind != STK__LINEAR && i < work->n; i++) {
+        struct stk__map y = stk__map_at(work, group->out, i);
+        struct stk__map dy = stk__map_at(work, group->d_out, i);
+        int n = y.dtype == STK_F32 ? y.height : 1;
+        for (int j = 0; j < y.height; j += n) {
+            struct stk__image values = stk__load(&y, j, n, strip ? strip[0] : NULL);
+            struct stk__image gradient = stk__load(&dy, j, n, strip ? strip[1] : NULL);
+            mask_rows(run, &a, &values, &gradient);
+            stk__store(&dy, j, &gradient);
         }
-        for (int j = 0; j < y.height; j++)
-            stk__activate_back(run->kernels, &a, y.at + j * y.down, dy.at + j * dy.down, row,
-                               dy.at + j * dy.down);
     }
 }
 
