@@ -175,10 +175,29 @@ static const struct stk__costs *costs_of(struct stk__choices *choices,
     return costs;
 }
 
+/* NULL where there is a choice. */
+static const struct stk__candidate *only_one(const struct stk__conv_task *task)
+{
+    const struct stk__candidate *found = NULL;
+    for (int i = 0; stk__candidates[i]; i++)
+        if (stk__candidates[i]->can(task)) {
+            if (found)
+                return NULL;
+            found = stk__candidates[i];
+        }
+    return found;
+}
+
 static int choose_fastest(struct stk__choices *choices, const struct stk__conv_task *task,
                           int64_t batch, struct stk__way *out, struct stk__text *why,
                           struct stk_error *err)
 {
+    const struct stk__candidate *one = only_one(task);
+    if (one) {
+        if (why)
+            stk__text_add(why, "%s: nothing else can", one->name);
+        return stk__way_open(out, one, task, err);
+    }
     const struct stk__costs *costs = costs_of(choices, task, err);
     if (!costs)
         return STK_MEMORY;

@@ -38,6 +38,12 @@ struct stk__framed stk__conv_output(const struct stk__conv *c)
                                  .channels = c->filters };
 }
 
+bool stk__conv_has_frame(const struct stk__conv *c)
+{
+    struct stk__framed output = stk__conv_output(c);
+    return output.height != c->out_height || output.width != c->out_width;
+}
+
 size_t stk__framed_floats(const struct stk__framed *f)
 {
     return (size_t)f->height * (size_t)f->width * (size_t)f->channels;

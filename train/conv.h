@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.h: the convolution of a layer: its sizes, and the frames that images and gradients need. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ struct stk__framed {
 /* The frame that images, and gradients of the output, need. */
 struct stk__framed stk__conv_image(const struct stk__conv *conv);
 struct stk__framed stk__conv_output(const struct stk__conv *conv);
+
+/* Whether gradients of the output need a frame at all. */
+bool stk__conv_has_frame(const struct stk__conv *conv);
 
 /* Floats of it. */
 size_t stk__framed_floats(const struct stk__framed *framed);

@@ -3,6 +3,8 @@
 #include "train/step_plan.h"
 
 #include "base/cpu.h"
+#include "base/error.h"
+#include "train/choice.h"
 
 #include <string.h>
 
@@ -65,10 +67,16 @@ int stk__step_plan_make(struct stk__step_plan *plan, const struct stk__model *mo
                                      .trains = options->trains,
                                      .deterministic = options->deterministic,
                                      .dtype = options->dtype,
+                                     .max_batch = options->max_batch,
                                      .cpu_level = (int)stk__cpu_level() };
-    int rc = stk__step_plan_groups(plan, options->merges_last, err);
+    plan->choices =
+        stk__choices_open(&(struct stk__choice_options){ .deterministic = options->deterministic });
+    int rc = plan->choices ? stk__step_plan_groups(plan, options->merges_last, err)
+                           : stk__out_of_memory(err);
     if (!rc)
         rc = stk__step_plan_tensors(plan, err);
+    stk__choices_close(plan->choices);
+    plan->choices = NULL;
     if (!rc && plan->trains)
         rc = stk__step_plan_program(plan, true, &plan->train, err);
     if (!rc)

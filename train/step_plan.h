@@ -93,6 +93,8 @@ struct stk__group {
     size_t strip_floats, strips_at; /* of a strip; in scratch */
     size_t packed_floats, packed_at; /* of weights as kernels read them */
     size_t sums_floats, sums_at;     /* of a thread, 0 when a step begins */
+    const char
+        *how[3]; /* of each direction of a convolution: what carries it out, and why; or NULL */
     void *state;
 };
 
@@ -133,6 +135,8 @@ struct stk__step_plan {
     bool trains;
     bool deterministic;
     int dtype; /* of maps */
+    int64_t max_batch;            /* that it was made for */
+    struct stk__choices *choices; /* while it is made */
     int cpu_level;
     int n_groups, n_tensors, tensor_cap;
     struct stk__group *group;

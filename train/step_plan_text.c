@@ -31,6 +31,9 @@ static void add_op(const struct stk__step_plan *plan, const struct stk__op *op,
     if (op->part->run && group->type->name)
         stk__text_add(out, " (%s)", group->type->name);
     stk__text_add(out, "\n");
+    for (int direction = op->is_backward; direction < (op->is_backward ? 3 : 1); direction++)
+        if (group->how[direction])
+            stk__text_add(out, "             %s\n", group->how[direction]);
 }
 
 static void add_tensor(const struct stk__step_plan *plan, const struct stk__program *program,

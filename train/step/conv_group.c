@@ -337,14 +337,34 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The output, or its gradient, is in bands, of about as many rows as there will be. */
+static int open_way(struct stk__step_plan *plan, struct stk__group *group, const struct conv *c,
+                    enum stk__direction direction, bool is_banded, struct stk__way *out,
+                    struct stk_error *err)
+{
+    enum { UNIT = 4 };
+    int64_t row = (int64_t)c->shape.out_width * c->shape.filters * (int64_t)sizeof(float);
+    int rows = (int)(BAND_BYTES / row) / UNIT * UNIT;
+    struct stk__conv_task task = { .conv = c->shape,
+                                   .direction = direction,
+                                   .cpu_level = plan->cpu_level,
+                                   .n_images = 1,
+                                   .n_rows = !is_banded    ? 0
+                                             : rows < UNIT ? UNIT
+                                                           : rows };
+    return stk__conv_way(plan, group, &task, out, err);
+}
+
 static int open_ways(struct stk__step_plan *plan, struct stk__group *group, struct conv *c,
                      struct stk_error *err)
 {
-    int rc = stk__conv_way(plan, group, &c->shape, STK__FORWARD, &c->forward, err);
+    bool has_pool = group->pool >= 0, gives = plan->trains && group->d_in[0] >= 0;
+    bool is_banded = has_pool || (gives && stk__conv_has_frame(&c->shape));
+    int rc = open_way(plan, group, c, STK__FORWARD, has_pool, &c->forward, err);
     if (!rc && plan->trains)
-        rc = stk__conv_way(plan, group, &c->shape, STK__TO_WEIGHTS, &c->to_weights, err);
-    if (!rc && plan->trains && group->d_in[0] >= 0)
-        rc = stk__conv_way(plan, group, &c->shape, STK__TO_IMAGE, &c->to_image, err);
+        rc = open_way(plan, group, c, STK__TO_WEIGHTS, is_banded, &c->to_weights, err);
+    if (!rc && gives)
+        rc = open_way(plan, group, c, STK__TO_IMAGE, is_banded, &c->to_image, err);
     c->turned_at = round_floats(c->forward.packed_floats);
     group->packed_floats = c->turned_at + c->to_image.packed_floats;
     c->bias_at = round_floats(c->to_weights.packed_floats);

@@ -4,6 +4,6 @@
 #include "train/candidate.h"
 #include "train/step_plan.h"
 
-int stk__conv_way(const struct stk__step_plan *plan, const struct stk__group *group,
-                  const struct stk__conv *conv, enum stk__direction direction, struct stk__way *out,
-                  struct stk_error *err);
+/* n_rows: of most bands; 0 where images are done whole, several at a time. */
+int stk__conv_way(const struct stk__step_plan *plan, struct stk__group *group,
+                  const struct stk__conv_task *task, struct stk__way *out, struct stk_error *err);
