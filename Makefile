@@ -13,7 +13,7 @@ MAKEFLAGS += --no-print-directory
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
 
-demo: build ## make a data set of drawn shapes, run a pipeline on it, write a contact sheet
+demo: build ## draw a data set of shapes, pack it, train a net on it (below 2 minutes), show what it sees
 	@tools/demo.sh $(BUILD)
 
 python: setup $(VENV)/.done ## build the Python package (build/wheels) and install it into build/venv
@@ -45,9 +45,10 @@ mutants: build ## break the executor's rules one by one; its test must notice ea
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
-docs: build $(VENV)/.done ## regenerate docs/ops.md, docs/layers.md, the man page and the completion; build the site: build/site
+docs: build $(VENV)/.done ## regenerate docs/ops.md, docs/layers.md, docs/recipes.md, the man page and the completion; build the site: build/site
 	@python3 tools/gen_docs.py $(BUILD)/stoker
 	@python3 tools/gen_layers.py $(BUILD)/stoker
+	@python3 tools/gen_recipes.py $(BUILD)/stoker
 	@python3 tools/gen_python.py $(BUILD)/stoker
 	@$(VENV)/bin/python -m mkdocs build --strict --site-dir $(BUILD)/site >$(BUILD)/site.log 2>&1 || { cat $(BUILD)/site.log; exit 1; }
 	@echo "the site is in $(BUILD)/site/index.html"

@@ -21,6 +21,9 @@ A work (works/NAME.py) says what is to be done:
     PARAMETERS   numbers that peers need, as attributes of the job
     EPOCHS       how many stoker runs in one go, where one is too short to be timed
     OPTIONS      run options of stoker; ENVIRONMENT: variables, filled in as CHAIN is
+    VARIANTS     {name: {any of these: …}}: a work FILE-NAME for each, which differ in what is said here (TEXT: what
+                 it is)
+    DOES         the function of peers that does it, if not of its own name
     NOTE         a paragraph for docs/benchmarks.md
     measure(setup) → reading, for a work that is measured in its own way (then there is no CHAIN)
   A work without CHAIN and measure is done by those peers, stoker too, that have a function for it.
@@ -32,7 +35,8 @@ A peer (peers/NAME.py) says how somebody does them:
     VERSION_OF   those whose versions are shown, if not all
     NOTES        {work: where what it does is not the same}
     load()       imports; what it returns is handed to the functions below
-    WORK(loaded, job) → epoch, for each work it can do; epoch() yields an array for each batch
+    WORK(loaded, job) → epoch, for each work it can do; epoch() yields an array for each batch.
+                 epoch.sizes() → more numbers of its reading, if it is there
     chain(loaded, job) → epoch: it can do every work that has a CHAIN
   and may say
     IS_STOKER    True for the ways to run stoker; ratios are taken to the first of them
@@ -65,14 +69,17 @@ class Entry:
 
     DEFAULTS = {}
 
-    def __init__(self, path):
-        self.stem = path.stem
-        self.module = load_file(path)
-        self.text = " ".join((self.module.__doc__ or "").split())
+    def __init__(self, path, module, variant=None):
+        self.stem = f"{path.stem}_{variant}" if variant else path.stem
+        self.module = module
+        self.own = module.VARIANTS[variant] if variant else {}
+        self.text = " ".join(self.own.get("TEXT", module.__doc__ or "").split())
 
     def __getattr__(self, name):
-        if name in ("module", "stem"):
+        if name in ("module", "stem", "own"):
             raise AttributeError(name)
+        if name in self.own:
+            return self.own[name]
         return (
             getattr(self.module, name, self.DEFAULTS[name])
             if name in self.DEFAULTS
@@ -92,6 +99,7 @@ class Work(Entry):
         "OPTIONS": {},
         "ENVIRONMENT": {},
         "NOTE": "",
+        "DOES": None,
         "CHAIN": None,
         "BARS": [],
         "FIELD": None,
@@ -107,6 +115,11 @@ class Work(Entry):
     @property
     def name(self):
         return self.stem.replace("_", "-")
+
+    @property
+    def does(self):
+        """The name of the function of peers that does it."""
+        return self.DOES or self.stem
 
 
 class Peer(Entry):
@@ -129,7 +142,7 @@ class Peer(Entry):
 
     def function(self, work):
         """How it does a work, or None."""
-        return getattr(self.module, work.stem, None) or (self.chain if work.CHAIN else None)
+        return getattr(self.module, work.does, None) or (self.chain if work.CHAIN else None)
 
     def functions(self):
         """Names of the works that its file has a function for."""
@@ -144,8 +157,13 @@ class Peer(Entry):
 
 
 def entries(kind, folder):
-    paths = sorted(path for path in (HERE / folder).glob("*.py") if not path.name.startswith("_"))
-    return sorted((kind(path) for path in paths), key=lambda entry: (entry.PLACE, entry.stem))
+    found = []
+    for path in sorted((HERE / folder).glob("*.py")):
+        if not path.name.startswith("_"):
+            module = load_file(path)
+            variants = getattr(module, "VARIANTS", [None])
+            found += [kind(path, module, variant) for variant in variants]
+    return sorted(found, key=lambda entry: (entry.PLACE, entry.stem))
 
 
 def works():

@@ -76,11 +76,11 @@ def make(setup, work, peer, mode):
     is_check = mode == "check"
     count, passes = setup.count(work, peer, is_check), setup.passes(work, is_check)
     repeat = setup.repeat(work, peer, is_check)
-    own = hasattr(peer.module, work.stem)
+    own = hasattr(peer.module, work.does)
     return SimpleNamespace(
         mode=mode,
         peer=peer.stem,
-        function=work.stem if own else "chain",
+        function=work.does if own else "chain",
         # what to do
         chain=chain_of(setup, work, count, passes) if work.CHAIN else None,
         field=work.FIELD,

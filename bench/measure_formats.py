@@ -11,6 +11,7 @@ examples:
     measure_formats.py                      everything; writes the document
     measure_formats.py --quick              everything once on little data, to see that it works
     measure_formats.py --only csv,fixed     some rows; writes nothing
+    measure_formats.py --for 100            for 100 s; the same again goes on, until all is measured
     DATA=photos measure_formats.py          a directory of JPEG files instead of generated ones
 """
 
@@ -21,6 +22,7 @@ import mmap
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import data
@@ -212,16 +214,45 @@ def todo_of(rows, is_all):
     return todo
 
 
-def measure_all(run, todo, rounds):
-    best = {}
-    for number in range(1, rounds + 1):
-        remove_indexes(run.folders)
-        for at, (group, name, function) in enumerate(todo, 1):
-            say(f"round {number} of {rounds}, {at} of {len(todo)}: {group}, {name}")
-            found = best.setdefault(group, {})
-            found[name] = better(found.get(name), function(run))
+def measure_all(run, todo, rounds, progress):
+    """Measures what progress does not have yet; false if its time was up before the end."""
+    best = progress.readings
+    for step in range(progress.steps, rounds * len(todo)):
+        if progress.is_over():
+            break
+        at, (group, name, function) = step % len(todo), todo[step % len(todo)]
+        if at == 0:
+            remove_indexes(run.folders)
+        say(f"round {step // len(todo) + 1} of {rounds}, {at + 1} of {len(todo)}: {group}, {name}")
+        found = best.setdefault(group, {})
+        found[name] = better(found.get(name), function(run))
+        progress.keep(step + 1)
     say("")
-    return best
+    return progress.steps == rounds * len(todo)
+
+
+class Progress:
+    """What was measured so far: of a run in pieces, in a file that the next piece goes on with."""
+
+    def __init__(self, path, settings, seconds):
+        self.path, self.settings = path, settings
+        self.steps, self.readings = 0, {}
+        self.end = time.monotonic() + seconds if seconds else None
+        kept = json.loads(path.read_text("utf-8")) if seconds and path.exists() else {}
+        if kept.get("settings") == settings:
+            self.steps, self.readings = kept["steps"], kept["readings"]
+
+    def is_over(self):
+        return self.end is not None and time.monotonic() >= self.end
+
+    def keep(self, steps):
+        self.steps = steps
+        if self.end is not None:
+            kept = {"settings": self.settings, "steps": steps, "readings": self.readings}
+            self.path.write_text(json.dumps(kept), encoding="utf-8")
+
+    def forget(self):
+        self.path.unlink(missing_ok=True)
 
 
 # ---- the command line ----
@@ -241,6 +272,8 @@ def parse_options(words):
     add("--pictures", type=int, metavar="N", help="how many pictures (default 2000)")
     add("--rows", type=int, metavar="N", help="how many rows of numbers (default 500000)")
     add("--only", metavar="ROWS", help="these rows, with commas between; writes nothing")
+    add("--for", type=float, dest="seconds", metavar="SECONDS",
+        help="begin no measurement after so many seconds; the next call goes on")  # fmt: skip
     add("--rounds", type=int, default=3, metavar="N", help="rounds (default 3)")
     add("--quick", action="store_true", help="one short round on little data; writes nothing")
     add("--no-write", action="store_true", help="leave the document alone")
@@ -281,6 +314,11 @@ def main(words=None):
             fail(f"there is no {options.build / name}: build it with make")
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     folders = make_files(options)
+    progress = Progress(
+        options.build / "bench" / "formats-part.json",
+        [options.only, options.pictures, options.rows, options.rounds, str(options.images)],
+        options.seconds,
+    )
     with tempfile.TemporaryDirectory(prefix="stoker-formats-") as place:
         run = Job(
             build=options.build,
@@ -291,6 +329,10 @@ def main(words=None):
             stretch_s=0.02 if options.quick else 1.0,
             n_stretches=1 if options.quick else 2,
         )
+        todo = todo_of(rows, not options.only)
+        if not measure_all(run, todo, options.rounds, progress):
+            print(f"{progress.steps} of {options.rounds * len(todo)} measurements are done")
+            return
         results = {
             "machine": machine.describe(run.build / "stoker", [], 0.05 if options.quick else 0.5),
             "versions": format_report.versions(),
@@ -301,8 +343,9 @@ def main(words=None):
             "is_generated": not options.images,
             "pass_s": run.pass_s,
             "sizes": {row.key: sizes(row, folders) for row in rows},
-            "readings": measure_all(run, todo_of(rows, not options.only), options.rounds),
+            "readings": progress.readings,
         }
+    progress.forget()
     finish(options, results)
 
 

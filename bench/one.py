@@ -104,6 +104,8 @@ def measure(make, loaded, job, send, times):
     best = max(readings, key=lambda reading: reading["per_s"])
     if hasattr(job, "border_every"):
         best["border_gap"] = border_gap(epoch, job)
+    if hasattr(epoch, "sizes"):
+        best.update(epoch.sizes())
     send(
         event="done",
         **best,

@@ -104,15 +104,20 @@ def panels(results, works, peers):
     numbers = [
         work
         for work in works
-        if work.COUNT and not work.DATA and work.name != "iterate" and found.get(work.name)
+        if work.COUNT
+        and not work.DATA
+        and not work.DOES
+        and work.name != "iterate"
+        and found.get(work.name)
     ]
+    steps = [work for work in works if work.DOES == "train" and found.get(work.name)]
     rates = [
         Panel(
             work.name,
             value_rows(found[work.name], shown, "per_s", short_number),
             "images per second",
         )
-        for work in images
+        for work in images + steps
     ]
     made = [rates[first : first + 2] for first in range(0, len(rates), 2)]
     if images:

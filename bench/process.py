@@ -3,7 +3,8 @@
 
 A reading is a dict: per_s, first_s (first batch, from the start of the process), after_import_s
 (the same without start and import), import_s, rss_mb (peak), anon_mb, grown_mb (from before the
-first batch to the end), cpu_s_per_1000; or {"failed": why}."""
+first batch to the end), cpu_s_per_1000, tensor_mb and activation_mb (of a
+training step: all beyond weights and state, and its activations); or {"failed": why}."""
 
 import json
 import os
@@ -188,5 +189,5 @@ def better(old, new):
     """The best of two readings. Rates high; times low; memory is the most that was seen."""
     if old is None or "failed" in old or "failed" in new:
         return new if old is None or "failed" in new else old
-    pick = {"per_s": max, "rss_mb": max, "anon_mb": max, "grown_mb": max, "differs": max}
+    pick = {"per_s": max, "rss_mb": max, "anon_mb": max, "grown_mb": max, "differs": max, "tensor_mb": max, "activation_mb": max}
     return {key: pick.get(key, min)(old.get(key, new[key]), new[key]) for key in new}

@@ -377,8 +377,12 @@ def readme_section(results, works, peers):
     ]
     images = [work.name for work in works if work.DATA == "images"]
     numbers = [
-        work.name for work in works if work.COUNT and not work.DATA and work.name != "iterate"
+        work.name
+        for work in works
+        if work.COUNT and not work.DATA and not work.DOES and work.name != "iterate"
     ]
+    steps = [work.name for work in works if work.DOES == "train" and "one" not in work.name]
+    steps = [name for name in steps if name in results["works"]]
     records = [name for name in README_RECORDS if name in results["works"]]
     texts = {work.name: work.text for work in works}
     lines = readme_table(
@@ -387,9 +391,9 @@ def readme_section(results, works, peers):
         images,
         [("first batch", lambda r: first_text(r).partition(" (")[0]), ("memory", memory_text)],
     )
-    for some in (numbers, records):
+    for some in (numbers, records, steps):
         lines += ["", *readme_table(results, shown, some)] if some else []
-    lines += ["", *(f"- **{name}**: {texts[name]}" for name in images + numbers + records)]
+    lines += ["", *(f"- **{name}**: {texts[name]}" for name in images + numbers + records + steps)]
     lines += [
         "",
         README_TEXT.format(cpu=results["machine"]["cpu"]),

@@ -10,11 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N_COMMANDS = 12 };
+enum { N_COMMANDS = 16 };
 
 static const struct cli_command *const commands[N_COMMANDS] = {
-    &cli_run,     &cli_head, &cli_inspect, &cli_stats,  &cli_pack,    &cli_plan,
-    &cli_profile, &cli_ops,  &cli_model,   &cli_layers, &cli_devices, &cli_version,
+    &cli_run,     &cli_head,   &cli_inspect, &cli_stats,   &cli_pack,   &cli_plan,
+    &cli_profile, &cli_train,  &cli_eval,    &cli_predict, &cli_export, &cli_ops,
+    &cli_model,   &cli_layers, &cli_devices, &cli_version,
 };
 
 static void print_overview(void)

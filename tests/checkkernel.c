@@ -10,6 +10,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checkkernel.h"
+#include "checkkernel_trial.h"
 
 #include "base/cpu.h"
 
@@ -179,10 +180,13 @@ int main(int argc, char **argv)
             bench_jpeg(level, filter);
             bench_csv(level, filter);
             bench_train(level, filter);
+            bench_layers(level, filter);
+            bench_activations(level, filter);
         } else {
             n_bad += check_images(level, filter) + check_elementwise(level, filter) +
                      check_jpeg(level, filter) + check_csv(level, filter) +
-                     check_train(level, filter);
+                     check_train(level, filter) + check_layers(level, filter) +
+                     check_activations(level, filter);
         }
     }
     if (!bench)

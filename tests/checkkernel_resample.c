@@ -127,6 +127,45 @@ static void lerp_line_u8(const struct stk__kernels *k, const struct input *in, v
     k->resample.lerp_line_u8(&line, row);
 }
 
+/* Two lines: bytes, floats or floats * a + b, by the number of rows; with a row in common or not. */
+static void lerp_pair_u8(const struct stk__kernels *k, const struct input *in, void *out)
+{
+    const struct stk__lerp_row *row = LERP_ROW(in, TF_BILINEAR);
+    const uint8_t *second = in->bytes + (in->height > 1 ? in->n : 0);
+    int result = in->height % 3, value_bytes = result ? 4 : 1;
+    struct stk__lerp_line line = { .top = in->bytes,
+                                   .bottom = second,
+                                   .weight = 0.37f,
+                                   .kept = in->work,
+                                   .dst = out,
+                                   .is_rounded = result == 0,
+                                   .affine = result == 1 ? &in->affine : NULL };
+    struct stk__lerp_line lines[2] = { line, line };
+    lines[0].keeps_bottom = in->n_in % 2;
+    lines[1].top = in->n_in % 2 ? NULL : in->bytes;
+    lines[1].bottom = in->bytes;
+    lines[1].weight = 0.61f;
+    lines[1].keeps_bottom = true;
+    lines[1].dst = (uint8_t *)out + (in->n_out > 1 ? row->n * value_bytes : 0);
+    k->resample.lerp_pair_u8(lines, row);
+}
+
+/* The same, then again with the row that was kept on top. */
+static void lerp_pair_kept(const struct stk__kernels *k, const struct input *in, void *out)
+{
+    const struct stk__lerp_row *row = LERP_ROW(in, TF_BILINEAR);
+    const uint8_t *second = in->bytes + (in->height > 1 ? in->n : 0);
+    lerp_pair_u8(k, in, out);
+    struct stk__lerp_line line = {
+        .bottom = second, .weight = 0.23f, .kept = in->work, .dst = out
+    };
+    struct stk__lerp_line lines[2] = { line, line };
+    lines[1].top = in->bytes;
+    lines[1].weight = 0.79f;
+    lines[1].dst = (float *)out + (in->n_out > 1 ? row->n : 0);
+    k->resample.lerp_pair_u8(lines, row);
+}
+
 static void lerp_x_f32(const struct stk__kernels *k, const struct input *in, void *out)
 {
     k->resample.lerp_x_f32(out, in->floats, LERP_ROW(in, TF_BILINEAR_F32));
@@ -359,6 +398,8 @@ static void pillow_planes_f32(const struct stk__kernels *k, const struct input *
 const struct job resample_jobs[] = {
     { "lerp_x_u8", lerp_x_u8, true, false },
     { "lerp_line_u8", lerp_line_u8, true, false },
+    { "lerp_pair_u8", lerp_pair_u8, false, false },
+    { "lerp_pair_u8, kept", lerp_pair_kept, true, false },
     { "lerp_x_f32", lerp_x_f32, true, false },
     { "lerp_y_f32", lerp_y_f32, true, false },
     { "lerp_y_affine", lerp_y_affine, true, false },

@@ -2,6 +2,7 @@
 /* exec_ops.c: see exec_ops.h. */
 #define _GNU_SOURCE
 #include "exec_ops.h"
+#include "temporary.h"
 
 #include "base/hash.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[256];
+static char folder[TEMPORARY_PATH];
 static atomic_int n_threads_open; /* pairs with itself: relaxed, read when all threads are gone */
 
 /* ---- files ---- */
@@ -39,9 +40,7 @@ int test_file_content(int64_t file, char *content, size_t size)
 
 static int write_files(void)
 {
-    snprintf(folder, sizeof folder, "%s/stoker_exec_XXXXXX",
-             getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir);
-    if (!mkdtemp(folder))
+    if (!make_temporary_directory(folder, "stoker_exec"))
         return perror("mkdtemp"), 1;
     for (int file = 0; file < TEST_N_FILES; file++) {
         char path[300], content[32];

@@ -2,6 +2,8 @@
 /* file_tree.h: for tests: a tree of files in a new directory, which is the current one meanwhile.
  * Includers define _GNU_SOURCE first. */
 #pragma once
+#include "temporary.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char home[4096], place[] = P_tmpdir "/stoker_sources_XXXXXX";
+static char home[4096], place[TEMPORARY_PATH];
 
 static inline void write_file(const char *path, const char *data, size_t bytes)
 {
@@ -68,7 +70,8 @@ static inline int enter(void **state)
         "tree/\xc3\xa4.jpg",    "flat/x.txt",      "flat/y.txt",
     };
     (void)state;
-    if (!getcwd(home, sizeof home) || !mkdtemp(place) || chdir(place))
+    if (!getcwd(home, sizeof home) || !make_temporary_directory(place, "stoker_sources") ||
+        chdir(place))
         return -1;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         touch(files[i]);

@@ -34,7 +34,7 @@ BUILD = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolv
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.stem)
 def test_a_work_says_what_it_is(work):
     assert work.text and work.UNIT
-    ways = [work.CHAIN, work.measure, hasattr(PEERS[0].module, work.stem)]
+    ways = [work.CHAIN, work.measure, hasattr(PEERS[0].module, work.does)]
     assert sum(map(bool, ways)) == 1, "it has a chain, measures itself, or stoker has a function"
     if work.CHAIN:
         assert work.FIELD and work.BATCH and (work.COUNT or work.DATA in ("images", "photos"))
@@ -47,7 +47,7 @@ def test_a_work_says_what_it_is(work):
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.stem)
 def test_a_peer_names_works_and_pinned_packages(peer):
-    stems = {work.stem for work in WORKS}
+    stems = {work.does for work in WORKS}
     assert peer.text and peer.NAME
     assert set(peer.functions()) <= stems, "each of its functions is a work"
     assert peer.chain or peer.functions()
@@ -106,7 +106,7 @@ MADE_UP = {
 
 CARRY = types.SimpleNamespace(
     name="carry", stem="carry", text="Carries things.", CHAIN="range($count).batch(2)", COUNT=10,
-    DATA="images", PARAMETERS={}, NOTE="",
+    DATA="images", PARAMETERS={}, NOTE="", DOES=None,
     BARS=[
         bars.faster_than("slow", 1.5),
         bars.less_memory_than("slow", 0.1),

@@ -145,6 +145,23 @@ def test_the_best_reading_counts():
     assert measure_formats.better({"failed": "why"}, first) == first
 
 
+def test_a_run_in_pieces_goes_on_where_it_stopped(tmp_path):
+    """Each piece has time for two measurements; the third one of another run begins again."""
+    done = []
+    todo = [("csv", str(i), lambda run, i=i: done.append(i) or {"per_s": i}) for i in range(3)]
+    nowhere = Job(folders={})
+
+    def piece(settings):
+        progress = measure_formats.Progress(tmp_path / "part.json", settings, 1000)
+        times = iter([False, False, True])
+        progress.is_over = lambda: next(times)
+        return measure_formats.measure_all(nowhere, todo, 1, progress), progress.readings
+
+    assert piece("a") == (False, {"csv": {"0": {"per_s": 0}, "1": {"per_s": 1}}})
+    assert piece("a")[0] and done == [0, 1, 2]
+    assert not piece("b")[0] and done == [0, 1, 2, 0, 1]
+
+
 # ---- the document ----
 
 

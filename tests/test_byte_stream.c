@@ -233,6 +233,19 @@ static void garbage_behind(void **state)
     }
 }
 
+/* A frame that says it has 38 bytes, and has none, also where it comes in pieces. */
+static void frame_of_another_length(void **state)
+{
+    static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x24, 0x26, 0x01,
+                                     0x00, 0x00, 0x99, 0xe9, 0xd8, 0x51 };
+    static struct content got;
+    (void)state;
+    for (size_t step = 1; step <= sizeof frame; step++) {
+        unpack(STK__COMPRESSION_ZSTD, frame, sizeof frame, step, &got);
+        assert_int_equal(got.code, STK_DATA);
+    }
+}
+
 static void expect_refused(const char *data, size_t bytes, enum stk__compression compression,
                            const char *part)
 {
@@ -397,6 +410,7 @@ int main(void)
         cmocka_unit_test(input_in_pieces),
         cmocka_unit_test(flipped_anywhere),
         cmocka_unit_test(garbage_behind),
+        cmocka_unit_test(frame_of_another_length),
         cmocka_unit_test(not_what_it_should_be),
         cmocka_unit_test(short_and_odd_text),
         cmocka_unit_test(a_format_may_know_better),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decode_op.c: the options of the op decode in chains: shapes and dtypes, crops that reach into
  * the decoder, files that are cut. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "api_call.h"
+#include "temporary.h"
 
 #include <unistd.h>
 
@@ -121,10 +122,8 @@ static void write_half(const char *name, const char *path)
 static void cut_file_is_bad_or_a_picture(void **state)
 {
     (void)state;
-    char path[] = "/tmp/stoker_cut_XXXXXX", chain[200];
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    close(file);
+    char path[TEMPORARY_PATH], chain[TEMPORARY_PATH + 100];
+    assert_true(make_temporary_file(path, "stoker_cut"));
     write_half(GOLDEN "decode/q75_420.jpg", path);
     snprintf(chain, sizeof chain, "files('%s').decode().batch(1)", path);
     struct stk_iterator *it = start_chain(chain, "");

@@ -19,8 +19,8 @@ The python and pycon blocks of a document share their names, in order. Words beh
 packages that the block needs (tensorflow, torch, jax): where one is missing, the block is compiled
 only, and says so. `make parity` has the first two. `alone` makes a block a script of its own.
 
-Other blocks are for reading only: ```sh and ```text, the examples of docs/ops.md and
-docs/layers.md, which are run from the registry, and indented ones. `stoker` is the command of the build, `python` the interpreter
+Other blocks are for reading only: ```sh and ```text, the examples of docs/ops.md, docs/layers.md
+and docs/recipes.md, which are run from the registry, and indented ones. `stoker` is the command of the build, `python` the interpreter
 of the tests.
 """
 
@@ -400,7 +400,7 @@ def test_kinds(document):
         words = block.kind.split()
         is_known = (
             block.kind in (*KINDS, "sh", "text")
-            or (block.kind == "" and document.name in ("ops.md", "layers.md"))
+            or (block.kind == "" and document.name in ("ops.md", "layers.md", "recipes.md"))
             or (words[:1] == ["python"] and all(word in (*PACKAGES, "alone") for word in words[1:]))
         )
         assert is_known, f"{document.name}:{block.line}: nobody runs a block of kind {block.kind!r}"

@@ -5,6 +5,7 @@
  *     test_events --write DIRECTORY     writes that file, for who wants to look at it
  */
 #define _GNU_SOURCE
+#include "temporary.h"
 #include "train/events.h"
 
 #include <math.h>
@@ -45,12 +46,12 @@ static size_t read_all(const char *path, char *data, size_t most)
 /* Two files of one second have different names, and the directory is made. */
 static void test_bytes_are_those_of_tensorboard(void **state)
 {
-    char top[] = "/tmp/stk_events_XXXXXX", directory[64], first[256];
+    char top[TEMPORARY_PATH], directory[TEMPORARY_PATH + 16], first[TEMPORARY_PATH + 100];
     static char want[4096], got[4096];
     struct stk__events events;
     struct stk_error err = { 0 };
     (void)state;
-    assert_non_null(mkdtemp(top));
+    assert_true(make_temporary_directory(top, "stk_events"));
     snprintf(directory, sizeof directory, "%s/runs/one", top);
     for (int i = 0; i < 2; i++) {
         if (stk__events_open(&events, directory, 1700000000.0, &err) || add_all(&events, &err))
@@ -76,9 +77,9 @@ static void test_faults(void **state)
 {
     struct stk__events events;
     struct stk_error err = { 0 };
-    char file[] = "/tmp/stk_events_XXXXXX", below[64];
+    char file[TEMPORARY_PATH], below[TEMPORARY_PATH + 8];
     (void)state;
-    close(mkstemp(file));
+    assert_true(make_temporary_file(file, "stk_events"));
     snprintf(below, sizeof below, "%s/runs", file);
     assert_int_equal(stk__events_open(&events, below, 0, &err), STK_IO);
     assert_non_null(strstr(err.text, file));

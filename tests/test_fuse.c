@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "pass/pass.h"
+#include "temporary.h"
 
 #include <unistd.h>
 
@@ -133,7 +134,7 @@ static void make_chain(struct text *text)
         add(text, ".flip(probability=0.5).layout(NCHW)");
 }
 
-static char cut_files[] = P_tmpdir "/stoker_fuse_XXXXXX";
+static char cut_files[TEMPORARY_PATH];
 
 /* Chains whose decoder may leave out what the op after it does not look at. */
 static void make_part_chain(struct text *text)
@@ -267,10 +268,10 @@ static void cut_path(int i, char *path, size_t size)
 static int write_cut_files(void **state)
 {
     (void)state;
-    if (!mkdtemp(cut_files))
+    if (!make_temporary_directory(cut_files, "stoker_fuse"))
         return -1;
     for (int i = 0; i < N_TO_CUT; i++) {
-        char path[200];
+        char path[TEMPORARY_PATH + 64];
         static char data[1 << 16];
         snprintf(path, sizeof path, "tests/golden/%s", to_cut[i]);
         FILE *from = fopen(path, "rb");
@@ -292,7 +293,7 @@ static int remove_cut_files(void **state)
 {
     (void)state;
     for (int i = 0; i < N_TO_CUT; i++) {
-        char path[200];
+        char path[TEMPORARY_PATH + 64];
         cut_path(i, path, sizeof path);
         unlink(path);
     }

@@ -3,18 +3,17 @@
  * stk_inspect says something or gives a reason, and never more. */
 #define _GNU_SOURCE
 #include "api_call.h"
+#include "temporary.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char path[64];
+static char path[TEMPORARY_PATH];
 
 static int make_path(void **state)
 {
     (void)state;
-    strcpy(path, "/tmp/stoker-inspect-XXXXXX");
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
+    return make_temporary_file(path, "stoker-inspect") ? 0 : -1;
 }
 
 static int remove_path(void **state)
@@ -84,7 +83,7 @@ static void test_formats(void **state)
     store("one\ntwo\nthree", 13);
     expect(path, STK_OK,
            (const char *const[]){ "text, 13", "lines        3", "\"one\" | \"two\" | \"three\"",
-                                  "lines('/tmp/stoker-inspect-", NULL });
+                                  "/stoker-inspect_", NULL });
 }
 
 static void test_text_formats(void **state)

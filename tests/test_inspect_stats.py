@@ -3,9 +3,14 @@
 
 import gzip
 import json
+import struct
+from pathlib import Path
 
 import pytest
 from PIL import Image
+
+
+ARRAYS = Path(__file__).parent / "golden" / "arrays"
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +117,72 @@ def test_inspect_counts_the_rows_of_its_chain(stoker, tmp_path, case, packed):
     done = stoker("run", result["chain"], "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["elements"] == rows, done.stderr
     assert packed or f" × {rows}\n" in stoker("plan", result["chain"]).stdout
+
+
+@pytest.mark.parametrize("name", ["lengths.h5", "refused_lengths.npz"])
+def test_inspect_reads_together_what_has_one_length(stoker, name):
+    """Where there are several groups, one is read and the others are named."""
+    result = found(stoker("inspect", ARRAYS / name, "--json"))
+    members = result["datasets" if name.endswith("h5") else "arrays"]
+    assert [(m["name"], m["elements"], m["type"]) for m in members] == [
+        ("x", 3, "int64[]"),
+        ("y", 4, "int64[]"),
+    ]
+    assert result["chain"].endswith(", {x: 'x'})") and not result["is_damaged"]
+    assert len(result["notes"]) == 1 and "{y: 'y'}" in result["notes"][0]
+    assert [field["first"] for field in result["fields"]] == [["0", "1", "2"]]
+
+
+def test_inspect_says_how_datasets_are_stored(stoker):
+    result = found(stoker("inspect", ARRAYS / "layouts.h5", "--json"))
+    assert {m["name"]: m["storage"] for m in result["datasets"]} == {
+        "chunked": "chunks of [1, 5], gzip",
+        "contiguous": "",
+        "grown": "chunks of [2, 2]",
+        "half": "chunks of [1, 5]",
+        "scaled": "read by libhdf5 alone",
+        "unwritten": "read by libhdf5 alone",
+    }
+    assert result["chain"] == f"hdf5('{ARRAYS / 'layouts.h5'}')"
+
+
+def test_inspect_of_datasets_that_are_refused(stoker):
+    result = found(stoker("inspect", ARRAYS / "refused.h5", "--json"))
+    faults = {m["name"]: m["fault"] for m in result["datasets"]}
+    assert set(faults) == {"lists", "records", "references"}
+    assert faults["records"].startswith("it holds records (a compound type)")
+
+
+def test_a_damaged_dataset_costs_one_message(stoker, tmp_path):
+    """libhdf5 has nothing to add at the end of the process."""
+    data = bytearray((ARRAYS / "volume.h5").read_bytes())
+    data[data.index(struct.pack("<III", 4, 5, 4)) + 3] ^= 0x10  # the size of chunks
+    (tmp_path / "a.h5").write_bytes(data)
+    done = stoker("head", f"hdf5('{tmp_path / 'a.h5'}', {{x: gzip}})")
+    assert done.returncode == 1 and "dataset 'gzip'" in done.stderr
+    assert "infinite loop" not in done.stderr
+    result = found(stoker("inspect", tmp_path / "a.h5", "--json"))
+    assert "fault" in {m["name"]: m for m in result["datasets"]}["gzip"]
+    assert "contiguous" in result["chain"] and "gzip" not in result["chain"]
+
+
+def test_inspect_finds_values_in_objects(stoker, tmp_path):
+    lines = [
+        {"x y": 1, "u": {"name": "a", "tags": ["p"], "deep": {"e f": 1.5}}, "m": [1, "a"]},
+        {"x y": 2, "u": {"name": "b", "tags": []}, "m": []},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = found(stoker("inspect", path, "--json"))
+    assert {field["name"]: field["type"] for field in result["fields"]} == {
+        "x y": "int64[]",
+        "u.name": "text",
+        "u.tags": "list of text",
+        "u.deep['e f']": "float64[]",
+    }
+    assert result["notes"] == ["m is left out: it has no values, or not of one type"]
+    done = stoker("run", result["chain"], "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2
 
 
 def test_inspect_what_pack_wrote(stoker, images, tmp_path):

@@ -96,7 +96,7 @@ static void fail_looks(look_fn how, const char *what, enum fault_kind kind)
 
 static const char *const files[] = {
     "a.jsonl",      "people.csv", "words.txt", "examples.tfrecord", "pictures.tar", "gzip.tfrecord",
-    "deflated.npz", "volume.npy", "chunks.h5", "picture.png",       "train",
+    "deflated.npz", "volume.npy", "volume.h5", "lengths.h5",        "picture.png",  "train",
 };
 
 static const char *const chains[] = {
@@ -152,7 +152,8 @@ static int set_up(void **state)
     copy_file("tests/golden/records/pictures.tar", "pictures.tar");
     copy_file("tests/golden/arrays/volume.npy", "volume.npy");
     copy_file("tests/golden/arrays/deflated.npz", "deflated.npz");
-    copy_file("tests/golden/arrays/chunks.h5", "chunks.h5");
+    copy_file("tests/golden/arrays/volume.h5", "volume.h5");
+    copy_file("tests/golden/arrays/lengths.h5", "lengths.h5");
     copy_file("tests/golden/decode/gray_8.png", "picture.png");
     copy_file("tests/golden/decode/gray.jpg", "train/cat/0.jpg");
     copy_file("tests/golden/decode/gray.jpg", "train/dog/1.jpg");

@@ -4,6 +4,7 @@
  *     test_onnx_writer --write FILE     writes the net, for who wants to run it
  */
 #define _GNU_SOURCE
+#include "temporary.h"
 #include "train/onnx_writer.h"
 
 #include <setjmp.h>
@@ -97,10 +98,10 @@ static size_t read_all(const char *path, char *data, size_t most)
 static void test_bytes_are_those_of_the_package(void **state)
 {
     static char want[1 << 15], got[1 << 15];
-    char path[] = "/tmp/stk_onnx_XXXXXX";
+    char path[TEMPORARY_PATH];
     struct stk_error err = { 0 };
     (void)state;
-    close(mkstemp(path));
+    assert_true(make_temporary_file(path, "stk_onnx"));
     if (write_net(path, "golden", &err))
         fail_msg("%s", err.text);
     size_t n = read_all(path, got, sizeof got);

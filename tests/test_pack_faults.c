@@ -3,6 +3,7 @@
  * so, leaves nothing but whole files behind, leaks nothing, and the next call completes it. */
 #define _GNU_SOURCE
 #include "fault_wraps.h"
+#include "temporary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +52,7 @@ WRAP(int, fdatasync, (int fd), fd < 0)
 
 /* ---- packs ---- */
 
-static char directory[] = "/tmp/stoker-pack-XXXXXX";
+static char directory[TEMPORARY_PATH];
 
 struct settings {
     const char *chain;
@@ -63,7 +64,7 @@ static int pack(const struct settings *s, const char *chain, bool force, struct 
     struct stk_dataset *data = NULL;
     struct stk_pack_result result = { 0 };
     struct stk_pack_options options = s->options;
-    char out[128];
+    char out[TEMPORARY_PATH + 20];
     snprintf(out, sizeof out, "%s/x-{shard}", directory);
     options.out = out;
     options.force = force;
@@ -248,7 +249,7 @@ static void test_forced_replacement_fails(void **state)
 static int make_directory(void **state)
 {
     (void)state;
-    return mkdtemp(directory) ? 0 : -1;
+    return make_temporary_directory(directory, "stoker-pack") ? 0 : -1;
 }
 
 static int remove_directory(void **state)

@@ -18,12 +18,13 @@
 #include "base/cgroup.h"
 #include "base/cores.h"
 #include "base/purse.h"
+#include "temporary.h"
 
 enum { MB = 1 << 20 };
 
 /* ---- control groups ---- */
 
-static char root[64];
+static char root[TEMPORARY_PATH];
 
 static void write_file(const char *path, const char *text)
 {
@@ -43,13 +44,12 @@ static void write_file(const char *path, const char *text)
 static int new_root(void **state)
 {
     (void)state;
-    strcpy(root, "/tmp/stoker_cgroup_XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+    return make_temporary_directory(root, "stoker_cgroup") ? 0 : -1;
 }
 
 static int drop_root(void **state)
 {
-    char command[128];
+    char command[TEMPORARY_PATH + 16];
     (void)state;
     snprintf(command, sizeof command, "rm -r '%s'", root);
     return system(command);

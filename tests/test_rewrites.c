@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "pass/pass.h"
 #include "pass/rewrite.h"
+#include "temporary.h"
 
 #include <unistd.h>
 
@@ -312,13 +313,13 @@ static void make_picture_chain(struct text *text)
     add(text, PICK(ends));
 }
 
-static char table_file[] = P_tmpdir "/stoker_rewrites_XXXXXX";
+static char table_file[TEMPORARY_PATH];
 
 static int write_table(void **state)
 {
     (void)state;
-    int file = mkstemp(table_file);
-    FILE *table = file < 0 ? NULL : fdopen(file, "w");
+    FILE *table =
+        make_temporary_file(table_file, "stoker_rewrites") ? fopen(table_file, "w") : NULL;
     if (!table)
         return -1;
     fprintf(table, "a,b,c,d,e\n");

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "temporary.h"
 #include "train/safetensors.h"
 
 #include <setjmp.h>
@@ -21,13 +22,12 @@
 #include <cmocka.h>
 
 #define GOLDEN "tests/golden/safetensors/"
-static char folder[] = "/tmp/stk_safetensors_XXXXXX";
-static char path[64];
+static char folder[TEMPORARY_PATH], path[TEMPORARY_PATH + 20];
 
 static int make_folder(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_true(make_temporary_directory(folder, "stk_safetensors"));
     snprintf(path, sizeof path, "%s/x.safetensors", folder);
     return 0;
 }

@@ -350,3 +350,14 @@ def test_fixed_length_that_does_not_fit(stoker, tmp_path, size):
     done, packed = records(stoker, f"fixed_length('{path}', 3, header=2, footer=2, compression=gzip)")
     assert (done.returncode == 0) == fits and (fits or message in done.stderr), done.stderr
     assert len(packed) == max(0, size - 4) // 3
+
+
+def test_the_directory_of_indices_is_made(stoker, tmp_path):
+    """If the one above it is there; an index is never required."""
+    (tmp_path / "a.csv").write_text("x\n1\n2\n")
+    for home, is_made in [(tmp_path / "home", True), (tmp_path / "none" / "home", False)]:
+        chain = f"csv('{tmp_path / 'a.csv'}', index='{home}')"
+        for _ in range(2):
+            done = stoker("run", chain, "--json")
+            assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2
+        assert len(list(home.glob("*.stkidx"))) == is_made

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "fault_wraps.h"
 #include "lang/lang.h"
+#include "temporary.h"
 #include "train/events.h"
 #include "train/loss.h"
 #include "train/loss_scale.h"
@@ -51,8 +52,7 @@ WRAP(int, fsync, (int fd), fd < 0)
 
 /* ---- what is done ---- */
 
-static char folder[] = "/tmp/stk_train_faults_XXXXXX";
-static char path[64];
+static char folder[TEMPORARY_PATH], path[TEMPORARY_PATH + 8];
 
 static int write_tensors(struct stk_error *err)
 {
@@ -259,7 +259,7 @@ static void test_few_bytes_at_a_time(void **state)
 static int make_folder(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_true(make_temporary_directory(folder, "stk_train_faults"));
     snprintf(path, sizeof path, "%s/file", folder);
     return 0;
 }

@@ -9,9 +9,10 @@ fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 python3 tools/gen_docs.py "$build/stoker" "$fresh"
 python3 tools/gen_layers.py "$build/stoker" "$fresh"
+python3 tools/gen_recipes.py "$build/stoker" "$fresh"
 python3 tools/gen_python.py "$build/stoker" "$fresh"
 status=0
-for file in docs/ops.md docs/layers.md docs/options.md docs/stoker.1 tools/completion/stoker.bash \
+for file in docs/ops.md docs/layers.md docs/recipes.md docs/options.md docs/stoker.1 tools/completion/stoker.bash \
     python/stoker/_ops.py python/stoker/__init__.pyi; do
     diff -u "$file" "$fresh/$file" || status=1
 done

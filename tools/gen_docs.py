@@ -14,7 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-COMMANDS = ["run", "head", "inspect", "stats", "pack", "plan", "ops", "model", "layers", "devices", "version"]
+COMMANDS = ["run", "head", "inspect", "stats", "pack", "plan", "train", "eval", "predict", "export", "ops", "model", "layers", "devices", "version"]
 
 GROUPS = [
     ("source", "Sources", "Where elements come from. A chain begins with one."),

@@ -6,6 +6,7 @@ import os
 
 from functions import busy, plus_one
 from lists import ragged_lists
+from train_models import batches
 
 NAME = "stoker"
 PLACE = 0
@@ -72,3 +73,27 @@ def python_processes(stoker, job, processes=2):
         lambda element: busy(element["x"]), workers="process", processes=processes
     )
     return _epoch(numbers.batch(job.batch), job)
+
+
+def train(stoker, job):
+    trainer = stoker.Trainer(
+        job.model, "adam()", "cross_entropy()", job.precision, batch=job.batch, threads=job.threads
+    )
+    made = batches(job)
+
+    def epoch():
+        for images, labels in itertools.islice(itertools.cycle(made), job.count // job.batch):
+            trainer.step(images, labels)
+            yield images
+
+    def sizes():
+        memory = trainer.memory
+        beyond = memory["total"] - memory["weights"] - memory["optimizer"]
+        return {"tensor_mb": beyond / 2**20, "activation_mb": memory["activations"] / 2**20}
+
+    epoch.sizes = sizes
+    return epoch
+
+
+def train_half(stoker, job):
+    return train(stoker, job)

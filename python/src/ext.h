@@ -21,13 +21,13 @@ enum { EXT_PATIENCE_MS = 50 }; /* between two looks for signals */
 
 struct ext_types {
     PyTypeObject *chain, *iterator, *batch, *array, *bytes, *ragged, *memory, *stream, *function,
-        *model, *position, *stats, *packed;
+        *model, *trainer, *fit, *position, *stats, *packed;
 };
 extern struct ext_types ext_types; /* filled once, when the module is made */
 
 extern PyType_Spec ext_chain_spec, ext_iterator_spec, ext_batch_spec, ext_array_spec,
     ext_bytes_spec, ext_ragged_spec, ext_memory_spec, ext_stream_spec, ext_function_spec,
-    ext_model_spec;
+    ext_model_spec, ext_trainer_spec, ext_fit_spec;
 extern PyStructSequence_Desc ext_position_desc, ext_stats_desc, ext_packed_desc;
 
 /* A dataset of the library and the Python objects it names. */
@@ -172,6 +172,13 @@ PyObject *ext_state_dict(int rc, char *state, const struct stk_error *err);
 
 /* Closes all that are open and waits so long for them to be gone. */
 void ext_iterators_close(int milliseconds);
+
+/* ---- model.c, trainer.c ---- */
+
+const struct stk_model *ext_model_of(PyObject *model); /* borrowed */
+
+/* A Trainer that belongs to another object. Returns new. */
+PyObject *ext_trainer_of(PyObject *owner, struct stk_trainer *trainer);
 
 /* ---- dtype.c ---- */
 

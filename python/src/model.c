@@ -7,6 +7,11 @@ struct model {
     struct stk_model *model;
 };
 
+const struct stk_model *ext_model_of(PyObject *model)
+{
+    return ((struct model *)model)->model;
+}
+
 /* Model(text) */
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {

@@ -68,6 +68,25 @@ static PyObject *core_ops_json(PyObject *module, PyObject *unused)
     return take_json(stk_ops_json());
 }
 
+static PyObject *core_recipe_json(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return take_json(stk_recipe_json());
+}
+
+/* A text of a file of weights. */
+static PyObject *core_checkpoint_text(PyObject *module, PyObject *args)
+{
+    struct stk_error err = { 0 };
+    const char *path, *name;
+    char *text;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ys", &path, &name))
+        return NULL;
+    return stk_checkpoint_text(path, name, &text, &err) ? ext_raise(&err, NULL, 0)
+                                                        : take_json(text);
+}
+
 static PyObject *core_load_plugin(PyObject *module, PyObject *path)
 {
     struct stk_error err = { 0 };
@@ -138,6 +157,8 @@ static PyMethodDef functions[] = {
     { "version", core_version, METH_NOARGS, NULL },
     { "devices_json", core_devices_json, METH_NOARGS, NULL },
     { "ops_json", core_ops_json, METH_NOARGS, NULL },
+    { "recipe_json", core_recipe_json, METH_NOARGS, NULL },
+    { "checkpoint_text", core_checkpoint_text, METH_VARARGS, NULL },
     { "cpu_limit", core_cpu_limit, METH_O, NULL },
     { "memory_limit", core_memory_limit, METH_O, NULL },
     { "memory_json", core_memory_json, METH_NOARGS, NULL },
@@ -177,6 +198,8 @@ static int add_types(PyObject *module)
            add_type(module, "Stream", &ext_stream_spec, &t->stream) ||
            add_type(module, "Function", &ext_function_spec, &t->function) ||
            add_type(module, "Model", &ext_model_spec, &t->model) ||
+           add_type(module, "Trainer", &ext_trainer_spec, &t->trainer) ||
+           add_type(module, "Fit", &ext_fit_spec, &t->fit) ||
            add_tuple(module, "Position", &ext_position_desc, &t->position) ||
            add_tuple(module, "Stats", &ext_stats_desc, &t->stats) ||
            add_tuple(module, "Packed", &ext_packed_desc, &t->packed);

@@ -45,6 +45,7 @@ __all__ = [
     "ChainError",
     "DataError",
     "Dataset",
+    "Epoch",
     "Error",
     "Field",
     "Inspection",
@@ -60,7 +61,10 @@ __all__ = [
     "StateError",
     "Statistics",
     "Stats",
+    "Step",
     "StorageError",
+    "Trainer",
+    "Training",
     "TypeMismatchError",
     "Watch",
     "cpu_limit",
@@ -74,6 +78,7 @@ __all__ = [
     "pack",
     "parse",
     "progress",
+    "train",
     "watch",
 ] + _roots
 
@@ -175,6 +180,28 @@ def progress(batches, **options):
     return _progress.progress(batches, options)
 
 
+def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
+    """Trains a model, by a recipe and by keywords, which are further lines of it.
+
+        stoker.train('recipe.stk')
+        stoker.train(
+            train=stoker.image_folder('train').decode().resize(64, 64).scale(1/255).shuffle().batch(32),
+            model='m2(classes=10, height=64, width=64)',
+            optimizer='adam(0.001)', epochs=10, checkpoint='run',
+        )
+
+    recipe     a file of lines name = value, or the lines; docs/training.md explains all of them
+    resume     goes on from the newest checkpoint, if there is one
+    callbacks  functions that are called with an Epoch after each one; True from one ends training
+    progress   a line on standard error for each epoch
+
+    Gives a Training.
+    """
+    from . import _train
+
+    return _train.train(recipe, resume=resume, callbacks=callbacks, progress=progress, **lines)
+
+
 def watch(ds, trials=False):
     """Watches the runs of a Dataset while a block of code is executed, and says how long the loop
     waited for its batches, why, and what to do about it.
@@ -234,6 +261,10 @@ def memory():
     return json.loads(_core.memory_json())
 
 
+def __dir__():
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(f"module 'stoker' has no attribute {name!r}", name=name)
@@ -249,6 +280,14 @@ def __getattr__(name):
         from . import _model
 
         return _model.Model
+    if name in ("Step", "Trainer"):
+        from . import _trainer
+
+        return getattr(_trainer, name)
+    if name in ("Epoch", "Training"):
+        from . import _train
+
+        return getattr(_train, name)
     from . import _names
 
     raise AttributeError(_names.missing_function(name, __all__), name=name)

@@ -172,6 +172,89 @@ class Model:
     @property
     def text(self) -> str: ...
 
+class Step(NamedTuple):
+    """What came out of a batch."""
+    loss: float
+    rows: int
+    top1: int
+    top5: int
+    step: int
+    learning_rate: float
+    loss_scale: float
+    gradient_norm: float
+    skipped: bool
+    @property
+    def accuracy(self) -> float: ...
+
+class Trainer:
+    """The training step of a model, compiled for it once: forward, loss, backward and update."""
+    model: Model
+    last: Step | None
+    def __init__(
+        self,
+        model: Model | str,
+        optimizer: str | None = None,
+        loss: str | None = None,
+        precision: Literal['float32', 'mixed_float16', 'mixed_bfloat16'] | None = None,
+        *,
+        loss_scale: str | float | None = None,
+        max_batch: int = 32,
+        threads: int | None = None,
+        seed: int = 0,
+        deterministic: bool = False,
+        on_nonfinite: Literal['fail', 'skip'] = 'fail',
+        forward_only: bool = False,
+    ) -> None: ...
+    def step(self, images: Any, labels: Any = None) -> float:
+        """One step; gives the loss."""
+    def backward(self, images: Any, labels: Any = None) -> float:
+        """The first half of a step: gradients."""
+    def update(self) -> Step:
+        """The second half: weights change by the gradients."""
+    def eval_step(self, images: Any, labels: Any = None) -> Step:
+        """Loss and hits of a batch as in use."""
+    def predict(self, images: Any) -> Any:
+        """What the model puts out, [rows, outputs] in float32."""
+    @property
+    def weights(self) -> Mapping[str, Any]: ...
+    @property
+    def gradients(self) -> Mapping[str, Any]: ...
+    def changed(self) -> None:
+        """Says that weights were written."""
+    @property
+    def loss_scale(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def options(self) -> dict[str, Any]: ...
+    @property
+    def memory(self) -> dict[str, int]: ...
+    def plan(self) -> str:
+        """What a step does, in which memory, and why."""
+    def affine(self, scale: float | Sequence[float], offset: float | Sequence[float]) -> None:
+        """What uint8 images mean: value * scale + offset."""
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
+    def load(self, path: str | PathLike[str]) -> None: ...
+    def load_weights(self, path: str | PathLike[str], map: Mapping[str, str] | None = None) -> None:
+        """Reads weights alone, of a checkpoint or of PyTorch."""
+    def export(self, path: str | PathLike[str], *, nchw: bool = False, softmax: bool = False) -> None:
+        """Writes the model as an ONNX file."""
+
+class Epoch(dict[str, Any]):
+    """What is known after an epoch; its entries are attributes, too."""
+    def __getattr__(self, name: str) -> Any: ...
+
+class Training:
+    """What came of a training."""
+    history: list[Epoch]
+    seconds: float
+    verdict: str | None
+    trainer: Trainer | None
+    @property
+    def best(self) -> Epoch | None: ...
+
 class Array:
     """One field of a batch: an array in memory that the batch keeps."""
     @property
@@ -1156,6 +1239,15 @@ def pack(ds: Dataset, out: str | PathLike[str], shards: int = 1, **options: Any)
     """Stores every element of a Dataset in record files; the same as ds.pack."""
 def progress(batches: Dataset | Iterable[Batch], **options: Any) -> _Iterator[Batch]:
     """Iterates and shows how far it is, and how fast, on standard error."""
+def train(
+    recipe: str | PathLike[str] | None = None,
+    *,
+    resume: bool = False,
+    callbacks: Sequence[Callable[[Epoch], Any]] = (),
+    progress: bool = True,
+    **lines: Any,
+) -> Training:
+    """Trains a model, by a recipe and by keywords, which are further lines of it."""
 def watch(ds: Dataset, trials: bool = False) -> Watch:
     """Watches the runs of a Dataset while a block of code is executed."""
 def devices() -> dict[str, Any]:

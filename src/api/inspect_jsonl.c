@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKED_AT = 100, MOST_NAMES = 64, MOST_LETTERS = 64 };
+enum { LOOKED_AT = 100, MOST_NAMES = 64, MOST_LETTERS = 64, MOST_DEPTH = 4 };
 
 enum type { NONE, TEXT, BOOL, WHOLE, REAL, LIST, OTHER };
 
 struct member {
-    char name[MOST_LETTERS];
-    enum type type, item; /* item: of a list */
-    int n;                /* objects that have it */
+    char path[MOST_LETTERS]; /* as jsonl takes it: name, name.name or ['any name'] */
+    enum type type, item;    /* item: of a list */
+    int n;                   /* objects that have it */
 };
 
 struct walk {
     struct member member[MOST_NAMES];
-    int n_members, n_objects;
+    int n_members, n_objects, n_unnamed;
     struct stk__sizes sizes;
 };
 
@@ -56,53 +56,45 @@ static enum type type_of(struct stk__json_piece value)
     return OTHER;
 }
 
-static struct member *find_member(struct walk *walk, struct stk__json_piece key)
+/* The path of a member of the object at `path`, which is "" for the whole text; false if it cannot be
+ * written, or is too long. */
+static bool add_name(const char *path, struct stk__json_piece key, char *out)
 {
-    if (!key.data || key.bytes >= MOST_LETTERS || memchr(key.data, 0, key.bytes))
-        return NULL;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    char name[MOST_LETTERS];
+    if (!key.data || !key.bytes || key.bytes >= MOST_LETTERS || memchr(key.data, 0, key.bytes))
+        return false;
+    memcpy(name, key.data, key.bytes);
+    name[key.bytes] = 0;
+    bool is_plain = strspn(name, letters) == key.bytes;
+    const char *form = !is_plain ? "%s['%s']" : *path ? "%s.%s" : "%s%s";
+    int n = snprintf(out, MOST_LETTERS, form, path, name);
+    return n < MOST_LETTERS && (is_plain || !strpbrk(name, "'\\"));
+}
+
+static struct member *find_member(struct walk *walk, const char *path)
+{
     for (int i = 0; i < walk->n_members; i++)
-        if (strlen(walk->member[i].name) == key.bytes &&
-            !memcmp(walk->member[i].name, key.data, key.bytes))
+        if (!strcmp(walk->member[i].path, path))
             return &walk->member[i];
     if (walk->n_members == MOST_NAMES)
         return NULL;
     struct member *fresh = &walk->member[walk->n_members++];
-    memcpy(fresh->name, key.data, key.bytes);
+    memcpy(fresh->path, path, strlen(path));
     return fresh;
 }
 
-static void see(struct walk *walk, struct stk__json_piece key, struct stk__json_piece value)
+static void see(struct walk *walk, const char *path, struct stk__json_piece value)
 {
-    struct member *member = find_member(walk, stk__json_plain(key));
+    struct member *member = find_member(walk, path);
+    enum type type = type_of(value);
     struct stk__json_piece item;
     if (!member)
         return;
     member->n++;
-    member->type = join(member->type, type_of(value));
-    while (member->type == LIST && type_of(value) == LIST && stk__json_next(&value, &item))
+    member->type = join(member->type, type);
+    while (type == LIST && stk__json_next(&value, &item))
         member->item = join(member->item, type_of(item));
-}
-
-/* The end of the string or other value that begins at p, in a text that is right. */
-static const uint8_t *skip_value(const uint8_t *p)
-{
-    int depth = 0;
-    do {
-        if (*p == '"') {
-            for (p++; *p != '"'; p++)
-                p += *p == '\\';
-            p++;
-        } else if (*p == '{' || *p == '[') {
-            depth++, p++;
-        } else if (*p == '}' || *p == ']') {
-            depth--, p++;
-        } else {
-            p++;
-            while (!depth && !strchr(",}] \t\r\n", *p))
-                p++;
-        }
-    } while (depth > 0);
-    return p;
 }
 
 static const uint8_t *skip_space(const uint8_t *p)
@@ -110,6 +102,21 @@ static const uint8_t *skip_space(const uint8_t *p)
     while (strchr(" \t\r\n,:", *p) && *p)
         p++;
     return p;
+}
+
+/* The members of an object, and those of objects in it. */
+static void see_object(struct walk *walk, const char *path, int depth,
+                       struct stk__json_piece object)
+{
+    struct stk__json_piece key, value;
+    char inner[MOST_LETTERS];
+    while (stk__json_member(&object, &key, &value))
+        if (!add_name(path, stk__json_plain(key), inner))
+            walk->n_unnamed++;
+        else if (stk__json_kind(value) == STK__JSON_OBJECT && depth < MOST_DEPTH)
+            see_object(walk, inner, depth + 1, value);
+        else
+            see(walk, inner, value);
 }
 
 /* False if the line is no JSON object. */
@@ -124,12 +131,7 @@ static bool see_line(struct walk *walk, const uint8_t *line, size_t bytes,
     *f = (struct stk__json_fault){ "it is no object", 0 };
     if (*p != '{')
         return false;
-    for (p = skip_space(p + 1); *p != '}'; p = skip_space(p)) {
-        const uint8_t *key = p, *key_end = skip_value(p), *value = skip_space(key_end);
-        p = skip_value(value);
-        see(walk, (struct stk__json_piece){ key, (size_t)(key_end - key) },
-            (struct stk__json_piece){ value, (size_t)(p - value) });
-    }
+    see_object(walk, "", 0, (struct stk__json_piece){ p, bytes - (size_t)(p - line) });
     walk->n_objects++;
     return true;
 }
@@ -142,55 +144,58 @@ static const char *const defaults[] = { "''", "''", "false", "0", "0.0", "[]", N
 /* value('score', float64, default_value=0.0), list('ids', int64) or int64. */
 static void add_type(struct stk__inspection *in, const struct walk *walk, const struct member *m)
 {
-    struct stk__text path = { 0 };
-    bool is_name =
-        m->name[0] && strspn(m->name, "abcdefghijklmnopqrstuvwxyz"
-                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == strlen(m->name);
     bool is_optional = m->n < walk->n_objects;
-    if (is_name && !is_optional && m->type != LIST) {
+    if (!strpbrk(m->path, ".[") && !is_optional && m->type != LIST) {
         stk__text_add(&in->rest, "%s", words[m->type]);
         return;
     }
-    if (is_name)
-        stk__text_add(&path, "%s", m->name);
-    else
-        stk__text_add(&path, "['%s']", m->name);
     stk__text_add(&in->rest, "%s(", m->type == LIST ? "list" : "value");
-    stk__quote(&in->rest, path.data ? path.data : "");
+    stk__quote(&in->rest, m->path);
     stk__text_add(&in->rest, ", %s", words[m->type == LIST ? m->item : m->type]);
     if (is_optional)
         stk__text_add(&in->rest, ", default_value=%s", defaults[m->type]);
     stk__text_add(&in->rest, ")");
-    in->rest.failed |= path.failed;
-    stk__text_free(&path);
 }
 
 static bool is_taken(const struct member *m)
 {
-    bool is_list = m->type == LIST && m->item > TEXT && m->item < LIST;
-    return strpbrk(m->name, "'\\") == NULL && m->name[0] &&
-           (is_list || (m->type > NONE && m->type < LIST));
+    bool is_list = m->type == LIST && m->item >= TEXT && m->item < LIST;
+    return is_list || (m->type > NONE && m->type < LIST);
+}
+
+/* A field is named as the path; one name alone without its brackets. */
+static void add_field_name(struct stk__inspection *in, const struct member *m)
+{
+    size_t len = strlen(m->path);
+    char name[MOST_LETTERS];
+    bool is_bracketed = m->path[0] == '[' && strchr(m->path, ']') == m->path + len - 1;
+    snprintf(name, sizeof name, "%.*s", (int)(is_bracketed ? len - 4 : len),
+             m->path + (is_bracketed ? 2 : 0));
+    stk__quote_name(&in->rest, name);
 }
 
 static void propose(struct stk__inspection *in, const struct walk *walk)
 {
-    const char *separator = "";
+    int n = 0;
     stk__text_add(&in->rest, ", {");
     for (int i = 0; i < walk->n_members; i++) {
         const struct member *m = &walk->member[i];
-        if (!is_taken(m)) {
-            stk__inspect_note(in, "'%s' is left out: it is an object, or not of one type", m->name);
+        if (!is_taken(m) || n == STK_MAX_FIELDS) {
+            stk__inspect_note(in, "%s is left out: %s", m->path,
+                              is_taken(m) ? "there are too many"
+                                          : "it has no values, or not of one type");
             continue;
         }
-        stk__text_add(&in->rest, "%s", separator);
-        stk__quote_name(&in->rest, m->name);
+        stk__text_add(&in->rest, "%s", n++ ? ", " : "");
+        add_field_name(in, m);
         stk__text_add(&in->rest, ": ");
         add_type(in, walk, m);
-        separator = ", ";
     }
+    if (walk->n_unnamed)
+        stk__inspect_note(in, "names that are long, or have quotes, are left out");
     stk__text_add(&in->rest, "})");
-    in->source = *separator ? "jsonl" : "lines";
-    if (!*separator) {
+    in->source = n ? "jsonl" : "lines";
+    if (!n) {
         stk__text_free(&in->rest);
         stk__text_add(&in->rest, ")");
     }

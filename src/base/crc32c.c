@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crc32c.c: the Castagnoli checksum by ISA-L, which uses the instruction for it, or by a table where
- * plain C is asked for. */
+/* crc32c.c: the Castagnoli checksum by ISA-L, which folds many bytes at once, by the instruction for it
+ * where there are few, or by a table where plain C is asked for. */
 #include "base/crc32c.h"
 
 #include "base/cpu.h"
 
 #include <isa-l/crc.h>
+#include <string.h>
+#ifdef __x86_64__
+#include <nmmintrin.h>
+#endif
+
+enum {
+    FEW_BYTES = 128
+}; /* ISA-L takes 40 ns to begin; checkkernel's machine does 128 bytes in 15 */
 
 /* The checksum of each byte: remainders by the polynomial 0x1edc6f41, bits reversed. */
 static const uint32_t remainder_of[256] = {
@@ -61,8 +69,26 @@ static uint32_t add_by_isal(uint32_t crc, const unsigned char *at, size_t bytes)
     return crc;
 }
 
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) static uint32_t add_few(uint32_t crc, const unsigned char *at,
+                                                          size_t bytes)
+{
+    uint64_t sum = crc, word;
+    for (; bytes >= sizeof word; at += sizeof word, bytes -= sizeof word) {
+        memcpy(&word, at, sizeof word);
+        sum = _mm_crc32_u64(sum, word);
+    }
+    for (crc = (uint32_t)sum; bytes; at++, bytes--)
+        crc = _mm_crc32_u8(crc, *at);
+    return crc;
+}
+#else
+#define add_few add_by_isal
+#endif
+
 uint32_t stk__crc32c(uint32_t crc, const void *data, size_t bytes)
 {
-    bool is_plain = stk__cpu_level() == STK__CPU_SCALAR;
-    return ~(is_plain ? add_by_table : add_by_isal)(~crc, data, bytes);
+    if (stk__cpu_level() == STK__CPU_SCALAR)
+        return ~add_by_table(~crc, data, bytes);
+    return ~(bytes <= FEW_BYTES ? add_few : add_by_isal)(~crc, data, bytes);
 }

@@ -6,6 +6,7 @@
 #include "codec/hdf5_visit.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,9 +44,22 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *entry, void *ctx)
     return 0;
 }
 
+/* What a damaged file left behind in the library may keep it from closing when the process ends; it
+ * prints so, unless its errors are not wanted. Runs before the library's own function for that. */
+static void end_silently(void)
+{
+    if (pthread_mutex_trylock(&library_lock))
+        return;
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    pthread_mutex_unlock(&library_lock);
+}
+
 int stk__hdf5_fail(struct stk_error *err, const char *what)
 {
+    static bool is_told; /* under the lock */
     char reason[200] = "";
+    if (!is_told)
+        is_told = !atexit(end_silently);
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_reason, reason);
     H5Eclear2(H5E_DEFAULT);
     return stk_fail(err, STK_DATA, reason[0] ? "%s (libhdf5: %s)" : "%s", what, reason);

@@ -81,7 +81,13 @@ struct stk__decompressor {
     bool is_between;    /* members or frames */
     bool has_begun;     /* the first of them */
     bool is_padding;    /* the rest may only be zeros */
-    ZSTD_DStream *zstd; /* which has its own memory; what follows is not for it */
+    ZSTD_DStream *zstd; /* which has its own memory */
+    struct {
+        uint8_t head[18]; /* a header is not longer */
+        size_t n_head;
+        uint64_t bytes; /* that have come out */
+    } frame;
+    /* what follows is not for zstd */
     struct isal_gzip_header gzip_header;
     struct isal_zlib_header zlib_header;
     struct inflate_state inflate;
@@ -199,6 +205,26 @@ static int inflate_all(struct stk__decompressor *d, struct stk__pump *pump, stru
 
 /* ---- zstd ---- */
 
+/* What went in and came out of the frame. Whether it has as many bytes as its header says is checked
+ * by the library only where it gets the frame at once, or where its last block is not empty. */
+static int count_frame(struct stk__decompressor *d, const uint8_t *in, size_t n_in, size_t n_out,
+                       struct stk_error *err)
+{
+    size_t room = sizeof d->frame.head - d->frame.n_head, n = n_in < room ? n_in : room;
+    memcpy(d->frame.head + d->frame.n_head, in, n);
+    d->frame.n_head += n;
+    d->frame.bytes += n_out;
+    if (!d->is_between)
+        return STK_OK;
+    uint64_t bytes = d->frame.bytes,
+             said = ZSTD_getFrameContentSize(d->frame.head, d->frame.n_head);
+    d->frame.n_head = d->frame.bytes = 0;
+    if (said == bytes || said == ZSTD_CONTENTSIZE_UNKNOWN || said == ZSTD_CONTENTSIZE_ERROR)
+        return STK_OK;
+    return stk_fail(err, STK_DATA,
+                    "the zstd data is damaged: a frame has another length than it says");
+}
+
 /* The library itself gives up when it makes no progress. */
 static int unpack_zstd(struct stk__decompressor *d, struct stk__pump *pump, struct stk_error *err)
 {
@@ -212,6 +238,9 @@ static int unpack_zstd(struct stk__decompressor *d, struct stk__pump *pump, stru
             code = stk_fail(err, STK_DATA, "the zstd data is damaged: %s", ZSTD_getErrorName(rc));
         d->is_between = rc == 0;
         d->has_begun = true;
+        if (!code)
+            code =
+                count_frame(d, pump->in + in_before, in.pos - in_before, out.pos - out_before, err);
         if (in_before == in.size && out.pos == out_before)
             break;
     }

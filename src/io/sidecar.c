@@ -184,6 +184,12 @@ static bool write_index(int fd, const struct header *header, const struct stk__r
            write_all(fd, index->step, index->n * sizeof *index->step);
 }
 
+static int make_hidden(const char *name, char *hidden, size_t size)
+{
+    snprintf(hidden, size, "%s.XXXXXX", name);
+    return mkostemp(hidden, O_CLOEXEC);
+}
+
 bool stk__sidecar_save(const struct stk__sidecar *sidecar, const struct stk__record_index *index)
 {
     char name[STK__PATH_BYTES], hidden[STK__PATH_BYTES + 8];
@@ -194,8 +200,9 @@ bool stk__sidecar_save(const struct stk__sidecar *sidecar, const struct stk__rec
     header.crc = checksum(&header, index);
     if (!name_of(sidecar, name, sizeof name))
         return false;
-    snprintf(hidden, sizeof hidden, "%s.XXXXXX", name);
-    int fd = mkostemp(hidden, O_CLOEXEC);
+    int fd = make_hidden(name, hidden, sizeof hidden);
+    if (fd < 0 && errno == ENOENT && sidecar->directory && !mkdir(sidecar->directory, 0777))
+        fd = make_hidden(name, hidden, sizeof hidden);
     if (fd < 0)
         return false;
     bool is_written = write_index(fd, &header, index) && !fchmod(fd, 0644) && !fsync(fd);

@@ -67,6 +67,9 @@ struct stk__resample_kernels {
     void (*lerp_x_u8)(float *dst, const uint8_t *src, const struct stk__lerp_row *row);
     /* x and y at once. */
     void (*lerp_line_u8)(const struct stk__lerp_line *line, const struct stk__lerp_row *row);
+    /* Two lines of one kind, one after the other: what the second one keeps is kept, and it has no
+     * top if the first one's bottom row is it. */
+    void (*lerp_pair_u8)(const struct stk__lerp_line lines[2], const struct stk__lerp_row *row);
     void (*lerp_x_f32)(float *dst, const float *src, const struct stk__lerp_row *row);
     void (*lerp_y_f32)(float *dst, const float *top, const float *bottom, float weight, int n);
     /* The same, then * mul + add. */
@@ -105,6 +108,9 @@ struct stk__resample_kernels {
 void stk__resample_fill_scalar(struct stk__resample_kernels *kernels);
 /* Two taps; runs along a row; between rows. */
 void stk__lerp_line_u8_avx2(const struct stk__lerp_line *line, const struct stk__lerp_row *row);
+void stk__lerp_pair_u8_avx2(const struct stk__lerp_line lines[2], const struct stk__lerp_row *row);
+void stk__lerp_pair_u8_avx512(const struct stk__lerp_line lines[2],
+                              const struct stk__lerp_row *row);
 void stk__lerp_line_u8_avx512(const struct stk__lerp_line *line, const struct stk__lerp_row *row);
 void stk__lerp_fill_avx2(struct stk__resample_kernels *kernels);
 void stk__span_fill_avx2(struct stk__resample_kernels *kernels);

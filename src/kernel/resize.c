@@ -2,7 +2,8 @@
 /* resize.c: an image row by row.
  *
  *     pick    source row ─pick─▶
- *     lerp    source rows ─lerp_x─▶ two rows of floats ─lerp_y─▶, or at once ─lerp_line─▶
+ *     lerp    source rows ─lerp_x─▶ two rows of floats ─lerp_y─▶, or at once ─lerp_line─▶, two
+ *             output rows at a time ─lerp_pair─▶
  *     sum xy  source rows ─sum_x─▶ rows of floats ─sum_y─▶ (─mul─▶)
  *     sum yx  source rows ─sum_y─▶ a row of floats ─sum_x─▶
  *     fixed   as sum xy and sum yx, with integers, and bytes between
@@ -215,19 +216,18 @@ static void carry(const struct pass *pass, int y, const void *row)
                     pass->dst.plane_bytes);
 }
 
-/* An output row of bytes in one go. Going down by at least a source row each time, only its bottom
- * row can be of use to the next one. */
-static void lerp_line(const struct pass *pass, int y, struct stk__lerp_line line)
+/* The source rows of an output row made in one go. Going down by at least a source row each time,
+ * only its bottom row can be of use to the next one. */
+static void place_line(const struct pass *pass, int y, struct stk__lerp_line *line)
 {
     const struct stk__taps *taps = pass->resize->y;
     int top = stk__taps_row(taps, y, 0), bottom = stk__taps_row(taps, y, taps->count[y] - 1);
-    line.top = *pass->kept == top ? NULL : source(pass, top);
-    line.bottom = source(pass, bottom);
-    line.weight = taps->weight[2 * y + 1];
-    line.kept = (float *)(void *)pass->ring;
-    line.keeps_bottom = y + 1 < taps->n && stk__taps_row(taps, y + 1, 0) == bottom;
-    *pass->kept = line.keeps_bottom ? bottom : -1;
-    pass->kernels->resample.lerp_line_u8(&line, &pass->resize->x->lerp);
+    line->top = *pass->kept == top ? NULL : source(pass, top);
+    line->bottom = source(pass, bottom);
+    line->weight = taps->weight[2 * y + 1];
+    line->kept = (float *)(void *)pass->ring;
+    line->keeps_bottom = y + 1 < taps->n && stk__taps_row(taps, y + 1, 0) == bottom;
+    *pass->kept = line->keeps_bottom ? bottom : -1;
 }
 
 /* An output row from rows that are kept, as many output rows lie between the same two. */
@@ -245,23 +245,49 @@ static void lerp_kept(const struct pass *pass, int y, const struct stk__lerp_lin
         kernels->lerp_y_f32(line->dst, rows[0], rows[1], weight, n);
 }
 
-/* Rounding or multiplying are part of it where that is all. */
-static void *lerp_row(const struct pass *pass, int y)
+/* Where an output row goes; rounding or multiplying are part of making it where that is all. */
+static struct stk__lerp_line lerp_line_of(const struct pass *pass, int y)
 {
     const struct stk__finish *finish = pass->resize->finish;
-    const struct stk__route *route = pass->resize->route;
     bool to_floats = finish->affine && !finish->rounding && finish->dtype == STK_F32;
     bool to_bytes = !finish->affine && finish->rounding == STK__ROUND_UP &&
-                    finish->dtype == STK_U8 && route->src_is_u8;
+                    finish->dtype == STK_U8 && pass->resize->route->src_is_u8;
     bool is_last = !finish->is_planar && (to_floats || to_bytes);
-    struct stk__lerp_line line = { .dst = is_last ? target_row(pass, y) : place_of(pass, y),
-                                   .affine = is_last ? finish->affine : NULL,
-                                   .is_rounded = is_last && to_bytes };
-    if (route->src_is_u8 && route->in.height >= route->out.height)
-        lerp_line(pass, y, line);
-    else
+    return (struct stk__lerp_line){ .dst = is_last ? target_row(pass, y) : place_of(pass, y),
+                                    .affine = is_last ? finish->affine : NULL,
+                                    .is_rounded = is_last && to_bytes };
+}
+
+/* True if output rows are made of source rows of bytes, in one go. */
+static bool is_in_one_go(const struct stk__route *route)
+{
+    return route->path == STK__LERP && route->src_is_u8 && route->in.height >= route->out.height;
+}
+
+static void *lerp_row(const struct pass *pass, int y)
+{
+    struct stk__lerp_line line = lerp_line_of(pass, y);
+    if (is_in_one_go(pass->resize->route)) {
+        place_line(pass, y, &line);
+        pass->kernels->resample.lerp_line_u8(&line, &pass->resize->x->lerp);
+    } else {
         lerp_kept(pass, y, &line);
+    }
     return line.dst;
+}
+
+/* Output rows y and y + 1 at once, if both are made where they are delivered. */
+static bool lerp_pair(const struct pass *pass, int y)
+{
+    if (!is_in_one_go(pass->resize->route) || y + 1 >= pass->resize->y->n)
+        return false;
+    struct stk__lerp_line lines[2] = { lerp_line_of(pass, y), lerp_line_of(pass, y + 1) };
+    if (lines[0].dst != target_row(pass, y))
+        return false;
+    place_line(pass, y, &lines[0]);
+    place_line(pass, y + 1, &lines[1]);
+    pass->kernels->resample.lerp_pair_u8(lines, &pass->resize->x->lerp);
+    return true;
 }
 
 static void *sum_xy_row(const struct pass *pass, int y)
@@ -404,5 +430,8 @@ void stk__resize_image(const struct stk__resize *resize, const struct stk__kerne
     lay_out(&pass, resize->work);
     memset(pass.kept, -1, (size_t)resize->y->span * sizeof *pass.kept);
     for (int y = 0; y < resize->y->n; y++)
-        carry(&pass, y, make_row(&pass, y));
+        if (lerp_pair(&pass, y))
+            y++;
+        else
+            carry(&pass, y, make_row(&pass, y));
 }

@@ -28,6 +28,16 @@ int stk__unknown_call(const struct stk__namespace *ns, const struct stk__call *c
 int stk__parse(const char *text, const struct stk_objects *objects, struct stk_arena *arena,
                const struct stk_value **out, struct stk_error *err);
 
+/* All that a recipe without a chain at its end assigns: as arguments, so that they can be bound. */
+struct stk__assignments {
+    int n;
+    const struct stk__arg *arg;
+    const bool *is_used; /* a later one names it */
+};
+int stk__parse_assignments(const char *text, const struct stk_objects *objects,
+                           struct stk_arena *arena, struct stk__assignments *out,
+                           struct stk_error *err);
+
 /* Fills params (params_size bytes, cleared by this call) from defaults and arguments. Every
  * fault names the call, the parameter and what it takes, and points at the argument. Texts and
  * values stay where the call has them; arrays are made in the arena. A row whose default is none

@@ -24,6 +24,8 @@ struct assignment {
     const struct stk_value *value;
     uint32_t bytes; /* written out */
     int depth;
+    uint32_t at, len; /* of the name */
+    bool is_used;     /* by an @name */
 };
 
 struct parser {
@@ -137,7 +139,7 @@ static const struct stk_value *parse_value(struct parser *p);
 
 /* ---- @name ---- */
 
-static const struct assignment *find_assignment(const struct parser *p, const char *name)
+static struct assignment *find_assignment(const struct parser *p, const char *name)
 {
     for (int i = 0; i < p->n_assignments; i++)
         if (!strcmp(p->assignment[i].name, name))
@@ -173,11 +175,13 @@ static const struct stk_value *splice(struct parser *p, const struct assignment 
 static const struct stk_value *resolve(struct parser *p)
 {
     const struct stk__token token = p->token;
-    const struct assignment *found = find_assignment(p, token.text);
+    struct assignment *found = find_assignment(p, token.text);
     const struct stk_value *value = found ? splice(p, found) : NULL;
     advance(p);
-    if (found)
+    if (found) {
+        found->is_used = true;
         return value;
+    }
     const struct stk__object *bound = stk__objects_find(p->objects, token.text);
     if (!bound)
         return unknown_object(p, &token);
@@ -517,8 +521,12 @@ static bool parse_assignment(struct parser *p, const struct stk__token *name)
     if (!value)
         return false;
     p->assignment[p->n_assignments++] =
-        (struct assignment){ name->text, value, p->end - at + p->spliced_bytes - spliced_before,
-                             p->deepest };
+        (struct assignment){ .name = name->text,
+                             .value = value,
+                             .bytes = p->end - at + p->spliced_bytes - spliced_before,
+                             .depth = p->deepest,
+                             .at = name->at,
+                             .len = name->len };
     return true;
 }
 
@@ -545,6 +553,14 @@ static const struct stk_value *parse_recipe(struct parser *p)
     return p->token.kind == STK__TOKEN_END ? value : expected(p, "'.' or the end of the chain");
 }
 
+static int begin(struct parser *p, const char *text)
+{
+    if (!memchr(text, 0, MAX_BYTES + 1))
+        return stk_fail(p->err, STK_SYNTAX, "the text is longer than 1 MiB");
+    advance(p);
+    return STK_OK;
+}
+
 int stk__parse(const char *text, const struct stk_objects *objects, struct stk_arena *arena,
                const struct stk_value **out, struct stk_error *err)
 {
@@ -552,11 +568,53 @@ int stk__parse(const char *text, const struct stk_objects *objects, struct stk_a
         .lexer = { .text = text, .arena = arena }, .objects = objects, .arena = arena, .err = err
     };
     *out = NULL;
-    if (!memchr(text, 0, MAX_BYTES + 1))
-        return stk_fail(err, STK_SYNTAX, "the text is longer than 1 MiB");
-    advance(&p);
+    int rc = begin(&p, text);
+    if (rc)
+        return rc;
     const struct stk_value *value = parse_recipe(&p);
     if (!p.status)
         *out = value;
     return p.status;
+}
+
+static void parse_assignments(struct parser *p)
+{
+    while (p->token.kind == STK__TOKEN_NAME) {
+        struct stk__token name = p->token;
+        advance(p);
+        if (p->token.kind != '=') {
+            expected(p, "'=' behind a name");
+            return;
+        }
+        if (!parse_assignment(p, &name))
+            return;
+    }
+    if (p->token.kind != STK__TOKEN_END)
+        expected(p, "name = value");
+}
+
+int stk__parse_assignments(const char *text, const struct stk_objects *objects,
+                           struct stk_arena *arena, struct stk__assignments *out,
+                           struct stk_error *err)
+{
+    struct parser p = {
+        .lexer = { .text = text, .arena = arena }, .objects = objects, .arena = arena, .err = err
+    };
+    *out = (struct stk__assignments){ 0 };
+    int rc = begin(&p, text);
+    if (rc)
+        return rc;
+    parse_assignments(&p);
+    size_t n = (size_t)p.n_assignments;
+    struct stk__arg *arg = p.status ? NULL : alloc(&p, sizeof *arg * (n + 1));
+    bool *is_used = p.status ? NULL : alloc(&p, n + 1);
+    if (p.status)
+        return p.status;
+    for (size_t i = 0; i < n; i++) {
+        const struct assignment *a = &p.assignment[i];
+        arg[i] = (struct stk__arg){ a->name, a->at, a->len, a->value };
+        is_used[i] = a->is_used;
+    }
+    *out = (struct stk__assignments){ (int)n, arg, is_used };
+    return STK_OK;
 }

@@ -31,17 +31,26 @@ struct record_source {
 
 /* ---- as a stream ---- */
 
+/* A header of a record that is not too long, told by its upper bytes where it is not. */
+static bool is_header(const uint8_t *data, uint64_t *length)
+{
+    return !(data[4] | data[5] | data[6] | data[7]) && stk__tfrecord_length(data, length) &&
+           *length <= STK__MOST_RECORD_BYTES - STK__TFRECORD_FRAME;
+}
+
 static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, bool is_ended,
                          size_t *bytes)
 {
     uint64_t length;
+    size_t at = 0;
     (void)context, (void)is_ended;
+    while (have - at >= STK__TFRECORD_HEADER && !is_header(data + at, &length))
+        at++;
+    *bytes = at;
+    if (at)
+        return STK__CUT_LOST;
     if (have < STK__TFRECORD_HEADER)
         return STK__CUT_MORE;
-    *bytes = 1;
-    if (!stk__tfrecord_length(data, &length) ||
-        length > STK__MOST_RECORD_BYTES - STK__TFRECORD_FRAME)
-        return STK__CUT_LOST;
     *bytes = (size_t)length + STK__TFRECORD_FRAME;
     return have < *bytes ? STK__CUT_MORE : STK__CUT_RECORD;
 }

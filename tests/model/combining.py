@@ -4,7 +4,7 @@
 import itertools
 from dataclasses import replace
 
-from . import expression, model
+from . import batch_ops, expression, nodes, order_ops, row_ops, source_ops
 from .bits import key_join, key_make, mix, permute, row_words, unit_float
 from .expression import RowError, Value
 
@@ -28,7 +28,7 @@ def op_counter(node, path, start=0, step=1):
     """counter(3, 2): 3, 5, 7, … in int64."""
     for index in itertools.count():
         fields = {"x": Value("int64", signed(start + index * step))}
-        yield model.source_row(node, path, index, fields, f"counter, element {index}")
+        yield nodes.source_row(node, path, index, fields, f"counter, element {index}")
 
 
 def op_random(node, path, seed=None):
@@ -36,7 +36,7 @@ def op_random(node, path, seed=None):
     for index in itertools.count():
         words = row_words(key_make(node.ordinal, path, index), node.seed, seed_of(seed), 0)
         fields = {"x": Value("int64", words[0])}
-        yield model.source_row(node, path, index, fields, f"random, element {index}")
+        yield nodes.source_row(node, path, index, fields, f"random, element {index}")
 
 
 # ---- numbers, and errors that are forgotten ----
@@ -44,14 +44,14 @@ def op_random(node, path, seed=None):
 
 def op_enumerate(node, path, start=0):
     """A field index behind the others. Its number makes the row another one for random ops."""
-    for index, row in enumerate(model.rows(node.inputs[0], path)):
+    for index, row in enumerate(nodes.rows(node.inputs[0], path)):
         key = key_join(row.key, key_make(node.ordinal, path, index))
         fields = {**row.fields, "index": Value("int64", signed(start + index))}
         yield replace(row, key=key, fields={} if row.bad else fields)
 
 
 def op_ignore_errors(node, path):
-    for row in model.rows(node.inputs[0], path):
+    for row in nodes.rows(node.inputs[0], path):
         if not row.bad:
             yield row
 
@@ -63,7 +63,7 @@ def op_sample_from(node, path, weights=None, seed=None, stop_on_empty=False):
     """Word n of the pass decides which of the inputs that are left has the next row. If it has
     none, the same word decides again, among the others.
     """
-    inputs = [model.rows(chain, path) for chain in node.inputs]
+    inputs = [nodes.rows(chain, path) for chain in node.inputs]
     weights = weights or [1.0] * len(inputs)
     left = {i: weight for i, weight in enumerate(weights) if weight > 0}
     key = mix(mix(node.seed, seed_of(seed)), path)
@@ -92,13 +92,13 @@ def weighted(left, fraction):
 
 def op_choose_from(node, path, field=None, stop_on_empty=True):
     """The first input has numbers of the others. Those of inputs that have ended are left out."""
-    choices, *inputs = [model.rows(chain, path) for chain in node.inputs]
+    choices, *inputs = [nodes.rows(chain, path) for chain in node.inputs]
     left = set(range(len(inputs)))
     for choice in choices:
         if choice.bad:
             yield replace(choice, fields={})
             continue
-        wanted = field or model.only_field(choice.fields, lambda value: value.dtype == "int64")
+        wanted = field or row_ops.only_field(choice.fields, lambda value: value.dtype == "int64")
         number = choice.fields[wanted].data
         if not 0 <= number < len(inputs):
             yield replace(choice, fields={}, bad=f"there is no input {number}")
@@ -121,14 +121,14 @@ def op_interleave(node, path, cycle_length=8, block_length=1):
     """
     outer, chain = node.inputs
     woven = not (is_indexed(outer) and is_plain(chain))
-    elements = enumerate(model.rows(outer, path))
+    elements = enumerate(nodes.rows(outer, path))
     places, turn, is_last, n_empty = [None] * cycle_length, 0, False, 0
     while (not is_last or any(places)) and n_empty < 1000:
         if not places[turn] and not is_last:
             number, row = next(elements, (None, None))
             is_last = row is None
             if not is_last:
-                places[turn] = model.rows(opened(chain, outer, row, woven), mix(path, number))
+                places[turn] = nodes.rows(opened(chain, outer, row, woven), mix(path, number))
                 n_empty += 1
         elif places[turn]:
             for _ in range(block_length):
@@ -154,7 +154,7 @@ def op_element(node, path, make):
 
 STREAMS = {"filter", "ignore_errors", "jsonl", "lines", "reduce", "rejection_resample", "scan"}
 STREAMS |= {"flat_map", "interleave", "sample_from", "take_while", "unbatch", "unique"}
-STREAMS |= model.BATCHES
+STREAMS |= batch_ops.BATCHES
 
 
 def is_indexed(node):
@@ -179,7 +179,7 @@ def has_known_choices(node):
     choices, *inputs = node.inputs
     if {"balance", "random", "shuffle"} & set(calls(choices)):
         return False
-    rows = itertools.islice(model.rows(choices, 0), 100_000)
+    rows = itertools.islice(nodes.rows(choices, 0), 100_000)
     return all(not row.bad and 0 <= next(iter(row.fields.values())).data < len(inputs) for row in rows)
 
 
@@ -203,7 +203,7 @@ def opened(chain, outer, row, woven):
     if chain.args[:1] == ["path"]:
         name = row.fields["path"].data.decode()
         if woven:
-            return replace(chain, args=[model.InOrder(name), *chain.args[1:]])
+            return replace(chain, args=[source_ops.InOrder(name), *chain.args[1:]])
         make = [lambda _, path: rows_of(chain, outer, name, path)]
         return replace(chain, name="element", args=make, kwargs={})
     return chain
@@ -217,9 +217,9 @@ def rows_of(chain, outer, name, path):
     """The rows of one file of those that all elements name, counted through."""
     while outer.inputs:
         outer = outer.inputs[0]
-    names = [row.fields["path"].data.decode() for row in model.rows(outer, 0)]
+    names = [row.fields["path"].data.decode() for row in nodes.rows(outer, 0)]
     source = replace(chain, args=[names, *chain.args[1:]])
-    return (row for row in model.rows(source, path) if row.origin[0].startswith(f"{name}, "))
+    return (row for row in nodes.rows(source, path) if row.origin[0].startswith(f"{name}, "))
 
 
 # ---- classes ----
@@ -231,8 +231,8 @@ def op_balance(node, path, field, seed=None):
     """
     def members(pass_path):
         classes = {}
-        for row in model.rows(node.inputs[0], pass_path):
-            classes.setdefault(model.raw(row.fields[field]), []).append(row)
+        for row in nodes.rows(node.inputs[0], pass_path):
+            classes.setdefault(order_ops.raw(row.fields[field]), []).append(row)
         return list(classes.values())
 
     sizes = [len(rows) for rows in members(path)]
@@ -249,10 +249,10 @@ def op_balance(node, path, field, seed=None):
 def op_rejection_resample(node, path, field, target, initial=None, seed=None):
     """A row stays by a chance that is the larger the rarer its class is for what is wanted."""
     if initial is None:
-        found = [row.fields[field].data for row in model.rows(node.inputs[0], path)]
+        found = [row.fields[field].data for row in nodes.rows(node.inputs[0], path)]
         initial = [float(found.count(c)) for c in range(len(target))]
     ratio = [t / i if t else 0.0 for t, i in zip(target, initial, strict=True)]
-    for row in model.rows(node.inputs[0], path):
+    for row in nodes.rows(node.inputs[0], path):
         if row.bad:
             yield row
             continue
@@ -272,7 +272,7 @@ def op_rejection_resample(node, path, field, target, initial=None, seed=None):
 def op_unique(node, path, field=None):
     """The first row of each value; bad rows pass."""
     seen = set()
-    for row in model.rows(node.inputs[0], path):
+    for row in nodes.rows(node.inputs[0], path):
         names = [field] if field else list(row.fields)
         value = tuple(value_bytes(row.fields[name]) for name in names) if not row.bad else None
         if row.bad or value not in seen:
@@ -282,11 +282,11 @@ def op_unique(node, path, field=None):
 
 def value_bytes(value):
     """What tells a value from others; lists of different lengths differ, whatever is in them."""
-    return repr(value.data) if isinstance(value.data, list) else model.raw(value)
+    return repr(value.data) if isinstance(value.data, list) else order_ops.raw(value)
 
 
 def op_take_while(node, path, text):
-    for row in model.rows(node.inputs[0], path):
+    for row in nodes.rows(node.inputs[0], path):
         try:
             if not row.bad and not expression.predicate(text, row.fields):
                 return
@@ -299,8 +299,8 @@ def folded(node, path, initial, text):
     """Rows with the state behind their fields, and the state after them; that of a row which is bad
     is the one before.
     """
-    state = {name: model.cell([value], 0) for name, value in initial.items()}
-    for row in model.rows(node.inputs[0], path):
+    state = {name: source_ops.cell([value], 0) for name, value in initial.items()}
+    for row in nodes.rows(node.inputs[0], path):
         if not row.bad:
             try:
                 row = replace(row, fields=expression.assign(text, {**row.fields, **state}))
@@ -317,8 +317,8 @@ def op_scan(node, path, initial, text):
 
 def op_reduce(node, path, initial, text):
     """Bad rows, then the state at the end, which comes from where the last good row did."""
-    state = {name: model.cell([value], 0) for name, value in initial.items()}
-    result = model.Row(state, key_make(node.seed, path, 0), ("no element",))
+    state = {name: source_ops.cell([value], 0) for name, value in initial.items()}
+    result = nodes.Row(state, key_make(node.seed, path, 0), ("no element",))
     for row, state in folded(node, path, initial, text):
         if row.bad:
             yield row

@@ -20,11 +20,11 @@ _stoker() {
     local word=$2 previous=$3 options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan ops model layers devices version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan train eval predict export ops model layers devices version" -- "$word")
         return
     fi
     case $previous in
-    --progress) mapfile -t COMPREPLY < <(compgen -W "live a" -- "$word"); return ;;
+    --progress) mapfile -t COMPREPLY < <(compgen -W "auto live lines none" -- "$word"); return ;;
     --cpu) mapfile -t COMPREPLY < <(compgen -W "auto scalar avx2 avx512" -- "$word"); return ;;
     --io) mapfile -t COMPREPLY < <(compgen -W "auto threads or" -- "$word"); return ;;
     --on-error) mapfile -t COMPREPLY < <(compgen -W "fail skip replace" -- "$word"); return ;;
@@ -39,6 +39,10 @@ _stoker() {
     stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     plan) options="--json --explain --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    train) options="--resume --progress --json --quiet --lines --cpu --plugin --help" ;;
+    eval) options="--checkpoint --json --cpu --plugin --help" ;;
+    predict) options="--take --png --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    export) options="--nchw --softmax --help" ;;
     ops) options="--json --check --plugin --help" ;;
     model) options="--batch --json --list --help" ;;
     layers) options="--json --help" ;;

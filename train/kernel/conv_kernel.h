@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_kernel.h: convolutions of one image, channels innermost.
+/* conv_kernel.h: convolutions of images, channels innermost.
  *
  * An output pixel looks at some pieces of its image: the channels of a pixel and those of the pixels
  * beside it lie in one piece, so a kernel of 3×3 reads 3 pieces of 3 × channels values, and a first
@@ -7,11 +7,11 @@
  * a block of filters at a time, which stay in registers until all pieces are added up.
  *
  *     forward                 image ▸ values      weights of the layer
- *     gradient of the image   gradient ▸ values   the same weights, turned (conv_pack.h); with strides
- *                                                 once for each remainder of a place by the stride
+ *     gradient of the image   gradient ▸ values   the same weights, turned; with strides once for
+ *                                                 each remainder of a place by the stride
  *     gradient of weights     image, gradient ▸ weights
  *
- * What lies around an image must be there: it is copied with a border (conv_pack.h). Versions agree
+ * What lies around an image must be there: it has a frame. Versions agree
  * within 1e-5 of the sum of the terms' sizes; they may contract. A version gives the same bits every
  * time.
  */
@@ -26,13 +26,14 @@ struct stk__patch {
     int64_t across, down; /* from the place of a pixel to that of the next, and of the next row's */
 };
 
-/* Values, or weights, of all pixels of an output. */
+/* Values of some rows of outputs. */
 struct stk__conv_rows {
     const struct stk__patch *patch;
-    const float *x; /* where the first pixel's place is */
+    const float *x;  /* where the first pixel's place is */
+    int64_t x_apart; /* to the place in the next image */
     float *y;
-    int64_t y_across, y_down; /* values from a pixel of y to the next one, and to the next row */
-    int width, height, filters;
+    int64_t y_across, y_down, y_apart; /* from a pixel of y to the next, the next row's, image's */
+    int width, height, n_images, filters;
     const float
         *weights;      /* packed: [blocks][n_pieces * piece][block], zeros behind the last filter */
     const float *bias; /* [filters], or NULL */
@@ -42,10 +43,12 @@ struct stk__conv_rows {
 struct stk__conv_gradient {
     const struct stk__patch *patch;
     const float *x;
+    int64_t x_apart;
     const float *dy;
-    int64_t dy_across, dy_down;
-    int width, height, filters;
+    int64_t dy_across, dy_down, dy_apart;
+    int width, height, n_images, filters;
     float *weights; /* packed as above; what is found is added */
+    float *bias;    /* [filters], or NULL; the same */
 };
 
 struct stk__conv_kernels {

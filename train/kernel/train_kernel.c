@@ -11,24 +11,45 @@ static pthread_once_t filled = PTHREAD_ONCE_INIT;
 
 static void fill_scalar(struct stk__train_kernels *table)
 {
+    stk__activation_fill_scalar(&table->activation);
     stk__conv_fill_scalar(&table->conv);
+    stk__dense_fill_scalar(&table->dense);
+    stk__depthwise_fill_scalar(&table->depthwise);
     stk__loss_fill_scalar(&table->loss);
+    stk__norm_fill_scalar(&table->norm);
     stk__optimizer_fill_scalar(&table->optimizer);
+    stk__pixel_fill_scalar(&table->pixel);
+    stk__pool_fill_scalar(&table->pool);
+    stk__wino_fill_scalar(&table->wino);
 }
 
 #if defined __x86_64__
 static void fill_avx2(struct stk__train_kernels *table)
 {
+    stk__activation_fill_avx2(&table->activation);
     stk__conv_fill_avx2(&table->conv);
+    stk__dense_fill_avx2(&table->dense);
+    stk__depthwise_fill_avx2(&table->depthwise);
     stk__loss_fill_avx2(&table->loss);
+    stk__norm_fill_avx2(&table->norm);
     stk__optimizer_fill_avx2(&table->optimizer);
+    stk__pixel_fill_avx2(&table->pixel);
+    stk__pool_fill_avx2(&table->pool);
+    stk__wino_fill_avx2(&table->wino);
 }
 
 static void fill_avx512(struct stk__train_kernels *table)
 {
+    stk__activation_fill_avx512(&table->activation);
     stk__conv_fill_avx512(&table->conv);
+    stk__dense_fill_avx512(&table->dense);
+    stk__depthwise_fill_avx512(&table->depthwise);
     stk__loss_fill_avx512(&table->loss);
+    stk__norm_fill_avx512(&table->norm);
     stk__optimizer_fill_avx512(&table->optimizer);
+    stk__pixel_fill_avx512(&table->pixel);
+    stk__pool_fill_avx512(&table->pool);
+    stk__wino_fill_avx512(&table->wino);
 }
 #endif
 

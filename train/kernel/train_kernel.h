@@ -5,14 +5,28 @@
  * header states, not bit for bit. One level gives the same bits every time.
  */
 #pragma once
+#include "train/kernel/activation_kernel.h"
 #include "train/kernel/conv_kernel.h"
+#include "train/kernel/dense_kernel.h"
+#include "train/kernel/depthwise_kernel.h"
 #include "train/kernel/loss_kernel.h"
+#include "train/kernel/norm_kernel.h"
 #include "train/kernel/optimizer_kernel.h"
+#include "train/kernel/pixel_kernel.h"
+#include "train/kernel/pool_kernel.h"
+#include "train/kernel/wino_kernel.h"
 
 struct stk__train_kernels {
+    struct stk__activation_kernels activation;
     struct stk__conv_kernels conv;
+    struct stk__dense_kernels dense;
+    struct stk__depthwise_kernels depthwise;
     struct stk__loss_kernels loss;
+    struct stk__norm_kernels norm;
     struct stk__optimizer_kernels optimizer;
+    struct stk__pixel_kernels pixel;
+    struct stk__pool_kernels pool;
+    struct stk__wino_kernels wino;
 };
 
 /* The table for stk__cpu_level(); filled once per level. Any thread. */

@@ -17,6 +17,13 @@ static void lerp_line_u8_scalar(const struct stk__lerp_line *line, const struct 
         stk__lerp_line_value(line, row, i);
 }
 
+static void lerp_pair_u8_scalar(const struct stk__lerp_line lines[2],
+                                const struct stk__lerp_row *row)
+{
+    lerp_line_u8_scalar(lines, row);
+    lerp_line_u8_scalar(lines + 1, row);
+}
+
 static void lerp_x_f32_scalar(float *dst, const float *src, const struct stk__lerp_row *row)
 {
     for (int i = 0; i < row->n; i++)
@@ -142,6 +149,7 @@ void stk__resample_fill_scalar(struct stk__resample_kernels *kernels)
     *kernels = (struct stk__resample_kernels){
         .lerp_x_u8 = lerp_x_u8_scalar,
         .lerp_line_u8 = lerp_line_u8_scalar,
+        .lerp_pair_u8 = lerp_pair_u8_scalar,
         .lerp_x_f32 = lerp_x_f32_scalar,
         .lerp_y_f32 = lerp_y_f32_scalar,
         .lerp_y_affine = lerp_y_affine_scalar,

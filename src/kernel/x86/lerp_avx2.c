@@ -14,10 +14,12 @@ static void lerp_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__ler
     int n = row->n / 8 * 8, i = 0;
     if (row->window_bytes == 16)
         for (; i < n; i += 8, window += 2, shuffle += 32)
-            _mm256_storeu_ps(dst + i, lerp_lanes(lanes_of_16(src, window, shuffle), weight + i));
+            _mm256_storeu_ps(dst + i, lerp_lanes(lanes_of_16(src, window, shuffle),
+                                                 _mm256_loadu_ps(weight + i)));
     else if (row->window_bytes == 8)
         for (; i < n; i += 8, window += 4, shuffle += 32)
-            _mm256_storeu_ps(dst + i, lerp_lanes(lanes_of_8(src, window, shuffle), weight + i));
+            _mm256_storeu_ps(
+                dst + i, lerp_lanes(lanes_of_8(src, window, shuffle), _mm256_loadu_ps(weight + i)));
     for (; i < row->n; i++)
         dst[i] = stk__lerp_x(src, row, i);
 }
@@ -162,6 +164,7 @@ void stk__lerp_fill_avx2(struct stk__resample_kernels *kernels)
 {
     kernels->lerp_x_u8 = lerp_x_u8_avx2;
     kernels->lerp_line_u8 = stk__lerp_line_u8_avx2;
+    kernels->lerp_pair_u8 = stk__lerp_pair_u8_avx2;
     kernels->lerp_x_f32 = lerp_x_f32_avx2;
     kernels->lerp_y_f32 = lerp_y_f32_avx2;
     kernels->lerp_y_affine = lerp_y_affine_avx2;

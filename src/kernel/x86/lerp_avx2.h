@@ -36,10 +36,10 @@ static inline __m256i lanes_of_8(const uint8_t *src, const int32_t *window, cons
 }
 
 /* The difference is exact in integers and in floats. */
-static inline __m256 lerp_lanes(__m256i lanes, const float *weight)
+static inline __m256 lerp_lanes(__m256i lanes, __m256 weight)
 {
     const __m256i right_minus_left = _mm256_set1_epi32(0x0001ffff);
     __m256 step = _mm256_cvtepi32_ps(_mm256_madd_epi16(lanes, right_minus_left));
     __m256 left = _mm256_cvtepi32_ps(_mm256_and_si256(lanes, _mm256_set1_epi32(0xffff)));
-    return _mm256_add_ps(left, _mm256_mul_ps(step, _mm256_loadu_ps(weight)));
+    return _mm256_add_ps(left, _mm256_mul_ps(step, weight));
 }

@@ -25,7 +25,7 @@ INLINE __m256 across(const struct way *way, const uint8_t *src, ptrdiff_t g)
     const uint8_t *shuffle = way->shuffle + 32 * g;
     __m256i lanes = way->window_bytes == 16 ? lanes_of_16(src, way->window + 2 * g, shuffle)
                                             : lanes_of_8(src, way->window + 4 * g, shuffle);
-    return lerp_lanes(lanes, way->weight + 8 * g);
+    return lerp_lanes(lanes, _mm256_loadu_ps(way->weight + 8 * g));
 }
 
 INLINE __m256 value_of(const struct way *way, ptrdiff_t g)

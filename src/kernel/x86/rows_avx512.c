@@ -77,6 +77,7 @@ static void sum_y_f32_avx512(float *dst, const float *const *rows, const float *
 void stk__rows_fill_avx512(struct stk__resample_kernels *kernels)
 {
     kernels->lerp_line_u8 = stk__lerp_line_u8_avx512;
+    kernels->lerp_pair_u8 = stk__lerp_pair_u8_avx512;
     kernels->lerp_y_f32 = lerp_y_f32_avx512;
     kernels->lerp_y_affine = lerp_y_affine_avx512;
     kernels->sum_y_u8 = sum_y_u8_avx512;

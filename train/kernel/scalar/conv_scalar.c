@@ -32,10 +32,13 @@ static void pixel(const struct stk__conv_rows *job, const float *place, float *y
 
 static void rows(const struct stk__conv_rows *job)
 {
-    for (int row = 0; row < job->height; row++)
-        for (int i = 0; i < job->width; i++)
-            pixel(job, job->x + row * job->patch->down + i * job->patch->across,
-                  job->y + row * job->y_down + i * job->y_across);
+    for (int image = 0; image < job->n_images; image++)
+        for (int row = 0; row < job->height; row++)
+            for (int i = 0; i < job->width; i++)
+                pixel(job,
+                      job->x + image * job->x_apart + row * job->patch->down +
+                          i * job->patch->across,
+                      job->y + image * job->y_apart + row * job->y_down + i * job->y_across);
 }
 
 /* What a pixel adds to the gradient of a block of filters. */
@@ -48,19 +51,27 @@ static void add_pixel(const struct stk__patch *patch, const float *place, const 
                 weights[f] += place[patch->at[k] + i] * dy[f];
 }
 
+/* What a pixel adds to the gradient of all filters. */
+static void add_all(const struct stk__conv_gradient *job, const float *place, const float *dy)
+{
+    size_t terms = (size_t)job->patch->n_pieces * (size_t)job->patch->piece;
+    for (int first = 0; first < job->filters; first += BLOCK) {
+        int n = job->filters - first < BLOCK ? job->filters - first : BLOCK;
+        add_pixel(job->patch, place, dy + first, n, job->weights + (size_t)first * terms);
+    }
+    for (int f = 0; job->bias && f < job->filters; f++)
+        job->bias[f] += dy[f];
+}
+
 static void gradient(const struct stk__conv_gradient *job)
 {
-    const struct stk__patch *patch = job->patch;
-    size_t terms = (size_t)patch->n_pieces * (size_t)patch->piece;
-    for (int row = 0; row < job->height; row++)
-        for (int i = 0; i < job->width; i++) {
-            const float *place = job->x + row * patch->down + i * patch->across;
-            const float *dy = job->dy + row * job->dy_down + i * job->dy_across;
-            for (int first = 0; first < job->filters; first += BLOCK) {
-                int n = job->filters - first < BLOCK ? job->filters - first : BLOCK;
-                add_pixel(patch, place, dy + first, n, job->weights + (size_t)first * terms);
-            }
-        }
+    for (int image = 0; image < job->n_images; image++)
+        for (int row = 0; row < job->height; row++)
+            for (int i = 0; i < job->width; i++)
+                add_all(job,
+                        job->x + image * job->x_apart + row * job->patch->down +
+                            i * job->patch->across,
+                        job->dy + image * job->dy_apart + row * job->dy_down + i * job->dy_across);
 }
 
 void stk__conv_fill_scalar(struct stk__conv_kernels *kernels)

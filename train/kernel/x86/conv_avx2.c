@@ -11,6 +11,7 @@ typedef __m256 vector;
 #define spread _mm256_set1_ps
 #define zero _mm256_setzero_ps
 #define fuse _mm256_fmadd_ps
+#define plus _mm256_add_ps
 #define least _mm256_min_ps
 #define greatest _mm256_max_ps
 

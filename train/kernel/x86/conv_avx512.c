@@ -11,6 +11,7 @@ typedef __m512 vector;
 #define spread _mm512_set1_ps
 #define zero _mm512_setzero_ps
 #define fuse _mm512_fmadd_ps
+#define plus _mm512_add_ps
 #define least _mm512_min_ps
 #define greatest _mm512_max_ps
 #define load_some(from, n) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), from)

@@ -3,7 +3,7 @@
  *
  *     LANES, MOST           floats of a vector; rows of the largest tile (pixels, or weights)
  *     vector                its type
- *     load, store, spread, zero, fuse, least, greatest     intrinsics
+ *     load, store, spread, zero, fuse, plus, least, greatest     intrinsics
  *     load_some, store_some                                of n lanes
  *
  * A tile is up to MOST rows by two vectors, its sums in registers. Each value is spread to a vector

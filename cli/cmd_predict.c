@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_predict.c: `stoker predict`: what a trained model says of images. */
+#define _GNU_SOURCE
+#include "commands.h"
+#include "operand.h"
+#include "report.h"
+#include "sheet.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 32 };
+
+struct predict {
+    const struct cli_args *args;
+    struct stk_dataset *data;
+    struct stk_model *model;
+    struct stk_trainer *trainer;
+    char *classes; /* a name on each line, or NULL */
+    int64_t outputs;
+    float *output; /* of a batch */
+    struct cli_sheet sheet;
+    int64_t rows, labelled, right;
+};
+
+/* The i-th line of the names of classes; "" if there is none. */
+static void class_name(const struct predict *p, int64_t which, char *out, size_t size)
+{
+    const char *line = p->classes;
+    for (int64_t i = 0; line && i < which; i++) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (line && *line)
+        snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
+    else
+        snprintf(out, size, "%" PRId64, which);
+}
+
+/* Makes probabilities of outputs, unless they are; the greatest's place. */
+static int64_t judge(const float *output, int64_t n, double *probability)
+{
+    int64_t best = 0;
+    double sum = 0, exponents = 0;
+    bool is_share = true;
+    for (int64_t i = 0; i < n; i++) {
+        best = output[i] > output[best] ? i : best;
+        sum += (double)output[i];
+        is_share &= output[i] >= 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+        exponents += exp((double)(output[i] - output[best]));
+    *probability = is_share && fabs(sum - 1) < 1e-3 ? (double)output[best] : 1 / exponents;
+    return best;
+}
+
+/* ---- rows ---- */
+
+/* An image as levels from 0 to 255, whatever it was scaled to. */
+static void add_picture(struct predict *p, const struct stk_view *image, int64_t row,
+                        const char *caption, bool is_wrong)
+{
+    int64_t n = image->shape[1] * image->shape[2] * image->shape[3];
+    size_t bytes = stk_dtype_bytes(image->dtype);
+    const char *at = (const char *)image->data + row * image->strides[0];
+    float *levels = malloc((size_t)n * sizeof *levels);
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; levels && i < n; i++) {
+        levels[i] = (float)cli_value_read(image->dtype, at + (size_t)i * bytes);
+        low = fmin(low, (double)levels[i]);
+        high = fmax(high, (double)levels[i]);
+    }
+    bool is_byte = image->dtype == STK_U8 || (low >= 0 && high > 1 && high <= 255);
+    double factor = is_byte ? 1 : low >= 0 && high <= 1 ? 255 : high > low ? 255 / (high - low) : 0;
+    double offset = is_byte || (low >= 0 && high <= 1) ? 0 : -low * factor;
+    for (int64_t i = 0; levels && i < n; i++)
+        levels[i] = (float)((double)levels[i] * factor + offset);
+    if (levels)
+        cli_sheet_add(&p->sheet, levels, caption, is_wrong);
+    free(levels);
+}
+
+static void tell_row(struct predict *p, struct stk_batch *batch, const struct stk_view *image,
+                     const struct stk_view *label, int64_t row, const float *output)
+{
+    double probability;
+    int64_t best = judge(output, p->outputs, &probability), truth = -1;
+    char name[96], wanted[96] = "", caption[128];
+    char *origin = stk_batch_origin(batch, row);
+    if (label)
+        truth = (int64_t)cli_value_read(label->dtype,
+                                        (const char *)label->data + row * label->strides[0]);
+    class_name(p, best, name, sizeof name);
+    if (truth >= 0) {
+        class_name(p, truth, wanted, sizeof wanted);
+        p->labelled++;
+        p->right += truth == best;
+    }
+    bool is_wrong = truth >= 0 && truth != best;
+    if (p->args->json) {
+        printf("{\"origin\":");
+        cli_text_print(stdout, origin ? origin : "", strlen(origin ? origin : ""));
+        printf(",\"class\":%" PRId64 ",\"name\":", best);
+        cli_text_print(stdout, name, strlen(name));
+        printf(",\"probability\":%.6f", probability);
+        if (truth >= 0)
+            printf(",\"label\":%" PRId64, truth);
+        printf("}\n");
+    } else if (!p->args->quiet) {
+        printf("%-40s  %-12s %6.2f %%%s%s\n", origin ? origin : "", name, probability * 100,
+               is_wrong ? "   is " : "", is_wrong ? wanted : "");
+    }
+    snprintf(caption, sizeof caption, "%.60s %.0f%%", name, probability * 100);
+    if (p->sheet.rgb && image->rank == 4)
+        add_picture(p, image, row, caption, is_wrong);
+    stk_text_free(origin);
+}
+
+static int begin_sheet(struct predict *p, const struct stk_view *image)
+{
+    int64_t cells = p->args->take >= 0 && p->args->take < 40 ? p->args->take : 40;
+    if (!p->args->png || p->sheet.rgb || image->rank != 4 || !cells)
+        return CLI_OK;
+    if (cli_sheet_begin(&p->sheet, (int)image->shape[1], (int)image->shape[2], (int)image->shape[3],
+                        (int)cells))
+        return CLI_OK;
+    cli_complain("out of memory");
+    return CLI_FAILED;
+}
+
+/* ---- batches ---- */
+
+static bool find_view(const struct stk_batch *batch, const char *name, int place,
+                      struct stk_view *out)
+{
+    struct stk_error unseen;
+    return !stk_batch_view(batch, name, out, &unseen) ||
+           (place >= 0 && !stk_batch_view_at(batch, place, out));
+}
+
+static int predict_batch(struct predict *p, struct stk_batch *batch, struct stk_error *err)
+{
+    struct stk_view image, label;
+    int64_t rows = stk_batch_n_rows(batch);
+    find_view(batch, "image", 0, &image);
+    bool has_label = find_view(batch, "label", -1, &label) && label.rank == 1;
+    if (begin_sheet(p, &image))
+        return STK_MEMORY;
+    for (int64_t at = 0; at < rows; at += BATCH) {
+        struct stk_view part = image;
+        part.shape[0] = rows - at < BATCH ? rows - at : BATCH;
+        part.data = (char *)image.data + at * image.strides[0];
+        int rc = stk_trainer_predict(p->trainer, &part, p->output, err);
+        for (int64_t i = 0; i < part.shape[0] && !rc; i++) {
+            if (p->args->take >= 0 && p->rows >= p->args->take)
+                return STK_END;
+            tell_row(p, batch, &image, has_label ? &label : NULL, at + i,
+                     p->output + i * p->outputs);
+            p->rows++;
+        }
+        if (rc)
+            return rc;
+    }
+    return STK_OK;
+}
+
+static int predict_all(struct predict *p, struct stk_error *err)
+{
+    struct stk_iterator *it;
+    struct stk_batch *batch;
+    int rc = stk_iterator_new(p->data, p->args->options, &it, err);
+    while (!rc && (rc = stk_iterator_next(it, &batch, err)) == STK_OK) {
+        rc = predict_batch(p, batch, err);
+        stk_batch_unref(batch);
+        if (cli_output_is_broken())
+            rc = STK_END;
+    }
+    if (rc == STK_END)
+        rc = STK_OK;
+    stk_iterator_free(it);
+    return rc;
+}
+
+/* ---- parts ---- */
+
+/* The chain of the command line, else valid of the recipe that the checkpoint carries. */
+static int find_chain(const struct cli_args *args, char **out, struct stk_error *err)
+{
+    char *recipe = NULL;
+    if (args->n_words > 1) {
+        struct cli_chain chain = { 0 };
+        int code = cli_chain_load(&chain, args->words[1]);
+        *out = code == CLI_OK ? strdup(chain.text) : NULL;
+        cli_chain_close(&chain);
+        return *out ? STK_OK : STK_STATE;
+    }
+    int rc = stk_checkpoint_text(args->words[0], "recipe", &recipe, err);
+    if (!rc)
+        rc = stk_recipe_text(recipe, "valid", out, err);
+    stk_text_free(recipe);
+    return rc;
+}
+
+/* Elements are put into batches, which is what models take. */
+static int open_data(struct predict *p, const char *chain, struct stk_error *err)
+{
+    struct stk_field_info field;
+    struct stk_dataset *batched;
+    int64_t input[3];
+    int rc = stk_dataset_new(chain, NULL, &p->data, err);
+    stk_trainer_shapes(p->trainer, input, &p->outputs);
+    int rank = input[0] == 1 && input[1] == 1 ? 1 : 3;
+    if (rc || stk_dataset_field(p->data, 0, &field) || field.rank != rank)
+        return rc;
+    rc = stk_dataset_then(p->data, "batch(32)", NULL, &batched, err);
+    if (!rc) {
+        stk_dataset_unref(p->data);
+        p->data = batched;
+    }
+    return rc;
+}
+
+static int make_trainer(struct predict *p, struct stk_error *err)
+{
+    const struct stk_trainer_options options = { .max_batch = BATCH, .only_forward = true };
+    const char *checkpoint = p->args->words[0];
+    struct stk_error unseen;
+    char *text = NULL;
+    int rc = stk_checkpoint_text(checkpoint, "model", &text, err);
+    if (!rc)
+        rc = stk_model_new(text, &p->model, err);
+    stk_text_free(text);
+    if (!rc)
+        rc = stk_trainer_new(p->model, &options, &p->trainer, err);
+    if (!rc)
+        rc = stk_trainer_load_weights(p->trainer, checkpoint, NULL, 0, err);
+    if (!rc && stk_checkpoint_text(checkpoint, "classes", &p->classes, &unseen))
+        p->classes = NULL;
+    return rc;
+}
+
+static int conclude(struct predict *p)
+{
+    if (p->labelled && !p->args->json)
+        printf("%s%" PRId64 " of %" PRId64 " right: %.2f %%\n", p->args->quiet ? "" : "\n",
+               p->right, p->labelled, 100.0 * (double)p->right / (double)p->labelled);
+    if (!p->sheet.rgb)
+        return CLI_OK;
+    return cli_sheet_write(&p->sheet, p->args->png) ? CLI_OK : CLI_FAILED;
+}
+
+static int run(struct cli_args *args)
+{
+    struct predict p = { .args = args };
+    struct stk_error err = { 0 };
+    char *chain = NULL;
+    if (args->n_words > 2) {
+        cli_complain("predict takes a CHECKPOINT and a CHAIN; quote the chain if it holds spaces");
+        return CLI_USAGE;
+    }
+    if (args->cpu && stk_cpu_limit(args->cpu, &err))
+        return cli_report(&err, NULL, false);
+    int rc = find_chain(args, &chain, &err);
+    if (!rc)
+        rc = make_trainer(&p, &err);
+    if (!rc)
+        rc = open_data(&p, chain, &err);
+    if (!rc && !(p.output = malloc((size_t)p.outputs * BATCH * sizeof *p.output)))
+        rc = STK_MEMORY;
+    if (!rc)
+        rc = predict_all(&p, &err);
+    const struct cli_chain told = { .text = chain };
+    int code = rc ? cli_report(&err, chain ? &told : NULL, true) : conclude(&p);
+    cli_sheet_free(&p.sheet);
+    free(p.output);
+    stk_trainer_free(p.trainer);
+    stk_model_free(p.model);
+    stk_dataset_unref(p.data);
+    stk_text_free(p.classes);
+    stk_text_free(chain);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    { "take", "N", "stop after so many images", CLI_COUNT, offsetof(struct cli_args, take) },
+    { "png", "FILE", "write the first 40 with what was said of them, side by side", CLI_TEXT,
+      offsetof(struct cli_args, png) },
+    { "json", NULL, "print a JSON object for each image", CLI_FLAG,
+      offsetof(struct cli_args, json) },
+    { "quiet", NULL, "print nothing of each image", CLI_FLAG, offsetof(struct cli_args, quiet) },
+    { 0 },
+};
+
+const struct cli_command cli_predict = {
+    .name = "predict",
+    .operand = "CHECKPOINT [CHAIN]...",
+    .summary = "Say what a trained model sees in images.",
+    .text = "CHAIN gives images as the model takes them, with or without labels; without one it is "
+            "valid of\nthe recipe that the checkpoint was trained by:\n\n"
+            "    stoker predict run/best.safetensors --png seen.png\n"
+            "    stoker predict run/best.safetensors \"files('new/*.jpg').decode().resize(64, "
+            "64).scale(1/255)\"",
+    .options = options,
+    .takes_run_options = true,
+    .run = run,
+};

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The meaning of sources: tables, and files of every format. See model.py."""
+
+import gzip
+import pathlib
+from dataclasses import replace
+
+from . import expression, formats, language
+from .expression import Value
+from .nodes import leaves, source_row
+
+
+def op_range(node, path, start, stop=None, step=1):
+    """range(5), range(2, 9), range(9, 2, -3): one int64 field x, as Python's range."""
+    first, end = (0, start) if stop is None else (start, stop)
+    for index, x in enumerate(range(first, end, step)):
+        yield source_row(node, path, index, {"x": Value("int64", x)}, f"range, element {index}")
+
+
+def op_values(node, path, fields):
+    """values({a: [1, 2], b: ['p', 'q']}): a row for each index. Ints are int64, strings bytes, and
+    a list with a real in it float32. Items may be lists: arrays, or ragged where lengths differ;
+    those of strings are lists of texts."""
+    for index in range(len(next(iter(fields.values())))):
+        row = {name: cell(column, index) for name, column in fields.items()}
+        yield source_row(node, path, index, row, f"values, element {index}")
+
+
+def cell(column, index):
+    """One value of a table; its type is that of the whole column."""
+    kinds = {type(leaf) for leaf in leaves(column)}
+    if kinds == {str}:
+        return Value("bytes", expression.each(str.encode, column[index]))
+    dtype = "bool" if kinds == {bool} else "int64" if kinds == {int} else "float32"
+    return expression.adapt(Value(None, column[index]), dtype)
+
+
+def op_files(node, path, pattern, labels=None):
+    """files(['b.txt', 'a.txt'], labels=[1, 0]): each name once, sorted, with its label. Whether
+    a file exists is noticed by read. Patterns are not modelled."""
+    label_of = dict(zip(pattern, labels or [], strict=False))
+    for index, name in enumerate(sorted(set(pattern), key=str.encode)):
+        fields = {"path": Value("bytes", name.encode())}
+        if labels is not None:
+            fields["label"] = Value("int64", label_of[name])
+        yield source_row(node, path, index, fields, name)
+
+
+def file_names(file):
+    return [file] if isinstance(file, str) else file
+
+
+def unpacked(name, compression="auto"):
+    """The bytes of a file, and whether it can only be read from front to back. gzip alone."""
+    data = pathlib.Path(name).read_bytes()
+    is_packed = compression == "gzip" or (compression == "auto" and data[:2] == b"\x1f\x8b")
+    return (gzip.decompress(data), True) if is_packed else (data, False)
+
+
+def op_lines(node, path, file, compression="auto"):
+    """lines('a.txt'), lines(['a.txt', 'b.txt']): a row for each line, without the \\n or \\r\\n.
+    Compressed files: gzip alone."""
+    index = 0
+    for name in file_names(file):
+        *ended, last = unpacked(name, compression)[0].split(b"\n")
+        lines = [line.removesuffix(b"\r") for line in ended] + ([last] if last else [])
+        for number, line in enumerate(lines, start=1):
+            fields = {"text": Value("bytes", line)}
+            yield source_row(node, path, index, fields, f"{name}, line {number}")
+            index += 1
+
+
+class InOrder(str):
+    """The name of a file that is read from front to back, whatever it is."""
+
+
+def record_rows(node, path, file, elements, noun):
+    """Rows of files, counted through. elements(data, is_stream) are (offset, fields) of one file;
+    fields is None where the element is damaged. One packed file makes a stream of all."""
+    compression = node.kwargs.get("compression", "auto")
+    files = [(name, *unpacked(name, compression)) for name in file_names(file)]
+    is_stream = any(is_packed for _, _, is_packed in files) or isinstance(file, InOrder)
+    index = 0
+    for name, data, _ in files:
+        for number, (offset, fields) in enumerate(elements(data, is_stream)):
+            where = f"{name}, {noun} {number}"
+            if offset is not None and not is_stream:
+                where += f" at byte {offset}"
+            row = source_row(node, path, index, fields or {}, where)
+            yield row if fields is not None else replace(row, bad="damaged")
+            index += 1
+
+
+def fields_or_none(make, *args):
+    """What make gives, or None if an element is damaged."""
+    try:
+        return make(*args)
+    except formats.Damaged:
+        return None
+
+
+def op_tfrecord(node, path, file, compression="auto"):
+    """tfrecord('a.tfrecord'): a field record (bytes)."""
+
+    def elements(data, is_stream):
+        for offset, content in formats.tfrecords(data):
+            yield offset, None if content is None else {"record": Value("bytes", content)}
+
+    return record_rows(node, path, file, elements, "record")
+
+
+def op_tar(node, path, file, fields):
+    """tar('a.tar', {t: 'txt', n: 'cls'}): a field for each ending; cls is a number."""
+
+    def make(sample):
+        out = {}
+        for name, ending in fields.items():
+            if ending not in sample:
+                raise formats.Damaged(ending)
+            out[name] = Value("bytes", sample[ending])
+            if ending == "cls":
+                text = sample[ending].rstrip()
+                if not text.removeprefix(b"-").isdigit():
+                    raise formats.Damaged(text)
+                out[name] = Value("int64", int(text))
+        return out
+
+    def elements(data, is_stream):
+        for offset, sample in formats.tar_samples(data, is_stream):
+            yield offset, None if sample is None else fields_or_none(make, sample)
+
+    return record_rows(node, path, file, elements, "sample")
+
+
+def op_csv(node, path, file, columns):
+    """csv('a.csv', {i: int64, r: float32}): columns by their names in the first row."""
+
+    def make(header, row):
+        if len(row) != len(header):
+            raise formats.Damaged("another number of cells")
+        cells = {name: formats.csv_cell(row[header.index(name)], t) for name, t in columns.items()}
+        return {name: typed(cell, columns[name]) for name, cell in cells.items()}
+
+    def elements(data, is_stream):
+        header, found = formats.csv_rows(data)
+        for row in found:
+            yield None, fields_or_none(make, header, row)
+
+    return record_rows(node, path, file, elements, "row")
+
+
+def typed(item, dtype):
+    dtype = "bytes" if dtype == "text" else dtype
+    rounds = dtype == "float32"
+    return Value(dtype, expression.round_float32(item) if rounds else item)
+
+
+def op_jsonl(node, path, file, fields):
+    """jsonl('a.jsonl', {i: int64, s: value('s', text, 'none'), l: list('l', int64)}): a row for
+    each line that is not blank; its number counts blank ones."""
+    index = 0
+    for name in file_names(file):
+        data, _ = unpacked(name)
+        for number, line in enumerate(data.split(b"\n"), start=1):
+            if line.strip():
+                row = source_row(node, path, index, {}, f"{name}, line {number}")
+                found = fields_or_none(json_fields, line, fields)
+                yield replace(row, bad="damaged") if found is None else replace(row, fields=found)
+            index += 1
+
+
+def json_fields(line, fields):
+    out = {}
+    for name, spec in fields.items():
+        kind, default = spec, None
+        if isinstance(spec, language.Chain):
+            call = spec.calls[0]
+            kind = str(call.args[1])
+            kind = f"list of {kind}" if call.name == "list" else kind
+            default = call.args[2] if len(call.args) > 2 else None
+        value = formats.json_value(line, name, (str(kind), default))
+        out[name] = Value("bytes" if kind.endswith("text") else "int64", value)
+    return out
+
+
+def op_fixed_length(node, path, file, record_bytes, header=0, footer=0, compression="none"):
+    def elements(data, is_stream):
+        for at in range(header, len(data) - footer, record_bytes):
+            yield at, {"record": Value("bytes", data[at : at + record_bytes])}
+
+    return record_rows(node, path, file, elements, "record")
+
+
+def op_npy(node, path, file, field="data"):
+    dtypes = {"i": "int", "u": "uint", "f": "float"}
+
+    def elements(data, is_stream):
+        descr, items = formats.npy_rows(data)
+        code, width = descr[1], int(descr[2:])
+        dtype = "bytes" if code == "S" else f"{dtypes[code]}{8 * width}"
+        for item in items:
+            yield None, {field: Value(dtype, item)}
+
+    return record_rows(node, path, file, elements, "row")
+
+
+def op_hdf5(node, path, file, hold=0):
+    """hdf5('a.h5'): of files with one dataset x of int64."""
+
+    def elements(data, is_stream):
+        for row in formats.hdf5_rows(data):
+            yield None, None if row is None else {"x": Value("int64", row)}
+
+    return record_rows(node, path, file, elements, "row")

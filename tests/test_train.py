@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stoker train, eval, predict and export: recipes carried out, their files, and what is said of bad ones."""
+
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+MODEL = "input(8, 8, 1).conv2d(4, 3, activation=relu).dropout(0.1).flatten().dense(2)"
+
+
+def draw(rows, seed):
+    """Bright above or bright below, with noise."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, rows).astype(np.int64)
+    image = rng.normal(0, 0.3, (rows, 8, 8, 1)).astype(np.float32)
+    image[:, :4] += label[:, None, None, None]
+    return {"image": image, "label": label}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    np.savez(folder / "train.npz", **draw(160, 1))
+    np.savez(folder / "valid.npz", **draw(64, 2))
+    return folder
+
+
+def recipe_of(data, *lines, model=MODEL, train="shuffle().batch(16)"):
+    given = {line.split("=")[0].strip() for line in lines}
+    preset = {
+        "train": f"npz('{data}/train.npz').{train}",
+        "valid": f"npz('{data}/valid.npz').batch(20)",
+        "model": model,
+        "optimizer": "adam(0.01)",
+        "epochs": "3",
+        "deterministic": "true",
+        "threads": "2",
+    }
+    return "\n".join([*(f"{k} = {v}" for k, v in preset.items() if k not in given), *lines])
+
+
+def tensors(path):
+    """The bytes of each tensor of a file, by name, and its texts."""
+    raw = pathlib.Path(path).read_bytes()
+    (n,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + n])
+    texts = header.pop("__metadata__")
+    at = 8 + n
+    return {k: raw[at + v["data_offsets"][0] : at + v["data_offsets"][1]] for k, v in header.items()}, texts
+
+
+def test_learns_and_tells(stoker, data, tmp_path):
+    recipe = tmp_path / "recipe.stk"
+    recipe.write_text(
+        recipe_of(data, f"checkpoint = '{tmp_path}/run'", f"log = '{tmp_path}/log.jsonl'", "epochs = 6",
+                  f"tensorboard = '{tmp_path}/events'", "log_every = 4", "keep = 2", "checkpoint_every = 7")
+    )  # fmt: skip
+    done = stoker("train", recipe, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["epochs"] == 6 and found["steps"] == 60
+    assert found["train"]["rows"] == 160 and found["valid"]["rows"] == 64
+    assert found["best_valid"]["accuracy"] >= 0.95
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if line["event"] == "step"]
+    epochs = [line for line in lines if line["event"] == "epoch"]
+    assert [line["step"] for line in steps] == list(range(1, 61, 4))
+    assert [line["epoch"] for line in epochs] == list(range(6))
+    assert epochs[-1]["valid"]["accuracy"] == pytest.approx(found["valid"]["accuracy"])
+    assert steps[-1]["loss"] < steps[0]["loss"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "best.safetensors", "step-00000056.safetensors", "step-00000060.safetensors",
+    ]  # fmt: skip
+    assert any("tfevents" in path.name for path in (tmp_path / "events").iterdir())
+
+    evaluated = stoker("eval", recipe, "--json")
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert json.loads(evaluated.stdout)["valid"]["accuracy"] == pytest.approx(found["best_valid"]["accuracy"])
+    newest = stoker("eval", recipe, "--json", "--checkpoint", tmp_path / "run/step-00000060.safetensors")
+    assert json.loads(newest.stdout)["valid"]["loss"] == pytest.approx(found["valid"]["loss"], rel=1e-6)
+
+
+def test_texts_for_people(stoker, data, tmp_path):
+    done = stoker("train", recipe_of(data, f"checkpoint = '{tmp_path}/run'"), "--progress", "lines")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("epoch 1  loss ") and "valid loss" in lines[0] and "waits" in lines[0]
+    assert lines[2].startswith("epoch 3 ")
+    assert any(line.startswith("best: epoch ") for line in lines)
+    assert any(line.startswith("newest checkpoint: ") for line in lines)
+    assert "verdict" in done.stdout.lower() or "step" in done.stdout
+
+
+def test_predict_and_export(stoker, data, tmp_path):
+    recipe = recipe_of(data, f"checkpoint = '{tmp_path}/run'", "epochs = 6")
+    assert stoker("train", recipe, "--quiet").returncode == 0
+    best = tmp_path / "run/best.safetensors"
+    done = stoker("predict", best, "--json", "--png", tmp_path / "seen.png")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == 64
+    assert all(0.5 <= row["probability"] <= 1 for row in rows)
+    right = sum(row["class"] == row["label"] for row in rows) / 64
+    assert right == pytest.approx(json.loads(stoker("eval", recipe, "--json").stdout)["valid"]["accuracy"])
+    assert (tmp_path / "seen.png").read_bytes()[:4] == b"\x89PNG"
+    few = stoker("predict", best, f"npz('{data}/valid.npz').select(image)", "--take", 3)
+    assert few.returncode == 0, few.stderr
+    assert len(few.stdout.splitlines()) == 3
+    exported = stoker("export", best, tmp_path / "model.onnx", "--softmax")
+    assert exported.returncode == 0, exported.stderr
+    assert b"probabilities" in (tmp_path / "model.onnx").read_bytes()
+
+
+def test_early_stop(stoker, data, tmp_path):
+    recipe = recipe_of(data, "epochs = 50", "early_stop = 2", "optimizer = sgd(0.0)", "seed = 5")
+    done = stoker("train", recipe, "--json", "--progress", "none")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["epochs"] == 3
+    assert "2 epochs were not better than epoch 1" in done.stderr
+
+
+def test_steps_per_epoch(stoker, data):
+    recipe = recipe_of(data, "steps_per_epoch = 4", "epochs = 7", train="repeat().batch(16)")
+    done = stoker("train", recipe, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["epochs"], found["steps"]) == (7, 28)
+
+
+def test_bytes_are_multiplied_by_the_step(stoker, tmp_path):
+    """scale before batch is left to the step where images are uint8, with the same bits; behind other calls it is
+    not."""
+    rows = draw(64, 1)
+    rows["image"] = np.clip(rows["image"] * 100 + 60, 0, 255).astype(np.uint8)
+    np.savez(tmp_path / "bytes.npz", **rows)
+    found = []
+    for name, calls in (("folded", "scale(1/255, field=image).batch(16)"), ("plain", "scale(1/255, field=image).take(-1).batch(16)")):
+        recipe = recipe_of(tmp_path, f"train = npz('{tmp_path}/bytes.npz').shuffle().{calls}", "valid = none",
+                           f"checkpoint = '{tmp_path}/{name}'")  # fmt: skip
+        assert stoker("train", recipe, "--quiet").returncode == 0
+        found.append(tensors(max((tmp_path / name).glob("step-*"))))
+    assert found[0][0] == found[1][0]
+    states = [texts["pipeline"] for _, texts in found]
+    assert "scale" not in states[0] and "scale" in states[1]
+
+
+# ---- going on ----
+
+
+def run_whole(stoker, recipe, folder):
+    done = stoker("train", recipe, "--quiet")
+    assert done.returncode == 0, done.stderr
+    return tensors(max(folder.glob("step-*.safetensors")))
+
+
+def stochastic(data, folder, epochs=5):
+    """Everything that could differ: shuffles, augmentation, dropout, batch statistics, sums in the middle of
+    epochs."""
+    return recipe_of(
+        data, f"checkpoint = '{folder}'", "checkpoint_every = 4", f"epochs = {epochs}", f"log = '{folder}.jsonl'",
+        model="input(8, 8, 1).conv2d(6, 3, use_bias=false).batchnorm().activation(relu).dropout(0.3).flatten().dense(2)",
+        train="flip(horizontal, 0.5).shuffle().batch(16)",
+    )  # fmt: skip
+
+
+def without_times(path):
+    lines = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+    for line in lines:
+        for name in ("seconds", "rows_per_second", "waiting"):
+            line.pop(name)
+    return lines
+
+
+def test_killed_at_any_moment(stoker, data, tmp_path):
+    """SIGKILL at 200 random moments: whatever is on disk then, going on ends with the same bits."""
+    want, texts = run_whole(stoker, stochastic(data, tmp_path / "whole"), tmp_path / "whole")
+    rng, n_kills, n_runs = random.Random(7), 0, 0
+    while n_kills < 200:
+        folder = tmp_path / f"run{n_runs}"
+        n_runs += 1
+        recipe = stochastic(data, folder)
+        while True:
+            process = stoker("train", recipe, "--resume", "--quiet", start=True, stderr=subprocess.PIPE)
+            try:
+                process.wait(rng.uniform(0.005, 0.12))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                n_kills += 1
+            error = process.communicate()[1]
+            if process.returncode == 0:
+                break
+            assert process.returncode == -signal.SIGKILL, error
+        got, saved = tensors(max(folder.glob("step-*.safetensors")))
+        assert got == want
+        assert saved["step"] == texts["step"] and saved["batches"] == texts["batches"]
+        assert without_times(f"{folder}.jsonl") == without_times(tmp_path / "whole.jsonl")
+        assert not [path for path in folder.iterdir() if path.name.endswith(".part")]
+        shutil.rmtree(folder)
+    assert n_runs >= 2
+
+
+def test_interrupted(stoker, data, tmp_path):
+    recipe = stochastic(data, tmp_path / "run", 100000)
+    process = stoker("train", recipe, start=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (line := process.stdout.readline()).startswith(b"epoch 2"):
+        assert line, process.communicate()[1]
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert b"--resume" in errors
+    assert list((tmp_path / "run").glob("step-*"))
+
+
+def test_more_epochs(stoker, data, tmp_path):
+    """A training that is over goes on where epochs is raised."""
+    want, _ = run_whole(stoker, stochastic(data, tmp_path / "whole"), tmp_path / "whole")
+    short = stochastic(data, tmp_path / "run", 2)
+    assert stoker("train", short, "--quiet").returncode == 0
+    done = stoker("train", stochastic(data, tmp_path / "run"), "--quiet", "--resume")
+    assert done.returncode == 0, done.stderr
+    got, _ = tensors(max((tmp_path / "run").glob("step-*.safetensors")))
+    assert got == want
+
+
+# ---- bad files ----
+
+
+@pytest.fixture
+def trained(stoker, data, tmp_path):
+    recipe = recipe_of(data, f"checkpoint = '{tmp_path}/run'")
+    assert stoker("train", recipe, "--quiet").returncode == 0
+    return recipe, max((tmp_path / "run").glob("step-*.safetensors"))
+
+
+def refused(stoker, recipe, *says):
+    done = stoker("train", recipe, "--resume", "--quiet")
+    assert done.returncode != 0
+    for part in says:
+        assert part in done.stderr, done.stderr
+
+
+def test_checkpoints_that_are_cut(stoker, trained):
+    recipe, path = trained
+    whole = path.read_bytes()
+    for n in (0, 7, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:n])
+        refused(stoker, recipe, path.name)
+    path.write_bytes(whole)
+    assert stoker("train", recipe, "--resume", "--quiet").returncode == 0
+
+
+def test_checkpoints_of_others(stoker, data, trained):
+    recipe, path = trained
+    refused(stoker, recipe.replace("conv2d(4, 3", "conv2d(5, 3"), path.name, "another model")
+    refused(stoker, recipe.replace("adam(0.01)", "sgd(0.01)"), "another optimizer", "adam", "sgd")
+    refused(stoker, recipe + "\nloss = cross_entropy(0.1)", "another loss")
+    more = recipe.replace("epochs = 3", "epochs = 9")
+    refused(stoker, more.replace("shuffle()", "shuffle(32)"), "chain")
+
+
+def test_a_disk_that_is_full(stoker, data, tmp_path):
+    """No room for another checkpoint: the run ends with a message, and the old ones are there."""
+    recipe = recipe_of(data, f"checkpoint = '{tmp_path}/run'", "keep = 5")
+    assert stoker("train", recipe, "--quiet").returncode == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+
+    def small():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    more = recipe.replace("epochs = 3", "epochs = 9")
+    done = stoker("train", more, "--quiet", "--resume", preexec_fn=small)
+    assert done.returncode == 1
+    assert "was not written, older ones are there" in done.stderr
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+# ---- bad recipes ----
+
+
+def test_faults_have_their_place(stoker, data):
+    def told(recipe, place, *says):
+        done = stoker("train", recipe)
+        assert done.returncode == 2, done.stdout
+        for part in says:
+            assert part in done.stderr, done.stderr
+        line, marks = done.stderr.splitlines()[-2:]
+        assert line[marks.index("^") :].startswith(place), done.stderr
+
+    told(recipe_of(data, "epoks = 3"), "epoks", "epochs")
+    told(recipe_of(data, "epochs = 0"), "0", "epochs")
+    told(recipe_of(data, "optimizer = adem()"), "adem", "did you mean adam?")
+    told(recipe_of(data, model="input(8, 8, 1).conv2(4, 3)"), "conv2", "did you mean conv2d?")
+    told(recipe_of(data, train="shufle().batch(16)"), "shufle", "did you mean shuffle?")
+    told(recipe_of(data, model=MODEL.replace("8, 8, 1", "8, 9, 1")), "input", "the model takes 8×9×1, but train gives float32 8×8×1")
+    told(recipe_of(data, train="shuffle()"), "npz", "one element at a time; batch(32)")
+    told(recipe_of(data, "label = lable"), "npz", "no field lable; it has image, label")
+
+
+def test_names_for_later_lines(stoker, data):
+    recipe = recipe_of(data, "both = batch(16)", f"train = npz('{data}/train.npz').batch(16)", "valid = none")
+    done = stoker("train", recipe)
+    assert done.returncode == 2 and "both" in done.stderr
+    recipe = f"rows = npz('{data}/train.npz')\n" + recipe_of(data, "train = @rows.batch(16)", "valid = @rows.batch(4)")
+    assert stoker("train", recipe, "--quiet").returncode == 0
+
+
+def test_labels_out_of_range(stoker, data, tmp_path):
+    rows = draw(20, 3)
+    rows["label"][13] = 7
+    np.savez(tmp_path / "bad.npz", **rows)
+    done = stoker("train", recipe_of(data, f"train = npz('{tmp_path}/bad.npz').batch(8)"))
+    assert done.returncode == 1
+    assert "epoch 1, step 2" in done.stderr and "bad.npz" in done.stderr and "7" in done.stderr
+
+
+def test_losses_that_are_not_finite(stoker, data, tmp_path):
+    rows = draw(64, 3)
+    rows["image"][40, 0, 0, 0] = np.nan
+    np.savez(tmp_path / "bad.npz", **rows)
+    recipe = recipe_of(data, f"train = npz('{tmp_path}/bad.npz').batch(16)")
+    done = stoker("train", recipe)
+    assert done.returncode == 1
+    assert "epoch 1, step 3" in done.stderr and "input: the output is not finite" in done.stderr
+    skipped = stoker("train", recipe + "\non_nonfinite = skip", "--json")
+    assert skipped.returncode == 0, skipped.stderr
+    assert json.loads(skipped.stdout)["skipped"] == 3
+
+
+def test_no_data(stoker, data):
+    done = stoker("train", recipe_of(data, train="take(0).batch(16)"))
+    assert done.returncode != 0 and "no batches" in done.stderr
+    done = stoker("train", "epochs = 3")
+    assert done.returncode == 2 and "model" in done.stderr

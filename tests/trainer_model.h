@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trainer_model.h: a model's forward pass and loss in double, by obvious loops; gradients come from
+ * differences. What the training step is checked against. */
+#pragma once
+#include "train/model.h"
+
+struct reference {
+    const struct stk__model *model;
+    double **weight;           /* of each weight, as many as it has */
+    double **value;            /* of each node: [rows][height][width][channels] */
+    double **mean, **variance; /* of each node: what a batchnorm found */
+    int rows;
+    bool trains;
+    uint64_t seed;
+    int64_t n_batches;
+};
+
+struct reference reference_new(const struct stk__model *model, int rows);
+void reference_free(struct reference *reference);
+
+/* All values, from images [rows][height][width][channels]. */
+void reference_forward(struct reference *reference, const float *images);
+
+enum reference_loss { ENTROPY, BINARY, SQUARES };
+
+/* The mean loss of the values; labels of entropy, or a target for each output. A last softmax or sigmoid is
+ * what the loss wants probabilities from. */
+double reference_loss(const struct reference *reference, enum reference_loss kind,
+                      const int32_t *labels, const float *targets);

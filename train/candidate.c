@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* candidate.c: the list of candidates. */
+#include "train/candidate.h"
+#include "train/onednn.h"
+
+const struct stk__candidate *const stk__candidates[] = { &stk__direct, &stk__winograd, &stk__onednn,
+                                                         NULL };
+
+int stk__way_open(struct stk__way *way, const struct stk__candidate *candidate,
+                  const struct stk__conv_task *task, struct stk_error *err)
+{
+    *way = (struct stk__way){ .task = *task, .candidate = candidate };
+    return candidate->open(way, err);
+}
+
+void stk__way_close(struct stk__way *way)
+{
+    if (way->candidate && way->candidate->close)
+        way->candidate->close(way);
+    *way = (struct stk__way){ 0 };
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool_avx512.c: pools, sixteen channels at a time. */
+#include "train/kernel/x86/vector_avx512.h"
+
+#include "train/kernel/x86/pool_body.h"
+
+void stk__pool_fill_avx512(struct stk__pool_kernels *kernels)
+{
+    *kernels = (struct stk__pool_kernels){ max_rows, max_gradient, mean_rows, mean_gradient };
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.h: functions whose sizes are constants where they are called, and whose sums stay in registers. */
+#pragma once
+
+#define TILE static inline __attribute__((always_inline))
+
+/* Before a loop of a constant count: written out, so that arrays of sums become registers. */
+#if defined __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif

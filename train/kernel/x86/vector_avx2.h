@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vector_avx2.h: a vector of eight floats, for bodies that are compiled for any; see vector_avx512.h. */
+#pragma once
+#include "train/kernel/x86/tile.h"
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LANES = 8, REGISTERS = 16 };
+typedef __m256 vector;
+typedef __m256 lanes;  /* a choice of lanes: all bits of each or none */
+typedef __m256i cells; /* a byte for each lane, as int32 */
+
+#define load _mm256_loadu_ps
+#define store _mm256_storeu_ps
+#define spread _mm256_set1_ps
+#define zero _mm256_setzero_ps
+#define plus _mm256_add_ps
+#define minus _mm256_sub_ps
+#define times _mm256_mul_ps
+#define over _mm256_div_ps
+#define fuse _mm256_fmadd_ps           /* a * b + c */
+#define fuse_negative _mm256_fnmadd_ps /* c - a * b */
+/* The second operand where one is NaN. */
+#define least _mm256_min_ps
+#define greatest _mm256_max_ps
+
+TILE __m256i first_lanes(int n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+#define load_some(from, n) _mm256_maskload_ps(from, first_lanes(n))
+#define store_some(to, value, n) _mm256_maskstore_ps(to, first_lanes(n), value)
+
+/* ---- choices ---- */
+
+TILE lanes is_above(vector a, vector b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+
+TILE lanes is_below(vector a, vector b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+
+TILE lanes is_both(lanes a, lanes b)
+{
+    return _mm256_and_ps(a, b);
+}
+
+TILE lanes some_lanes(int n)
+{
+    return _mm256_castsi256_ps(first_lanes(n));
+}
+
+/* b in the lanes, a elsewhere. */
+TILE vector choose(lanes where, vector a, vector b)
+{
+    return _mm256_blendv_ps(a, b, where);
+}
+
+/* 0 elsewhere. */
+TILE vector only(lanes where, vector a)
+{
+    return _mm256_and_ps(where, a);
+}
+
+/* ---- bytes ---- */
+
+TILE cells spread_cell(int cell)
+{
+    return _mm256_set1_epi32(cell);
+}
+
+TILE cells choose_cells(lanes where, cells a, cells b)
+{
+    return _mm256_blendv_epi8(a, b, _mm256_castps_si256(where));
+}
+
+TILE lanes is_cell(cells a, cells b)
+{
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b));
+}
+
+TILE cells load_cells(const uint8_t *from, int n)
+{
+    uint64_t bytes = 0;
+    if (n >= LANES)
+        memcpy(&bytes, from, LANES);
+    else
+        for (int i = 0; i < n; i++)
+            bytes |= (uint64_t)from[i] << 8 * i;
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes));
+}
+
+TILE void store_cells(uint8_t *to, cells a, int n)
+{
+    __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    uint64_t bytes = (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(words, words));
+    if (n >= LANES)
+        memcpy(to, &bytes, LANES);
+    else
+        for (int i = 0; i < n; i++)
+            to[i] = (uint8_t)(bytes >> 8 * i);
+}
+
+TILE vector load_bytes(const uint8_t *from, int n)
+{
+    return _mm256_cvtepi32_ps(load_cells(from, n));
+}
+
+/* ---- sums in double ---- */
+
+TILE void add_doubles(double *to, vector a)
+{
+    __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
+    __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+    _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), low));
+    _mm256_storeu_pd(to + 4, _mm256_add_pd(_mm256_loadu_pd(to + 4), high));
+}
+
+TILE float sum_lanes(vector x)
+{
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+
+TILE float greatest_lane(vector x)
+{
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
+
+/* ---- parts of a float ---- */
+
+TILE vector nearest(vector x)
+{
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* x * 2^k for a whole k from -126 to 127. */
+TILE vector scale_by_power(vector x, vector k)
+{
+    __m256i power = _mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127));
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(power, 23)));
+}
+
+TILE vector size_of(vector x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+}
+
+/* The size of a with the sign of b. */
+TILE vector with_sign(vector a, vector b)
+{
+    const vector sign = _mm256_set1_ps(-0.0f);
+    return _mm256_or_ps(_mm256_andnot_ps(sign, a), _mm256_and_ps(sign, b));
+}
+
+/* ---- blocks ---- */
+
+/* to[i][r] = from[r][i], or added, LANES by LANES: pairs, quads and halves change places. */
+TILE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
+{
+    vector a[LANES], b[LANES];
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        a[i] = load(from + i * from_down);
+    UNROLL
+    for (int i = 0; i < LANES; i += 2) {
+        b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+    }
+    UNROLL
+    for (int i = 0; i < LANES; i += 4) {
+        a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+        a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+        a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+        a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+    }
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        b[i] = _mm256_permute2f128_ps(a[i], a[i + 4], 0x20);
+        b[i + 4] = _mm256_permute2f128_ps(a[i], a[i + 4], 0x31);
+    }
+    UNROLL
+    for (int i = 0; i < LANES; i++)
+        store(to + i * to_down, adds ? plus(b[i], load(to + i * to_down)) : b[i]);
+}

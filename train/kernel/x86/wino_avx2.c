@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wino_avx2.c: tiles of Winograd's convolution, eight channels at a time. */
+#include "train/kernel/x86/vector_avx2.h"
+
+#include "train/kernel/wino_body.h"
+
+void stk__wino_fill_avx2(struct stk__wino_kernels *kernels)
+{
+    *kernels = own_kernels;
+}

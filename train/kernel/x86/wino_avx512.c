@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wino_avx512.c: tiles of Winograd's convolution, sixteen channels at a time. */
+#include "train/kernel/x86/vector_avx512.h"
+
+#include "train/kernel/wino_body.h"
+
+void stk__wino_fill_avx512(struct stk__wino_kernels *kernels)
+{
+    *kernels = own_kernels;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cells.c: see cells.h. */
+#include "train/step/cells.h"
+
+#include <string.h>
+
+enum { MOST_PACKED = 15 }; /* which stands for STK__NO_CELL */
+
+int stk__cells_tensor(struct stk__step_plan *plan, const struct stk__group *group, int window)
+{
+    const struct stk__tensor *out = &plan->tensor[group->out];
+    bool is_packed = out->dtype != STK_F32 && window <= MOST_PACKED;
+    int row = out->width * out->channels;
+    return stk__step_plan_tensor(
+        plan, &(struct stk__tensor){ .name = out->name,
+                                     .what = "cells",
+                                     .height = out->height,
+                                     .width = is_packed ? 1 : out->width,
+                                     .channels = is_packed ? (row + 1) / 2 : out->channels,
+                                     .dtype = STK_U8 });
+}
+
+static int row_of(const struct stk__step_plan *plan, const struct stk__group *group)
+{
+    const struct stk__tensor *out = &plan->tensor[group->out];
+    return out->width * out->channels;
+}
+
+bool stk__cells_are_packed(const struct stk__step_plan *plan, const struct stk__group *group)
+{
+    return group->cells >= 0 && plan->tensor[group->cells].row_values < row_of(plan, group);
+}
+
+static uint8_t *row_at(const struct stk__work *work, const struct stk__group *group, int image,
+                       int row)
+{
+    const struct stk__tensor *t = &work->run->plan->tensor[group->cells];
+    return (uint8_t *)stk__at(work, group->cells, image) + row * t->row_values;
+}
+
+/* Eight at a time. */
+static uint64_t word_at(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static void pack_row(const uint8_t *from, int n, uint8_t *to)
+{
+    const uint64_t low = 0x0f0f0f0f0f0f0f0f;
+    int half = (n + 1) / 2, i = 0;
+    for (; i + 8 <= n - half; i += 8) {
+        uint64_t word = (word_at(from + i) & low) | (word_at(from + half + i) & low) << 4;
+        memcpy(to + i, &word, sizeof word);
+    }
+    for (; i < half; i++)
+        to[i] = (uint8_t)((from[i] & 15) | (half + i < n ? from[half + i] & 15 : 0) << 4);
+}
+
+/* 15 becomes 255. */
+static uint64_t widen(uint64_t word)
+{
+    const uint64_t one = 0x0101010101010101;
+    return word | ((word + one) >> 4 & one) * 0xf0;
+}
+
+static void unpack_row(const uint8_t *from, int n, uint8_t *to)
+{
+    const uint64_t low = 0x0f0f0f0f0f0f0f0f;
+    int half = (n + 1) / 2, i = 0;
+    for (; i + 8 <= n - half; i += 8) {
+        uint64_t word = word_at(from + i), first = widen(word & low),
+                 second = widen(word >> 4 & low);
+        memcpy(to + i, &first, sizeof first);
+        memcpy(to + half + i, &second, sizeof second);
+    }
+    for (; i < half; i++) {
+        to[i] = (uint8_t)widen(from[i] & 15);
+        if (half + i < n)
+            to[half + i] = (uint8_t)widen(from[i] >> 4);
+    }
+}
+
+uint8_t *stk__cells_to(const struct stk__work *work, const struct stk__group *group, int image,
+                       int first, uint8_t *strip)
+{
+    return stk__cells_are_packed(work->run->plan, group) ? strip
+                                                         : row_at(work, group, image, first);
+}
+
+void stk__cells_store(const struct stk__work *work, const struct stk__group *group, int image,
+                      int first, int n, const uint8_t *strip)
+{
+    int row = row_of(work->run->plan, group);
+    if (!stk__cells_are_packed(work->run->plan, group))
+        return;
+    for (int y = 0; y < n; y++)
+        pack_row(strip + (size_t)y * (size_t)row, row, row_at(work, group, image, first + y));
+}
+
+const uint8_t *stk__cells_load(const struct stk__work *work, const struct stk__group *group,
+                               int image, int first, int n, uint8_t *strip)
+{
+    int row = row_of(work->run->plan, group);
+    if (!stk__cells_are_packed(work->run->plan, group))
+        return row_at(work, group, image, first);
+    for (int y = 0; y < n; y++)
+        unpack_row(row_at(work, group, image, first + y), row, strip + (size_t)y * (size_t)row);
+    return strip;
+}
