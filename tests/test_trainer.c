@@ -279,14 +279,24 @@ static void run_case(const struct trial *trial, const struct setting *s)
     end_case(&c);
 }
 
+/* Where windows of a maxpool overlap, values that differ little are one in half precision and another
+ * of them wins: the gradient is right, but that of another function. */
+static bool is_for_half(const struct trial *trial)
+{
+    return !strstr(trial->chain, "maxpool(3, 1");
+}
+
 /* Each with two counts of threads, the second time with one of the instruction sets; then in half. */
 static void run_trials(const struct trial *trials, int n)
 {
     static const struct setting settings[] = { { 1, 3, 3, "scalar", &exact },
                                                { 2, 7, 5, "avx2", &exact },
                                                { 3, 4, 2, "auto", &exact } };
+    n_wrong = 0;
     for (int i = 0; i < 4 * n; i++) {
         struct setting s = settings[(i + i / n) % 3];
+        if (i >= 2 * n && !is_for_half(&trials[i % n]))
+            continue;
         bool is_limited = i >= n && !stk_cpu_limit(s.cpu, NULL);
         if (!is_limited)
             stk_cpu_limit("auto", NULL);

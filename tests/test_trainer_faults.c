@@ -46,8 +46,10 @@ static void test_making(void **unused)
             stk_trainer_free(trainer);
             break;
         }
-        assert_int_equal(rc, STK_MEMORY);
-        assert_null(trainer);
+        if (rc == STK_OK) /* what remembers choices does without */
+            stk_trainer_free(trainer);
+        else
+            assert_true(rc == STK_MEMORY && !trainer);
         assert_int_equal(fault_live_blocks(), before);
     }
     stk_model_free(model);

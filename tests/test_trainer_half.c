@@ -152,7 +152,10 @@ static void test_activations_take_half(void **state)
     static const struct {
         const char *name;
         double most;
-    } rows[] = { { "m1", 0.55 }, { "m2", 0.55 }, { "m3", 0.55 }, { "m4", 0.55 } };
+    } rows[] = { { "m1", 0.55 },
+                 { "m2", 0.60 }, /* what Winograd transforms is float32, and counts */
+                 { "m3", 0.55 },
+                 { "m4", 0.55 } };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct stk_model *model = model_of(rows[i].name);
@@ -169,7 +172,15 @@ static void test_activations_take_half(void **state)
 
 /* ---- a task ---- */
 
-enum { SIZE = 12, CLASSES = 10, N_TRAIN = 4800, N_TEST = 2000, BATCH = 32, STEPS = 1200, SEEDS = 5 };
+enum {
+    SIZE = 12,
+    CLASSES = 10,
+    N_TRAIN = 4800,
+    N_TEST = 2000,
+    BATCH = 32,
+    STEPS = 1200,
+    SEEDS = 5
+};
 
 struct task {
     float train[N_TRAIN][SIZE][SIZE], test[N_TEST][SIZE][SIZE];

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* candidate.c: the list of candidates. */
 #include "train/candidate.h"
-#include "train/onednn.h"
 
-const struct stk__candidate *const stk__candidates[] = { &stk__direct, &stk__winograd, &stk__onednn,
-                                                         NULL };
+const struct stk__candidate *const stk__candidates[] = { &stk__direct, &stk__winograd, NULL };
 
 int stk__way_open(struct stk__way *way, const struct stk__candidate *candidate,
                   const struct stk__conv_task *task, struct stk_error *err)

@@ -6,7 +6,6 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "train/choice_file.h"
-#include "train/onednn.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,9 +83,8 @@ static char *key_of(const struct stk__choices *choices, const struct stk__conv_t
 {
     const struct stk__conv *c = &task->conv;
     struct stk__text key = { 0 };
-    stk__text_add(&key, "%s; %s; kernels %d, oneDNN %s; %s; ", choices->processor,
-                  stk__cpu_level_names[task->cpu_level], KERNELS, stk__onednn_version(),
-                  direction_words[task->direction]);
+    stk__text_add(&key, "%s; %s; kernels %d; %s; ", choices->processor,
+                  stk__cpu_level_names[task->cpu_level], KERNELS, direction_words[task->direction]);
     stk__text_add(&key, "%dx%dx%d, kernel %dx%d, %d filters", c->height, c->width, c->channels,
                   c->kernel_height, c->kernel_width, c->filters);
     stk__text_add(&key, ", stride %dx%d, dilation %dx%d, pad %d %d %d %d, %d groups", c->stride_y,
