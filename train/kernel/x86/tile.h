@@ -6,7 +6,11 @@
 
 /* Before a loop of a constant count: written out, so that arrays of sums become registers. */
 #if defined __clang__
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNROLL _Pragma("clang loop unroll(disable)") /* each access is checked: minutes to compile */
+#else
 #define UNROLL _Pragma("clang loop unroll(full)")
+#endif
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
