@@ -47,11 +47,16 @@ TILE void begin_tile(const int rows, const int vectors, const struct product *p,
                      vector (*sum)[2])
 {
     UNROLL
+    for (int r = 0; r < rows; r++)
+        sum[r][0] = sum[r][vectors - 1] = zero();
+    if (!p->start)
+        return;
+    UNROLL
     for (int r = 0; r < rows; r++) {
         const float *start = p->start + r * p->start_down;
         if (vectors > 1)
-            sum[r][0] = p->start ? load(start) : zero();
-        sum[r][vectors - 1] = p->start ? get(start + (vectors - 1) * LANES, n) : zero();
+            sum[r][0] = load(start);
+        sum[r][vectors - 1] = get(start + (vectors - 1) * LANES, n);
     }
 }
 
