@@ -15,7 +15,7 @@ from PIL import Image
 
 # By chance a worker, a batch or a read-ahead buffer may be needed for the first time late in a run. What
 # allocates for every batch, or for every hundredth, never comes to nothing.
-TRIES = 8
+TRIES = 12
 
 INTERPOSER = "libinterpose.so"
 

@@ -2,6 +2,7 @@
 /* test_trainer_half.c: training in half precision: loss scales as peers have them when gradients overflow,
  * memory of activations, and a task that is learned as in float32. */
 #include "golden_cases.h"
+#include "trainer_model.h"
 
 #include <math.h>
 
@@ -284,6 +285,10 @@ static void check_losses(const char *precision, int seed, const struct learned *
 
 static void test_learns_as_in_float32(void **state)
 {
+    if (IS_SANITIZED) {
+        print_message("under a sanitizer no task is learned: it takes minutes\n");
+        skip();
+    }
     static const char *const precisions[] = { "float32", "mixed_float16", "mixed_bfloat16" };
     struct task *t = malloc(sizeof *t);
     double accuracy[3] = { 0 };
