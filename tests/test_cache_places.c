@@ -268,7 +268,8 @@ static void test_same_batches_everywhere(void **state)
 static void test_measured(void **state)
 {
     static const char chain[] = "files('tests/golden/decode/q*.jpg').decode()"
-                                ".resize(256, 256, dtype=uint8).cast(float32).cache(auto).batch(1)";
+                                ".resize(1500, 1500, dtype=uint8).resize(256, 256, dtype=uint8)"
+                                ".cast(float32).cache(auto).batch(1)";
     (void)state;
     struct stk_dataset *data = make_dataset(chain);
     struct stk_options *options = make_options("workers=1 window=2 memory=16777216 io_depth=1");
