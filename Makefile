@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo python test bench bench-formats bench-tuning parity mutants install docs sheets format tidy clean distclean help setup configure
+.PHONY: build demo python test bench bench-formats bench-tuning parity mutants install docs sheets format tidy clean distclean help setup setup-test configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -19,7 +19,7 @@ demo: build ## draw a data set of shapes, pack it, train a net on it (below 2 mi
 python: setup $(VENV)/.done ## build the Python package (build/wheels) and install it into build/venv
 	@tools/python.sh $(BUILD) $(VENV)
 
-test: setup $(VENV)/.done ## everything that must hold: builds, sanitizers, model, checks
+test: setup setup-test $(VENV)/.done ## everything that must hold: builds, sanitizers, model, checks
 	@BUILD=$(BUILD) tools/test.sh
 
 bench: build $(PEERS)/.peers ## compare with the peers, installed into build/venv-peers; DATA=dir, ARGS=--help
@@ -56,10 +56,10 @@ docs: build $(VENV)/.done ## regenerate docs/ops.md, docs/layers.md, docs/recipe
 sheets: python ## draw what image ops do: docs/augmentations.md and its pictures
 	@$(VENV)/bin/python tools/augmentations.py
 
-format: setup ## format all C in place
+format: setup-test ## format all C in place
 	@tools/sources.sh | xargs clang-format -i
 
-tidy: configure ## run clang-tidy over the library and the command
+tidy: configure setup-test ## run clang-tidy over the library and the command
 	@tools/sources.sh '*.c' | grep -E '^(src|train|cli)/' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet
 
 clean: ## remove what was compiled; keeps installed Python packages and the demo's data
@@ -73,6 +73,9 @@ help: ## this list
 
 setup:
 	@tools/setup.sh packages
+
+setup-test:
+	@tools/setup.sh packages tools/packages-test.txt || true # the tests that need them say so
 
 configure: setup
 	@mkdir -p $(BUILD)

@@ -14,6 +14,7 @@ A work (works/NAME.py) says what is to be done:
     RANGE        (least, most) that values may be, checked too
     DATA         "images": a directory of JPEG files; "photos": large ones; "reads": small files;
                  "own": what make_own(setup) → path makes, in setup.cache
+    PASSES       of an epoch over the pictures, where it is not to be as long as others
     COUNT        elements of an epoch where DATA does not say; COUNT_FOR = {peer: another number}
     KEPT         the share of them that comes out and is counted (1)
     BATCH        elements of a batch
@@ -90,6 +91,7 @@ class Entry:
 class Work(Entry):
     DEFAULTS = {
         "DATA": None,
+        "PASSES": None,
         "COUNT": None,
         "COUNT_FOR": {},
         "KEPT": 1,

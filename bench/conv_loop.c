@@ -3,7 +3,10 @@
  * products of a direct convolution.
  *
  *     conv_loop [--cpu=LEVEL] [--seconds=S] [TEXT]     only rows whose name has TEXT
+ *     conv_loop --load                                 what opening a library costs
  */
+#define _GNU_SOURCE /* clock_gettime */
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "train/candidate_measure.h"
 
@@ -107,6 +110,44 @@ static void print_shape(const struct shape *s, int level, double seconds)
     }
 }
 
+/* ---- opening ---- */
+
+static double resident_mb(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return (double)resident * 4096e-6;
+}
+
+/* Opens a way; what that took in time and memory. */
+static void print_open(const char *what, const struct stk__candidate *candidate,
+                       const struct stk__conv_task *task, struct stk__way *way)
+{
+    double memory = resident_mb();
+    uint64_t begin = stk__clock_ns();
+    struct stk_error err = { 0 };
+    int rc = stk__way_open(way, candidate, task, &err);
+    printf("%-28s %8.2f ms %8.2f MB%s%s\n", what, (double)(stk__clock_ns() - begin) * 1e-6,
+           resident_mb() - memory, rc ? ": " : "", rc ? err.text : "");
+}
+
+static void print_loading(const struct stk__candidate *candidate, int level)
+{
+    struct stk__conv_task task = { .conv = conv_of(&shapes[0]), .cpu_level = level, .n_images = 1 };
+    struct stk__way way[3];
+    printf("%s\n", candidate->name);
+    print_open("the library, a first way", candidate, &task, &way[0]);
+    task.conv = conv_of(&shapes[1]);
+    print_open("another convolution", candidate, &task, &way[1]);
+    print_open("the same again", candidate, &task, &way[2]);
+    for (int i = 0; i < 3; i++)
+        stk__way_close(&way[i]);
+}
+
 int main(int argc, char **argv)
 {
     int level = (int)stk__cpu_best();
@@ -119,6 +160,11 @@ int main(int argc, char **argv)
             seconds = atof(argv[i] + 10);
         else
             text = argv[i];
+    for (int i = 0; stk__candidates[i] && !strcmp(text, "--load"); i++)
+        if (stk__candidates[i]->is_optional)
+            print_loading(stk__candidates[i], level);
+    if (!strcmp(text, "--load"))
+        return 0;
     printf("%-18s %-10s", "GFLOP/s", "");
     for (int i = 0; stk__candidates[i]; i++)
         printf(" %8s %7s", stk__candidates[i]->name, "once ms");

@@ -24,7 +24,8 @@ class Setup(SimpleNamespace):
         """How often an epoch goes over the images."""
         most = EPOCH_PHOTOS if work.DATA == "photos" else EPOCH_IMAGES
         n_files = max(len(self.files_of(work)), 1)
-        return 1 if self.quick or is_check else math.ceil(most / n_files)
+        passes = work.PASSES or math.ceil(most / n_files)
+        return 1 if self.quick or is_check else passes
 
     def count(self, work, peer, is_check):
         """Elements of an epoch."""

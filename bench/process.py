@@ -189,5 +189,5 @@ def better(old, new):
     """The best of two readings. Rates high; times low; memory is the most that was seen."""
     if old is None or "failed" in old or "failed" in new:
         return new if old is None or "failed" in new else old
-    pick = {"per_s": max, "rss_mb": max, "anon_mb": max, "grown_mb": max, "differs": max, "tensor_mb": max, "activation_mb": max}
+    pick = {"per_s": max, "rss_mb": max, "anon_mb": max, "grown_mb": max, "device": max, "differs": max, "tensor_mb": max, "activation_mb": max}
     return {key: pick.get(key, min)(old.get(key, new[key]), new[key]) for key in new}

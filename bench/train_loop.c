@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_loop.c: how fast steps of a model are, and where their time goes.
  *
- *     train_loop MODEL [BATCH [THREADS [SECONDS [uint8]]]]
+ *     train_loop MODEL [BATCH [THREADS [SECONDS [float32|uint8 [PRECISION]]]]]
  *
  * Steps are timed one by one on random images; the rate is that of the fastest. The table has the time of
  * each group for one step, summed over threads, of a second run of as many seconds.
@@ -82,10 +82,11 @@ static void print_memory(const struct loop *loop)
 {
     struct stk_trainer_bytes bytes;
     stk_trainer_memory(loop->trainer, &bytes);
-    printf("weights %.1f MB, gradients %.1f, optimizer %.1f, packed %.1f, activations %.1f\n",
+    printf("weights %.1f MB, gradients %.1f, optimizer %.1f, packed %.1f, activations %.1f, "
+           "scratch %.1f\n",
            (double)bytes.weights / 1e6, (double)bytes.gradients / 1e6,
            (double)bytes.optimizer / 1e6, (double)bytes.packed / 1e6,
-           (double)bytes.activations / 1e6);
+           (double)bytes.activations / 1e6, (double)bytes.scratch / 1e6);
 }
 
 /* A line of the JSON is a group; the times are those of all steps. */
@@ -114,7 +115,8 @@ int main(int argc, char **argv)
     const char *text = argc > 1 ? argv[1] : "m2";
     struct loop loop = { .batch = argc > 2 ? atoll(argv[2]) : 32 };
     struct stk_trainer_options options = { .max_batch = loop.batch,
-                                           .threads = argc > 3 ? atoi(argv[3]) : 0 };
+                                           .threads = argc > 3 ? atoi(argv[3]) : 0,
+                                           .precision = argc > 6 ? argv[6] : NULL };
     double seconds = argc > 4 ? atof(argv[4]) : 3;
     struct stk_model *model;
     struct stk_error err = { 0 };

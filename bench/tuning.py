@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares runs that tune themselves with a grid of fixed numbers; fills in docs/tuning.md.
+"""Compares runs that tune themselves with a grid of fixed numbers; fills in docs/tuning.md and docs/benchmarks.md.
 
 The grid is workers × window, and reads in flight where storage is slow. It is gone through once,
-briefly; then its best three, the run without numbers and the peers, which tune themselves or have a
-process per core, are measured in turn, each in a process of its own, and the best reading of each
-counts. Slow storage is simulated by libinterpose.so, for all of them alike.
+briefly; then its best three and the peers, which tune themselves or have a process per core, are
+measured in turn, each in a process of its own, and the best reading of each counts. The run without
+numbers is measured before each of the three: the best of as many readings is compared. Slow storage is simulated by libinterpose.so, for all of them alike.
 
 examples:
-    tuning.py                       everything; writes the document
+    tuning.py                       everything; writes the documents
     tuning.py --quick               everything once on little data, to see that it works
     tuning.py --only jpeg,step      some rows; writes nothing
+    tuning.py --only jpeg --keep rows.json; … --only step --keep rows.json
+                                    the same in parts: writes once all rows are in the file
 """
 
 import argparse
@@ -31,6 +33,7 @@ from tuning_rows import COLD, ROWS
 PEERS = ("tf.data", "torch DataLoader")
 WORKERS, WINDOWS = (1, 2), (2, 4, 8, 16)
 BAR, STEP_BAR, DEVICE_BAR, MEMORY_BAR = 0.97, 0.01, 0.95, 1.05
+DOCUMENTS = ("tuning.md", "benchmarks.md")
 MARKS = re.compile(r"(<!-- tuning: measured -->\n).*?(<!-- /tuning -->)", re.S)
 
 
@@ -104,11 +107,9 @@ def measure_row(run, row):
     tuned, peers = None, dict.fromkeys(row.peers if run.has_peers else ())
     for number in range(1, run.rounds + 1):
         say(f"{row.title}: round {number} of {run.rounds}")
-        tuned = process.better(tuned, measure(run, row, run.seconds))
-        grid = [
-            (options, process.better(old, measure(run, row, run.seconds, options)))
-            for options, old in grid
-        ]
+        for i, (options, old) in enumerate(grid):
+            tuned = process.better(tuned, measure(run, row, run.seconds))
+            grid[i] = options, process.better(old, measure(run, row, run.seconds, options))
         for name, old in peers.items():
             peers[name] = process.better(old, measure(run, row, run.seconds, peer=name))
     watched = measure(run, row, run.seconds, watches_memory=True)
@@ -183,10 +184,20 @@ def failures(results):
 
 
 def write(results, about):
-    path = TOP / "docs" / "tuning.md"
-    text = path.read_text(encoding="utf-8")
     inside = f"Measured on {about}.\n\n{table(results)}\n"
-    path.write_text(MARKS.sub(lambda found: found[1] + inside + found[2], text), encoding="utf-8")
+    for name in DOCUMENTS:
+        path = TOP / "docs" / name
+        text = path.read_text(encoding="utf-8")
+        text = MARKS.sub(lambda found: found[1] + inside + found[2], text)
+        path.write_text(text, encoding="utf-8")
+
+
+def merged(path, results):
+    """What a file has of rows, and these."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept |= results
+    path.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    return kept
 
 
 # ---- the command line ----
@@ -204,7 +215,9 @@ def parse_options(words):
     add("--images", type=Path, default=os.environ.get("DATA") or None, metavar="DIRECTORY",
         help="JPEG files to use (default: $DATA, else generated ones)")  # fmt: skip
     add("--only", metavar="ROWS", help="these rows, with commas between; writes nothing")
+    add("--keep", type=Path, metavar="FILE", help="add what is found to this file")
     add("--rounds", type=int, default=3, metavar="N", help="rounds (default 3)")
+    add("--seconds", type=float, default=4.0, metavar="S", help="for a reading (default 4)")
     add("--no-peers", action="store_true", help="stoker alone; writes nothing")
     add("--quick", action="store_true", help="one short round on little data; writes nothing")
     options = parser.parse_args(words)
@@ -231,8 +244,8 @@ def prepare(options, place):
         rounds=1 if options.quick else options.rounds,
         n_repeats=1 if options.quick else 100,
         warm_s=0.1 if options.quick else 1.0,
-        glance_s=0.1 if options.quick else 1.5,
-        seconds=0.2 if options.quick else 4.0,
+        glance_s=0.1 if options.quick else 1.0,
+        seconds=0.2 if options.quick else options.seconds,
         limit_s=120,
         has_peers=not options.no_peers,
     )
@@ -250,10 +263,13 @@ def main(words=None):
     print(table(results))
     for text in failures(results):
         print(text)
-    if options.quick or options.only or options.no_peers:
+    if options.keep:
+        results = merged(options.keep, results)
+    is_whole = all(row.key in results for row in ROWS)
+    if options.quick or options.no_peers or not is_whole:
         return
     write(results, machine.describe(run.build / "stoker", [], 0.5)["cpu"])
-    print("written: docs/tuning.md")
+    print("written: " + ", ".join(f"docs/{name}" for name in DOCUMENTS))
 
 
 if __name__ == "__main__":

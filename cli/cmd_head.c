@@ -182,7 +182,8 @@ static int show_field(const struct head *head, const struct stk_view *view, int6
         text_field(head, view, &range, widths);
     if (!head->args->png || !cli_png_is_image(view, n_rows))
         return CLI_OK;
-    const char *note = cli_png_write(head->args->png, view, head->n_elements, range.lo, range.hi);
+    struct cli_png_rows rows = { head->n_elements, n_rows };
+    const char *note = cli_png_write(head->args->png, view, rows, range.lo, range.hi);
     if (note && !head->args->json)
         printf("  %-*s  -> %s/%03" PRId64 "_%s.png%s%s\n", widths.name, "", head->args->png,
                head->n_elements, view->name, n_rows > 1 ? " and following" : "", note);

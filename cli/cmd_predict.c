@@ -19,7 +19,8 @@ struct predict {
     struct stk_dataset *data;
     struct stk_model *model;
     struct stk_trainer *trainer;
-    char *classes; /* a name on each line, or NULL */
+    char *classes;       /* a name on each line, or NULL */
+    char *image, *label; /* fields of the recipe, or NULL */
     int64_t outputs;
     float *output; /* of a batch */
     struct cli_sheet sheet;
@@ -133,11 +134,13 @@ static int begin_sheet(struct predict *p, const struct stk_view *image)
 
 /* ---- batches ---- */
 
-static bool find_view(const struct stk_batch *batch, const char *name, int place,
+/* The field that the model was trained on, else the usual one, else the one at the place. */
+static bool find_view(const struct stk_batch *batch, const char *name, const char *usual, int place,
                       struct stk_view *out)
 {
     struct stk_error unseen;
-    return !stk_batch_view(batch, name, out, &unseen) ||
+    return (name && !stk_batch_view(batch, name, out, &unseen)) ||
+           !stk_batch_view(batch, usual, out, &unseen) ||
            (place >= 0 && !stk_batch_view_at(batch, place, out));
 }
 
@@ -145,8 +148,8 @@ static int predict_batch(struct predict *p, struct stk_batch *batch, struct stk_
 {
     struct stk_view image, label;
     int64_t rows = stk_batch_n_rows(batch);
-    find_view(batch, "image", 0, &image);
-    bool has_label = find_view(batch, "label", -1, &label) && label.rank == 1;
+    find_view(batch, p->image, "image", 0, &image);
+    bool has_label = find_view(batch, p->label, "label", -1, &label) && label.rank == 1;
     if (begin_sheet(p, &image))
         return STK_MEMORY;
     for (int64_t at = 0; at < rows; at += BATCH) {
@@ -204,6 +207,52 @@ static int find_chain(const struct cli_args *args, char **out, struct stk_error 
     return rc;
 }
 
+/* As find_view. */
+static void find_field(const struct predict *p, struct stk_field_info *out)
+{
+    const char *const names[] = { p->image, "image" };
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; names[k] && i < stk_dataset_n_fields(p->data); i++)
+            if (!stk_dataset_field(p->data, i, out) && !strcmp(out->name, names[k]))
+                return;
+    stk_dataset_field(p->data, 0, out);
+}
+
+/* "16×16×3" */
+static void shape_text(const int64_t *shape, int rank, char *out, size_t size)
+{
+    size_t len = 0;
+    out[0] = 0;
+    for (int i = 0; i < rank && len < size; i++)
+        len += shape[i] < 0
+                   ? (size_t)snprintf(out + len, size - len, "%s?", i ? "×" : "")
+                   : (size_t)snprintf(out + len, size - len, "%s%" PRId64, i ? "×" : "", shape[i]);
+}
+
+/* What a field of images is to be, before the first batch is made. */
+static int check_field(const struct stk_field_info *field, const int64_t *shape, int rank,
+                       struct stk_error *err)
+{
+    const int64_t *theirs = field->shape + (field->rank == rank + 1);
+    bool is_fitting = field->rank == rank || field->rank == rank + 1;
+    bool is_taken = field->dtype == STK_F32 || field->dtype == STK_U8;
+    char wanted[120], given[120], fix[80] = "";
+    for (int i = 0; is_fitting && i < rank; i++)
+        is_fitting = theirs[i] < 0 || theirs[i] == shape[i];
+    if (is_fitting && is_taken)
+        return STK_OK;
+    shape_text(shape, rank, wanted, sizeof wanted);
+    if (rank == 3 && field->rank == 4 - (theirs == field->shape) && theirs[2] == shape[2])
+        snprintf(fix, sizeof fix, "; resize(%" PRId64 ", %" PRId64 ") makes it so", shape[0],
+                 shape[1]);
+    shape_text(theirs, field->rank - (int)(theirs - field->shape), given, sizeof given);
+    snprintf(err->text, sizeof err->text,
+             "the model takes float32 or uint8 %s, but the chain gives %s%s%s in its field %s%s",
+             wanted, stk_dtype_name(field->dtype), *given ? " " : "", given, field->name,
+             is_fitting ? "; cast(float32) makes it so" : fix);
+    return err->code = STK_TYPE;
+}
+
 /* Elements are put into batches, which is what models take. */
 static int open_data(struct predict *p, const char *chain, struct stk_error *err)
 {
@@ -213,7 +262,11 @@ static int open_data(struct predict *p, const char *chain, struct stk_error *err
     int rc = stk_dataset_new(chain, NULL, &p->data, err);
     stk_trainer_shapes(p->trainer, input, &p->outputs);
     int rank = input[0] == 1 && input[1] == 1 ? 1 : 3;
-    if (rc || stk_dataset_field(p->data, 0, &field) || field.rank != rank)
+    if (rc)
+        return rc;
+    find_field(p, &field);
+    rc = check_field(&field, rank == 1 ? input + 2 : input, rank, err);
+    if (rc || field.rank != rank)
         return rc;
     rc = stk_dataset_then(p->data, "batch(32)", NULL, &batched, err);
     if (!rc) {
@@ -239,6 +292,10 @@ static int make_trainer(struct predict *p, struct stk_error *err)
         rc = stk_trainer_load_weights(p->trainer, checkpoint, NULL, 0, err);
     if (!rc && stk_checkpoint_text(checkpoint, "classes", &p->classes, &unseen))
         p->classes = NULL;
+    if (!rc && stk_checkpoint_text(checkpoint, "image", &p->image, &unseen))
+        p->image = NULL;
+    if (!rc && stk_checkpoint_text(checkpoint, "label", &p->label, &unseen))
+        p->label = NULL;
     return rc;
 }
 
@@ -280,6 +337,8 @@ static int run(struct cli_args *args)
     stk_model_free(p.model);
     stk_dataset_unref(p.data);
     stk_text_free(p.classes);
+    stk_text_free(p.image);
+    stk_text_free(p.label);
     stk_text_free(chain);
     return code;
 }

@@ -120,12 +120,12 @@ const struct cli_command cli_profile = {
     .name = "profile",
     .operand = "CHAIN",
     .summary = "Say where the time goes, what holds the run up, and what would be faster.",
-    .text = "Runs the chain for a few seconds, then tries out what could be better, a second each. "
-            "With a\n"
-            "step that takes 20 ms:\n\n"
-            "    stoker profile \"image_folder('train').shuffle().decode().resize(224, "
-            "224).batch(32)\" \\\n"
-            "        --consumer-ms 20",
+    .text =
+        "Runs the chain for a few seconds, again and again if it is short, then tries out what\n"
+        "could be better, a second each. With a step that takes 20 ms:\n\n"
+        "    stoker profile \"image_folder('train').shuffle().decode().resize(224, "
+        "224).batch(32)\" \\\n"
+        "        --consumer-ms 20",
     .options = options,
     .takes_run_options = true,
     .run = run,

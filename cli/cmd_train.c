@@ -39,6 +39,7 @@ static void print_means(const char *name, const struct stk_fit_means *means)
 struct result {
     struct stk_fit_event last, best; /* epochs; kind 0: there was none */
     bool has_last, has_best;
+    const char *checkpoint; /* the newest, or NULL */
 };
 
 static int carry_out(struct stk_fit *fit, struct cli_training *training,
@@ -60,6 +61,7 @@ static int carry_out(struct stk_fit *fit, struct cli_training *training,
         if (atomic_load(&interrupt->signal))
             return STK_CANCELLED;
     }
+    result->checkpoint = event.checkpoint;
     return rc == STK_END ? STK_OK : rc;
 }
 
@@ -103,8 +105,13 @@ static int conclude(struct stk_fit *fit, const struct cli_chain *chain, const st
             fprintf(stderr, "interrupted; --resume goes on where checkpoints are\n");
         return 128 + signal;
     }
-    if (rc)
-        return cli_report(err, chain, true);
+    if (rc) {
+        int code = cli_report(err, chain, true);
+        if (result->checkpoint)
+            fprintf(stderr, "the newest checkpoint is %s; --resume goes on from it\n",
+                    result->checkpoint);
+        return code;
+    }
     if (args->json)
         print_json(result);
     else if (!args->quiet)

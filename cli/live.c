@@ -111,7 +111,7 @@ static void add_line(struct frame *frame, const char *label, const char *rest)
 static void add_bar(struct frame *frame, const char *label, double share, const char *figure)
 {
     static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
-    const int figure_columns = frame->screen.is_narrow ? 12 : 30;
+    const int figure_columns = frame->screen.is_narrow ? 18 : 30;
     int width = frame->screen.columns - 1 - frame->screen.label - figure_columns;
     char rest[512];
     size_t len = 0;

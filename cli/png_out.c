@@ -5,16 +5,33 @@
 #include "report.h"
 #include "values.h"
 
+#include <errno.h>
 #include <math.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether the first dimension counts rows. */
+static bool has_rows(const struct stk_view *view, int64_t n_rows)
+{
+    return view->rank > 3 && view->shape[0] == n_rows;
+}
+
+/* Frames of a row; 1 of a plain image. */
+static int64_t n_frames(const struct stk_view *view, int64_t n_rows)
+{
+    int n_before = view->rank - 3 - has_rows(view, n_rows);
+    return n_before ? view->shape[view->rank - 4] : 1;
+}
+
 bool cli_png_is_image(const struct stk_view *view, int64_t n_rows)
 {
-    bool is_one = view->rank == 3 && n_rows == 1;
-    bool is_many = view->rank == 4 && view->shape[0] == n_rows;
-    if (view->kind == STK_BYTES || view->kind == STK_RAGGED || !(is_one || is_many))
+    if (view->kind == STK_BYTES || view->kind == STK_RAGGED || view->rank < 3)
+        return false;
+    bool is_counted = has_rows(view, n_rows);
+    int n_before = view->rank - 3 - is_counted;
+    if (n_before > 1 || (!is_counted && n_rows != 1) ||
+        n_frames(view, n_rows) > INT32_MAX / 16 / (view->shape[view->rank - 3] + 1))
         return false;
     const int64_t *hwc = view->shape + view->rank - 3;
     bool has_channels = hwc[2] == 1 || hwc[2] == 3 || hwc[2] == 4;
@@ -30,8 +47,12 @@ struct levels {
     const char *note;
 };
 
+/* Of bytes in one channel that are few numbers, as masks are, nothing could be told apart. */
 static struct levels choose_levels(const struct stk_view *view, double lo, double hi)
 {
+    enum { FEW = 32 };
+    if (view->dtype == STK_U8 && view->shape[view->rank - 1] == 1 && hi > 0 && hi < FEW)
+        return (struct levels){ 255 / hi, 0, " (stretched from 0..max)" };
     if (view->dtype == STK_U8 || (lo >= 0 && hi > 1 && hi <= 255))
         return (struct levels){ 1, 0, "" };
     if (lo >= 0 && hi <= 1)
@@ -57,18 +78,20 @@ static void fill_pixels(png_byte *out, const struct stk_view *view, const char *
             }
 }
 
-static bool write_file(const char *path, const struct stk_view *view, const png_byte *pixels)
+static bool write_file(const char *path, const struct stk_view *view, int64_t frames,
+                       const png_byte *pixels)
 {
     const int64_t *shape = view->shape + view->rank - 3;
     png_image image = { .version = PNG_IMAGE_VERSION };
     image.width = (png_uint_32)shape[1];
-    image.height = (png_uint_32)shape[0];
+    image.height = (png_uint_32)(shape[0] * frames);
     image.format = shape[2] == 1   ? PNG_FORMAT_GRAY
                    : shape[2] == 3 ? PNG_FORMAT_RGB
                                    : PNG_FORMAT_RGBA;
+    errno = 0;
     if (png_image_write_to_file(&image, path, 0, pixels, 0, NULL))
         return true;
-    cli_complain("cannot write %s: %s", path, image.message);
+    cli_complain("cannot write %s: %s", path, errno ? strerror(errno) : image.message);
     return false;
 }
 
@@ -79,23 +102,26 @@ static void make_path(char *path, size_t size, const char *dir, int64_t number, 
         *c = *c == '/' ? '_' : *c;
 }
 
-const char *cli_png_write(const char *dir, const struct stk_view *view, int64_t first, double lo,
-                          double hi)
+const char *cli_png_write(const char *dir, const struct stk_view *view, struct cli_png_rows rows,
+                          double lo, double hi)
 {
     const int64_t *shape = view->shape + view->rank - 3;
-    int64_t n_images = view->rank == 4 ? view->shape[0] : 1;
+    int64_t frames = n_frames(view, rows.n), row_step = view->strides[0];
+    int64_t frame_step = frames > 1 ? view->strides[view->rank - 4] : 0;
+    size_t frame_bytes = (size_t)(shape[0] * shape[1] * shape[2]);
     struct levels levels = choose_levels(view, lo, hi);
-    png_byte *pixels = calloc((size_t)(shape[0] * shape[1]), (size_t)shape[2]);
+    png_byte *pixels = calloc((size_t)frames, frame_bytes);
     bool is_good = pixels != NULL;
     if (!is_good)
         cli_complain("out of memory for an image of %lld x %lld", (long long)shape[1],
-                     (long long)shape[0]);
-    for (int64_t i = 0; is_good && i < n_images; i++) {
+                     (long long)(shape[0] * frames));
+    for (int64_t i = 0; is_good && i < rows.n; i++) {
         char path[4096];
-        const char *image = (const char *)view->data + (view->rank == 4 ? i * view->strides[0] : 0);
-        make_path(path, sizeof path, dir, first + i, view->name);
-        fill_pixels(pixels, view, image, levels);
-        is_good = write_file(path, view, pixels);
+        const char *image = (const char *)view->data + i * row_step;
+        make_path(path, sizeof path, dir, rows.first + i, view->name);
+        for (int64_t f = 0; f < frames; f++)
+            fill_pixels(pixels + (size_t)f * frame_bytes, view, image + f * frame_step, levels);
+        is_good = write_file(path, view, frames, pixels);
     }
     free(pixels);
     return is_good ? levels.note : NULL;

@@ -6,6 +6,7 @@
 #include "report.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,9 +150,10 @@ bool cli_sheet_write(const struct cli_sheet *sheet, const char *path)
     png_image image = { .version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB };
     image.width = (png_uint_32)sheet_width(sheet);
     image.height = (png_uint_32)sheet_height(sheet);
+    errno = 0;
     if (png_image_write_to_file(&image, path, 0, sheet->rgb, 0, NULL))
         return true;
-    cli_complain("cannot write %s: %s", path, image.message);
+    cli_complain("cannot write %s: %s", path, errno ? strerror(errno) : image.message);
     return false;
 }
 

@@ -61,7 +61,9 @@ static void print_cache(FILE *file, const struct stk_stats *stats)
             ": %.1f MB in memory, %.1f MB on disk%s\n",
             stats->cache_hits, n, stats->cache_rows, cli_megabytes((double)stats->cache_bytes),
             cli_megabytes((double)stats->cache_disk_bytes),
-            stats->is_cache_full ? "; it is full" : "");
+            !stats->is_cache_full || *stats->cache_trouble ? ""
+            : stats->cache_rows ? "; it is full: a larger budget (--memory) would keep more"
+                                : "; the budget (--memory) left nothing for it");
     if (*stats->cache_trouble)
         fprintf(file, "%-12s no more is written to disk: %s\n", "", stats->cache_trouble);
 }

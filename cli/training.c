@@ -27,6 +27,7 @@ int cli_training_begin(struct cli_training *training, const struct cli_args *arg
     struct cli_progress progress;
     int code = cli_progress_begin(&progress, args, -1);
     *training = (struct cli_training){ .kind = progress.kind,
+                                       .is_quiet = args->quiet,
                                        .lines = args->quiet || args->json ? NULL : stdout };
     return code;
 }
@@ -174,7 +175,7 @@ static void print_line(const struct cli_training *t, const struct stk_fit_event 
 
 void cli_training_tell(struct cli_training *t, const struct stk_fit_event *e, double now)
 {
-    if (e->message) {
+    if (e->message && !t->is_quiet) {
         clear(t);
         fprintf(stderr, "%s\n", e->message);
     }

@@ -7,6 +7,7 @@
 
 struct cli_training {
     enum cli_progress_kind kind;
+    bool is_quiet;
     FILE *lines; /* for epochs; NULL: none */
     double due;
     bool is_drawn;

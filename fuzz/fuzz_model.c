@@ -4,38 +4,10 @@
  *
  * Bytes from 128 on stand for words of the declarations: names of layers, parameters, activations and
  * initialisers. */
+#include "fuzz/words.h"
 #include "train/layer.h"
 
-#include <stdlib.h>
 #include <stoker/train.h>
-#include <string.h>
-
-enum { MAX_WORDS = 4096 };
-
-struct words {
-    const char *word[MAX_WORDS];
-    int n;
-};
-
-static void add_word(struct words *words, const char *word)
-{
-    for (int i = 0; i < words->n; i++)
-        if (!strcmp(words->word[i], word))
-            return;
-    words->word[words->n++] = word;
-}
-
-static void add_namespace(struct words *words, const struct stk__namespace *ns)
-{
-    for (int i = 0; i < ns->n_decls; i++) {
-        add_word(words, ns->decl[i]->name);
-        for (const struct stk_param *row = ns->decl[i]->params; row->name; row++) {
-            add_word(words, row->name);
-            for (const char *const *label = row->choices; label && *label; label++)
-                add_word(words, *label);
-        }
-    }
-}
 
 static const struct words *dictionary(void)
 {
@@ -46,29 +18,8 @@ static const struct words *dictionary(void)
         add_namespace(&words, stk__layers());
         add_namespace(&words, &stk__activations);
         add_namespace(&words, &stk__initializers);
-        if (words.n > 128)
-            abort(); /* some would have no byte */
     }
     return &words;
-}
-
-/* Returns new. */
-static char *text_of(const uint8_t *bytes, size_t n_bytes)
-{
-    const struct words *words = dictionary();
-    struct stk__text text = { 0 };
-    for (size_t i = 0; i < n_bytes; i++)
-        if (bytes[i] < 128)
-            stk__text_add_n(&text, (const char *)&bytes[i], 1);
-        else
-            stk__text_add(&text, "%s", words->word[(bytes[i] - 128) % words->n]);
-    return stk__text_take(&text);
-}
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
 }
 
 static void check_node(const struct stk__model *model, int i)
@@ -112,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
     struct stk_error err = { 0 };
     struct stk_model *model;
-    char *text = text_of(bytes, n_bytes);
+    char *text = text_of(dictionary(), bytes, n_bytes);
     require(text != NULL);
     int rc = stk_model_new(text, &model, &err);
     require(!rc || (rc == err.code && err.text[0] && err.at <= strlen(text)));

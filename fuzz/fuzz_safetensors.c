@@ -21,7 +21,7 @@ static void check_tensors(const struct stk__safetensors *file, const uint8_t *va
 {
     size_t bytes = 0;
     for (int i = 0; i < file->n_tensors; i++) {
-        const struct stk__tensor *tensor = &file->tensor[i];
+        const struct stk__saved_tensor *tensor = &file->tensor[i];
         const uint8_t *at = tensor->data;
         check(at >= values && tensor->bytes <= (size_t)(values + DATA_BYTES - at));
         check(stk__safetensors_find(file, tensor->name) == tensor);

@@ -92,7 +92,8 @@ static int check_job(const struct job *job, const struct input *in, int level)
     return !is_same;
 }
 
-/* Sizes 1 to 70, and now and then a source far larger than the output, or twice as large. */
+/* Sizes 1 to 70, and now and then a source far larger than the output, or twice as large, or rows
+ * like those of photographs. */
 static struct size random_size(void)
 {
     struct size size = { 1 + (int)(random_word() % 70), 1 + (int)(random_word() % 70),
@@ -101,6 +102,10 @@ static struct size random_size(void)
         size.n_in *= 20;
     if (random_word() % 8 == 0)
         size.n_in = size.height = 2 * size.n_out;
+    if (random_word() % 24 == 0) {
+        size.n_in = 256 + (int)(random_word() % 244);
+        size.n_out = 120 + (int)(random_word() % 48);
+    }
     return size;
 }
 

@@ -70,37 +70,34 @@ static void run_sums(const struct stk__train_kernels *kernels, const struct tria
     sums_to(sums, t->n_out, t->out);
 }
 
-/* x, more, coefficients ▸ y */
+/* x, coefficients ▸ y */
 static void measure_rows(struct trial *t)
 {
-    t->n[0] = t->n[1] = t->n_out = map_of(&t->shape);
-    t->n[2] = 2 * (size_t)t->shape.channels;
+    t->n[0] = t->n_out = map_of(&t->shape);
+    t->n[1] = 2 * (size_t)t->shape.channels;
 }
 
 static void run_rows(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
-    struct stk__norm_rows job = { .x = read_of(t, 0),
-                                  .more = read_of(t, 1),
-                                  .y = write_map(s, t->out, s->width, s->channels),
-                                  .width = s->width,
-                                  .height = s->height,
-                                  .channels = s->channels,
-                                  .scale = t->in[2],
-                                  .offset = t->in[2] + s->channels,
-                                  .low = s->low,
-                                  .high = s->high };
-    if (s->variant % 2)
-        job.more.at = NULL;
+    const struct stk__norm_rows job = { .x = read_of(t, 0),
+                                        .y = write_map(s, t->out, s->width, s->channels),
+                                        .width = s->width,
+                                        .height = s->height,
+                                        .channels = s->channels,
+                                        .scale = t->in[1],
+                                        .offset = t->in[1] + s->channels,
+                                        .low = s->low,
+                                        .high = s->high };
     kernels->norm.rows(&job);
 }
 
-/* x, dy, y, mean ▸ sums, the dy that count. The sizes count them all. */
+/* x, dy, y, mean ▸ sums */
 static void measure_gradient_sums(struct trial *t)
 {
     t->n[0] = t->n[1] = t->n[2] = map_of(&t->shape);
     t->n[3] = (size_t)t->shape.channels;
-    t->n_out = 2 * (size_t)t->shape.channels + map_of(&t->shape);
+    t->n_out = 2 * (size_t)t->shape.channels;
 }
 
 static void prepare_gradient_sums(const struct trial *t, bool is_sizes)
@@ -117,7 +114,6 @@ static void run_gradient_sums(const struct stk__train_kernels *kernels, const st
     struct stk__norm_gradient_sums job = { .x = read_of(t, 0),
                                            .dy = read_of(t, 1),
                                            .y = read_of(t, 2),
-                                           .kept = write_map(s, t->out + n, s->width, s->channels),
                                            .width = s->width,
                                            .height = s->height,
                                            .channels = s->channels,
@@ -128,8 +124,6 @@ static void run_gradient_sums(const struct stk__train_kernels *kernels, const st
                                            .products = sums + s->channels };
     if (s->variant % 3 == 0)
         job.y.at = NULL;
-    if (s->variant / 3 % 2)
-        job.kept.at = NULL;
     kernels->norm.gradient_sums(&job);
     sums_to(sums, n, t->out);
 }

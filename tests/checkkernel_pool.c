@@ -165,6 +165,67 @@ static void run_mean_gradient(const struct stk__train_kernels *kernels, const st
     kernels->pool.mean_gradient(&job);
 }
 
+/* x, dy, cells ▸ weights, bias: rows of windows of 2×2 behind a convolution of up to four channels. */
+static int image_channels(const struct shape *s)
+{
+    return s->variant == 4 ? 3 : s->variant / 2 % 4 + 1;
+}
+
+static int64_t image_row(const struct shape *s)
+{
+    return (int64_t)(2 * s->width - 1 + s->kernel_x) * image_channels(s) + s->loose;
+}
+
+static size_t kernel_floats(const struct shape *s)
+{
+    return (size_t)(s->kernel_y * s->kernel_x * image_channels(s) * s->channels);
+}
+
+static size_t quads_of(const struct shape *s)
+{
+    return stk__maxpool_quads(s->width, s->kernel_x, image_channels(s));
+}
+
+static void measure_max_weights(struct trial *t)
+{
+    const struct shape *s = &t->shape;
+    t->n[0] = (size_t)((2 * s->height - 1 + s->kernel_y) * image_row(s));
+    t->n[1] = (size_t)(s->width * s->height * s->channels);
+    t->n[2] = cell_floats(s);
+    t->n[3] = quads_of(s);
+    t->n_out = kernel_floats(s) + (size_t)s->channels;
+}
+
+static void prepare_max_weights(const struct trial *t, bool is_sizes)
+{
+    uint8_t *cells = (uint8_t *)t->in[2];
+    (void)is_sizes;
+    for (size_t i = 0; i < 4 * t->n[2]; i++) {
+        int at = (int)((i * 2654435761u >> 7) % 5);
+        cells[i] = (uint8_t)(at < 4 ? at : STK__NO_CELL);
+    }
+}
+
+static void run_max_weights(const struct stk__train_kernels *kernels, const struct trial *t)
+{
+    const struct shape *s = &t->shape;
+    int64_t row = (int64_t)s->width * s->channels;
+    for (int y = 0; y < s->height; y++)
+        kernels->pool.max_weights(&(struct stk__maxpool_weights){
+            .kernel_height = s->kernel_y,
+            .kernel_width = s->kernel_x,
+            .channels = image_channels(s),
+            .width = s->width,
+            .filters = s->channels,
+            .x = t->in[0] + 2 * y * image_row(s),
+            .x_down = image_row(s),
+            .dy = { .at = t->in[1] + y * row },
+            .cells = (const uint8_t *)t->in[2] + y * row,
+            .quads = t->in[3],
+            .weights = t->out,
+            .bias = s->variant % 3 ? t->out + kernel_floats(s) : NULL });
+}
+
 /* Of m1, m2, m4 and resnet18. */
 #define SHAPE(side, wide, kernel, pad)                                                             \
     {                                                                                              \
@@ -178,6 +239,17 @@ static const struct shape timed[] = { SHAPE(111, 32, 2, 0),
                                       SHAPE(56, 64, 3, 1),
                                       { .width = 0 } };
 
+/* Of the first layers of m1 and m2. */
+static const struct shape timed_weights[] = { SHAPE(111, 32, 3, 0),
+                                              SHAPE(15, 32, 3, 0),
+                                              { .width = 0 } };
+
+/* As if every cell counted. */
+static double work_weights(const struct shape *s)
+{
+    return 8.0 * s->width * s->height * (double)kernel_floats(s);
+}
+
 static double work(const struct shape *s)
 {
     return 1.0 * s->width * s->height * s->channels * s->kernel_y * s->kernel_x;
@@ -189,5 +261,7 @@ const struct layer_job pool_jobs[] = {
       timed, work },
     { "train avgpool rows", 1e-5, measure_mean, run_mean, NULL, timed, work },
     { "train avgpool gradient", 1e-5, measure_mean_gradient, run_mean_gradient, NULL, timed, work },
+    { "train maxpool weights", 1e-5, measure_max_weights, run_max_weights, prepare_max_weights,
+      timed_weights, work_weights },
     { NULL, 0, NULL, NULL, NULL, NULL, NULL },
 };

@@ -114,17 +114,21 @@ static void lerp_line_u8(const struct stk__kernels *k, const struct input *in, v
     float *kept = in->work;
     struct stk__lerp_line line = { .top = in->bytes,
                                    .bottom = second,
+                                   .ahead = second,
                                    .weight = 0.37f,
                                    .kept = kept,
                                    .keeps_bottom = true,
                                    .dst = out };
     k->resample.lerp_line_u8(&line, row);
     line = (struct stk__lerp_line){ .bottom = in->bytes,
+                                    .ahead = in->bytes,
                                     .weight = 0.61f,
                                     .kept = kept,
                                     .dst = (float *)out + (in->n_out > 1 ? row->n : 0),
                                     .affine = &in->affine };
+    line.is_far = (uintptr_t)line.dst % 64 == 0;
     k->resample.lerp_line_u8(&line, row);
+    k->resample.settle();
 }
 
 /* Two lines: bytes, floats or floats * a + b, by the number of rows; with a row in common or not. */
@@ -135,6 +139,7 @@ static void lerp_pair_u8(const struct stk__kernels *k, const struct input *in, v
     int result = in->height % 3, value_bytes = result ? 4 : 1;
     struct stk__lerp_line line = { .top = in->bytes,
                                    .bottom = second,
+                                   .ahead = second,
                                    .weight = 0.37f,
                                    .kept = in->work,
                                    .dst = out,
@@ -157,13 +162,16 @@ static void lerp_pair_kept(const struct stk__kernels *k, const struct input *in,
     const uint8_t *second = in->bytes + (in->height > 1 ? in->n : 0);
     lerp_pair_u8(k, in, out);
     struct stk__lerp_line line = {
-        .bottom = second, .weight = 0.23f, .kept = in->work, .dst = out
+        .bottom = second, .ahead = second, .weight = 0.23f, .kept = in->work, .dst = out
     };
     struct stk__lerp_line lines[2] = { line, line };
     lines[1].top = in->bytes;
     lines[1].weight = 0.79f;
     lines[1].dst = (float *)out + (in->n_out > 1 ? row->n : 0);
+    for (int i = 0; i < 2; i++)
+        lines[i].is_far = (uintptr_t)lines[i].dst % 64 == 0;
     k->resample.lerp_pair_u8(lines, row);
+    k->resample.settle();
 }
 
 static void lerp_x_f32(const struct stk__kernels *k, const struct input *in, void *out)
@@ -179,7 +187,9 @@ static void lerp_y_f32(const struct stk__kernels *k, const struct input *in, voi
 static void lerp_y_affine(const struct stk__kernels *k, const struct input *in, void *out)
 {
     const float *const rows[2] = { in->floats, in->more };
-    k->resample.lerp_y_affine(out, rows, in->weight, in->n, &in->affine);
+    bool is_far = (uintptr_t)out % 64 == 0;
+    k->resample.lerp_y_affine(out, rows, in->weight, in->n, &in->affine, is_far);
+    k->resample.settle();
 }
 
 /* Rows within 0..255, as the kernel wants them. */

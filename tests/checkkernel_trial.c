@@ -22,14 +22,16 @@ size_t map_floats(const struct shape *s, int width, int height, int channels)
 struct stk__read_map read_map(const struct shape *s, const float *block, int width, int channels)
 {
     int64_t across = channels + s->loose;
-    return (struct stk__read_map){ block ? block + s->loose : NULL, across,
-                                   width * across + 2 * s->loose };
+    return (struct stk__read_map){ .at = block ? block + s->loose : NULL,
+                                   .across = across,
+                                   .down = width * across + 2 * s->loose };
 }
 
 struct stk__write_map write_map(const struct shape *s, float *block, int width, int channels)
 {
     struct stk__read_map map = read_map(s, NULL, width, channels);
-    return (struct stk__write_map){ block + s->loose, map.across, map.down };
+    return (
+        struct stk__write_map){ .at = block + s->loose, .across = map.across, .down = map.down };
 }
 
 /* ---- trials ---- */

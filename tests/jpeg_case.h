@@ -34,7 +34,8 @@ struct jpeg_file copy_bytes(const uint8_t *bytes, size_t n);
 struct jpeg_wish {
     int channels;
     int scale;
-    bool is_oriented, is_by_library;
+    bool is_oriented, is_by_library, is_fast; /* the last is the transform */
+    enum stk__on_truncated on_truncated;
     struct stk__region region;
     const struct stk__jpeg_kernels *kernels; /* NULL: those in force */
 };

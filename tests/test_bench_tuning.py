@@ -10,6 +10,7 @@ TREE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TREE / "bench"))
 
 import data
+import report
 import tuning
 import tuning_one
 from one import Job
@@ -97,10 +98,31 @@ def test_what_failed_is_said():
 
 def test_the_document_is_filled_in(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
-    page = tmp_path / "docs" / "tuning.md"
-    page.write_text("a\n<!-- tuning: measured -->\nold\n<!-- /tuning -->\nb\n", encoding="utf-8")
+    pages = [tmp_path / "docs" / name for name in tuning.DOCUMENTS]
+    for page in pages:
+        page.write_text(
+            "a\n<!-- tuning: measured -->\nold\n<!-- /tuning -->\nb\n", encoding="utf-8"
+        )
     monkeypatch.setattr(tuning, "TOP", tmp_path)
     tuning.write({"jpeg": readings(98, 100)}, "a machine")
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith("a\n<!-- tuning") and text.endswith("<!-- /tuning -->\nb\n")
-    assert "a machine" in text and "98.0%" in text and "old" not in text
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith("a\n<!-- tuning") and text.endswith("<!-- /tuning -->\nb\n")
+        assert "a machine" in text and "98.0%" in text and "old" not in text
+
+
+def test_parts_of_a_measurement_are_put_together(tmp_path):
+    path = tmp_path / "rows.json"
+    tuning.merged(path, {"jpeg": readings(98, 100)})
+    kept = tuning.merged(path, {"small": readings(99, 100)})
+    again = tuning.merged(path, {})
+    assert set(kept) == {"jpeg", "small"} and set(again) == {"jpeg", "small"}
+    assert tuning.verdict(ROWS[0], again["jpeg"]) == tuning.verdict(ROWS[0], readings(98, 100))
+
+
+def test_benchmarks_have_the_table_of_tuning(tmp_path):
+    (tmp_path / "docs").mkdir()
+    table = "<!-- tuning: measured -->\na table\n<!-- /tuning -->"
+    (tmp_path / "docs" / "tuning.md").write_text(f"before\n{table}\nbehind\n", encoding="utf-8")
+    lines = report.tuning_section(tmp_path)
+    assert table in lines and "## tuning" in lines and "behind" not in "".join(lines)

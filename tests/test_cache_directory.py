@@ -22,6 +22,7 @@ INTERPOSE = TREE / "build" / "libinterpose.so"
 # Elements by number, and a stream; each takes a while, so that moments lie in between.
 BY_NUMBER = "range(20000).map('y = float32(x) / 3; z = sin(y)').cache('{}').shuffle().batch(16)"
 IN_ORDER = "range(20000).filter('x % 4 != 1').map('y = float32(x) / 3').cache('{}').shuffle(50).batch(16)"
+OTHER_WRITES = "another run writes it; this one reads what was there when it began"
 CHAINS = pytest.mark.parametrize("chain", [BY_NUMBER, IN_ORDER], ids=["by number", "in order"])
 
 
@@ -112,7 +113,7 @@ def test_two_processes_at_once(stoker, tmp_path, expected, chain):
         assert [t["digest"] for t in told] == 3 * [expected[chain]]
         if attempt == 0:
             assert any(t["cache_trouble"] == "" for t in told)
-        assert all(t["cache_trouble"] in ("", "somebody else writes it") for t in told)
+        assert all(t["cache_trouble"] in ("", OTHER_WRITES) for t in told)
     assert run(stoker, text)["cache_misses"] == 0
 
 
@@ -124,7 +125,7 @@ def test_the_second_one_goes_without(stoker, tmp_path, expected):
             time.sleep(0.01)
         time.sleep(0.2)
         second = run(stoker, text)
-        assert second["digest"] == expected[BY_NUMBER] and second["cache_trouble"] == "somebody else writes it"
+        assert second["digest"] == expected[BY_NUMBER] and second["cache_trouble"] == OTHER_WRITES
         assert "a run writes it now" in looked_at(stoker, tmp_path / "c")["notes"][-1]
     finally:
         first.kill()
@@ -192,6 +193,21 @@ def test_in_the_middle_of_a_run(request, stoker, tmp_path, expected, chain, what
     assert json.loads(done.stdout)["digest"] == expected[chain]
 
 
+def test_removal_is_told(stoker, tmp_path):
+    """In the numbers, while the run is on and behind it, and in the summary for people."""
+    chain = f"range(400000).cache('{tmp_path}/c').batch(16)"
+    process = stoker("run", chain, "--dump", "--epochs", "2", start=True, stdout=-1, stderr=-1, encoding="utf-8")
+    try:
+        while not list((tmp_path / "c").glob("*/rows")):
+            time.sleep(0.01)
+        shutil.rmtree(tmp_path / "c")
+    finally:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and "its files were removed meanwhile" in err
+    assert not (tmp_path / "c").exists()
+    assert "removed" not in run(stoker, chain)["cache_trouble"]
+
+
 # ---- a full disk ----
 
 
@@ -207,7 +223,8 @@ def test_a_full_disk(stoker, tmp_path, expected, chain, room):
              "STOKER_DISK_BYTES": str(room)}
     text = chain.format(tmp_path / "c")
     told = run(stoker, text, env=small)
-    assert told["digest"] == expected[chain] and "No space left on device" in told["cache_trouble"]
+    assert told["digest"] == expected[chain]
+    assert "No space left on device; make room there" in told["cache_trouble"]
     assert told["cache_full"] is True and told["cache_disk_bytes"] <= room
     assert told["cache_hits"] >= told["cache_rows"] > 0 or room < 5000
     found = looked_at(stoker, tmp_path / "c")

@@ -107,6 +107,7 @@ static void test_one_candidate(void **context)
     (void)context;
     struct stk__conv_task task = task_of(32, 5, STK__FORWARD);
     struct stk__choices *choices = open_choices((struct stk__choice_options){ .forgets = true });
+    task.cpu_level = STK__CPU_SCALAR;
     check_choice(choices, &task, 32, "direct: nothing else can");
     task = task_of(32, 3, STK__FORWARD);
     check_choice(choices, &task, 32, ", measured");
@@ -244,9 +245,12 @@ static void test_batch(void **context)
     assert_int_equal(list.n, 1);
     struct stk__costs *costs = &list.at[0];
     for (int i = 0; i < costs->n; i++) {
-        bool is_winograd = !strcmp(costs->name[i], "winograd");
-        costs->cost[i] =
-            (struct stk__way_cost){ is_winograd ? 0.001 : 0.002, is_winograd ? 0.008 : 0 };
+        bool is_winograd = !strcmp(costs->name[i], "winograd"),
+             is_direct = !strcmp(costs->name[i], "direct");
+        costs->cost[i] = (struct stk__way_cost){ is_winograd ? 0.001
+                                                 : is_direct ? 0.002
+                                                             : 0.003,
+                                                 is_winograd ? 0.008 : 0 };
     }
     assert_true(stk__costs_write(&list, path));
     stk__costs_free(&list);
@@ -256,11 +260,71 @@ static void test_batch(void **context)
     stk__choices_close(choices);
 }
 
+static struct stk__costs *costs_named(struct stk__cost_list *list, const char *name, int *index)
+{
+    assert_int_equal(list->n, 1);
+    for (*index = 0; *index < list->at[0].n; ++*index)
+        if (!strcmp(list->at[0].name[*index], name))
+            return &list->at[0];
+    return NULL;
+}
+
+/* Sets what a candidate was measured to take, in the file. False if it was not measured. */
+static bool put_time(const char *name, double seconds)
+{
+    struct stk__cost_list list = { 0 };
+    int index;
+    stk__costs_read(&list, path);
+    struct stk__costs *costs = costs_named(&list, name, &index);
+    if (costs) {
+        costs->cost[index] = (struct stk__way_cost){ seconds, 0 };
+        remove(path);
+        assert_true(stk__costs_write(&list, path));
+    }
+    stk__costs_free(&list);
+    return costs != NULL;
+}
+
+static void check_again(const struct stk__conv_task *task, const char *wanted)
+{
+    struct stk__choices *choices = open_choices((struct stk__choice_options){ 0 });
+    check_choice(choices, task, 32, wanted);
+    stk__choices_close(choices);
+}
+
+/* What is optional must win by more than noise, and is measured where a file does not know it. */
+static void test_optional(void **context)
+{
+    (void)context;
+    struct stk__conv_task task = task_of(32, 5, STK__FORWARD);
+    struct stk__cost_list list = { 0 };
+    int index;
+    check_again(&task, "direct");
+    if (!put_time("onednn", 0.00099)) {
+        print_message("no oneDNN here\n");
+        skip();
+    }
+    put_time("direct", 0.001);
+    check_again(&task, "direct: 1 ms");
+    put_time("onednn", 0.0009);
+    check_again(&task, "onednn: 900");
+    put_time("onednn", 100000); /* it refused */
+    check_again(&task, "direct: 1 ms an image, measured before");
+    stk__costs_read(&list, path);
+    assert_non_null(costs_named(&list, "onednn", &index));
+    list.at[0].n = 1; /* as a machine without it left the file */
+    remove(path);
+    assert_true(stk__costs_write(&list, path));
+    stk__costs_free(&list);
+    check_again(&task, "onednn");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_measured_once, enter, leave),
         cmocka_unit_test_setup_teardown(test_one_candidate, enter, leave),
+        cmocka_unit_test_setup_teardown(test_optional, enter, leave),
         cmocka_unit_test_setup_teardown(test_rule, enter, leave),
         cmocka_unit_test_setup_teardown(test_lines_of_others, enter, leave),
         cmocka_unit_test_setup_teardown(test_damage, enter, leave),

@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import zlib
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -108,6 +109,7 @@ def digest(done):
         "range(1000).filter('x % 3 == 0').shuffle(50).batch(7, drop_remainder=true)",
         "IMAGES" + DECODE,
         "IMAGES.decode().resize(16, 16, method=area).normalize('imagenet').shuffle().batch(5)",
+        "IMAGES.decode(dct=fast).resize(200, 200, dtype=uint8).resize(160, 160).scale(1/255).batch(5)",
         "IMAGES.decode().color_jitter(0.4, 0.4, 0.4, 0.1).resize(16, 16, dtype=uint8).rand_augment()"
         ".gaussian_blur(3).gaussian_noise(probability=0.5).erasing().jpeg_quality([40, 90])",
     ],
@@ -145,6 +147,17 @@ def test_head_shows_elements(stoker, images, tmp_path):
     assert done.returncode == 0, done.stderr
     written = sorted((tmp_path / "out").glob("*.png"))
     assert [Image.open(path).mode for path in written] == ["RGB"] * 3
+
+
+def test_head_draws_frames_and_masks(stoker, tmp_path):
+    golden, out = Path(__file__).parent / "golden", tmp_path / "out"
+    done = stoker("head", f"files('{golden}/formats/frames.gif').decode(frames=all)", "--png", out)
+    assert done.returncode == 0, done.stderr
+    assert Image.open(out / "000_image.png").size == (15, 4 * 12)  # one below the other
+    mask = f"files('{golden}/decode/palette_2.png').decode(palette=index)"
+    done = stoker("head", mask, "--png", out)
+    assert done.returncode == 0 and "stretched from 0..max" in done.stdout, done.stderr
+    assert Image.open(out / "000_image.png").getextrema() == (0, 255)
 
 
 def test_plan_shows_class_segment_and_inserted_read(stoker, images):

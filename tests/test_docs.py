@@ -416,7 +416,7 @@ def test_make_targets():
             assert target in targets, f"{document.name} names make {target}"
 
 
-@pytest.mark.parametrize("listed", ["packages.txt", "requirements.txt"])
+@pytest.mark.parametrize("listed", ["packages.txt", "packages-test.txt", "requirements.txt"])
 def test_readme_says_why(listed):
     """Everything that the build and the tests install is in README.md, with its reason."""
     readme = (TREE / "README.md").read_text(encoding="utf-8")

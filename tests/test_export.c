@@ -49,12 +49,13 @@ static int write_weights(const struct stk__weights *weights, const char *path,
                          struct stk_error *err)
 {
     const struct stk__model *model = weights->model;
-    struct stk__tensor *tensor = stk_arena_alloc(&arena, (size_t)model->n_weights * sizeof *tensor);
+    struct stk__saved_tensor *tensor =
+        stk_arena_alloc(&arena, (size_t)model->n_weights * sizeof *tensor);
     for (int i = 0; i < model->n_weights; i++) {
         const struct stk__weight *weight = &model->weight[i];
-        tensor[i] =
-            (struct stk__tensor){ weight->name, STK_F32,           weight->rank,
-                                  { 0 },        weights->value[i], (size_t)weight->n_values * 4 };
+        tensor[i] = (struct stk__saved_tensor){ weight->name,      STK_F32,
+                                                weight->rank,      { 0 },
+                                                weights->value[i], (size_t)weight->n_values * 4 };
         memcpy(tensor[i].shape, weight->shape, sizeof weight->shape);
     }
     return stk__safetensors_write(path, tensor, model->n_weights, NULL, err);

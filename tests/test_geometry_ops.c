@@ -228,7 +228,8 @@ static void check_copies(struct stk_iterator *it, int n_rows, const char *call)
     stk_iterator_free(it);
 }
 
-/* An image that follows itself as a mask stays itself, whatever is drawn. */
+/* An image that follows itself as a mask stays itself, whatever is drawn. What follows is not taken
+ * for the image, which therefore needs no name. */
 static void test_mask_is_image(void **state)
 {
     static const char *const calls[] = {
@@ -252,8 +253,7 @@ static void test_mask_is_image(void **state)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         char text[512];
         snprintf(text, sizeof text,
-                 "values({image: @image, copy: @image}).%s, field=image, fields={copy: mask})",
-                 calls[i]);
+                 "values({image: @image, copy: @image}).%s, fields={copy: mask})", calls[i]);
         check_copies(run_scene(text, "workers=0"), N_ROWS, calls[i]);
     }
 }
@@ -369,6 +369,8 @@ static void test_refused(void **state)
     refused("flip(field=image, fields={points: xyxy})", "list of boxes");
     refused("flip(field=image, fields={boxes: keypoints})", "list of points");
     refused("flip(field=image, fields={image: mask})", "is the image itself");
+    refused("map('two = image').flip(fields={boxes: xyxy})", "more than one field is such");
+    refused("flip(fields={image: mask})", "is the image itself");
     refused("flip(field=image, fields={labels: labels})", "labels follow boxes");
     refused("flip(field=image, mask_fill=0.5, fields={seg: mask})", "mask_fill 0.5");
     refused("rotate(10, fill=[1, 2], field=image)", "fill has 2 values");

@@ -49,14 +49,14 @@ struct entry {
 static void write_dict(const struct entry *entry, int n)
 {
     static float counting[4096];
-    struct stk__tensor tensor[16];
+    struct stk__saved_tensor tensor[16];
     struct stk_error err = { 0 };
     for (int i = 0; i < 4096; i++)
         counting[i] = (float)i;
     for (int i = 0; i < n; i++) {
         size_t bytes = sizeof(float);
         tensor[i] =
-            (struct stk__tensor){ entry[i].name, STK_F32, entry[i].rank, { 0 }, counting, 0 };
+            (struct stk__saved_tensor){ entry[i].name, STK_F32, entry[i].rank, { 0 }, counting, 0 };
         for (int k = 0; k < entry[i].rank; k++)
             bytes *= (size_t)(tensor[i].shape[k] = entry[i].shape[k]);
         tensor[i].bytes = bytes;
@@ -147,7 +147,7 @@ static void test_own_names_and_other_types(void **state)
     static const uint16_t half[] = { 0x3c00, 0xc000, 0x3800, 0x0000 };
     static const double wide[] = { 0.5, -3 };
     struct stk__model model = model_of("input(2).dense(2)");
-    const struct stk__tensor tensor[] = {
+    const struct stk__saved_tensor tensor[] = {
         { "dense/kernel", STK_F16, 2, { 2, 2 }, half, sizeof half },
         { "dense/bias", STK_F64, 1, { 2 }, wide, sizeof wide },
         { "optimizer/first/dense/bias", STK_F64, 1, { 2 }, wide, sizeof wide },
@@ -257,13 +257,15 @@ static int convert(char **argv)
     struct stk__weights w;
     set_up(NULL);
     struct stk__model model = model_of(argv[2]);
-    struct stk__tensor *tensor = stk_arena_alloc(&arena, (size_t)model.n_weights * sizeof *tensor);
+    struct stk__saved_tensor *tensor =
+        stk_arena_alloc(&arena, (size_t)model.n_weights * sizeof *tensor);
     snprintf(path, sizeof path, "%s", argv[3]);
     int rc = strlen(argv[3]) < sizeof path ? import(&model, NULL, &w, &err) : STK_VALUE;
     for (int i = 0; i < model.n_weights && !rc; i++) {
         const struct stk__weight *weight = &model.weight[i];
-        tensor[i] = (struct stk__tensor){ weight->name, STK_F32,    weight->rank,
-                                          { 0 },        w.value[i], (size_t)weight->n_values * 4 };
+        tensor[i] =
+            (struct stk__saved_tensor){ weight->name, STK_F32,    weight->rank,
+                                        { 0 },        w.value[i], (size_t)weight->n_values * 4 };
         memcpy(tensor[i].shape, weight->shape, sizeof weight->shape);
     }
     if (!rc)

@@ -102,7 +102,9 @@ static float *framed(struct stk__framed b, const float *image, int height, int w
 
 static struct stk__read_map map_of(struct stk__framed b, const float *at)
 {
-    return (struct stk__read_map){ at, b.channels, (int64_t)b.width * b.channels };
+    return (struct stk__read_map){ .at = at,
+                                   .across = b.channels,
+                                   .down = (int64_t)b.width * b.channels };
 }
 
 struct depthwise_case {
@@ -157,15 +159,17 @@ static void check_values(const struct stk__train_kernels *kernels, int level,
                          const struct depthwise_case *d, float *y)
 {
     const struct stk__conv *c = &d->conv;
-    struct stk__depthwise_rows job = { .shape = &d->shape,
-                                       .x = map_of(stk__conv_image(c), d->x),
-                                       .y = { y, c->filters, (int64_t)c->out_width * c->filters },
-                                       .width = c->out_width,
-                                       .height = c->out_height,
-                                       .weights = d->weights,
-                                       .bias = d->bias,
-                                       .low = -0.5f,
-                                       .high = 0.5f };
+    struct stk__depthwise_rows job = {
+        .shape = &d->shape,
+        .x = map_of(stk__conv_image(c), d->x),
+        .y = { .at = y, .across = c->filters, .down = (int64_t)c->out_width * c->filters },
+        .width = c->out_width,
+        .height = c->out_height,
+        .weights = d->weights,
+        .bias = d->bias,
+        .low = -0.5f,
+        .high = 0.5f
+    };
     kernels->depthwise.rows(&job);
     for (size_t i = 0; i < d->n_out; i++) {
         int filter = (int)i % c->filters, pixel = (int)i / c->filters;
@@ -195,7 +199,7 @@ static void find_image(const struct stk__train_kernels *kernels, const struct de
                                         .pad_left = c->pad_left,
                                         .dy = map_of(b, d->framed_dy + (b.top * b.width + b.left) *
                                                                            b.channels),
-                                        .dx = { dx, c->channels, down },
+                                        .dx = { .at = dx, .across = c->channels, .down = down },
                                         .width = c->width,
                                         .weights = d->weights };
     for (; job.first < c->height; job.first += job.height, job.dx.at += job.height * down) {
@@ -217,14 +221,15 @@ static void check_depthwise(const struct stk__train_kernels *kernels, int level)
     double wanted = dot(d.dy, y, d.n_out), terms = (double)(d.n_out * (size_t)d.shape.height);
     find_image(kernels, &d, dx);
     check_near("depthwise image", level, dot(d.image, dx, d.n_image), wanted, terms);
-    const struct stk__depthwise_gradient job = { .shape = &d.shape,
-                                                 .x = map_of(stk__conv_image(c), d.x),
-                                                 .dy = { d.dy, c->filters,
-                                                         (int64_t)c->out_width * c->filters },
-                                                 .width = c->out_width,
-                                                 .height = c->out_height,
-                                                 .weights = dw,
-                                                 .bias = bias };
+    const struct stk__depthwise_gradient job = {
+        .shape = &d.shape,
+        .x = map_of(stk__conv_image(c), d.x),
+        .dy = { .at = d.dy, .across = c->filters, .down = (int64_t)c->out_width * c->filters },
+        .width = c->out_width,
+        .height = c->out_height,
+        .weights = dw,
+        .bias = bias
+    };
     kernels->depthwise.gradient(&job);
     check_near("depthwise gradient", level, dot(d.weights, dw, d.n_weights), wanted, terms);
     for (int f = 0; f < c->filters; f++) {
@@ -307,8 +312,12 @@ static void pool_values(const struct stk__train_kernels *kernels, struct pool_ca
         n = first + 2 < p->out_height ? 2 : p->out_height - first;
         int row = first * p->stride_y - p->pad_top;
         row = row < 0 ? 0 : row;
-        const struct stk__read_map x = { c->x + row * c->in_down, p->channels, c->in_down };
-        const struct stk__write_map y = { c->y + first * c->out_down, p->channels, c->out_down };
+        const struct stk__read_map x = { .at = c->x + row * c->in_down,
+                                         .across = p->channels,
+                                         .down = c->in_down };
+        const struct stk__write_map y = { .at = c->y + first * c->out_down,
+                                          .across = p->channels,
+                                          .down = c->out_down };
         const struct stk__maxpool_rows max = {
             p, first, n, x, row, y, c->cells + first * c->out_down, c->out_down, low, 3
         };
@@ -324,10 +333,12 @@ static void pool_gradient(const struct stk__train_kernels *kernels, struct pool_
                           bool is_max)
 {
     const struct stk__pool *p = &c->pool;
-    const struct stk__read_map dy = { c->dy, p->channels, c->out_down };
+    const struct stk__read_map dy = { .at = c->dy, .across = p->channels, .down = c->out_down };
     for (int first = 0, n; first < p->in_height; first += n) {
         n = first + 3 < p->in_height ? 3 : p->in_height - first;
-        const struct stk__write_map dx = { c->dx + first * c->in_down, p->channels, c->in_down };
+        const struct stk__write_map dx = { .at = c->dx + first * c->in_down,
+                                           .across = p->channels,
+                                           .down = c->in_down };
         const struct stk__maxpool_gradient max = { p, first, n, dy, c->cells, c->out_down, 0, dx };
         const struct stk__avgpool_gradient mean = { p, first, n, dy, 0, dx };
         if (is_max)
@@ -400,13 +411,32 @@ static void check_dense(const struct stk__train_kernels *kernels, int level)
     const int from[] = { 0, cut, k };
     for (int i = 0; i < 2; i++) {
         const int begin = from[i], size = from[i + 1] - begin;
-        const struct stk__dense_rows rows = {
-            x + begin, k, w + begin * m, NULL,    parts + i * (int)nm, m, n,
-            size,      m, -INFINITY,     INFINITY
-        };
-        const struct stk__dense_image image = { dy, m, w + begin * m, dx + begin, k, n, size, m };
-        const struct stk__dense_gradient gradient = { x + begin, k,    dy, m,    dw + begin * m,
-                                                      n,         size, m,  false };
+        const struct stk__dense_rows rows = { .x = x + begin,
+                                              .x_down = k,
+                                              .weights = w + begin * m,
+                                              .y = parts + i * (int)nm,
+                                              .y_down = m,
+                                              .n = n,
+                                              .k = size,
+                                              .m = m,
+                                              .low = -INFINITY,
+                                              .high = INFINITY };
+        const struct stk__dense_image image = { .dy = dy,
+                                                .dy_down = m,
+                                                .weights = w + begin * m,
+                                                .dx = dx + begin,
+                                                .dx_down = k,
+                                                .n = n,
+                                                .k = size,
+                                                .m = m };
+        const struct stk__dense_gradient gradient = { .x = x + begin,
+                                                      .x_down = k,
+                                                      .dy = dy,
+                                                      .dy_down = m,
+                                                      .weights = dw + begin * m,
+                                                      .n = n,
+                                                      .k = size,
+                                                      .m = m };
         kernels->dense.rows(&rows);
         kernels->dense.image(&image);
         kernels->dense.gradient(&gradient);
@@ -471,12 +501,12 @@ struct norm_case {
 
 static struct stk__read_map pixels_of(const struct norm_case *n, const float *at)
 {
-    return (struct stk__read_map){ at, n->channels, WIDTH * n->channels };
+    return (struct stk__read_map){ .at = at, .across = n->channels, .down = WIDTH * n->channels };
 }
 
 static struct stk__write_map write_of(const struct norm_case *n, float *at)
 {
-    return (struct stk__write_map){ at, n->channels, WIDTH * n->channels };
+    return (struct stk__write_map){ .at = at, .across = n->channels, .down = WIDTH * n->channels };
 }
 
 /* As norm_kernel.h says. */

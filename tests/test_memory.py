@@ -105,3 +105,20 @@ def test_nothing_of_ours_is_allocated_for_pictures(measure, pictures, calls, epo
     # Two batches in flight are there at once; sixteen, only when something was slow for a while.
     chain = f"files('{pictures}/*.jpg').{calls}.prefetch(2)"
     assert least(measure, chain, epochs)[0] == 0
+
+
+def test_a_cache_gets_its_part_of_a_small_budget(stoker):
+    """Batches in flight leave it most of what there is, unless somebody asked for so many."""
+    chain = "range(4000000).batch(6000, true).cache().batch(32)"
+
+    def plan(*options):
+        return json.loads(stoker("plan", chain, "--json", "--memory", "32M", *options).stdout)
+
+    assert plan()["batch_bytes"] * 16 > 20 << 20  # which is what would be in flight
+    assert plan()["cache_bytes"] > 10 << 20 > plan("--window", "16")["cache_bytes"]
+    told = stoker("run", chain, "--memory", "32M", "--epochs", "2").stdout
+    assert "it is full: a larger budget (--memory) would keep more" in told
+    told = stoker("run", chain, "--memory", "5M", "--epochs", "2").stdout
+    assert "keeps 0" in told and "the budget (--memory) left nothing for it" in told
+    told = stoker("plan", chain, "--memory", "5M").stdout
+    assert "cache, for which the budget leaves nothing" in told

@@ -3,6 +3,7 @@
  * so, leaves nothing but whole files behind, leaks nothing, and the next call completes it. */
 #define _GNU_SOURCE
 #include "fault_wraps.h"
+#include "output_faults.h"
 #include "temporary.h"
 
 #include <setjmp.h>
@@ -12,8 +13,6 @@
 
 #include <cmocka.h>
 #include <dirent.h>
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <stoker/stoker.h>
@@ -22,32 +21,10 @@
 
 enum { HANG_SECONDS = 60, MAX_FAULTS = 3000, MAX_FILES = 8, MAX_BYTES = 1 << 16 };
 
-/* ---- output calls that fail ---- */
-
-static atomic_long output_calls, output_fails_at; /* 0: none does */
-static atomic_bool output_failed;
-
-static bool output_fails(void)
-{
-    long n = atomic_fetch_add(&output_calls, 1) + 1;
-    if (n != atomic_load(&output_fails_at))
-        return false;
-    atomic_store(&output_failed, true);
-    errno = ENOSPC;
-    return true;
-}
-
-#define WRAP(type, name, args, call)                                                               \
-    type __real_##name args;                                                                       \
-    type __wrap_##name args;                                                                       \
-    type __wrap_##name args                                                                        \
-    {                                                                                              \
-        return output_fails() ? (type)-1 : (call);                                                 \
-    }
 WRAP(ssize_t, write, (int fd, const void *data, size_t bytes), __real_write(fd, data, bytes))
 WRAP(int, ftruncate, (int fd, off_t bytes), __real_ftruncate(fd, bytes))
 WRAP(int, rename, (const char *from, const char *to), __real_rename(from, to))
-WRAP(int, fsync, (int fd), fd < 0) /* nothing here ends the machine, so the real ones only cost */
+WRAP(int, fsync, (int fd), fd < 0) /* nothing here ends the machine, so the real one only costs */
 WRAP(int, fdatasync, (int fd), fd < 0)
 
 /* ---- packs ---- */
@@ -149,17 +126,15 @@ enum mode { ALLOCATIONS, ACCESSES, OUTPUTS };
 
 static void arm(enum mode mode, long n)
 {
-    atomic_store(&output_calls, 0);
-    atomic_store(&output_failed, false);
-    atomic_store(&output_fails_at, mode == OUTPUTS ? n : 0);
+    arm_output(mode == OUTPUTS ? n : 0);
     if (mode != OUTPUTS)
         fault_arm(mode == ALLOCATIONS ? FAULT_ALLOCATION : FAULT_ACCESS, n, false);
 }
 
 static bool disarm(enum mode mode)
 {
-    atomic_store(&output_fails_at, 0);
-    return mode == OUTPUTS ? atomic_load(&output_failed) : fault_disarm();
+    bool has_failed = disarm_output();
+    return mode == OUTPUTS ? has_failed : fault_disarm();
 }
 
 /* True if a call failed. A pack may do without what failed, but then all of it is right. */

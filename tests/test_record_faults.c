@@ -4,30 +4,14 @@
  * nothing were. */
 #define _GNU_SOURCE
 #include "fault_run.h"
+#include "output_faults.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 
 /* ---- output calls that fail ---- */
 
-static atomic_long output_calls, output_fails_at; /* 0: none does */
 static atomic_bool writes_little;
 
-static bool output_fails(void)
-{
-    bool fails = atomic_fetch_add(&output_calls, 1) + 1 == atomic_load(&output_fails_at);
-    errno = fails ? ENOSPC : errno;
-    return fails;
-}
-
-#define WRAP(type, name, args, call)                                                               \
-    type __real_##name args;                                                                       \
-    type __wrap_##name args;                                                                       \
-    type __wrap_##name args                                                                        \
-    {                                                                                              \
-        return output_fails() ? (type)-1 : (call);                                                 \
-    }
 WRAP(ssize_t, write, (int fd, const void *data, size_t bytes),
      __real_write(fd, data, writes_little &&bytes > 3 ? 3 : bytes))
 WRAP(int, fsync, (int fd), fd < 0) /* nothing here ends the machine, so the real one only costs */
@@ -210,10 +194,9 @@ static void test_sidecars_cannot_be_written(void **state)
     long n = 1;
     for (; !n_whole; n++) {
         remove_sidecars();
-        atomic_store(&output_calls, 0);
-        atomic_store(&output_fails_at, n);
+        arm_output(n);
         run(&indexed, &found);
-        atomic_store(&output_fails_at, 0);
+        disarm_output();
         assert_true(is_same(&found, &expected));
         count_sidecars(&n_whole, &n_other);
         assert_int_equal(n_other, 0);

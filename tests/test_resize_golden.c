@@ -88,7 +88,7 @@ static void resize(const struct sample *s, int level, const void *src, void *dst
     all.work = aligned_alloc(64, (stk__resize_bytes(&all) + 63) / 64 * 64);
     assert_non_null(all.work);
     stk__resize_image(&all, stk__kernels_at(level), src,
-                      (struct stk__target){ dst, out_bytes(s) / s->height, 0 });
+                      (struct stk__target){ dst, out_bytes(s) / s->height, 0, true });
     free(all.work);
     free(mem_x);
     free(mem_y);

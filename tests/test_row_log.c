@@ -141,7 +141,8 @@ static void test_one_writes_and_others_read(void **state)
     struct stk__row_log *other = open_log();
     const struct stk__log_state seen = stk__row_log_state(other);
     assert_false(seen.is_written);
-    assert_string_equal(seen.why, "somebody else writes it");
+    assert_string_equal(seen.why,
+                        "another run writes it; this one reads what was there when it began");
     assert_int_equal(count_good(other, 20), 10); /* though the index has none of them yet */
     assert_false(add(other, 11));
     assert_true(add(log, 11));
@@ -343,6 +344,20 @@ static void test_longer_than_any(void **state)
     close(fd);
 }
 
+static void test_removed_files(void **state)
+{
+    empty_home(state);
+    struct stk__row_log *log = open_log();
+    assert_true(add(log, 1));
+    assert_true(unlink("log/rows") == 0);
+    const struct stk__log_state seen = stk__row_log_state(log);
+    assert_string_equal(seen.why,
+                        "its files were removed meanwhile; the next run makes them again");
+    assert_false(add(log, 2)); /* nobody would find it */
+    assert_int_equal(look(log, 1), 1);
+    stk__row_log_close(log);
+}
+
 static void test_places_that_are_none(void **state)
 {
     struct stk__row_log *log = NULL;
@@ -352,6 +367,10 @@ static void test_places_that_are_none(void **state)
     assert_int_equal(stk__row_log_open("file", "", &log, &err), STK_IO);
     assert_non_null(strstr(err.text, "'file' is a file"));
     assert_int_equal(stk__row_log_open("file/below", "", &log, &err), STK_IO);
+    assert_non_null(strstr(err.text, "'file' is a file"));
+    assert_int_equal(stk__row_log_open("/sys/none/below", "", &log, &err), STK_IO);
+    assert_non_null(strstr(err.text, "cannot make the directory '/sys/none': "));
+    assert_null(strstr(err.text, "No such file")); /* which is how it was found not to be there */
     assert_int_equal(stk__row_log_open("", "", &log, &err), STK_VALUE);
     assert_int_equal(stk__row_log_open("a/b//c/", "", &log, &err), STK_OK);
     stk__row_log_close(log);
@@ -368,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_longer_than_any),
+        cmocka_unit_test(test_removed_files),
         cmocka_unit_test(test_places_that_are_none),
     };
     if (!stk__guard_start() || sigaction(SIGBUS, NULL, &guarding))

@@ -91,7 +91,8 @@ static const struct {
 };
 enum { N_ALL = sizeof all / sizeof *all };
 
-static void check_values(const struct stk__safetensors *file, const struct stk__tensor *tensor)
+static void check_values(const struct stk__safetensors *file,
+                         const struct stk__saved_tensor *tensor)
 {
     uint8_t copy[1024];
     struct stk_error err = { 0 };
@@ -110,7 +111,7 @@ static void test_every_type(void **state)
     (void)state;
     assert_int_equal(file.n_tensors, N_ALL);
     for (int i = 0; i < N_ALL; i++) {
-        const struct stk__tensor *tensor = stk__safetensors_find(&file, all[i].name);
+        const struct stk__saved_tensor *tensor = stk__safetensors_find(&file, all[i].name);
         size_t bytes = stk_dtype_bytes(all[i].dtype);
         assert_ptr_equal(tensor, &file.tensor[i]);
         assert_int_equal(tensor->dtype, all[i].dtype);
@@ -264,7 +265,8 @@ static void test_files_that_are_not_there(void **state)
 static void test_a_file_that_becomes_shorter(void **state)
 {
     static uint8_t values[1 << 16];
-    const struct stk__tensor tensor = { "w", STK_U8, 1, { sizeof values }, values, sizeof values };
+    const struct stk__saved_tensor tensor = { "w",    STK_U8,       1, { sizeof values },
+                                              values, sizeof values };
     struct stk__safetensors file;
     struct stk_error err = { 0 };
     (void)state;
@@ -280,7 +282,8 @@ static void test_a_file_that_becomes_shorter(void **state)
 static void test_a_full_disk(void **state)
 {
     static uint8_t values[1 << 16];
-    const struct stk__tensor tensor = { "w", STK_U8, 1, { sizeof values }, values, sizeof values };
+    const struct stk__saved_tensor tensor = { "w",    STK_U8,       1, { sizeof values },
+                                              values, sizeof values };
     struct stk__safetensors file;
     struct stk_error err = { 0 };
     struct rlimit before, small = { 1 << 14, 0 };

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """stoker train, eval, predict and export: recipes carried out, their files, and what is said of bad ones."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import random
+import re
 import resource
 import shutil
 import signal
 import struct
 import subprocess
+import termios
 import time
 
 import numpy as np
@@ -99,6 +103,46 @@ def test_texts_for_people(stoker, data, tmp_path):
     assert any(line.startswith("best: epoch ") for line in lines)
     assert any(line.startswith("newest checkpoint: ") for line in lines)
     assert "verdict" in done.stdout.lower() or "step" in done.stdout
+
+
+def on_terminal(stoker, columns, *words):
+    """What is drawn on a terminal of that width: all bytes, as text."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    process = stoker(*words, start=True, stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            read = os.read(master, 1 << 16)
+        except OSError:  # nobody has the other end any more
+            break
+        if not read:
+            break
+        shown += read
+    os.close(master)
+    assert process.wait() == 0, shown
+    return shown.decode()
+
+
+@pytest.mark.parametrize("columns", [30, 60, 90, 160])
+def test_the_bar(stoker, data, columns):
+    """One line that is written over, within the width: epoch, loss, accuracy, rate, waits and what is left."""
+    recipe = recipe_of(data, "epochs = 40")
+    shown = on_terminal(stoker, columns, "train", recipe)
+    bars = re.findall(r"\r(epoch \d+ of 40  [^\r\n]*?)\x1b\[K", shown)
+    assert bars
+    assert all(len(bar) < columns for bar in bars)
+    steps = [bar for bar in bars if "validation" not in bar]
+    assert steps
+    if columns >= 90:
+        pattern = r"epoch \d+ of 40  .*\d+ of 10  loss [\d.e+-]+  accuracy [\d.]+ %  [\d.]+k?/s  waits \d+ %  ETA \d+:\d\d$"
+        assert all(re.match(pattern, bar) for bar in steps), steps[0]
+    if columns == 160:
+        assert any(set("█▏▎▍▌▋▊▉") & set(bar) for bar in steps)
+    after = shown[shown.rindex("\x1b[K") :]
+    assert "best: epoch" in after and "\r\x1b[K" in shown, "the bar is gone at the end"
 
 
 def test_predict_and_export(stoker, data, tmp_path):
@@ -261,11 +305,25 @@ def test_checkpoints_that_are_cut(stoker, trained):
 
 def test_checkpoints_of_others(stoker, data, trained):
     recipe, path = trained
-    refused(stoker, recipe.replace("conv2d(4, 3", "conv2d(5, 3"), path.name, "another model")
+    refused(stoker, recipe.replace("conv2d(4, 3", "conv2d(5, 3"), path.name, "another model", "a checkpoint directory of its own")
     refused(stoker, recipe.replace("adam(0.01)", "sgd(0.01)"), "another optimizer", "adam", "sgd")
     refused(stoker, recipe + "\nloss = cross_entropy(0.1)", "another loss")
     more = recipe.replace("epochs = 3", "epochs = 9")
     refused(stoker, more.replace("shuffle()", "shuffle(32)"), "chain")
+
+
+def test_a_directory_in_use(stoker, data, trained):
+    """A training that begins anew says so, and its checkpoints are the ones that stay."""
+    recipe, path = trained
+    short = recipe.replace("epochs = 3", "epochs = 1") + "\nkeep = 1"
+    done = stoker("train", short)
+    assert done.returncode == 0
+    assert f"{path} is of a training before this one" in done.stderr, done.stderr
+    assert [each.name for each in path.parent.glob("step-*")] == ["step-00000010.safetensors"]
+    goes_on = stoker("train", recipe, "--resume")
+    assert goes_on.returncode == 0 and "before this one" not in goes_on.stderr, goes_on.stderr
+    assert "epoch 2" in goes_on.stdout and "epoch 1 " not in goes_on.stdout
+    assert stoker("train", short, "--quiet").stderr == ""
 
 
 def test_a_disk_that_is_full(stoker, data, tmp_path):
@@ -282,7 +340,29 @@ def test_a_disk_that_is_full(stoker, data, tmp_path):
     done = stoker("train", more, "--quiet", "--resume", preexec_fn=small)
     assert done.returncode == 1
     assert "was not written, older ones are there" in done.stderr
+    assert f"the newest checkpoint is {tmp_path}/run/step-00000030.safetensors; --resume goes on from it" in done.stderr
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_a_small_disk(stoker, data, tmp_path):
+    """The same on a file system of 20 KB, which needs the right to mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    script = (
+        f"mount -t tmpfs -o size=20k none '{place}' || exit 77\n"
+        f"\"$0\" train \"$1\" --quiet; echo $?; ls '{place}/run'; \"$0\" eval \"$1\" --json >/dev/null; echo $?"
+    )
+    recipe = recipe_of(data, f"checkpoint = '{place}/run'", "keep = 9", "epochs = 40")
+    path = pathlib.Path(os.environ.get("STOKER", "build/stoker")).resolve()
+    command = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "sh", "-c", script, path, recipe]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"nothing may be mounted here: {done.stderr.strip()}")
+    code, *files, evaluated = done.stdout.split()
+    assert code == "1" and "No space left on device" in done.stderr, done
+    assert any(name.startswith("step-") for name in files)
+    assert not [name for name in files if not name.endswith(".safetensors")]
+    assert evaluated == "0", "what is there is whole"
 
 
 # ---- bad recipes ----
@@ -303,8 +383,48 @@ def test_faults_have_their_place(stoker, data):
     told(recipe_of(data, model="input(8, 8, 1).conv2(4, 3)"), "conv2", "did you mean conv2d?")
     told(recipe_of(data, train="shufle().batch(16)"), "shufle", "did you mean shuffle?")
     told(recipe_of(data, model=MODEL.replace("8, 8, 1", "8, 9, 1")), "input", "the model takes 8×9×1, but train gives float32 8×8×1")
+    told(recipe_of(data, model="input(8, 8, 1).conv2d(2, 3)"), "conv2d", "conv2d, puts out 6×6×2", "flatten()")
     told(recipe_of(data, train="shuffle()"), "npz", "one element at a time; batch(32)")
     told(recipe_of(data, "label = lable"), "npz", "no field lable; it has image, label")
+    floats = "cast(float32, field=label).batch(16)"
+    told(recipe_of(data, train=floats), "npz", "cross_entropy takes labels that are integers", "train gives one float32",
+         "cast(int64, field=label)")  # fmt: skip
+    told(recipe_of(data, "loss = mse()"), "npz", "mse takes a value for each of the model's 2 outputs", "one int64")
+    told(recipe_of(data, "loss = cross_entropy(class_weights=[1, 2, 3])"), "cross_entropy", "3 class weights", "2 outputs")
+    told(recipe_of(data, "classes = [a, b, c]"), "[a, b, c]", "names of 3 classes", "2 outputs")
+    told(recipe_of(data, "monitor = valid_loss", "valid = none"), "valid_loss", "has no valid")
+    for name in ("checkpoint", "log", "tensorboard", "weights", "image", "label"):
+        told(recipe_of(data, f"{name} = ''"), "''", f"{name} is empty; it takes ")
+    for line in ("keep = 2", "checkpoint_every = 5", "log_every = 5", "weights_map = {conv2d: 'x'}"):
+        told(recipe_of(data, line), line.split()[0], "does nothing without")
+    told(recipe_of(data, "optimizer = adam(1e300)"), "1e300", "no larger than a float32 holds")
+    told(recipe_of(data, "threads = 300"), "300", "outside [1, 256]")
+
+
+def test_fields_of_the_recipe(stoker, tmp_path):
+    """What was trained on is what predict looks at."""
+    rows = draw(32, 5)
+    np.savez(tmp_path / "d.npz", kind=rows["label"], pixels=rows["image"])
+    recipe = (
+        f"train = npz('{tmp_path}/d.npz').batch(8)\nvalid = npz('{tmp_path}/d.npz').batch(8)\nmodel = {MODEL}\n"
+        f"image = pixels\nlabel = kind\nepochs = 8\noptimizer = adam(0.01)\ncheckpoint = '{tmp_path}/run'"
+    )
+    assert stoker("train", recipe, "--quiet").returncode == 0
+    for chain in ([], [f"npz('{tmp_path}/d.npz')"]):
+        done = stoker("predict", tmp_path / "run/best.safetensors", *chain, "--quiet")
+        assert done.returncode == 0, done.stderr
+        assert "of 32 right" in done.stdout
+
+
+def test_predict_says_what_fits(stoker, data, trained):
+    _, path = trained
+    for chain, says in (
+        ("range(4)", "8×8×1, but the chain gives int64 in its field x"),
+        (f"npz('{data}/valid.npz').resize(9, 9)", "float32 9×9×1 in its field image; resize(8, 8) makes it so"),
+        (f"npz('{data}/valid.npz').cast(float16, field=image)", "float16 8×8×1 in its field image; cast(float32) makes it so"),
+    ):
+        done = stoker("predict", path, chain)
+        assert done.returncode == 2 and says in done.stderr, done.stderr
 
 
 def test_names_for_later_lines(stoker, data):
@@ -331,10 +451,30 @@ def test_losses_that_are_not_finite(stoker, data, tmp_path):
     recipe = recipe_of(data, f"train = npz('{tmp_path}/bad.npz').batch(16)")
     done = stoker("train", recipe)
     assert done.returncode == 1
-    assert "epoch 1, step 3" in done.stderr and "input: the output is not finite" in done.stderr
+    assert "epoch 1, step 3: the loss is nan; input: the output is not finite (row 8); " in done.stderr
+    assert "on_nonfinite=skip leaves such steps out" in done.stderr
     skipped = stoker("train", recipe + "\non_nonfinite = skip", "--json")
     assert skipped.returncode == 0, skipped.stderr
     assert json.loads(skipped.stdout)["skipped"] == 3
+
+
+def test_losses_that_explode(stoker, data):
+    """A rate that is far too high: the step and the layer are named, or such steps are counted."""
+    recipe = recipe_of(data, "optimizer = sgd(1e30)")
+    done = stoker("train", recipe)
+    assert done.returncode == 1
+    assert "epoch 1, step 2: the loss is nan; dense: the output is not finite" in done.stderr
+    skipped = stoker("train", recipe + "\non_nonfinite = skip", "--json")
+    assert skipped.returncode == 0, skipped.stderr
+    assert json.loads(skipped.stdout)["skipped"] == 29
+
+
+def test_models_that_are_too_large(stoker, data):
+    """What would fit is said, before anything is allocated."""
+    whole = recipe_of(data, model="input(8, 8, 1).flatten().dense(60000).dense(200000).dense(2)")
+    done = stoker("train", whole)
+    assert done.returncode == 1
+    assert "not enough for one image" in done.stderr and "alone take" in done.stderr, done.stderr
 
 
 def test_no_data(stoker, data):

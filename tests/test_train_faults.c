@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "fault_wraps.h"
 #include "lang/lang.h"
+#include "output_faults.h"
 #include "temporary.h"
 #include "train/events.h"
 #include "train/loss.h"
@@ -12,7 +13,6 @@
 #include "train/optimizer.h"
 #include "train/safetensors.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,30 +25,9 @@
 
 enum { MAX_FAULTS = 500 };
 
-/* ---- output calls that fail ---- */
-
-static long output_calls, output_fails_at; /* 0: none does */
-static bool output_failed;
-
-static bool output_fails(void)
-{
-    if (++output_calls != output_fails_at)
-        return false;
-    output_failed = true;
-    errno = ENOSPC;
-    return true;
-}
-
-#define WRAP(type, name, args, call)                                                               \
-    type __real_##name args;                                                                       \
-    type __wrap_##name args;                                                                       \
-    type __wrap_##name args                                                                        \
-    {                                                                                              \
-        return output_fails() ? (type)-1 : (call);                                                 \
-    }
 WRAP(ssize_t, write, (int fd, const void *data, size_t bytes), __real_write(fd, data, bytes))
 WRAP(int, rename, (const char *from, const char *to), __real_rename(from, to))
-WRAP(int, fsync, (int fd), fd < 0)
+WRAP(int, fsync, (int fd), fd < 0) /* nothing here ends the machine, so the real one only costs */
 
 /* ---- what is done ---- */
 
@@ -59,7 +38,7 @@ static int write_tensors(struct stk_error *err)
     static const float values[6] = { 1, 2, 3, 4, 5, 6 };
     static const char *const key[] = { "step" }, *const text[] = { "3" };
     const struct stk_pairs metadata = { key, text, 1 };
-    const struct stk__tensor tensors[] = {
+    const struct stk__saved_tensor tensors[] = {
         { "kernel", STK_F32, 2, { 2, 3 }, values, sizeof values },
         { "bias", STK_F32, 1, { 3 }, values, sizeof values / 2 },
     };
@@ -195,15 +174,12 @@ static bool try_fault(int deed, enum fault_kind kind, long n)
 {
     struct stk_error err = { 0 };
     prepare(deed);
-    output_calls = 0;
-    output_failed = false;
-    output_fails_at = kind == FAULT_NONE ? n : 0;
+    arm_output(kind == FAULT_NONE ? n : 0);
     long before = fault_live_blocks();
     if (kind != FAULT_NONE)
         fault_arm(kind, n, false);
     int rc = deeds[deed].run(&err);
-    bool has_failed = kind == FAULT_NONE ? output_failed : fault_disarm();
-    output_fails_at = 0;
+    bool has_failed = kind == FAULT_NONE ? disarm_output() : fault_disarm();
     if (fault_live_blocks() != before)
         fail_msg("%s, fault %ld: a block is left (%ld)", deeds[deed].name, n, fault_live_ordinal());
     if (has_failed != (rc != STK_OK) || (rc && (rc != err.code || !*err.text)))

@@ -73,6 +73,9 @@ static const struct {
     { "piecewise([1, 2], [1, 2])", "2 boundaries want 3 values, not 2" },
     { "piecewise([2, 2], [1, 2, 3])", "boundary 1 is not above" },
     { "piecewise([1], [1, -2])", "rate 1 is below 0" },
+    { "piecewise([1], [1, 1e39])", "rate 1 is larger than a float32 holds" },
+    { "constant(1e39)", "learning_rate=1e+39 is outside" },
+    { "1e39", "no larger than a float32 holds" },
 };
 
 static void test_bad_schedules(void **state)

@@ -250,6 +250,13 @@ static void check_gradient(struct case_run *c, const char *chain, int weight)
     }
 }
 
+static double kept_variance(const struct case_run *c, const struct stk__node *node, int64_t channel)
+{
+    double n = (double)(c->reference.rows * node->shape.height * node->shape.width);
+    double variance = c->reference.variance[node - c->model->graph.node][channel];
+    return node->is_unbiased && n > 1 ? variance * n / (n - 1) : variance;
+}
+
 /* Moving statistics follow those of the batch. */
 static void check_statistics(struct case_run *c, const char *chain, int weight)
 {
@@ -259,7 +266,7 @@ static void check_statistics(struct case_run *c, const char *chain, int weight)
     stk_trainer_weight(c->trainer, weight, &view);
     for (int64_t i = 0; i < of->n_values; i++) {
         double batch = of->role == STK__MOVING_MEAN ? c->reference.mean[of->node][i]
-                                                    : c->reference.variance[of->node][i];
+                                                    : kept_variance(c, node, i);
         double want =
             c->reference.weight[weight][i] * node->momentum + batch * (1 - node->momentum);
         double got = ((float *)view.data)[i];
@@ -440,6 +447,9 @@ static void test_norms(void **unused)
           "padding=same).batchnorm().activation(swish)" END,
           NULL },
         { "input(9).dense(6).batchnorm().activation(relu).dense(3)", NULL },
+        { "input(5, 4, 2).conv2d(3, 2).batchnorm(0.9, 1e-5, unbiased=true).activation(relu)" END,
+          NULL },
+        { "input(9).dense(6).batchnorm(unbiased=true).dense(3)", NULL },
     };
     (void)unused;
     RUN(trials);

@@ -146,6 +146,42 @@ static void test_halves(void **unused)
     }
 }
 
+/* The gradient of a wide layer is used up within a step, until somebody asks for it. */
+static void keep_gradients(const char *loss_scale)
+{
+    struct stk_trainer_options options = { .threads = 2,
+                                           .optimizer = "sgd(0.1)",
+                                           .loss_scale = loss_scale };
+    struct stk_trainer *a = make(&options), *b = make(&options);
+    struct batch batch;
+    struct stk_view x, y;
+    struct stk_step out;
+    int wide;
+    fill(&batch, 1);
+    assert_int_equal(stk_trainer_find_weight(a, "dense/kernel", &wide, NULL), STK_OK);
+    step(a, &batch);
+    step(b, &batch);
+    assert_int_equal(stk_trainer_gradient(a, 0, &x), STK_OK);
+    assert_int_equal(stk_trainer_gradient(a, wide, &x), STK_STATE);
+    step(a, &batch);
+    assert_int_equal(stk_trainer_gradient(a, wide, &x), STK_OK);
+    assert_int_equal(stk_trainer_gradients(b, &batch.image_view, &batch.label_view, &out, NULL),
+                     STK_OK);
+    assert_int_equal(stk_trainer_gradient(b, wide, &y), STK_OK);
+    assert_memory_equal(x.data, y.data, (size_t)(x.shape[0] * x.strides[0]));
+    stk_trainer_update(b, &out, NULL);
+    assert_same_state(a, b);
+    stk_trainer_free(a);
+    stk_trainer_free(b);
+}
+
+static void test_gradients_are_kept(void **unused)
+{
+    (void)unused;
+    keep_gradients(NULL);
+    keep_gradients("1024");
+}
+
 static void test_learns(void **unused)
 {
     static const struct stk_trainer_options options[] = {
@@ -313,11 +349,28 @@ static void test_bad_batches(void **unused)
     wrong = stk_view_rows(batch.images, STK_F32, 2, (int64_t[]){ ROWS, 3 });
     assert_error(trainer, &v, &wrong, STK_VALUE, "6×3; the model has 4 outputs");
     wrong = stk_view_rows(batch.images, STK_F32, 1, (int64_t[]){ ROWS });
-    assert_error(trainer, &v, &wrong, STK_TYPE, "labels cannot be float32");
+    assert_error(trainer, &v, &wrong, STK_TYPE, "labels are integers, not float32");
     batch.labels[4] = 4;
     assert_error(trainer, &v, &t, STK_DATA, "row 4 is 4");
     batch.labels[4] = -7;
     assert_error(trainer, &v, &t, STK_DATA, "row 4 is -7");
+    t.dtype = STK_U64;
+    assert_error(trainer, &v, &t, STK_DATA, "row 4 is 18446744073709551609");
+    stk_trainer_free(trainer);
+}
+
+static void test_bad_affine(void **unused)
+{
+    const float good[3] = { 1, 2, 3 }, bad[3] = { 1, NAN, 1 }, large[3] = { 1, 1, INFINITY };
+    struct stk_trainer *trainer = make(&(struct stk_trainer_options){ .threads = 1 });
+    struct stk_error err = { 0 };
+    (void)unused;
+    assert_int_equal(stk_trainer_affine(trainer, bad, good, 3, &err), STK_VALUE);
+    assert_non_null(strstr(err.text, "of channel 1 is not finite"));
+    assert_int_equal(stk_trainer_affine(trainer, good, large, 3, &err), STK_VALUE);
+    assert_non_null(strstr(err.text, "of channel 2 is not finite"));
+    assert_int_equal(stk_trainer_affine(trainer, good, good, 2, &err), STK_VALUE);
+    assert_int_equal(stk_trainer_affine(trainer, good, good, 3, &err), STK_OK);
     stk_trainer_free(trainer);
 }
 
@@ -334,6 +387,18 @@ static void test_bad_options(void **unused)
         { { .threads = -1 }, "threads: " },
         { { .max_batch = -1 }, "max_batch: " },
         { { .on_nonfinite = 7 }, "on_nonfinite: " },
+        { { .memory_bytes = -1 }, "memory_bytes: -1 is below 0" },
+        { { .threads = 257 }, "threads: 257 is not from 1 to 256" },
+        { { .max_batch = INT64_MAX }, "max_batch: 9223372036854775807 is not from 1 to 16777216" },
+        { { .optimizer = "" }, "optimizer: the text is empty; it is a call such as adam()" },
+        { { .optimizer = "adam(nan)" }, "optimizer: a learning rate is a number" },
+        { { .optimizer = "adam(1e300)" }, "no larger than a float32 holds" },
+        { { .optimizer = "sgd(0.1, weight_decay=1e300)" }, "weight_decay=1e+300 is outside" },
+        { { .loss = " " }, "loss: the text is empty; it is a call such as cross_entropy()" },
+        { { .loss_scale = "" }, "loss_scale: the text is empty; it is a call such as dynamic()" },
+        { { .precision = "" }, "precision: \"\" is none of" },
+        { { .loss = "cross_entropy(class_weights=[1, 2])" },
+          "2 class weights, and the model has 4" },
         { { .max_batch = 5000, .memory_bytes = 5000000 }, "which is enough for batches of " },
         { { .memory_bytes = 100000 }, "not enough for one image" },
     };
@@ -437,12 +502,13 @@ static void test_figures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_learns),          cmocka_unit_test(test_state_carries_on),
-        cmocka_unit_test(test_bytes),           cmocka_unit_test(test_smaller_batches),
-        cmocka_unit_test(test_targets),         cmocka_unit_test(test_bad_batches),
-        cmocka_unit_test(test_bad_options),     cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_scale_backs_off), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_same_bits),          cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_gradients_are_kept), cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_state_carries_on),   cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_smaller_batches),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_bad_batches),        cmocka_unit_test(test_bad_affine),
+        cmocka_unit_test(test_bad_options),        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_scale_backs_off),    cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

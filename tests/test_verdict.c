@@ -116,6 +116,12 @@ static void test_lock_of_a_library(void **state)
     s.op[0].wall_s = 14;
     s.op[s.n_ops++] = (struct stk__stretch_op){ .name = "map('x')", .cpu_s = 5, .wall_s = 5 };
     assert_verdict(&s, STK__BOUND_LOCK, "decode() waits inside its library");
+    s.queued_s = 7; /* it does not sleep: it has no core */
+    assert_verdict(&s, STK__BOUND_COMPUTE, "of 19.0 s at work workers waited 7.0 s for a core");
+    s.cores_used = 0.8;
+    assert_verdict(&s, STK__BOUND_OTHERS, "other programs");
+    s.queued_s = 2;
+    assert_verdict(&s, STK__BOUND_LOCK, "decode() waits inside its library");
     s.op[1].wall_s = 9; /* so do the others: it is nothing about this op */
     s.cores_used = 0.8;
     assert_verdict(&s, STK__BOUND_OTHERS, "other programs");
@@ -381,6 +387,50 @@ static void test_trial_of_a_cache(void **state)
     }
 }
 
+/* What a cache would take is what its own op makes, though another one is carried out with it. */
+static void test_bytes_of_a_cache(void **state)
+{
+    (void)state;
+    static const char *const chains[] = {
+        "files('tests/*.h').decode().resize(1024, 1024).flip(probability=0.5).batch(2)",
+        "files('tests/*.h').decode().resize(1024, 1024).batch(2)",
+        ("files('tests/*.h').decode().resize(1024, 1024, dtype=uint8).cast(float32)"
+         ".flip(probability=0.5).batch(2)"),
+    };
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct stk__stretch s = calm();
+        struct advised a;
+        char words[40], fewer[40];
+        work(&s, 0, 19);
+        advise(&a, chains[i], &s);
+        long long n = stk_dataset_count(a.dataset) * 2; /* all but the last batch have two */
+        const char *text = item_of(&a, "cache")->text;
+        snprintf(words, sizeof words, "about %lld MB", 12 * n);
+        snprintf(fewer, sizeof fewer, "about %lld MB", 12 * (n - 1));
+        if (!strstr(text, words) && !strstr(text, fewer))
+            fail_msg("%s: %s, not %s", chains[i], text, words);
+        stk_dataset_unref(a.dataset);
+    }
+}
+
+/* Small files are read and stored as they are; everything else comes behind, and can be tried. */
+static void test_small_files_are_packed(void **state)
+{
+    (void)state;
+    struct stk__stretch s = calm();
+    struct advised a;
+    s.stage[0].wait_s[STK__WAIT_READS] = 19;
+    s.reads = 1000;
+    s.read_bytes = 1000 * 1024;
+    s.read_s = 19;
+    advise(&a, "files('*').shuffle().decode().batch(2)", &s);
+    const struct stk__proposal *item = item_of(&a, "pack-small");
+    assert_string_equal(item->stored, "files('*').read()");
+    assert_string_equal(item->rest, "shuffle().decode().batch(2)");
+    assert_non_null(strstr(item->command, "stoker pack \"files('*').read()\" --out"));
+    stk_dataset_unref(a.dataset);
+}
+
 /* A function that is shorter than the way to a helper and back gains nothing from one. */
 static void test_functions_elsewhere(void **state)
 {
@@ -431,7 +481,9 @@ int main(void)
         cmocka_unit_test(test_memory_inside_of_an_op),
         cmocka_unit_test(test_asking_that_sleeps),
         cmocka_unit_test(test_trial_of_a_cache),
+        cmocka_unit_test(test_bytes_of_a_cache),
         cmocka_unit_test(test_functions_elsewhere),
+        cmocka_unit_test(test_small_files_are_packed),
     };
     stk__arena_init(&arena, 1 << 12);
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

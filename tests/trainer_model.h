@@ -3,15 +3,7 @@
  * differences. What the training step is checked against. */
 #pragma once
 
-/* Under a sanitizer steps take many times as long, so that fewer of them are tried. */
-#if defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
+#include "sanitized.h"
 #include "train/model.h"
 
 struct reference {

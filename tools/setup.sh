@@ -14,6 +14,18 @@ missing_packages() {
     done
 }
 
+# Those that this system has: one name that it does not know would keep all others away.
+known_packages() {
+    local name
+    for name in "$@"; do
+        if apt-cache show "$name" >/dev/null 2>&1; then
+            echo "$name"
+        else
+            echo "There is no package $name here; what needs it says so." >&2
+        fi
+    done
+}
+
 give_up() {
     echo "stoker needs these Debian packages: $*" >&2
     echo "They could not be installed from here. Please run:" >&2
@@ -24,7 +36,7 @@ give_up() {
 install_packages() {
     local missing as_root=""
     if ! command -v dpkg-query >/dev/null; then
-        echo "Not a Debian system: see tools/packages.txt for what the build needs." >&2
+        echo "Not a Debian system: see $1 for what is needed." >&2
         return
     fi
     missing=$(missing_packages "$1" | xargs)
@@ -36,6 +48,9 @@ install_packages() {
     echo "Installing: $missing"
     export DEBIAN_FRONTEND=noninteractive
     $as_root apt-get update -q </dev/null >/dev/null || true
+    # shellcheck disable=SC2086
+    missing=$(known_packages $missing | xargs)
+    [ -n "$missing" ] || return 0
     # shellcheck disable=SC2086  # one word per package
     $as_root apt-get install -yq --no-install-recommends $missing </dev/null >/dev/null ||
         give_up "$missing"

@@ -2,7 +2,11 @@
 /* candidate.c: the list of candidates. */
 #include "train/candidate.h"
 
-const struct stk__candidate *const stk__candidates[] = { &stk__direct, &stk__winograd, NULL };
+const struct stk__candidate *const stk__candidates[] = { &stk__direct, &stk__winograd,
+#if defined STK__HAS_ONEDNN
+                                                         &stk__onednn,
+#endif
+                                                         NULL };
 
 int stk__way_open(struct stk__way *way, const struct stk__candidate *candidate,
                   const struct stk__conv_task *task, struct stk_error *err)

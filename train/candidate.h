@@ -23,6 +23,7 @@
 #pragma once
 #include "base/error.h"
 #include "train/conv.h"
+#include "train/kernel/map.h"
 
 #include <stdbool.h>
 
@@ -35,6 +36,7 @@ struct stk__rows {
     int64_t across; /* floats to the next pixel: channels, or more */
     int64_t down;   /* to the next row */
     int64_t apart;  /* to the same place of the next image */
+    struct stk__write_halves halves; /* instead of `at`, where the way takes them */
 };
 
 struct stk__conv_task {
@@ -43,6 +45,7 @@ struct stk__conv_task {
     int cpu_level;
     int n_images;                   /* of a job, at most */
     int n_rows;                     /* of most bands; 0: whole images */
+    int n_threads;                  /* that run a way at once, at most; 0: one */
     struct stk__rows image, output; /* as the jobs' will be, apart from `at` and `first` */
 };
 
@@ -64,11 +67,17 @@ struct stk__way {
     size_t packed_floats;  /* of packed weights, or of sums */
     size_t scratch_floats; /* of a thread */
     int row_unit;          /* bands of a multiple of it are fastest */
+    bool reads_halves;     /* of the image; gradients of outputs are floats */
+    bool writes_halves;
     void *state;           /* the candidate's own */
 };
 
 struct stk__candidate {
     const char *name;
+    double handicap;  /* 0, or what its time is multiplied by before it is compared */
+    bool is_optional; /* `can` promises nothing: open may refuse, for the machine or the task */
+    bool rehearses;   /* a way makes what it needs for bands when it first runs them: a step is
+                         rehearsed before the first one */
     bool (*can)(const struct stk__conv_task *task);
 
     /* Fills in what a way says of itself; NULL state needs no close. */
@@ -88,6 +97,7 @@ struct stk__candidate {
 };
 
 extern const struct stk__candidate stk__direct, stk__winograd;
+extern const struct stk__candidate stk__onednn; /* not in every build */
 
 /* All of them, the plainest first; ends with NULL. */
 extern const struct stk__candidate *const stk__candidates[];

@@ -23,6 +23,7 @@ static int open(struct stk__way *way, struct stk_error *err)
     int block = kernels_of(way)->block;
     (void)err;
     way->row_unit = 1;
+    way->writes_halves = stk__train_kernels_at(way->task.cpu_level)->takes_halves;
     way->packed_floats = way->task.direction == STK__TO_IMAGE
                              ? stk__direct_turned_floats(&way->task.conv, block)
                              : stk__direct_packed_floats(&way->task.conv, block);
@@ -74,6 +75,17 @@ static float *row_of(const struct stk__rows *rows, int row)
     return rows->at + (row - rows->first) * rows->down;
 }
 
+/* Where values are written, from a row on: to floats, or to halves. */
+static void set_output(struct stk__conv_rows *job, const struct stk__rows *rows, int row,
+                       int64_t more)
+{
+    int64_t at = (row - rows->first) * rows->down + more;
+    if (rows->halves.at)
+        job->y_halves = (struct stk__write_halves){ rows->halves.at + at, rows->halves.dtype };
+    else
+        job->y = rows->at + at;
+}
+
 /* Where the first output of a row begins to look. */
 static float *place_of(const struct stk__conv *c, const struct stk__rows *image, int row)
 {
@@ -88,12 +100,11 @@ static void forward(const struct stk__way *way, const struct stk__conv_job *job)
     struct stk__patch patch;
     int filters = c->filters / c->groups, channels = c->channels / c->groups;
     set_patch(c, &job->image, &patch, at);
-    for (int group = 0; group < c->groups; group++)
-        kernels->rows(&(struct stk__conv_rows){
+    for (int group = 0; group < c->groups; group++) {
+        struct stk__conv_rows rows = {
             .patch = &patch,
             .x = place_of(c, &job->image, job->from) + group * channels,
             .x_apart = job->image.apart,
-            .y = row_of(&job->output, job->from) + group * filters,
             .y_across = job->output.across,
             .y_down = job->output.down,
             .y_apart = job->output.apart,
@@ -104,7 +115,11 @@ static void forward(const struct stk__way *way, const struct stk__conv_job *job)
             .weights = job->packed + (size_t)group * (way->packed_floats / (size_t)c->groups),
             .bias = job->bias ? job->bias + group * filters : NULL,
             .low = job->low,
-            .high = job->high });
+            .high = job->high
+        };
+        set_output(&rows, &job->output, job->from, group * filters);
+        kernels->rows(&rows);
+    }
 }
 
 /* The places of one class within the rows of a job. */
@@ -122,13 +137,12 @@ static void to_places(const struct stk__way *way, const struct stk__conv_job *jo
     int left = x.from - (x.n_taps ? x.n_taps - 1 : 0) * c->dilation_x;
     set_pieces(&patch, at, y.n_taps, x.n_taps, -c->dilation_y * job->output.down,
                c->dilation_x * job->output.across, filters);
-    for (int group = 0; group < c->groups; group++)
-        kernels->rows(&(struct stk__conv_rows){
+    for (int group = 0; group < c->groups; group++) {
+        struct stk__conv_rows rows = {
             .patch = &patch,
             .x = row_of(&job->output, y.from + skipped) + left * job->output.across +
                  group * filters,
             .x_apart = job->output.apart,
-            .y = row_of(&job->image, row) + x.first * job->image.across + group * channels,
             .y_across = c->stride_x * job->image.across,
             .y_down = c->stride_y * job->image.down,
             .y_apart = job->image.apart,
@@ -138,7 +152,11 @@ static void to_places(const struct stk__way *way, const struct stk__conv_job *jo
             .filters = channels,
             .weights = turned + (size_t)group * stk__direct_class_floats(c, kernels->block, y, x),
             .low = -INFINITY,
-            .high = INFINITY });
+            .high = INFINITY
+        };
+        set_output(&rows, &job->image, row, x.first * job->image.across + group * channels);
+        kernels->rows(&rows);
+    }
 }
 
 static void to_image(const struct stk__way *way, const struct stk__conv_job *job)

@@ -88,6 +88,8 @@ static int open(struct stk__way *way, struct stk_error *err)
     struct pass p = pass_of(&way->task);
     (void)err;
     way->row_unit = OUT;
+    way->reads_halves = way->writes_halves =
+        stk__train_kernels_at(way->task.cpu_level)->takes_halves;
     way->packed_floats = (size_t)PLANES * (size_t)p.channels *
                          (size_t)(round_up(p.n_blocks, p.group) * p.multiply->block);
     way->scratch_floats = (size_t)PLANES * (size_t)(p.in_plane + p.out_plane);
@@ -126,9 +128,7 @@ static void pack(const struct stk__way *way, const float *weights, float *packed
             float taps[9][MOST_BLOCK];
             collect_taps(way, weights, c, b * block, taps);
             p.tiles->take_weights(&(struct stk__wino_take){
-                .x = taps[0],
-                .across = MOST_BLOCK,
-                .down = 3 * MOST_BLOCK,
+                .x = { .at = taps[0], .across = MOST_BLOCK, .down = 3 * MOST_BLOCK },
                 .n_rows = 3,
                 .n_columns = 3,
                 .n = block,
@@ -159,12 +159,13 @@ static void unpack(const struct stk__way *way, float *const *sums, int n_sums, f
             size_t at = ((size_t)b * (size_t)p.channels + (size_t)c) * (size_t)block;
             int left = p.filters - b * block;
             add_sums(sums, n_sums, at, plane, block);
-            p.tiles->give_weights(&(struct stk__wino_give){ .planes = sums[0] + at,
-                                                            .plane = plane,
-                                                            .y = weights + c * row + b * block,
-                                                            .across = p.channels * row,
-                                                            .down = 3 * p.channels * row,
-                                                            .n = left < block ? left : block });
+            p.tiles->give_weights(
+                &(struct stk__wino_give){ .planes = sums[0] + at,
+                                          .plane = plane,
+                                          .y = { .at = weights + c * row + b * block,
+                                                 .across = p.channels * row,
+                                                 .down = 3 * p.channels * row },
+                                          .n = left < block ? left : block });
         }
 }
 
@@ -203,10 +204,31 @@ static struct tile tile_at(const struct walk *w, int number)
                           up_to(w->pass->width - column, OUT) };
 }
 
-static float *pixel_at(const struct stk__rows *rows, const struct tile *t, int up, int left)
+/* Values from where rows begin to a tile. */
+static int64_t place_of(const struct stk__rows *rows, const struct tile *t, int up, int left)
 {
-    return rows->at + t->image * rows->apart + (t->row - up - rows->first) * rows->down +
+    return t->image * rows->apart + (t->row - up - rows->first) * rows->down +
            (t->column - left) * rows->across;
+}
+
+static struct stk__read_map read_from(const struct stk__rows *rows, int64_t at)
+{
+    struct stk__read_map map = { .across = rows->across, .down = rows->down };
+    if (rows->halves.at)
+        map.halves = (struct stk__read_halves){ rows->halves.at + at, rows->halves.dtype };
+    else
+        map.at = rows->at + at;
+    return map;
+}
+
+static struct stk__write_map write_to(const struct stk__rows *rows, int64_t at)
+{
+    struct stk__write_map map = { .across = rows->across, .down = rows->down };
+    if (rows->halves.at)
+        map.halves = (struct stk__write_halves){ rows->halves.at + at, rows->halves.dtype };
+    else
+        map.at = rows->at + at;
+    return map;
 }
 
 static void take_images(const struct walk *w, const struct stk__rows *from, int first, int n)
@@ -214,15 +236,13 @@ static void take_images(const struct walk *w, const struct stk__rows *from, int 
     const struct pass *p = w->pass;
     for (int i = 0; i < n; i++) {
         struct tile t = tile_at(w, first + i);
-        p->tiles->take_image(
-            &(struct stk__wino_take){ .x = pixel_at(from, &t, p->pad_top, p->pad_left),
-                                      .across = from->across,
-                                      .down = from->down,
-                                      .n_rows = t.n_rows + 2,
-                                      .n_columns = t.n_columns + 2,
-                                      .n = p->channels,
-                                      .planes = w->job->scratch + i * p->in_across,
-                                      .plane = p->in_plane });
+        p->tiles->take_image(&(struct stk__wino_take){
+            .x = read_from(from, place_of(from, &t, p->pad_top, p->pad_left)),
+            .n_rows = t.n_rows + 2,
+            .n_columns = t.n_columns + 2,
+            .n = p->channels,
+            .planes = w->job->scratch + i * p->in_across,
+            .plane = p->in_plane });
     }
 }
 
@@ -262,9 +282,7 @@ static void give_outputs(const struct walk *w, const struct stk__rows *to, int f
         p->tiles->give_output(
             &(struct stk__wino_give){ .planes = planes + i * p->out_across,
                                       .plane = p->out_plane,
-                                      .y = pixel_at(to, &t, 0, 0) + filter,
-                                      .across = to->across,
-                                      .down = to->down,
+                                      .y = write_to(to, place_of(to, &t, 0, 0) + filter),
                                       .n_rows = t.n_rows,
                                       .n_columns = t.n_columns,
                                       .n = up_to(p->filters - filter, (int)p->out_across),
@@ -297,15 +315,14 @@ static void take_gradients(const struct walk *w, int first, int n, float *out)
     const struct stk__rows *from = &w->job->output;
     for (int i = 0; i < n; i++) {
         struct tile t = tile_at(w, first + i);
-        p->tiles->take_gradient(&(struct stk__wino_take){ .x = pixel_at(from, &t, 0, 0),
-                                                          .across = from->across,
-                                                          .down = from->down,
-                                                          .n_rows = t.n_rows,
-                                                          .n_columns = t.n_columns,
-                                                          .n = p->filters,
-                                                          .planes = out + i * p->out_across,
-                                                          .plane = p->out_plane,
-                                                          .sums = w->job->bias_sums });
+        p->tiles->take_gradient(
+            &(struct stk__wino_take){ .x = read_from(from, place_of(from, &t, 0, 0)),
+                                      .n_rows = t.n_rows,
+                                      .n_columns = t.n_columns,
+                                      .n = p->filters,
+                                      .planes = out + i * p->out_across,
+                                      .plane = p->out_plane,
+                                      .sums = w->job->bias_sums });
     }
 }
 

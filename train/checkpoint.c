@@ -59,10 +59,10 @@ static size_t bytes_of(const struct stk_view *view)
     return bytes;
 }
 
-static struct stk__tensor tensor_of(const struct stk_view *view)
+static struct stk__saved_tensor tensor_of(const struct stk_view *view)
 {
-    struct stk__tensor tensor = { view->name, view->dtype, view->rank,
-                                  { 0 },      view->data,  bytes_of(view) };
+    struct stk__saved_tensor tensor = { view->name, view->dtype, view->rank,
+                                        { 0 },      view->data,  bytes_of(view) };
     memcpy(tensor.shape, view->shape, sizeof view->shape);
     return tensor;
 }
@@ -71,9 +71,9 @@ int stk_trainer_save(struct stk_trainer *trainer, const char *path, const struct
                      int n_notes, struct stk_error *err)
 {
     int n = stk_trainer_n_state(trainer), n_texts = 1 + N_SAME + N_COUNTS + n_notes;
-    struct stk__tensor *tensor = calloc((size_t)n + 1, sizeof *tensor);
+    struct stk__saved_tensor *tensor = calloc((size_t)n + 1, sizeof *tensor);
     const char **text = calloc((size_t)n_texts * 2, sizeof *text);
-    const char **name = text + n_texts;
+    const char **name = text ? text + n_texts : NULL;
     char number[N_COUNTS][NUMBER];
     int rc = tensor && text ? STK_OK : stk__out_of_memory(err), at = 0;
     for (int i = 0; i < n && !rc; i++) {
@@ -146,8 +146,8 @@ static int check_texts(const struct stk__safetensors *file, const struct stk_tra
 static int check_array(const struct stk__safetensors *file, const struct stk_view *view,
                        struct stk_error *err)
 {
-    const struct stk__tensor *found = stk__safetensors_find(file, view->name);
-    struct stk__tensor want = tensor_of(view);
+    const struct stk__saved_tensor *found = stk__safetensors_find(file, view->name);
+    struct stk__saved_tensor want = tensor_of(view);
     char got[STK__SHAPE_TEXT], wanted[STK__SHAPE_TEXT];
     if (!found)
         return stk_fail(err, STK_STATE, "%s has no %s", file->path, view->name);

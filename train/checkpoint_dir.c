@@ -94,6 +94,20 @@ int stk__checkpoint_dir_newest(const struct stk__checkpoint_dir *dir, char path[
     return rc;
 }
 
+/* Those of later steps are of a training before this one: as the newest they would be gone on
+ * from. */
+static void remove_later(const struct stk__checkpoint_dir *dir, int64_t step)
+{
+    DIR *list = opendir(dir->path);
+    char path[PATH];
+    struct stk_error unseen;
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (step_of(entry->d_name) > step && !join(dir, entry->d_name, path, &unseen))
+            unlink(path);
+    if (list)
+        closedir(list);
+}
+
 /* Removes the oldest one if there are more than `keep`; true if it did. */
 static bool remove_oldest(const struct stk__checkpoint_dir *dir)
 {
@@ -129,6 +143,7 @@ int stk__checkpoint_dir_save(struct stk__checkpoint_dir *dir, struct stk_trainer
         return rc;
     }
     memcpy(dir->last, path, sizeof path);
+    remove_later(dir, step);
     while (remove_oldest(dir))
         ;
     return STK_OK;
@@ -139,5 +154,10 @@ int stk__checkpoint_dir_save_best(struct stk__checkpoint_dir *dir, struct stk_tr
 {
     char path[PATH];
     int rc = join(dir, "best.safetensors", path, err);
-    return rc ? rc : stk_trainer_save(trainer, path, note, n_notes, err);
+    if (!rc)
+        rc = stk_trainer_save(trainer, path, note, n_notes, err);
+    if (rc)
+        stk__error_prefix(
+            err, "the checkpoint of the best epoch was not written, %s is there: ", dir->last);
+    return rc;
 }

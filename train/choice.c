@@ -21,6 +21,7 @@ struct stk__choices {
     char processor[160]; /* "unknown", or what tells its kind */
     struct stk__cost_list costs;
     bool has_new;
+    bool wants_rehearsal;
 };
 
 /* The value of a line "name : value" of /proc/cpuinfo, appended. */
@@ -94,26 +95,45 @@ static char *key_of(const struct stk__choices *choices, const struct stk__conv_t
     return stk__text_take(&key);
 }
 
+/* Seconds of an image that nothing takes: the candidate is there, but not for this task. */
+enum { REFUSED = 100000 };
+
+/* False if the candidate is not there: another time it may be. */
 static bool measure(const struct stk__choices *choices, const struct stk__candidate *candidate,
                     const struct stk__conv_task *task, struct stk__way_cost *cost)
 {
     struct stk__way way;
     double seconds = choices->options.seconds > 0 ? choices->options.seconds : 0.004;
-    if (!candidate->can(task) || stk__way_open(&way, candidate, task, NULL))
+    if (!candidate->can(task))
         return false;
-    int rc = stk__way_measure(&way, seconds, cost, NULL);
+    int rc = stk__way_open(&way, candidate, task, NULL);
+    *cost = (struct stk__way_cost){ .run = REFUSED };
+    if (rc)
+        return rc == STK_VALUE;
+    rc = stk__way_measure(&way, seconds, cost, NULL);
     stk__way_close(&way);
     return rc == STK_OK;
 }
 
+static bool has_cost(const struct stk__costs *costs, const char *name)
+{
+    for (int i = 0; i < costs->n; i++)
+        if (!strcmp(costs->name[i], name))
+            return true;
+    return false;
+}
+
+/* All that are not known yet: on another day there may have been no oneDNN. */
 static int measure_all(struct stk__choices *choices, const struct stk__conv_task *task,
                        struct stk__costs *out, struct stk_error *err)
 {
     for (int i = 0; stk__candidates[i] && out->n < STK__MOST_COSTS; i++)
-        if (measure(choices, stk__candidates[i], task, &out->cost[out->n]))
+        if (!has_cost(out, stk__candidates[i]->name) &&
+            measure(choices, stk__candidates[i], task, &out->cost[out->n])) {
             snprintf(out->name[out->n++], sizeof out->name[0], "%s", stk__candidates[i]->name);
-    out->is_new = true;
-    choices->has_new = true;
+            out->is_new = true;
+            choices->has_new = true;
+        }
     return out->n ? STK_OK : stk__out_of_memory(err); /* the plainest can, if there is memory */
 }
 
@@ -143,7 +163,7 @@ static void explain(struct stk__text *why, const struct stk__costs *costs, int b
     add_time(why, total(&costs->cost[best], batch));
     stk__text_add(why, " an image");
     for (int i = 0; i < costs->n; i++)
-        if (i != best) {
+        if (i != best && costs->cost[i].run < REFUSED) {
             stk__text_add(why, ", %s ", costs->name[i]);
             add_time(why, total(&costs->cost[i], batch));
         }
@@ -158,7 +178,7 @@ static const struct stk__costs *costs_of(struct stk__choices *choices,
     struct stk__costs *costs = key ? stk__costs_find(&choices->costs, key) : NULL;
     if (costs) {
         free(key);
-        return costs;
+        return measure_all(choices, task, costs, err) ? NULL : costs;
     }
     costs = key ? stk__costs_add(&choices->costs, key) : NULL;
     if (!costs) {
@@ -186,29 +206,74 @@ static const struct stk__candidate *only_one(const struct stk__conv_task *task)
     return found;
 }
 
-static int choose_fastest(struct stk__choices *choices, const struct stk__conv_task *task,
-                          int64_t batch, struct stk__way *out, struct stk__text *why,
-                          struct stk_error *err)
+/* Which costs least; -1: nothing that is known. */
+static int best_of(const struct stk__costs *costs, const struct stk__conv_task *task, int64_t batch,
+                   bool with_optional)
 {
-    const struct stk__candidate *one = only_one(task);
+    double least = REFUSED;
+    int best = -1;
+    for (int i = 0; i < costs->n; i++) {
+        const struct stk__candidate *candidate = candidate_named(costs->name[i]);
+        if (!candidate || !candidate->can(task) || (candidate->is_optional && !with_optional))
+            continue;
+        double time =
+            total(&costs->cost[i], batch) * (candidate->handicap > 0 ? candidate->handicap : 1);
+        if (time < least) {
+            least = time;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* What to open, for steps of how many images, and where to. */
+struct chosen {
+    const struct stk__conv_task *task;
+    int64_t batch;
+    struct stk__way *way;
+};
+
+/* For steps, which have several threads. */
+static int open_way(struct stk__choices *choices, const struct stk__candidate *candidate,
+                    const struct chosen *chosen, struct stk_error *err)
+{
+    struct stk__conv_task task = *chosen->task;
+    task.n_threads = choices->options.n_threads;
+    int rc = stk__way_open(chosen->way, candidate, &task, err);
+    if (!rc && candidate->rehearses)
+        choices->wants_rehearsal = true;
+    return rc;
+}
+
+static int open_best(struct stk__choices *choices, const struct stk__costs *costs,
+                     const struct chosen *chosen, bool with_optional, struct stk__text *why,
+                     struct stk_error *err)
+{
+    int best = best_of(costs, chosen->task, chosen->batch, with_optional);
+    const struct stk__candidate *candidate =
+        best < 0 ? &stk__direct : candidate_named(costs->name[best]);
+    int rc = open_way(choices, candidate, chosen, err);
+    if (!rc && best >= 0 && why)
+        explain(why, costs, best, chosen->batch);
+    return rc;
+}
+
+/* What was there when it was measured may be gone. */
+static int choose_fastest(struct stk__choices *choices, const struct chosen *chosen,
+                          struct stk__text *why, struct stk_error *err)
+{
+    const struct stk__candidate *one = only_one(chosen->task);
     if (one) {
         if (why)
             stk__text_add(why, "%s: nothing else can", one->name);
-        return stk__way_open(out, one, task, err);
+        return open_way(choices, one, chosen, err);
     }
-    const struct stk__costs *costs = costs_of(choices, task, err);
+    const struct stk__costs *costs = costs_of(choices, chosen->task, err);
     if (!costs)
         return STK_MEMORY;
-    int best = 0;
-    for (int i = 1; i < costs->n; i++)
-        if (total(&costs->cost[i], batch) < total(&costs->cost[best], batch))
-            best = i;
-    const struct stk__candidate *candidate = candidate_named(costs->name[best]);
-    if (!candidate || !candidate->can(task))
-        candidate = &stk__direct;
-    else if (why)
-        explain(why, costs, best, batch);
-    return stk__way_open(out, candidate, task, err);
+    if (!open_best(choices, costs, chosen, true, why, NULL))
+        return STK_OK;
+    return open_best(choices, costs, chosen, false, why, err);
 }
 
 /* Winograd's where products are many enough to be worth its transforms. */
@@ -224,12 +289,18 @@ int stk__choose(struct stk__choices *choices, const struct stk__conv_task *task,
 {
     const struct stk__choice_options *options = &choices->options;
     const struct stk__candidate *only = options->only ? candidate_named(options->only) : NULL;
+    const struct chosen chosen = { task, batch, out };
     if (!only && !options->deterministic)
-        return choose_fastest(choices, task, batch, out, why, err);
+        return choose_fastest(choices, &chosen, why, err);
     const struct stk__candidate *candidate = only ? only : by_rule(task);
     if (!candidate->can(task))
         candidate = &stk__direct;
     if (why)
         stk__text_add(why, "%s: %s", candidate->name, only ? "as asked for" : "by rule");
-    return stk__way_open(out, candidate, task, err);
+    return open_way(choices, candidate, &chosen, err);
+}
+
+bool stk__choices_want_rehearsal(const struct stk__choices *choices)
+{
+    return choices->wants_rehearsal;
 }

@@ -15,6 +15,7 @@ struct stk__choice_options {
     const char *path; /* NULL: stoker/convolutions in $XDG_CACHE_HOME, or in ~/.cache */
     const char *only; /* NULL, or the name of a candidate that is taken wherever it can */
     double seconds;   /* of a measurement; 0: a few milliseconds */
+    int n_threads;    /* that will run a way at once; 0: one */
 };
 
 /* Borrows texts of options. Returns new, or NULL when out of memory; a file that cannot be read, or whose
@@ -28,3 +29,6 @@ void stk__choices_close(struct stk__choices *choices);
  * The plainest candidate must be able to. */
 int stk__choose(struct stk__choices *choices, const struct stk__conv_task *task, int64_t batch,
                 struct stk__way *out, struct stk__text *why, struct stk_error *err);
+
+/* Whether a candidate that rehearses was chosen. */
+bool stk__choices_want_rehearsal(const struct stk__choices *choices);

@@ -4,7 +4,6 @@
 #include "train/fit.h"
 
 #include "base/clock.h"
-#include "train/loss.h"
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 
@@ -93,11 +92,10 @@ static int check_calls(struct stk_fit *fit, struct stk_error *err)
 {
     const struct stk__recipe *r = &fit->recipe;
     struct stk__optimizer optimizer;
-    struct stk__loss loss;
     struct stk__loss_scale scale;
     int rc = r->optimizer ? stk__optimizer_read(r->optimizer, &fit->arena, &optimizer, err) : 0;
     if (!rc && r->loss)
-        rc = stk__loss_read(r->loss, &fit->arena, &loss, err);
+        rc = stk__loss_read(r->loss, &fit->arena, &fit->loss, err);
     if (!rc && r->loss_scale)
         rc = stk__loss_scale_read(r->loss_scale, &fit->arena, &scale, err);
     return rc;
@@ -164,6 +162,22 @@ static int read_recipe(struct stk_fit *fit, const char *recipe, struct stk_error
     return stk__recipe_read(fit->text, &fit->arena, &fit->recipe, err);
 }
 
+/* Epochs cannot be compared by what is not there. */
+static int check_monitor(const struct stk_fit *fit, struct stk_error *err)
+{
+    static const char *const names[] = { "auto", "valid_accuracy", "valid_loss", "train_loss" };
+    int monitor = fit->recipe.monitor;
+    int rc = STK_OK;
+    if ((monitor == STK__VALID_ACCURACY || monitor == STK__VALID_LOSS) && !fit->valid)
+        rc = stk_fail(err, STK_VALUE, "monitor = %s, but the recipe has no valid", names[monitor]);
+    else if (monitor == STK__VALID_ACCURACY && fit->loss.kind != STK__LOSS_CROSS_ENTROPY)
+        rc = stk_fail(err, STK_VALUE,
+                      "monitor = valid_accuracy, but %s knows no accuracy; valid_loss compares "
+                      "losses",
+                      fit->loss.name);
+    return rc ? stk__recipe_fail(fit->text, "monitor", rc, err) : STK_OK;
+}
+
 static int make_parts(struct stk_fit *fit, const struct stk_fit_options *options,
                       struct stk_error *err)
 {
@@ -175,6 +189,8 @@ static int make_parts(struct stk_fit *fit, const struct stk_fit_options *options
         rc = stk__fit_open_data(fit, options, err);
     if (!rc)
         rc = stk__fit_check_data(fit, err);
+    if (!rc)
+        rc = check_monitor(fit, err);
     if (!rc && !options->train && !options->valid)
         rc = stk__fit_fold(fit, err);
     if (!rc)
@@ -210,6 +226,7 @@ int stk_fit_new(const char *recipe, const struct stk_fit_options *options, struc
     stk__arena_init(&fit->arena, 1 << 14);
     fit->log = -1;
     fit->progress.best = NAN;
+    fit->loss = (struct stk__loss){ .kind = STK__LOSS_CROSS_ENTROPY, .name = "cross_entropy" };
     int rc = read_recipe(fit, recipe, err);
     if (!rc)
         rc = make_parts(fit, options ? options : &none, err);
@@ -245,9 +262,24 @@ void stk_fit_free(struct stk_fit *fit)
 
 /* ---- the first batch ---- */
 
+/* A training that begins anew in a directory that is in use says so while there is time. */
+static int open_checkpoints(struct stk_fit *fit, struct stk_error *err)
+{
+    char path[4096];
+    int rc = stk__checkpoint_dir_open(&fit->dir, err);
+    if (!rc && !fit->state)
+        rc = stk__checkpoint_dir_newest(&fit->dir, path, err);
+    if (!rc && !fit->state && *path)
+        snprintf(fit->message, sizeof fit->message,
+                 "%.120s is of a training before this one, which begins anew and takes its place; "
+                 "resuming would go on from there",
+                 path);
+    return rc;
+}
+
 static int begin(struct stk_fit *fit, struct stk_error *err)
 {
-    int rc = fit->recipe.checkpoint ? stk__checkpoint_dir_open(&fit->dir, err) : STK_OK;
+    int rc = fit->recipe.checkpoint ? open_checkpoints(fit, err) : STK_OK;
     if (!rc)
         rc = stk__fit_log_open(fit, err);
     if (!rc)
@@ -288,6 +320,16 @@ static int fail_rows(const struct stk_fit *fit, int64_t rows, struct stk_error *
                     rows, fit->progress.max_batch, rows);
 }
 
+/* Where a step failed: of the epoch, from 1. A trainer says which of its own it was, from 0. */
+static void tell_place(const struct stk_fit *fit, struct stk_error *err)
+{
+    const char *behind = strncmp(err->text, "step ", 5) ? NULL : strstr(err->text, ": ");
+    if (behind)
+        memmove(err->text, behind + 2, strlen(behind + 2) + 1);
+    stk__error_prefix(err, "epoch %" PRId64 ", step %" PRId64 ": ", fit->progress.epoch + 1,
+                      fit->progress.step + 1);
+}
+
 static int make_step(struct stk_fit *fit, struct stk_error *err)
 {
     struct stk_view images, labels;
@@ -300,8 +342,7 @@ static int make_step(struct stk_fit *fit, struct stk_error *err)
         rc = fail_rows(fit, stk_batch_n_rows(fit->next), err);
     else if (!rc && (rc = stk_trainer_step(fit->trainer, &images, &labels, s, err))) {
         stk__fit_blame(fit, fit->next, &labels, err);
-        stk__error_prefix(err, "epoch %" PRId64 ", step %" PRId64 ": ", fit->progress.epoch + 1,
-                          fit->progress.step + 1);
+        tell_place(fit, err);
     }
     if (rc)
         return rc;
@@ -436,9 +477,7 @@ static double score(const struct stk_fit *fit)
     const struct stk_fit_means train = stk__fit_means(&fit->progress.train);
     const struct stk_fit_means valid = stk__fit_means(&fit->progress.valid);
     int monitor = fit->recipe.monitor;
-    struct stk_trainer_options options;
-    stk_trainer_options_in_force(fit->trainer, &options);
-    bool has_accuracy = !options.loss || !strncmp(options.loss, "cross_entropy", 13);
+    bool has_accuracy = fit->loss.kind == STK__LOSS_CROSS_ENTROPY;
     if (monitor == STK__MONITOR_AUTO)
         monitor = !fit->valid    ? STK__TRAIN_LOSS
                   : has_accuracy ? STK__VALID_ACCURACY

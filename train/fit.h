@@ -13,6 +13,7 @@
 #pragma once
 #include "train/checkpoint.h"
 #include "train/events.h"
+#include "train/loss.h"
 #include "train/recipe.h"
 
 #include <stoker/fit.h>
@@ -36,6 +37,7 @@ struct stk_fit {
     struct stk_arena arena;
     const char *text; /* the recipe */
     struct stk__recipe recipe;
+    struct stk__loss loss;
     struct stk__piece train_piece, valid_piece, model_piece;
     struct stk_dataset *train, *valid; /* valid may be NULL */
     struct stk_model *model;

@@ -2,6 +2,8 @@
 /* fit_data.c: the pipelines of a training, and whether they fit its model. */
 #include "train/fit.h"
 
+#include "base/type.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,6 +155,56 @@ static int check_image(const struct stk_fit *fit, int which, const struct stk_fi
     return fail_at_input(fit, text, err);
 }
 
+/* A label names one of the outputs, so these are no map of an image. */
+static int fail_map(const struct stk_fit *fit, const struct stk__node *last, struct stk_error *err)
+{
+    char shape[STK__SHAPE_TEXT];
+    int rc =
+        stk__fail_at(err, STK_TYPE, last->at, last->len,
+                     "the model's last layer, %s, puts out %s, of which a label names no class; "
+                     "flatten() or global_avgpool(), and dense(classes) behind it",
+                     last->name, stk__shape_text(&last->shape, shape));
+    return stk__piece_fault(&fit->model_piece, rc, err);
+}
+
+/* One value for each row is a label of cross entropy, and an output of the other losses. */
+static int check_single(const struct stk_fit *fit, int which, const struct stk_field_info *field,
+                        int64_t outputs, struct stk_error *err)
+{
+    bool is_label = fit->loss.kind == STK__LOSS_CROSS_ENTROPY;
+    bool is_float = stk__dtype_kind(field->dtype) == 'f';
+    char text[400];
+    if (is_label && is_float && outputs > 1) {
+        snprintf(text, sizeof text,
+                 "%s takes labels that are integers, or a value for each of the model's %" PRId64
+                 " outputs, but %s gives one %s in its field %s; cast(int64, field=%s) makes "
+                 "labels of them",
+                 fit->loss.name, outputs, sides[which], stk_dtype_name(field->dtype), field->name,
+                 field->name);
+        return fail_at_data(fit, which, text, err);
+    }
+    if (is_label || outputs == 1)
+        return STK_OK;
+    snprintf(text, sizeof text,
+             "%s takes a value for each of the model's %" PRId64
+             " outputs, but %s gives one %s in its field %s",
+             fit->loss.name, outputs, sides[which], stk_dtype_name(field->dtype), field->name);
+    return fail_at_data(fit, which, text, err);
+}
+
+static int check_target_type(const struct stk_fit *fit, int which,
+                             const struct stk_field_info *field, struct stk_error *err)
+{
+    char text[400];
+    if (field->dtype != STK_F16 && field->dtype != STK_BF16)
+        return STK_OK;
+    snprintf(text, sizeof text,
+             "targets are integers, float32 or float64, but %s gives %s in its field %s; "
+             "cast(float32, field=%s) makes it so",
+             sides[which], stk_dtype_name(field->dtype), field->name, field->name);
+    return fail_at_data(fit, which, text, err);
+}
+
 static int check_label(const struct stk_fit *fit, int which, const struct stk_field_info *field,
                        struct stk_error *err)
 {
@@ -172,6 +224,13 @@ static int check_label(const struct stk_fit *fit, int which, const struct stk_fi
                  outputs, sides[which], theirs, field->name);
         return fail_at_data(fit, which, text, err);
     }
+    if (field->rank == 1 && last->shape.height * last->shape.width > 1)
+        return fail_map(fit, last, err);
+    int rc = check_target_type(fit, which, field, err);
+    if (!rc && field->rank == 1)
+        rc = check_single(fit, which, field, outputs, err);
+    if (rc)
+        return rc;
     while (field->rank == 1 && stk_dataset_class_name(data, field->name, n_classes))
         n_classes++;
     if (n_classes <= outputs)
@@ -182,13 +241,34 @@ static int check_label(const struct stk_fit *fit, int which, const struct stk_fi
              last->name, outputs, sides[which], n_classes, field->name,
              stk_dataset_class_name(data, field->name, 0),
              stk_dataset_class_name(data, field->name, 1));
-    int rc = stk__fail_at(err, STK_TYPE, last->at, last->len, "%s", text);
+    rc = stk__fail_at(err, STK_TYPE, last->at, last->len, "%s", text);
     return stk__piece_fault(&fit->model_piece, rc, err);
+}
+
+/* What the recipe says of classes, beside what the model puts out. */
+static int check_classes(const struct stk_fit *fit, struct stk_error *err)
+{
+    const struct stk__recipe *r = &fit->recipe;
+    const struct stk__model *graph = &fit->model->graph;
+    const struct stk__node *last = &graph->node[graph->n_nodes - 1];
+    int64_t outputs = stk__shape_values(&last->shape);
+    if (fit->loss.n_classes && fit->loss.n_classes != outputs)
+        return stk__fail_at(err, STK_VALUE, r->loss->at, r->loss->len,
+                            "there are %d class weights, but the model's last layer, %s, has "
+                            "%" PRId64 " outputs",
+                            fit->loss.n_classes, last->name, outputs);
+    if (!r->classes.n || r->classes.n == outputs)
+        return STK_OK;
+    int rc = stk_fail(err, STK_VALUE,
+                      "there are names of %d classes, but the model's last layer, %s, has %" PRId64
+                      " outputs",
+                      r->classes.n, last->name, outputs);
+    return stk__recipe_fail(fit->text, "classes", rc, err);
 }
 
 int stk__fit_check_data(struct stk_fit *fit, struct stk_error *err)
 {
-    int rc = STK_OK;
+    int rc = check_classes(fit, err);
     for (int which = 0; which < (fit->valid ? 2 : 1) && !rc; which++) {
         const struct stk_dataset *data = which ? fit->valid : fit->train;
         struct stk_field_info image = { 0 }, label = { 0 };

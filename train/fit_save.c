@@ -128,14 +128,17 @@ int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err)
                                    : "" },
         { "progress", progress.data },
         { "classes", classes.data ? classes.data : "" },
+        { "image", fit->image[fit->valid ? 1 : 0] }, /* fields that predict looks at */
+        { "label", fit->label[fit->valid ? 1 : 0] },
     };
+    enum { N_NOTES = sizeof note / sizeof *note };
     if (!rc && (progress.failed || classes.failed))
         rc = stk__out_of_memory(err);
     if (!rc)
-        rc = stk__checkpoint_dir_save(&fit->dir, fit->trainer, fit->progress.total_steps, note, 4,
-                                      err);
+        rc = stk__checkpoint_dir_save(&fit->dir, fit->trainer, fit->progress.total_steps, note,
+                                      N_NOTES, err);
     if (!rc && is_best)
-        rc = stk__checkpoint_dir_save_best(&fit->dir, fit->trainer, note, 4, err);
+        rc = stk__checkpoint_dir_save_best(&fit->dir, fit->trainer, note, N_NOTES, err);
     fit->has_saved = !rc;
     stk__text_free(&progress);
     stk__text_free(&classes);
@@ -179,6 +182,8 @@ int stk__fit_find(struct stk_fit *fit, char path[4096], struct stk_error *err)
 int stk__fit_restore(struct stk_fit *fit, const char *path, struct stk_error *err)
 {
     int rc = stk_trainer_load(fit->trainer, path, err);
+    if (rc == STK_STATE)
+        stk__error_suffix(err, "; a training of its own wants a checkpoint directory of its own");
     fit->has_saved = !rc;
     if (!rc)
         memcpy(fit->dir.last, path, strlen(path) + 1);

@@ -77,7 +77,7 @@ static int torch_shape(const struct stk__model *model, const struct stk__weight 
     return 4;
 }
 
-static bool is_same(const struct stk__tensor *tensor, const int64_t *shape, int rank)
+static bool is_same(const struct stk__saved_tensor *tensor, const int64_t *shape, int rank)
 {
     return tensor->rank == rank && !memcmp(tensor->shape, shape, sizeof *shape * (size_t)rank);
 }
@@ -90,7 +90,7 @@ static bool is_readable(int dtype)
 static void check_weight(struct stk__import_plan *plan, int which, bool is_torch)
 {
     const struct stk__weight *weight = &plan->model->weight[which];
-    const struct stk__tensor *tensor = plan->tensor[which];
+    const struct stk__saved_tensor *tensor = plan->tensor[which];
     const struct stk__node *node = &plan->model->node[weight->node];
     char want[STK__SHAPE_TEXT], got[STK__SHAPE_TEXT];
     int64_t shape[4];
@@ -118,7 +118,7 @@ static void check_weight(struct stk__import_plan *plan, int which, bool is_torch
 
 /* ---- values ---- */
 
-static int read_values(const struct stk__import_plan *plan, const struct stk__tensor *tensor,
+static int read_values(const struct stk__import_plan *plan, const struct stk__saved_tensor *tensor,
                        void *raw, float *out, struct stk_error *err)
 {
     const struct stk__elementwise_kernels *kernels = &stk__kernels()->elementwise;

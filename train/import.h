@@ -27,8 +27,8 @@ enum stk__module_kind { STK__MODULE_CONV, STK__MODULE_DENSE, STK__MODULE_NORM, S
 struct stk__import_plan {
     const struct stk__safetensors *file;
     const struct stk__model *model;
-    const struct stk__tensor **tensor; /* [n_weights] */
-    bool *is_used;                     /* [n_tensors] */
+    const struct stk__saved_tensor **tensor; /* [n_weights] */
+    bool *is_used;                           /* [n_tensors] */
     struct stk_arena arena;
     struct stk__text faults; /* what does not fit, "; " between them */
     int n_faults;

@@ -64,7 +64,7 @@ static int by_name(const void *a, const void *b)
 
 static int tensor_index(const struct stk__import_plan *plan, const char *name)
 {
-    const struct stk__tensor *found = stk__safetensors_find(plan->file, name);
+    const struct stk__saved_tensor *found = stk__safetensors_find(plan->file, name);
     return found ? (int)(found - plan->file->tensor) : -1;
 }
 
@@ -143,7 +143,7 @@ static const char *module_of(struct stk__import_plan *plan, const char *tensor, 
 }
 
 static enum stk__module_kind kind_of(struct stk__import_plan *plan, const char *module,
-                                     const struct stk__tensor *weight)
+                                     const struct stk__saved_tensor *weight)
 {
     if (part_index(plan, module, "running_mean") >= 0)
         return STK__MODULE_NORM;
@@ -161,7 +161,7 @@ static int list_modules(struct stk__import_plan *plan, struct module **out, stru
     if (!*out)
         return stk__out_of_memory(err), -1;
     for (int i = 0; i < plan->file->n_tensors; i++) {
-        const struct stk__tensor *tensor = &plan->file->tensor[i];
+        const struct stk__saved_tensor *tensor = &plan->file->tensor[i];
         const char *part, *module = module_of(plan, tensor->name, &part);
         if (!module)
             return stk__out_of_memory(err), -1;

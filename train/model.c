@@ -95,6 +95,10 @@ int stk__model_build(const char *text, struct stk_arena *arena, struct stk__mode
     text = with_brackets(text, arena);
     if (!text)
         return stk__out_of_memory(err);
+    if (!text[strspn(text, " \t\n")])
+        return stk_fail(err, STK_VALUE,
+                        "the model is empty; it is a chain of layers, such as "
+                        "input(28, 28, 1).flatten().dense(10)");
     int rc = stk__parse(text, NULL, arena, &chain, err);
     if (!rc && chain->kind != STK__CHAIN)
         rc = stk__fail_at(

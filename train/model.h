@@ -91,8 +91,9 @@ struct stk__node {
     struct stk__window window; /* conv, depthwise, maxpool, avgpool; depthwise: groups is 1 */
     struct stk__activation activation; /* activation */
     double momentum, epsilon; /* batchnorm: moving = moving·momentum + batch·(1 - momentum) */
-    double rate;              /* dropout */
-    int64_t seed;             /* dropout; STK_NONE: the run's alone */
+    bool is_unbiased; /* batchnorm: the moving variance follows n / (n - 1) of the batch's */
+    double rate;      /* dropout */
+    int64_t seed;     /* dropout; STK_NONE: the run's alone */
 };
 
 struct stk__model {

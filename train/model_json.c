@@ -77,6 +77,7 @@ static void add_special(struct stk__text *out, const struct stk__node *node)
     case STK__NODE_BATCHNORM:
         add_real(out, "momentum", node->momentum);
         add_real(out, "epsilon", node->epsilon);
+        stk__text_add(out, ",\"unbiased\":%s", node->is_unbiased ? "true" : "false");
         break;
     case STK__NODE_DROPOUT:
         add_real(out, "rate", node->rate);

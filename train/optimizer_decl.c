@@ -29,12 +29,12 @@ struct adam {
     RATE_ROW(adam, "0.001"),                                                                       \
         STK_REAL_ROW(adam, beta_1, 0.9, 0, 1 - DBL_EPSILON, 0, "how long gradients are kept"),     \
         STK_REAL_ROW(adam, beta_2, 0.999, 0, 1 - DBL_EPSILON, 0, "how long their squares are"),    \
-        STK_REAL_ROW(adam, epsilon, NAN, 0, DBL_MAX, STK_TAKES_NONE,                               \
+        STK_REAL_ROW(adam, epsilon, NAN, 0, FLT_MAX, STK_TAKES_NONE,                               \
                      "added to the root of the squares; none: 1e-7, with form=pytorch 1e-8")
 
 static const struct stk_param adam_rows[] = {
     ADAM_ROWS,
-    STK_REAL_ROW(adam, weight_decay, 0, 0, DBL_MAX, 0,
+    STK_REAL_ROW(adam, weight_decay, 0, 0, FLT_MAX, 0,
                  "beside the gradient with form=keras, part of it with form=pytorch"),
     CLIP_AND_FORM_ROWS(adam),
     STK_ROWS_END,
@@ -42,7 +42,7 @@ static const struct stk_param adam_rows[] = {
 
 static const struct stk_param adamw_rows[] = {
     ADAM_ROWS,
-    STK_REAL_ROW(adam, weight_decay, NAN, 0, DBL_MAX, STK_TAKES_NONE,
+    STK_REAL_ROW(adam, weight_decay, NAN, 0, FLT_MAX, STK_TAKES_NONE,
                  "what a weight loses in a step, times the rate; none: 0.004, with form=pytorch "
                  "0.01"),
     CLIP_AND_FORM_ROWS(adam),
@@ -61,7 +61,7 @@ static const struct stk_param sgd_rows[] = {
     RATE_ROW(sgd, "0.01"),
     STK_REAL_ROW(sgd, momentum, 0, 0, 1, 0, "how much of the last change is made again"),
     STK_BOOL_ROW(sgd, nesterov, false, 0, "Nesterov's momentum"),
-    STK_REAL_ROW(sgd, weight_decay, 0, 0, DBL_MAX, 0,
+    STK_REAL_ROW(sgd, weight_decay, 0, 0, FLT_MAX, 0,
                  "beside the gradient with form=keras, part of it with form=pytorch"),
     CLIP_AND_FORM_ROWS(sgd),
     STK_ROWS_END,

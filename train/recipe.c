@@ -6,6 +6,7 @@
 #include "train/loss.h"
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
+#include "train/team.h"
 
 #include <stoker/fit.h>
 
@@ -60,7 +61,7 @@ static const struct stk_param rows[] = {
     R(TEXT, log, NULL, 0, "a file for a line of JSON every few steps and after each epoch"),
     R(INT, log_every, 10, 1, INT64_MAX / 2, 0, "steps between two lines of logs"),
     R(TEXT, tensorboard, NULL, 0, "a directory for TensorBoard's event files"),
-    R(INT, threads, STK_AUTO, 1, 1024, STK_TAKES_AUTO,
+    R(INT, threads, STK_AUTO, 1, STK__MOST_THREADS, STK_TAKES_AUTO,
       "that compute the steps; auto: one per core. Results have the same bits for the same number"),
     R(INT, max_batch, STK_AUTO, 1, 1 << 20, STK_TAKES_AUTO,
       "rows of the largest batch; auto: of the first one"),
@@ -105,6 +106,63 @@ static bool is_row(const char *name)
     return false;
 }
 
+/* ---- lines that cannot be meant ---- */
+
+/* The line of a name; NULL where there is none, or none is what it says. */
+static const struct stk__arg *line_of(const struct stk__call *lines, const char *name)
+{
+    for (int i = 0; name && i < lines->n_args; i++) {
+        const struct stk_value *value = lines->arg[i].value;
+        bool is_none = value->kind == STK__WORD && !strcmp(value->text, "none");
+        if (!strcmp(lines->arg[i].name, name) && !is_none)
+            return &lines->arg[i];
+    }
+    return NULL;
+}
+
+/* Empty texts: a directory of that name would be the root. */
+static int check_texts(const struct stk__call *lines, const struct stk__recipe *r,
+                       struct stk_error *err)
+{
+    const struct {
+        const char *name, *value, *what;
+    } texts[] = {
+        { "image", r->image, "the name of a field" },
+        { "label", r->label, "the name of a field" },
+        { "weights", r->weights, "a file" },
+        { "checkpoint", r->checkpoint, "a directory" },
+        { "log", r->log, "a file" },
+        { "tensorboard", r->tensorboard, "a directory" },
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct stk__arg *line = line_of(lines, texts[i].name);
+        if (line && texts[i].value && !*texts[i].value)
+            return stk__fail_at(err, STK_VALUE, line->value->at, line->value->len,
+                                "%s is empty; it takes %s, or none", texts[i].name, texts[i].what);
+    }
+    return STK_OK;
+}
+
+/* Lines that do nothing without another one. */
+static int check_needs(const struct stk__call *lines, struct stk_error *err)
+{
+    static const struct {
+        const char *name, *needs, *or_needs, *example;
+    } rules[] = {
+        { "checkpoint_every", "checkpoint", NULL, "checkpoint = 'directory'" },
+        { "keep", "checkpoint", NULL, "checkpoint = 'directory'" },
+        { "weights_map", "weights", NULL, "weights = 'file.safetensors'" },
+        { "log_every", "log", "tensorboard", "log = 'file.jsonl' or tensorboard = 'directory'" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct stk__arg *line = line_of(lines, rules[i].name);
+        if (line && !line_of(lines, rules[i].needs) && !line_of(lines, rules[i].or_needs))
+            return stk__fail_at(err, STK_VALUE, line->at, line->len, "%s does nothing without %s",
+                                rules[i].name, rules[i].example);
+    }
+    return STK_OK;
+}
+
 int stk__recipe_read(const char *text, struct stk_arena *arena, struct stk__recipe *out,
                      struct stk_error *err)
 {
@@ -119,7 +177,26 @@ int stk__recipe_read(const char *text, struct stk_arena *arena, struct stk__reci
         if (is_row(lines.arg[i].name) || !lines.is_used[i])
             arg[n++] = lines.arg[i];
     const struct stk__call call = { .name = "recipe", .n_args = n, .arg = arg };
-    return stk__bind(&call, &stk__recipe_decl, arena, out, err);
+    rc = stk__bind(&call, &stk__recipe_decl, arena, out, err);
+    if (!rc)
+        rc = check_texts(&call, out, err);
+    return rc ? rc : check_needs(&call, err);
+}
+
+int stk__recipe_fail(const char *text, const char *name, int code, struct stk_error *err)
+{
+    struct stk_arena arena;
+    struct stk__assignments lines;
+    struct stk_error unseen;
+    stk__arena_init(&arena, 1 << 12);
+    if (err && !stk__parse_assignments(text, NULL, &arena, &lines, &unseen))
+        for (int i = 0; i < lines.n; i++)
+            if (!strcmp(lines.arg[i].name, name)) {
+                err->at = lines.arg[i].value->at;
+                err->len = lines.arg[i].value->len;
+            }
+    stk__arena_free(&arena);
+    return code;
 }
 
 /* ---- pieces ---- */

@@ -45,6 +45,9 @@ extern const char *const stk__precisions[], *const stk__on_errors[];
 int stk__recipe_read(const char *text, struct stk_arena *arena, struct stk__recipe *out,
                      struct stk_error *err);
 
+/* Gives a fault the place of a line's value, if there is one. Returns its code. */
+int stk__recipe_fail(const char *text, const char *name, int code, struct stk_error *err);
+
 /* A value as a text of its own, and where that is in the recipe's. */
 struct stk__piece {
     const char *text; /* NULL: there is no such value */

@@ -132,11 +132,11 @@ void stk__safetensors_close(struct stk__safetensors *file)
 
 static int compare_name(const void *name, const void *tensor)
 {
-    return strcmp(name, ((const struct stk__tensor *)tensor)->name);
+    return strcmp(name, ((const struct stk__saved_tensor *)tensor)->name);
 }
 
-const struct stk__tensor *stk__safetensors_find(const struct stk__safetensors *file,
-                                                const char *name)
+const struct stk__saved_tensor *stk__safetensors_find(const struct stk__safetensors *file,
+                                                      const char *name)
 {
     return file->n_tensors ? bsearch(name, file->tensor, (size_t)file->n_tensors,
                                      sizeof *file->tensor, compare_name)
@@ -151,8 +151,8 @@ const char *stk__safetensors_text(const struct stk__safetensors *file, const cha
     return NULL;
 }
 
-int stk__safetensors_copy(const struct stk__safetensors *file, const struct stk__tensor *tensor,
-                          void *dst, struct stk_error *err)
+int stk__safetensors_copy(const struct stk__safetensors *file,
+                          const struct stk__saved_tensor *tensor, void *dst, struct stk_error *err)
 {
     const struct stk__copy copy = { dst, tensor->data, tensor->bytes };
     if (stk__guard_start() && stk__guarded_copies(&copy, 1) == 1)

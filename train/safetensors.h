@@ -12,7 +12,7 @@
 #pragma once
 #include "base/arena.h"
 
-struct stk__tensor {
+struct stk__saved_tensor {
     const char *name;
     int dtype, rank;
     int64_t shape[STK_MAX_RANK];
@@ -24,7 +24,7 @@ struct stk__tensor {
 struct stk__safetensors {
     char *path;
     int n_tensors;
-    const struct stk__tensor *tensor; /* by name */
+    const struct stk__saved_tensor *tensor; /* by name */
     struct stk_pairs metadata;
     struct stk_arena arena; /* of all of these */
     void *map;
@@ -36,17 +36,17 @@ int stk__safetensors_open(struct stk__safetensors *file, const char *path, struc
 void stk__safetensors_close(struct stk__safetensors *file);
 
 /* NULL: there is none. */
-const struct stk__tensor *stk__safetensors_find(const struct stk__safetensors *file,
-                                                const char *name);
+const struct stk__saved_tensor *stk__safetensors_find(const struct stk__safetensors *file,
+                                                      const char *name);
 const char *stk__safetensors_text(const struct stk__safetensors *file, const char *key);
 
 /* Copies a tensor's values. Fails where the file has been cut short since it was opened, which ends the
  * process for who reads tensor->data instead. */
-int stk__safetensors_copy(const struct stk__safetensors *file, const struct stk__tensor *tensor,
-                          void *dst, struct stk_error *err);
+int stk__safetensors_copy(const struct stk__safetensors *file,
+                          const struct stk__saved_tensor *tensor, void *dst, struct stk_error *err);
 
 /* Tensors have different names; of values nothing is assumed. */
-int stk__safetensors_write(const char *path, const struct stk__tensor *tensor, int n,
+int stk__safetensors_write(const char *path, const struct stk__saved_tensor *tensor, int n,
                            const struct stk_pairs *metadata, struct stk_error *err);
 
 /* Reads a header; the data behind it has data_bytes, and tensors point to their offset from `data`.

@@ -105,7 +105,7 @@ static int find_parts(const struct header *h, const char *name, struct stk__json
 }
 
 /* Bytes of a tensor, or -1 where no file has so many. */
-static int64_t tensor_bytes(const struct stk__tensor *tensor)
+static int64_t tensor_bytes(const struct stk__saved_tensor *tensor)
 {
     int64_t bytes = (int64_t)stk_dtype_bytes(tensor->dtype);
     for (int i = 0; i < tensor->rank; i++)
@@ -115,7 +115,7 @@ static int64_t tensor_bytes(const struct stk__tensor *tensor)
 }
 
 static int read_tensor(const struct header *h, struct stk__json_piece object, const uint8_t *data,
-                       uint64_t data_bytes, struct stk__tensor *out)
+                       uint64_t data_bytes, struct stk__saved_tensor *out)
 {
     struct parts parts;
     int64_t range[2];
@@ -170,19 +170,20 @@ static int read_metadata(const struct header *h, struct stk__json_piece object,
 
 static int by_place(const void *a, const void *b)
 {
-    const struct stk__tensor *left = a, *right = b;
+    const struct stk__saved_tensor *left = a, *right = b;
     const uint8_t *l = left->data, *r = right->data;
     return l != r ? (l > r) - (l < r) : (left->bytes > right->bytes) - (left->bytes < right->bytes);
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct stk__tensor *)a)->name, ((const struct stk__tensor *)b)->name);
+    return strcmp(((const struct stk__saved_tensor *)a)->name,
+                  ((const struct stk__saved_tensor *)b)->name);
 }
 
 /* Sorts tensors by name. No byte of the data may belong to none of them, or to two. */
-static int check_all(struct stk__tensor *tensor, int n, const uint8_t *data, uint64_t data_bytes,
-                     struct stk_error *err)
+static int check_all(struct stk__saved_tensor *tensor, int n, const uint8_t *data,
+                     uint64_t data_bytes, struct stk_error *err)
 {
     const uint8_t *at = data;
     if (n)
@@ -211,7 +212,7 @@ static int read_members(const struct header *h, struct stk__json_piece object, c
     int n = 0, rc = STK_OK;
     while (stk__json_member(&at, &key, &value))
         n++;
-    struct stk__tensor *tensor = stk_arena_alloc(h->arena, (size_t)(n + 1) * sizeof *tensor);
+    struct stk__saved_tensor *tensor = stk_arena_alloc(h->arena, (size_t)(n + 1) * sizeof *tensor);
     if (!tensor)
         return stk__out_of_memory(h->err);
     at = object;

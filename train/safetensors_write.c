@@ -17,8 +17,8 @@ static const uint8_t place_of[STK_N_DTYPES] = {
 
 static int in_file_order(const void *a, const void *b)
 {
-    const struct stk__tensor *left = *(const struct stk__tensor *const *)a;
-    const struct stk__tensor *right = *(const struct stk__tensor *const *)b;
+    const struct stk__saved_tensor *left = *(const struct stk__saved_tensor *const *)a;
+    const struct stk__saved_tensor *right = *(const struct stk__saved_tensor *const *)b;
     int order = place_of[right->dtype] - place_of[left->dtype];
     return order ? order : strcmp(left->name, right->name);
 }
@@ -35,7 +35,7 @@ static void add_metadata(const struct stk_pairs *metadata, struct stk__text *out
     stk__text_add(out, "}");
 }
 
-static void add_tensor(const struct stk__tensor *tensor, uint64_t at, struct stk__text *out)
+static void add_tensor(const struct stk__saved_tensor *tensor, uint64_t at, struct stk__text *out)
 {
     stk__text_add_json(out, tensor->name, strlen(tensor->name));
     stk__text_add(out, ":{\"dtype\":\"%s\",\"shape\":[", stk__safetensors_types[tensor->dtype]);
@@ -46,7 +46,7 @@ static void add_tensor(const struct stk__tensor *tensor, uint64_t at, struct stk
 }
 
 /* The header with its length before it. */
-static void add_header(const struct stk__tensor *const *tensor, int n,
+static void add_header(const struct stk__saved_tensor *const *tensor, int n,
                        const struct stk_pairs *metadata, struct stk__text *out)
 {
     uint64_t at = 0;
@@ -68,7 +68,7 @@ static void add_header(const struct stk__tensor *const *tensor, int n,
 }
 
 static int write_parts(struct stk__file_out *file, const struct stk__text *header,
-                       const struct stk__tensor *const *tensor, int n, struct stk_error *err)
+                       const struct stk__saved_tensor *const *tensor, int n, struct stk_error *err)
 {
     int rc = stk__file_out_write(file, header->data, header->len, err);
     for (int i = 0; i < n && !rc; i++)
@@ -78,10 +78,10 @@ static int write_parts(struct stk__file_out *file, const struct stk__text *heade
     return rc ? rc : stk__file_out_commit(file, err);
 }
 
-int stk__safetensors_write(const char *path, const struct stk__tensor *tensor, int n,
+int stk__safetensors_write(const char *path, const struct stk__saved_tensor *tensor, int n,
                            const struct stk_pairs *metadata, struct stk_error *err)
 {
-    const struct stk__tensor **order = malloc(((size_t)n + 1) * sizeof *order);
+    const struct stk__saved_tensor **order = malloc(((size_t)n + 1) * sizeof *order);
     struct stk__text header = { 0 };
     struct stk__file_out file;
     if (!order)

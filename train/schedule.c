@@ -12,10 +12,10 @@ static const double pi = 3.14159265358979323846;
 /* ---- the calls ---- */
 
 #define RATE_ROW(T)                                                                                \
-    STK_REAL_ROW(T, learning_rate, 0, 0, DBL_MAX, STK_REQUIRED, "the rate behind the warm-up")
+    STK_REAL_ROW(T, learning_rate, 0, 0, FLT_MAX, STK_REQUIRED, "the rate behind the warm-up")
 #define WARMUP_ROWS(T)                                                                             \
     STK_INT_ROW(T, warmup, 0, 0, INT64_MAX, 0, "steps in which the rate rises before that"),       \
-        STK_REAL_ROW(T, start, 0, 0, DBL_MAX, 0, "the rate at which the warm-up begins")
+        STK_REAL_ROW(T, start, 0, 0, FLT_MAX, 0, "the rate at which the warm-up begins")
 
 struct constant {
     double learning_rate;
@@ -149,10 +149,14 @@ static int check_piecewise(const struct stk__call *call, const struct piecewise 
         if (!(p->boundaries.item[i] > p->boundaries.item[i - 1]))
             return stk__fail_at(err, STK_VALUE, call->at, call->len,
                                 "piecewise: boundary %d is not above the one before it", i);
-    for (int i = 0; i < p->values.n; i++)
+    for (int i = 0; i < p->values.n; i++) {
         if (!(p->values.item[i] >= 0))
             return stk__fail_at(err, STK_VALUE, call->at, call->len,
                                 "piecewise: rate %d is below 0", i);
+        if (p->values.item[i] > FLT_MAX)
+            return stk__fail_at(err, STK_VALUE, call->at, call->len,
+                                "piecewise: rate %d is larger than a float32 holds", i);
+    }
     return STK_OK;
 }
 
@@ -191,8 +195,9 @@ static int read_number(const struct stk_value *value, struct stk__schedule *out,
                        struct stk_error *err)
 {
     double rate = value->kind == STK__INT ? (double)value->integer : value->real;
-    if (!(rate >= 0))
-        return stk__fail_at(err, STK_VALUE, value->at, value->len, "a learning rate is at least 0");
+    if (!(rate >= 0 && rate <= FLT_MAX))
+        return stk__fail_at(err, STK_VALUE, value->at, value->len,
+                            "a learning rate is at least 0, and no larger than a float32 holds");
     *out = (struct stk__schedule){ .kind = STK__SCHEDULE_CONSTANT, .rate = rate };
     return STK_OK;
 }

@@ -66,15 +66,18 @@ int stk__step_plan_make(struct stk__step_plan *plan, const struct stk__model *mo
                                      .n_threads = options->n_threads,
                                      .trains = options->trains,
                                      .deterministic = options->deterministic,
+                                     .puts_off = options->puts_off,
                                      .dtype = options->dtype,
                                      .max_batch = options->max_batch,
                                      .cpu_level = (int)stk__cpu_level() };
-    plan->choices =
-        stk__choices_open(&(struct stk__choice_options){ .deterministic = options->deterministic });
+    plan->choices = stk__choices_open(&(struct stk__choice_options){
+        .deterministic = options->deterministic, .n_threads = options->n_threads });
     int rc = plan->choices ? stk__step_plan_groups(plan, options->merges_last, err)
                            : stk__out_of_memory(err);
     if (!rc)
         rc = stk__step_plan_tensors(plan, err);
+    if (!rc)
+        plan->wants_rehearsal = stk__choices_want_rehearsal(plan->choices);
     stk__choices_close(plan->choices);
     plan->choices = NULL;
     if (!rc && plan->trains)

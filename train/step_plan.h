@@ -71,6 +71,7 @@ struct stk__group_type {
     int (*open)(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err);
     void (*close)(struct stk__group *group);          /* or NULL */
     const struct stk__part *forward, *backward, *use; /* use: outside of training */
+    const struct stk__part *late; /* updates of weights that were put off; joint; or NULL */
     int n_strips; /* that parts want of scratch, where a tensor is in half precision */
     /* Of this thread, or NULL: packs weights for a step; adds up the threads' sums as gradients; makes
      * statistics part of the weights. */
@@ -122,10 +123,11 @@ struct stk__place {
 
 struct stk__program {
     int n_ops, n_segments;
+    int n_late; /* segments at the end, for when gradients are known to be finite */
     struct stk__op *op;
     struct stk__segment *segment;
-    struct stk__place *place; /* of each tensor */
-    size_t arena_bytes;
+    struct stk__place *place;         /* of each tensor */
+    size_t arena_bytes, tensor_bytes; /* with scratch, and without */
 };
 
 struct stk__step_plan {
@@ -134,7 +136,9 @@ struct stk__step_plan {
     int n_threads;
     bool trains;
     bool deterministic;
-    int dtype; /* of maps */
+    bool puts_off; /* updates that a backward pass could do wait until all gradients are known */
+    bool wants_rehearsal;         /* a candidate has yet to see the bands of a step */
+    int dtype;                    /* of maps */
     int64_t max_batch;            /* that it was made for */
     struct stk__choices *choices; /* while it is made */
     int cpu_level;
@@ -154,6 +158,7 @@ struct stk__step_plan_options {
     bool trains;
     bool merges_last; /* the loss is computed from what goes into the last layer */
     bool deterministic;
+    bool puts_off;
     int dtype; /* of maps: STK_F32, STK_F16 or STK_BF16 */
 };
 

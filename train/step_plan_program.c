@@ -33,7 +33,8 @@ static int most_ops(const struct stk__step_plan *plan)
     int n = 1;
     for (int g = 0; g < plan->n_groups; g++) {
         const struct stk__group_type *type = plan->group[g].type;
-        n += count_parts(type->forward) + count_parts(type->backward) + count_parts(type->use);
+        n += count_parts(type->forward) + count_parts(type->backward) + count_parts(type->use) +
+             count_parts(type->late);
     }
     return n;
 }
@@ -47,6 +48,11 @@ static void list_training(const struct stk__step_plan *plan, struct stk__program
     for (int g = plan->n_groups - 1; g >= 0; g--)
         if (!plan->group[g].is_merged && plan->group[g].has_gradient)
             add_parts(program, g, true, plan->group[g].type->backward);
+    int n_ops = program->n_ops;
+    for (int g = 0; plan->puts_off && g < plan->n_groups; g++)
+        if (!plan->group[g].is_merged && plan->group[g].has_gradient)
+            add_parts(program, g, true, plan->group[g].type->late);
+    program->n_late = program->n_ops - n_ops; /* joint: a segment each */
 }
 
 static void list_use(const struct stk__step_plan *plan, struct stk__program *program)
@@ -203,23 +209,21 @@ static int lot_of(struct layout *l, const struct stk__segment *segment)
     int64_t share = (l->max_batch + l->plan->n_threads - 1) / l->plan->n_threads;
     size_t one = place_lot(l, segment, 1), two = place_lot(l, segment, 2);
     size_t more = two > one ? two - one : 1;
-    size_t most = LOT_BYTES, scratch = segment->scratch_bytes;
     if (l->plan->dtype != STK_F32) { /* the same images in half of the memory */
-        most = LOT_BYTES / 2;
-        one -= scratch - scratch / 2;
+        one += one - segment->scratch_bytes;
+        more *= 2;
     }
-    int64_t n = one < most ? 1 + (int64_t)((most - one) / more) : 1;
-    int64_t least = l->plan->dtype == STK_F32 ? DENSE_LOT : DENSE_LOT / 2;
-    if (has_dense(l, segment) && n < least && one + (size_t)(least - 1) * more < DENSE_LOT_BYTES)
-        n = least;
+    int64_t n = one < LOT_BYTES ? 1 + (int64_t)((LOT_BYTES - one) / more) : 1;
+    if (has_dense(l, segment) && n < DENSE_LOT && one + (DENSE_LOT - 1) * more < DENSE_LOT_BYTES)
+        n = DENSE_LOT;
     if (n > share)
         n = share;
     int64_t n_lots = (share + n - 1) / n;
     return (int)((share + n_lots - 1) / n_lots);
 }
 
-/* Tensors of the batch and workspaces, by segments. */
-static void place_shared(struct layout *l)
+/* Tensors of the batch and workspaces, by segments: how much memory they are, with or without scratch. */
+static size_t place_shared(struct layout *l, bool has_scratch)
 {
     struct stk__program *program = l->program;
     int n = 0;
@@ -233,18 +237,20 @@ static void place_shared(struct layout *l)
                                            .bytes = bytes_of(&l->plan->tensor[i], l->max_batch) };
     }
     for (int s = 0; s < program->n_segments; s++) {
+        size_t bytes = program->segment[s].workspace_bytes;
+        bytes -= has_scratch ? 0 : program->segment[s].scratch_bytes;
         l->tensor[n] = -1 - s;
         l->stay[n++] = (struct stk__stay){ .first = s,
                                            .last = s,
-                                           .bytes = (size_t)l->plan->n_threads *
-                                                    program->segment[s].workspace_bytes };
+                                           .bytes = (size_t)l->plan->n_threads * bytes };
     }
-    program->arena_bytes = stk__stays_place(l->stay, n);
+    size_t bytes = stk__stays_place(l->stay, n);
     for (int i = 0; i < n; i++)
         if (l->tensor[i] >= 0)
             program->place[l->tensor[i]].at = l->stay[i].at;
         else
             program->segment[-1 - l->tensor[i]].workspace_at = l->stay[i].at;
+    return bytes;
 }
 
 int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *program,
@@ -267,7 +273,8 @@ int stk__program_layout(const struct stk__step_plan *plan, struct stk__program *
         segment->lot = lot_of(&l, segment);
         segment->workspace_bytes = place_lot(&l, segment, segment->lot);
     }
-    place_shared(&l);
+    program->tensor_bytes = place_shared(&l, false);
+    program->arena_bytes = place_shared(&l, true);
     stk__arena_rewind(plan->arena, mark);
     return STK_OK;
 }

@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/type.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static int64_t load_int(const struct stk__targets *t, int64_t i)
 {
     switch ((enum stk_dtype)t->dtype) {
@@ -30,12 +33,16 @@ static int check_labels(const struct stk__targets *t, const char *op, struct stk
 {
     for (int64_t row = 0; row < t->rows; row++) {
         int64_t label = load_int(t, row);
-        if (label < 0 || label >= t->outputs)
-            return stk_fail(err, STK_DATA,
-                            "%s: the label of row %lld is %lld; with %lld classes labels are 0 to "
-                            "%lld",
-                            op, (long long)row, (long long)label, (long long)t->outputs,
-                            (long long)t->outputs - 1);
+        char text[24];
+        if (label >= 0 && label < t->outputs)
+            continue;
+        if (t->dtype == STK_U64)
+            snprintf(text, sizeof text, "%" PRIu64, (uint64_t)label);
+        else
+            snprintf(text, sizeof text, "%" PRId64, label);
+        return stk_fail(err, STK_DATA,
+                        "%s: the label of row %lld is %s; with %lld classes labels are 0 to %lld",
+                        op, (long long)row, text, (long long)t->outputs, (long long)t->outputs - 1);
     }
     return STK_OK;
 }
@@ -44,8 +51,11 @@ int stk__targets_check(const struct stk__targets *t, const char *op, struct stk_
 {
     bool is_float = stk__dtype_kind(t->dtype) == 'f';
     if (t->is_sparse ? is_float : t->dtype == STK_F16 || t->dtype == STK_BF16)
-        return stk_fail(err, STK_TYPE, "%s: %s cannot be %s", op,
-                        t->is_sparse ? "labels" : "targets", stk__dtype_names[t->dtype]);
+        return stk_fail(err, STK_TYPE,
+                        t->is_sparse ? "%s: labels are integers, not %s; values for each of the "
+                                       "outputs may be float32"
+                                     : "%s: targets are float32 or float64, not %s",
+                        op, stk__dtype_names[t->dtype]);
     return t->is_sparse ? check_labels(t, op, err) : STK_OK;
 }
 

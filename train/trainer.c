@@ -39,6 +39,9 @@ static int read_text(struct stk_trainer *t, const char *what, const char **text,
 {
     const struct stk_value *value;
     const char *from = *text ? *text : otherwise;
+    if (!from[strspn(from, " \t\n")])
+        return stk_fail(err, STK_VALUE, "%s: the text is empty; it is a call such as %s", what,
+                        otherwise);
     *text = stk__arena_text_n(&t->arena, from, strlen(from));
     if (!*text)
         return stk__out_of_memory(err);
@@ -86,13 +89,16 @@ static int read_numbers(struct stk_trainer *t, struct stk_error *err)
                         STK__MOST_THREADS);
     if (o->on_nonfinite != STK_NONFINITE_FAIL && o->on_nonfinite != STK_NONFINITE_SKIP)
         return stk_fail(err, STK_VALUE, "on_nonfinite: %d is none of the choices", o->on_nonfinite);
+    if (o->memory_bytes < 0)
+        return stk_fail(err, STK_VALUE, "memory_bytes: %lld is below 0",
+                        (long long)o->memory_bytes);
     return STK_OK;
 }
 
 /* A number is a fixed scale. */
 static int name_number(struct stk_trainer *t, const char **text, struct stk_error *err)
 {
-    if (strspn(*text, "0123456789.eE+-") != strlen(*text))
+    if (!**text || strspn(*text, "0123456789.eE+-") != strlen(*text))
         return STK_OK;
     *text = stk__arena_printf(&t->arena, "fixed(%s)", *text);
     return *text ? STK_OK : stk__out_of_memory(err);
@@ -114,10 +120,20 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
     if (!rc && is_scaled)
         rc = name_number(t, &o->loss_scale, err);
     if (!rc && is_scaled)
-        rc = read_text(t, "loss_scale", &o->loss_scale, NULL, read_scale, err);
+        rc = read_text(t, "loss_scale", &o->loss_scale, "dynamic()", read_scale, err);
     else if (!is_scaled)
         o->loss_scale = t->dtype == STK_F16 ? "none" : NULL; /* of what is no default */
     return rc;
+}
+
+static int check_loss(const struct stk_trainer *t, struct stk_error *err)
+{
+    int64_t outputs = stk__shape_values(&t->model->node[t->model->n_nodes - 1].shape);
+    if (!t->loss.n_classes || t->loss.n_classes == outputs)
+        return STK_OK;
+    return stk_fail(err, STK_VALUE,
+                    "loss: there are %d class weights, and the model has %lld outputs",
+                    t->loss.n_classes, (long long)outputs);
 }
 
 /* Whether the loss is computed from what goes into the last layer. */
@@ -342,6 +358,7 @@ static int plan(struct stk_trainer *t, struct stk_error *err)
                                               .trains = !t->options.only_forward,
                                               .merges_last = merges_last(t),
                                               .deterministic = t->options.deterministic,
+                                              .puts_off = stk__update_puts_off(t),
                                               .dtype = t->dtype };
     return stk__step_plan_make(&t->plan, t->model, &options, &t->arena, err);
 }
@@ -361,11 +378,15 @@ int stk_trainer_new(const struct stk_model *model, const struct stk_trainer_opti
     stk__arena_init(&t->arena, 1 << 16);
     int rc = read_options(t, err);
     if (!rc)
+        rc = check_loss(t, err);
+    if (!rc)
         rc = plan(t, err);
     if (!rc)
         rc = take_memory(t, err);
     if (!rc)
         rc = stk__team_new(t->options.threads, &t->team, err);
+    if (!rc && t->plan.wants_rehearsal)
+        rc = stk__trainer_rehearse(t, err);
     if (rc)
         stk_trainer_free(t);
     else

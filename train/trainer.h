@@ -4,6 +4,7 @@
  *     trainer.c           options, and the memory of everything
  *     trainer_input.c     checks of images and targets
  *     trainer_run.c       a program by the team
+ *     trainer_rehearse.c  a pass over nothing, before the first step
  *     trainer_update.c    from gradients to weights
  *     trainer_step.c      steps, evaluation, prediction
  *     trainer_state.c     weights, gradients and state as arrays
@@ -44,8 +45,9 @@ struct stk_trainer {
     struct stk__found *found;   /* of each thread */
     double *squares;            /* of each thread, a line of cache apart */
     float *image_scale, *image_offset;
-    int packed_for;   /* what packed weights are good for: 0 nothing, 1 use, 2 training */
-    bool *is_used_up; /* of each weight: the last step's gradient was never stored */
+    int packed_for;       /* what packed weights are good for: 0 nothing, 1 use, 2 training */
+    bool *is_used_up;     /* of each weight: the last step's gradient was never stored */
+    bool keeps_gradients; /* somebody asked for one that was used up */
 
     int64_t step, n_batches;
     bool has_gradients; /* of a batch, that no update has used */
@@ -66,6 +68,13 @@ int stk__trainer_take(struct stk_trainer *trainer, const struct stk_view *images
 /* Packs weights if they changed, runs the program, and collects gradients where it trains. */
 void stk__trainer_run(struct stk_trainer *trainer, struct stk__run *run);
 
+/* One pass over images of zeros, in which candidates meet the bands of steps; changes nothing
+ * else. */
+int stk__trainer_rehearse(struct stk_trainer *trainer, struct stk_error *err);
+
+/* The late parts of a program. */
+void stk__trainer_run_late(struct stk_trainer *trainer, struct stk__run *run);
+
 /* Adds up what threads found. */
 struct stk__found stk__trainer_found(const struct stk_trainer *trainer);
 
@@ -74,8 +83,13 @@ struct stk__found stk__trainer_found(const struct stk_trainer *trainer);
 /* Whether gradients must be known of all weights before one changes. */
 bool stk__update_is_late(const struct stk_trainer *trainer);
 
-/* One update, or none where gradients are not finite: fills in what a step says of it. */
-int stk__trainer_update(struct stk_trainer *trainer, struct stk_step *out, struct stk_error *err);
+/* One update, or none where gradients are not finite: fills in what a step says of it. The run is the one
+ * that made the gradients, whose late parts are run; NULL: it had none. */
+int stk__trainer_update(struct stk_trainer *trainer, struct stk__run *run, struct stk_step *out,
+                        struct stk_error *err);
+
+/* Whether gradients must be known to be finite, and no more than that, before weights change. */
+bool stk__update_puts_off(const struct stk_trainer *trainer);
 
 /* Statistics become part of the weights. */
 void stk__trainer_keep(struct stk_trainer *trainer, const struct stk__run *run);

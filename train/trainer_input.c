@@ -46,7 +46,9 @@ static int check_rows(const struct stk_view *view, const char *what, struct stk_
     if (view->kind != STK_FIXED)
         return stk_fail(err, STK_TYPE, "%s differ in shape: a model takes those of one shape",
                         what);
-    if (view->rank < 1 || !view->data)
+    if (view->rank < 1)
+        return stk_fail(err, STK_TYPE, "%s are one value: a model takes rows of them", what);
+    if (!view->data)
         return stk_fail(err, STK_TYPE, "%s have no rows", what);
     for (int i = view->rank - 1; i >= 0; i--) {
         if (view->shape[i] > 1 && view->strides[i] != stride)
@@ -91,7 +93,8 @@ static int check_images(const struct stk_trainer *t, const struct stk_view *imag
                         "a batch of images is %s, and the model's input is %s for each of them",
                         shape_text(images, given), stk__shape_text(shape, wanted));
     if (images->shape[0] < 1 || images->shape[0] > t->options.max_batch)
-        return stk_fail(err, STK_VALUE, "a batch has %lld rows; this trainer takes 1 to %lld",
+        return stk_fail(err, STK_VALUE,
+                        "a batch has %lld rows; this trainer takes 1 to %lld, its max_batch",
                         (long long)images->shape[0], (long long)t->options.max_batch);
     return STK_OK;
 }
@@ -145,7 +148,8 @@ static void begin_run(struct stk_trainer *t, const struct stk_view *images, stru
                               .seed = t->options.seed,
                               .n_batches = t->n_batches,
                               .first = t->slot[0],
-                              .second = t->slot[1] };
+                              .second = t->slot[1],
+                              .is_used_up = t->is_used_up };
 }
 
 int stk__trainer_take(struct stk_trainer *t, const struct stk_view *images,

@@ -134,7 +134,7 @@ static void run_thread(void *context, int thread)
         memset(run->sums[thread], 0, run->plan->sums_floats * sizeof(float));
     pack(&work);
     stk__team_meet(run->team);
-    for (int s = 0; s < run->program->n_segments; s++)
+    for (int s = 0; s < run->program->n_segments - run->program->n_late; s++)
         run_segment(&run->program->segment[s], &work);
     if (trains)
         collect(&work);
@@ -150,6 +150,21 @@ void stk__trainer_run(struct stk_trainer *t, struct stk__run *run)
         t->packed_for = level;
 }
 
+static void run_late(void *context, int thread)
+{
+    const struct stk__run *run = context;
+    const struct stk__program *program = run->program;
+    struct stk__work work = { .run = run, .thread = thread, .n_threads = run->plan->n_threads };
+    for (int s = program->n_segments - program->n_late; s < program->n_segments; s++)
+        run_segment(&program->segment[s], &work);
+}
+
+void stk__trainer_run_late(struct stk_trainer *t, struct stk__run *run)
+{
+    if (run->program->n_late)
+        stk__team_run(t->team, run_late, run);
+}
+
 struct stk__found stk__trainer_found(const struct stk_trainer *t)
 {
     struct stk__found all = t->found[0];
@@ -159,6 +174,7 @@ struct stk__found stk__trainer_found(const struct stk_trainer *t)
         all.top1 += one->top1;
         all.top5 += one->top5;
         all.is_infinite |= one->is_infinite;
+        all.squares += one->squares;
         if (one->bad_op < all.bad_op) {
             all.bad_op = one->bad_op;
             all.bad_row = one->bad_row;

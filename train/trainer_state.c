@@ -71,8 +71,12 @@ int stk_trainer_gradient(struct stk_trainer *t, int index, struct stk_view *out)
 {
     if (index < 0 || index >= t->model->n_weights)
         return STK_END;
-    if (!t->gradient[index] || !t->seen_gradients || t->is_used_up[index])
+    if (!t->gradient[index] || !t->seen_gradients)
         return STK_STATE;
+    if (t->is_used_up[index]) {
+        t->keeps_gradients = true;
+        return STK_STATE;
+    }
     unscale(t);
     *out = view_of(t, index, t->model->weight[index].name, t->gradient[index]);
     return STK_OK;
@@ -157,6 +161,12 @@ void stk_trainer_options_in_force(const struct stk_trainer *t, struct stk_traine
     *out = t->options;
 }
 
+static size_t tensor_bytes(const struct stk__step_plan *plan)
+{
+    const struct stk__program *train = &plan->train, *use = &plan->use;
+    return train->arena_bytes > use->arena_bytes ? train->tensor_bytes : use->tensor_bytes;
+}
+
 void stk_trainer_memory(const struct stk_trainer *t, struct stk_trainer_bytes *out)
 {
     *out = (struct stk_trainer_bytes){
@@ -164,9 +174,11 @@ void stk_trainer_memory(const struct stk_trainer *t, struct stk_trainer_bytes *o
         .gradients = (int64_t)(t->gradients.bytes + t->sums.bytes),
         .optimizer = (int64_t)(t->first.bytes + t->second.bytes),
         .packed = (int64_t)t->packed.bytes,
-        .activations = (int64_t)t->tensors.bytes,
+        .activations = (int64_t)tensor_bytes(&t->plan),
     };
-    out->total = out->weights + out->gradients + out->optimizer + out->packed + out->activations;
+    out->scratch = (int64_t)t->tensors.bytes - out->activations;
+    out->total = out->weights + out->gradients + out->optimizer + out->packed + out->activations +
+                 out->scratch;
 }
 
 char *stk_trainer_plan(const struct stk_trainer *t)

@@ -28,14 +28,6 @@ static void fill_in(const struct stk_trainer *t, const struct stk__run *run, dou
                               .gradient_norm = NAN };
 }
 
-/* Weights whose gradient is used up within the step: those of wide dense layers. */
-static void mark_used_up(struct stk_trainer *t, bool are)
-{
-    for (int g = 0; g < t->plan.n_groups; g++)
-        if (t->plan.group[g].type == &stk__wide_dense_group)
-            t->is_used_up[stk__group_weight(&t->plan, &t->plan.group[g], STK__KERNEL)] = are;
-}
-
 static int begin(struct stk_trainer *t, const struct stk_view *images,
                  const struct stk_view *targets, struct stk__run *run, double *divisor,
                  struct stk_error *err)
@@ -55,7 +47,8 @@ static int check_training(const struct stk_trainer *t, struct stk_error *err)
     return stk_fail(err, STK_STATE, "this trainer was made with only_forward");
 }
 
-/* The forward and the backward pass; updates what it can on the way where that is asked for. */
+/* The forward and the backward pass; updates what it can on the way where that is asked for, or puts it off
+ * where all gradients must be known. */
 static int pass(struct stk_trainer *t, const struct stk_view *images,
                 const struct stk_view *targets, bool updates, struct stk__run *run,
                 struct stk_step *out, struct stk_error *err)
@@ -69,11 +62,12 @@ static int pass(struct stk_trainer *t, const struct stk_view *images,
     run->program = &t->plan.train;
     run->loss_factor = scale_of(t) / divisor;
     run->seconds = t->seconds;
-    if (updates && !stk__update_is_late(t)) {
+    if (updates && !t->keeps_gradients && !stk__update_is_late(t)) {
         run->optimizer = &t->optimizer;
         run->rates = stk__optimizer_rates(&t->optimizer, t->step, 1, true);
     }
-    mark_used_up(t, run->optimizer);
+    run->puts_off = updates && !t->keeps_gradients && t->plan.puts_off;
+    memset(t->is_used_up, 0, (size_t)t->model->n_weights * sizeof *t->is_used_up);
     stk__trainer_run(t, run);
     fill_in(t, run, divisor, out);
     t->gradient_scale = scale_of(t);
@@ -88,6 +82,7 @@ static void find_layer(struct stk_trainer *t, struct stk__run *run, struct stk__
     struct stk__run again = *run;
     again.looks_for_bad = true;
     again.optimizer = NULL;
+    again.puts_off = false;
     again.seconds = NULL;
     stk__trainer_run(t, &again);
     struct stk__found found = stk__trainer_found(t);
@@ -104,8 +99,11 @@ static int fail_loss(struct stk_trainer *t, struct stk__run *run, const struct s
 {
     struct stk__text layer = { 0 };
     find_layer(t, run, &layer);
-    int rc = stk_fail(err, STK_DATA, "step %lld: the loss is %f%s%s", (long long)step->step,
-                      step->loss, layer.len ? "; " : "", layer.len ? layer.data : "");
+    int rc = stk_fail(err, STK_DATA,
+                      "step %lld: the loss is %s%s%s; a lower learning rate may help, and "
+                      "on_nonfinite=skip leaves such steps out",
+                      (long long)step->step, isnan(step->loss) ? "nan" : "infinite",
+                      layer.len ? "; " : "", layer.len ? layer.data : "");
     stk__text_free(&layer);
     return rc;
 }
@@ -133,7 +131,7 @@ int stk_trainer_step(struct stk_trainer *t, const struct stk_view *images,
     if (!rc)
         rc = judge_loss(t, &run, out, err);
     if (!rc)
-        rc = stk__trainer_update(t, out, err);
+        rc = stk__trainer_update(t, &run, out, err);
     t->last = *out;
     return rc;
 }
@@ -158,7 +156,7 @@ int stk_trainer_update(struct stk_trainer *t, struct stk_step *out, struct stk_e
     if (rc)
         return rc;
     *out = t->last;
-    return stk__trainer_update(t, out, err);
+    return stk__trainer_update(t, NULL, out, err);
 }
 
 int stk_trainer_find_nonfinite(struct stk_trainer *t, const struct stk_view *images,
@@ -219,6 +217,10 @@ int stk_trainer_affine(struct stk_trainer *t, const float *scale, const float *o
     if (n_channels != channels)
         return stk_fail(err, STK_VALUE, "there are numbers for %d channels, and images have %lld",
                         n_channels, (long long)channels);
+    for (int i = 0; i < n_channels; i++)
+        if (!isfinite(scale[i]) || !isfinite(offset[i]))
+            return stk_fail(err, STK_VALUE, "the scale or the offset of channel %d is not finite",
+                            i);
     memcpy(t->image_scale, scale, (size_t)n_channels * sizeof *scale);
     memcpy(t->image_offset, offset, (size_t)n_channels * sizeof *offset);
     return STK_OK;

@@ -18,6 +18,11 @@ bool stk__update_is_late(const struct stk_trainer *t)
            t->options.on_nonfinite == STK_NONFINITE_SKIP;
 }
 
+bool stk__update_puts_off(const struct stk_trainer *t)
+{
+    return stk__update_is_late(t) && isinf(t->optimizer.clip_norm);
+}
+
 struct update {
     struct stk_trainer *trainer;
     bool is_late;
@@ -93,7 +98,20 @@ static void sum_squares(struct update *u)
     u->is_finite = isfinite(u->squares);
 }
 
-int stk__trainer_update(struct stk_trainer *t, struct stk_step *out, struct stk_error *err)
+/* Those that were put off; their gradients are part of the norm. */
+static void update_late(const struct update *u, struct stk__run *run, struct stk_step *out)
+{
+    if (!run || !run->puts_off)
+        return;
+    run->optimizer = &u->trainer->optimizer;
+    run->rates = rates_of(u);
+    stk__trainer_run_late(u->trainer, run);
+    out->gradient_norm =
+        sqrt(u->squares + stk__trainer_found(u->trainer).squares) * u->inverse_scale;
+}
+
+int stk__trainer_update(struct stk_trainer *t, struct stk__run *run, struct stk_step *out,
+                        struct stk_error *err)
 {
     struct update u = { .trainer = t,
                         .is_late = stk__update_is_late(t),
@@ -115,11 +133,13 @@ int stk__trainer_update(struct stk_trainer *t, struct stk_step *out, struct stk_
     if (!u.is_finite)
         return STK_OK;
     stk__team_run(t->team, update, &u);
+    update_late(&u, run, out);
     t->packed_for = 0;
     t->step++;
     if (stk__trainer_found(t).is_infinite)
         return stk_fail(err, STK_DATA,
-                        "step %lld: gradients are not finite, and weights changed by them",
+                        "step %lld: gradients are not finite, and weights changed by them; "
+                        "on_nonfinite=skip leaves such steps out",
                         (long long)out->step);
     return STK_OK;
 }

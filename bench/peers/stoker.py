@@ -77,7 +77,7 @@ def python_processes(stoker, job, processes=2):
 
 def train(stoker, job):
     trainer = stoker.Trainer(
-        job.model, "adam()", "cross_entropy()", job.precision, batch=job.batch, threads=job.threads
+        job.model, "adam()", "cross_entropy()", job.precision, max_batch=job.batch, threads=job.threads
     )
     made = batches(job)
 
@@ -92,6 +92,20 @@ def train(stoker, job):
         return {"tensor_mb": beyond / 2**20, "activation_mb": memory["activations"] / 2**20}
 
     epoch.sizes = sizes
+    return epoch
+
+
+def train_job(stoker, job):
+    trainer = stoker.Trainer(job.model, max_batch=job.batch, threads=job.threads)
+    numbered = stoker.files(job.files).enumerate().map("label=index % 10").shuffle()
+    data = numbered.decode().resize(job.size, job.size).scale(1 / 255).batch(job.batch)
+    epochs = itertools.count()
+
+    def epoch():
+        for batch in data.iterate(epoch=next(epochs)):
+            trainer.step(batch["image"], batch["label"])
+            yield batch["image"]
+
     return epoch
 
 

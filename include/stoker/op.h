@@ -316,6 +316,8 @@ struct stk_rows {
     struct stk_fault **faults;      /* of bad rows; the caller's */
     int n_outside;                  /* rows that were said to be bad and are none of these n */
     const void *cancelled;          /* for stk_rows_is_cancelled */
+    uint32_t finals; /* a bit per fixed column of out that no other op looks at: it is in
+                                     * its batch already */
 };
 
 /* Memory until the end of this run, 64-byte aligned with 64 readable bytes behind; NULL when

@@ -16,8 +16,10 @@ struct stk_profile_options {
     double seconds; /* to watch it for, once it is warm; 3 */
     double
         consumer_ms; /* waits so long after each batch, as a training step would; 0: not at all */
-    bool no_trials;  /* nothing is tried out: what advice brings is modelled */
-    bool records;    /* what each thread does is recorded, for the report and the trace */
+    double
+        loop_us; /* what the caller's loop takes for a batch apart from its step, in microseconds */
+    bool no_trials; /* nothing is tried out: what advice brings is modelled */
+    bool records;   /* what each thread does is recorded, for the report and the trace */
     /* The same chain with functions of the caller that hold no lock, because other processes carry them out:
      * where a lock is what holds the run up, this is tried. NULL: that is modelled. Borrowed. */
     struct stk_dataset *elsewhere;

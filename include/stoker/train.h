@@ -55,9 +55,10 @@ STK_API char *stk_models_json(void);
 
 /* The training step of one model: weights, gradients, the optimizer's state, a plan of what is done
  * in which memory, and a team of threads. All memory is taken when it is made; a step allocates
- * nothing. One caller at a time.  Arrays come and go as struct stk_view. Of those that are given,
- * dtype, rank, shape, strides and data count; values lie row after row without gaps (a batch's
- * fields do; stk_view_rows makes one). */
+ * nothing (but where oneDNN was chosen, its calls take small blocks for their arguments and give
+ * them back). One caller at a time.  Arrays come and go as struct stk_view. Of those that are
+ * given, dtype, rank, shape, strides and data count; values lie row after row without gaps (a
+ * batch's fields do; stk_view_rows makes one). */
 struct stk_trainer;
 
 /* What a step does where its loss or its gradients are not finite and no loss scale expects that. */
@@ -169,7 +170,11 @@ STK_API void stk_trainer_changed(struct stk_trainer *trainer);
 
 /* The gradient of the last batch by that weight, with the loss scale undone. STK_STATE: there is
  * none, since the weight is a statistic, the trainer only_forward, or no batch was seen. Whoever
- * writes to it does so between stk_trainer_gradients and stk_trainer_update. */
+ * writes to it does so between stk_trainer_gradients and stk_trainer_update.
+ *
+ * stk_trainer_step uses the gradient of a wide dense layer's kernel while it is in cache and stores it
+ * nowhere. Asked for it then, this gives STK_STATE once, and steps from then on keep it, with the
+ * same results in a little more time. stk_trainer_gradients keeps all in any case. */
 STK_API int stk_trainer_gradient(struct stk_trainer *trainer, int index, struct stk_view *out);
 
 /* All arrays that a checkpoint keeps: weights under their names, then the optimizer's state as
@@ -198,8 +203,9 @@ STK_API void stk_trainer_options_in_force(const struct stk_trainer *trainer,
 struct stk_trainer_bytes {
     int64_t weights, gradients, optimizer; /* bytes; gradients of all threads */
     int64_t packed;                        /* weights once more, as kernels read them */
-    int64_t activations; /* the arena: all tensors of a step, packed by their lifetimes */
+    int64_t activations;                   /* all tensors of a step, packed by their lifetimes */
     int64_t total;
+    int64_t scratch; /* of kernels, behind tensors in the same arena */
 };
 STK_API void stk_trainer_memory(const struct stk_trainer *trainer, struct stk_trainer_bytes *out);
 

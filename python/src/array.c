@@ -346,12 +346,27 @@ static PyGetSetDef getters[] = {
     { 0 },
 };
 
+/* What an Array has not, NumPy's array of the same memory may have. Names with underscores are asked
+ * for by protocols, not by people. */
+static PyObject *array_getattr(PyObject *self, PyObject *name)
+{
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+        PyUnicode_ReadChar(name, 0) == '_')
+        return found;
+    PyErr_Clear();
+    return PyErr_Format(PyExc_AttributeError,
+                        "an Array has no '%U'; its numpy() is a NumPy array of the same memory",
+                        name);
+}
+
 static PyType_Slot slots[] = {
     { Py_tp_doc,
       "One field of a batch: an array in memory that the batch keeps.\n\nnumpy.asarray(field), "
       "memoryview(field) and DLPack share the memory. Indexing gives NumPy arrays." },
     { Py_tp_dealloc, array_dealloc },
     { Py_tp_repr, array_repr },
+    { Py_tp_getattro, array_getattr },
     { Py_tp_richcompare, array_compare },
     { Py_tp_hash, PyObject_HashNotImplemented },
     { Py_tp_methods, methods },

@@ -41,7 +41,7 @@ static int read_elsewhere(PyObject *given, struct stk_dataset **out)
     return 0;
 }
 
-/* chain.profile(options, seconds, consumer_ms, has_trials, elsewhere): (JSON, text, page). `elsewhere` is
+/* chain.profile(options, seconds, consumer_ms, loop_us, has_trials, elsewhere): (JSON, text, page). `elsewhere` is
  * the Chain with its functions in helper processes, or None. */
 PyObject *ext_chain_profile(PyObject *self, PyObject *args)
 {
@@ -54,8 +54,8 @@ PyObject *ext_chain_profile(PyObject *self, PyObject *args)
     struct stk_profile_options how = { .records = true,
                                        .progress = look_for_signals,
                                        .context = &thread };
-    if (!PyArg_ParseTuple(args, "O!ddpO:profile", &PyDict_Type, &given, &how.seconds,
-                          &how.consumer_ms, &has_trials, &elsewhere) ||
+    if (!PyArg_ParseTuple(args, "O!dddpO:profile", &PyDict_Type, &given, &how.seconds,
+                          &how.consumer_ms, &how.loop_us, &has_trials, &elsewhere) ||
         read_elsewhere(elsewhere, &how.elsewhere) < 0)
         return NULL;
     how.no_trials = !has_trials;

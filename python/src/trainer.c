@@ -211,7 +211,8 @@ static PyObject *trainer_gradient(PyObject *self, PyObject *number)
     int rc = stk_trainer_gradient(cast(self)->trainer, (int)i, &view);
     if (rc == STK_STATE)
         return ext_raise_state(
-            "there is no gradient: the weight is a statistic, or no batch was seen");
+            "there is no gradient: no batch was seen, or step used it up at once, which it "
+            "does not do again now that it was asked for; backward() keeps all");
     if (rc) {
         PyErr_SetString(PyExc_IndexError, "no such weight");
         return NULL;
@@ -382,10 +383,10 @@ static PyObject *trainer_memory(PyObject *self, PyObject *unused)
     struct stk_trainer_bytes b;
     (void)unused;
     stk_trainer_memory(cast(self)->trainer, &b);
-    return Py_BuildValue("{sLsLsLsLsLsL}", "weights", (long long)b.weights, "gradients",
+    return Py_BuildValue("{sLsLsLsLsLsLsL}", "weights", (long long)b.weights, "gradients",
                          (long long)b.gradients, "optimizer", (long long)b.optimizer, "packed",
-                         (long long)b.packed, "activations", (long long)b.activations, "total",
-                         (long long)b.total);
+                         (long long)b.packed, "activations", (long long)b.activations, "scratch",
+                         (long long)b.scratch, "total", (long long)b.total);
 }
 
 /* (height, width, channels, outputs) */

@@ -822,8 +822,9 @@ class Ops:
         unnoticed, but not that it ends early.
 
         A file that is damaged or something else is a bad element with the reason, and the place in
-        the file where it is known. With uint8, PNG files of 16 bits keep the high byte of each
-        sample. Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are
+        the file where it is known, of JPEG always; on which processor, and with which dct or scale,
+        makes no difference. With uint8, PNG files of 16 bits keep the high byte of each sample.
+        Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are
         ignored.
 
         With scale=auto a picture that is to become at least twice smaller is not decoded in all its
@@ -1078,8 +1079,9 @@ class Ops:
         [height, width], by the nearest pixel), boxes [n, 4] as xyxy, xywh or cxcywh, keypoints [n,
         2]; in pixels, or with _normalized behind in shares of width and height. Boxes are clipped
         to the image. With visibility above 0 those of which a smaller share is left are dropped,
-        and what is named as labels loses the same items; the lists then differ in length. Keypoints
-        are mirrored by pixels here, as in torchvision: 0 becomes width - 1.
+        and what is named as labels loses the same items; the lists then differ in length. No field
+        that follows is taken for the image, so field= is needed only where others are left.
+        Keypoints are mirrored by pixels here, as in torchvision: 0 becomes width - 1.
 
             files('*.jpg').decode().flip()
             files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)

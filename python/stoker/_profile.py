@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the time goes: Dataset.profile and stoker.watch."""
 
+import functools
+
 from . import _dataset, _text
 from ._findings import _Findings
 
@@ -28,7 +30,8 @@ class Profile(_Findings):
 
     @property
     def bound(self):
-        """The same in a word: step, compute, workers, storage, memory, lock, serial, batches, order."""
+        """The same in a word: step, compute, workers, storage, memory, others, lock, serial, batches,
+        order."""
         return self._data["verdict"]["bound"]
 
     @property
@@ -57,7 +60,19 @@ def profile(ds, seconds, consumer_ms, trials, options):
             raise ValueError(f"{name} is a number that is not negative, not {value!r}")
     settings = {"epoch": "0", **ds._settings, **_dataset.texts(options)}
     elsewhere = _elsewhere(ds) if trials else None
-    return _profile_of(ds._chain.profile(settings, seconds, consumer_ms, trials, elsewhere))
+    found = ds._chain.profile(settings, seconds, consumer_ms, loop_us(), trials, elsewhere)
+    return _profile_of(found)
+
+
+@functools.cache
+def loop_us():
+    """What a loop in Python that does nothing takes for a batch, in microseconds: trials run in C, where it
+    would be forgotten."""
+    n = 2000
+    with _dataset.parse(f"range({n}).batch(1)").iterate(workers=0) as run:
+        for _ in run:
+            pass
+        return 1e6 * run.metrics()["consumer"]["outside"] / n
 
 
 def _elsewhere(ds):
@@ -89,7 +104,10 @@ class Watch:
         self._ds._watch = None
         self._settle()
         if self._longest is None and kind is None:
-            raise ValueError("nothing was read from the Dataset while it was watched")
+            raise ValueError(
+                "nothing was read from the Dataset while it was watched: the loop must go over this one, "
+                "not over one that is built on it"
+            )
 
     def _started(self, it):
         """Another run begins: the one before it is over, or nobody looks at it any more."""

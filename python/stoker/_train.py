@@ -30,6 +30,10 @@ def _line(name, row, value):
         value = "{" + ", ".join(f"{key!r}: {one!r}" for key, one in value.items()) + "}"
     elif row["type"] in _QUOTED:
         value = repr(os.fspath(value))
+    elif isinstance(value, tuple):
+        value = list(value)
+    if isinstance(value, str) and not value.strip():
+        raise ValueError(f"{name} is empty; None leaves it out")
     return f"{name} = {value}"
 
 
@@ -105,6 +109,10 @@ def _show(event, began):
 
 def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
     """As stoker.train says."""
+    callbacks = list(callbacks)
+    wrong = [callback for callback in callbacks if not callable(callback)]
+    if wrong:
+        raise TypeError(f"a callback is a function of an Epoch, not {wrong[0]!r}")
     chains = {name: _data(lines, name) for name in ("train", "valid")}
     text = _recipe(recipe, lines)
     fit = _core.Fit(text, chains["train"], chains["valid"], resume)

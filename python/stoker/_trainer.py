@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training step of a model: stoker.Trainer."""
 
+import operator
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -45,9 +46,62 @@ def _memory(value, what):
 
 def _images(value):
     np = _convert._import_numpy()
+    if isinstance(value, (list, tuple)):
+        np = _convert._need_numpy("a list of images")
+        value = np.asarray(value)
     if np is not None and isinstance(value, np.ndarray) and value.dtype == np.float64:
         value = value.astype(np.float32)
     return _memory(value, "images")
+
+
+# ---- arguments ----
+
+_MOST_SEED = 2**64 - 1
+_COUNTS = ("step", "batches", "loss_scale", "good_steps", "seed")  # of a state_dict
+
+
+def _whole(name, value, low, high):
+    """An integer of any kind within bounds; bools and floats are none."""
+    try:
+        number = operator.index(value) if not isinstance(value, bool) else None
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    if not low <= number <= high:
+        raise ValueError(f"{name} is from {low} to {high}, not {value!r}")
+    return number
+
+
+def _text(name, value, example):
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} is text such as {example!r}, not {value!r}")
+    return value
+
+
+def _flag(name, value):
+    """True or False, NumPy's too; other values that Python takes for true are mistakes."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise TypeError(f"{name} is True or False, not {value!r}")
+
+
+def _scale(value):
+    """A loss scale: text, or a number that is one."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(f"loss_scale is a number, or text such as 'dynamic()', not {value!r}")
+    if not 0 < float(value) < float("inf"):
+        raise ValueError(f"loss_scale is above 0 and finite, not {value!r}")
+    return str(value)
+
+
+def _path(value):
+    path = os.fsencode(value)
+    if not path:
+        raise ValueError("the path is empty")
+    return path
 
 
 class _Named(Mapping):
@@ -113,14 +167,20 @@ class Trainer:
     ):
         if on_nonfinite not in ("fail", "skip"):
             raise ValueError(f"on_nonfinite is 'fail' or 'skip', not {on_nonfinite!r}")
+        given = (
+            _text("optimizer", optimizer, "adam(0.001)"),
+            _text("loss", loss, "cross_entropy()"),
+            _scale(loss_scale),
+            _text("precision", precision, "mixed_float16"),
+            _whole("max_batch", max_batch, 1, 1 << 24),
+            _whole("threads", threads, 1, 256) if threads is not None else 0,
+            _whole("seed", seed, 0, _MOST_SEED),
+            _flag("deterministic", deterministic),
+            _flag("forward_only", forward_only),
+            on_nonfinite == "skip",
+        )
         self.model = model if isinstance(model, Model) else Model(model)
-        if loss_scale is not None:
-            loss_scale = str(loss_scale)
-        core = _core.Trainer(
-            self.model._core, optimizer, loss, loss_scale, precision, max_batch, threads or 0, seed,
-            deterministic, forward_only, on_nonfinite == "skip",
-        )  # fmt: skip
-        self._take(core)
+        self._take(_core.Trainer(self.model._core, *given))
 
     def _take(self, core):
         self._core = core
@@ -194,7 +254,8 @@ class Trainer:
     @property
     def gradients(self):
         """Gradients of the last batch by name of the weight, with the loss scale undone; the same
-        memory that `update` reads."""
+        memory that `update` reads. `step` uses those of wide dense layers up while they are in cache, until one
+        was asked for: the first time is a RuntimeError."""
         return _Named(self._trainable, lambda i: _show(self._core.gradient(i)))
 
     def changed(self):
@@ -243,8 +304,7 @@ class Trainer:
         counts under 'counts'."""
         np = _convert._need_numpy("state_dict")
         state = {name: np.array(array.numpy()) for name, array in self._core.state()}
-        names = ("step", "batches", "loss_scale", "good_steps", "seed")
-        state["counts"] = dict(zip(names, self._core.counts()))
+        state["counts"] = dict(zip(_COUNTS, self._core.counts()))
         return state
 
     def load_state_dict(self, state):
@@ -259,31 +319,39 @@ class Trainer:
             for name in mine
             if name in given and tuple(given[name].shape) != tuple(mine[name].shape)
         ]
+        faults += [
+            f"{name} is of type {given[name].dtype}"
+            for name in mine
+            if name in given and not np.can_cast(given[name].dtype, np.float32, "same_kind")
+        ]
+        counts = state.get("counts", {})
+        faults += [f"counts[{name!r}] is missing" for name in _COUNTS if name not in counts]
         if faults:
             more = f"; and {len(faults) - 4} more" if len(faults) > 4 else ""
             raise ValueError("the state does not fit: " + "; ".join(faults[:4]) + more)
+        _whole("counts['seed']", counts["seed"], 0, _MOST_SEED)
+        self._core.set_counts(*(counts[name] for name in _COUNTS))
         for name, array in mine.items():
             array.numpy()[...] = given[name]
-        counts = state["counts"]
-        self._core.set_counts(*(counts[name] for name in ("step", "batches", "loss_scale", "good_steps", "seed")))
+        self.changed()
 
     def save(self, path):
         """Writes a checkpoint, a file of safetensors: there is the one before or the new one, whenever a process
         ends."""
-        self._core.save(os.fsencode(path))
+        self._core.save(_path(path))
 
     def load(self, path):
         """Reads a checkpoint. The model, optimizer, loss and precision must be the same."""
-        self._core.load(os.fsencode(path))
+        self._core.load(_path(path))
 
     def load_weights(self, path, map=None):
         """Reads weights alone: of a checkpoint, or of a state dict of PyTorch that was saved as safetensors.
         `map` says which module is which layer, {'conv2d': 'features.0'}, where the order of names does not.
         """
         pairs = tuple((str(name), str(value)) for name, value in (map or {}).items())
-        self._core.load_weights(os.fsencode(path), pairs)
+        self._core.load_weights(_path(path), pairs)
 
     def export(self, path, *, nchw=False, softmax=False):
         """Writes the model as an ONNX file, for any size of batch. nchw: images come as [N, C, H, W];
         softmax: the output is probabilities."""
-        self._core.export(os.fsencode(path), nchw, softmax)
+        self._core.export(_path(path), nchw, softmax)

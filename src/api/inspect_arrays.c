@@ -147,7 +147,7 @@ static void add_storage(void *ctx, const char *name, struct stk__text *out)
     struct stk__hdf5_info info = { 0 };
     struct stk_error err;
     stk__hdf5_id dataset = 0;
-    int code = stk__hdf5_open_dataset(*(const stk__hdf5_id *)ctx, name, &dataset, &err);
+    int code = stk__hdf5_open_dataset(*(const stk__hdf5_id *)ctx, name, 0, &dataset, &err);
     if (!code)
         code = stk__hdf5_describe(dataset, &info, &err);
     stk__hdf5_close(dataset);

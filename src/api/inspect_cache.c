@@ -217,8 +217,10 @@ static void note_damage(struct stk__inspection *in, const char *directory, const
                           "next run cuts them off",
                           key, f->rest_bytes);
     if (!f->is_checked)
-        stk__inspect_note(in, "%.8s: the checksums of %" PRIu64 " elements were looked at", key,
-                          f->n_checked);
+        stk__inspect_note(in,
+                          "%.8s: the checksums of %" PRIu64 " of %" PRIu64
+                          " elements were looked at; a run checks all that it reads",
+                          key, f->n_checked, f->n);
     if (f->is_busy)
         stk__inspect_note(in, "%.8s: a run writes it now", key);
     in->is_damaged |= f->n_bad || (f->rest_bytes && !f->is_busy);

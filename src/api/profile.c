@@ -9,23 +9,37 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 /* ---- one run ---- */
 
-/* A step of a training that is done elsewhere: this thread sleeps. */
-static void do_step(double seconds)
+/* Sleeps until then. A sleep may end later by what the thread allows its timers, 50 µs by itself, and mostly does, which is
+ * much of a step of a millisecond: so it ends earlier by that. */
+static void sleep_until(uint64_t until)
 {
-    uint64_t until = stk__clock_ns() + (uint64_t)(seconds * 1e9);
-    const struct timespec time = { .tv_sec = (time_t)(until / 1000000000u),
-                                   .tv_nsec = (long)(until % 1000000000u) };
-    if (seconds > 0)
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+    int slack = prctl(PR_GET_TIMERSLACK);
+    uint64_t end = until - (slack > 0 ? (uint64_t)slack : 0);
+    const struct timespec time = { .tv_sec = (time_t)(end / 1000000000u),
+                                   .tv_nsec = (long)(end % 1000000000u) };
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-static bool is_over(struct stk_iterator *it, uint64_t began, double seconds, bool wants_epoch)
+/* A step of a training that is done elsewhere: this thread sleeps. What the loop takes is done here, from
+ * when it got the batch. */
+static void do_step(const struct stk__trial *trial, uint64_t got_at)
+{
+    uint64_t until = got_at + (uint64_t)(trial->consumer_s * 1e9);
+    if (trial->consumer_s > 0)
+        sleep_until(until);
+    if (trial->loop_s > 0)
+        for (until += (uint64_t)(trial->loop_s * 1e9); stk__clock_ns() < until;)
+            ;
+}
+
+static bool is_over(struct stk_iterator *it, uint64_t passed_ns, double seconds, bool wants_epoch)
 {
     const double most_s = 10; /* to wait for an epoch */
-    double passed = (double)(stk__clock_ns() - began) * 1e-9;
+    double passed = (double)passed_ns * 1e-9;
     struct stk_stats stats;
     if (!wants_epoch)
         return passed >= seconds;
@@ -34,17 +48,30 @@ static bool is_over(struct stk_iterator *it, uint64_t began, double seconds, boo
 }
 
 /* Has the batch before until the next one is there, as a loop with a variable has. */
-static int take_batch(struct stk_iterator *it, double step_s, struct stk_batch **held,
-                      struct stk_error *err)
+static int take_batch(struct stk_iterator *it, const struct stk__trial *trial,
+                      struct stk_batch **held, struct stk_error *err)
 {
     struct stk_batch *batch;
     int rc = stk_iterator_poll(it, 50, &batch, err);
     if (rc)
         return rc == STK_AGAIN ? STK_OK : rc;
+    bool has_step = trial->consumer_s > 0 || trial->loop_s > 0;
+    uint64_t got_at = has_step ? stk__clock_ns() : 0;
     stk_batch_unref(*held);
     *held = batch;
-    do_step(step_s);
+    if (has_step)
+        do_step(trial, got_at);
     return STK_OK;
+}
+
+/* To read the clock costs as much as a small batch does: that is done about every 20 µs where batches are small. */
+static int next_look(int n, uint64_t passed_ns)
+{
+    const uint64_t often_ns = 20000;
+    const int most = 16; /* of batches that may have become slow */
+    if (passed_ns > often_ns)
+        return n > 1 ? n / 2 : 1;
+    return n < most ? 2 * n : most;
 }
 
 /* Takes batches for so long; STK_END where there are no more. */
@@ -52,14 +79,18 @@ static int consume(struct stk_iterator *it, const struct stk__trial *trial, doub
                    bool wants_epoch, struct stk_error *err)
 {
     const uint64_t report_ns = 200000000;
-    uint64_t began = stk__clock_ns(), reported = began;
+    uint64_t began = stk__clock_ns(), reported = began, looked = began, now = began;
     struct stk_batch *held = NULL;
-    int rc = STK_OK;
-    while (!rc && !is_over(it, began, seconds, wants_epoch)) {
-        rc = take_batch(it, trial->consumer_s, &held, err);
-        if (rc || stk__clock_ns() - reported < report_ns)
+    int rc = STK_OK, n = 1;
+    while (!rc && !is_over(it, now - began, seconds, wants_epoch)) {
+        for (int i = 0; i < n && !rc; i++)
+            rc = take_batch(it, trial, &held, err);
+        now = stk__clock_ns();
+        n = next_look(n, now - looked);
+        looked = now;
+        if (rc || now - reported < report_ns)
             continue;
-        reported = stk__clock_ns();
+        reported = now;
         if (trial->how->progress && trial->how->progress(trial->how->context, trial->doing))
             rc = stk_fail(err, STK_CANCELLED, "cancelled");
     }
@@ -180,9 +211,11 @@ static int run_alone(struct stk_profile *profile, const struct stk_profile_optio
 {
     struct stk__stretch alone;
     double seconds = seconds_of(how) / 3 < 1 ? seconds_of(how) / 3 : 1;
-    const struct stk__trial trial = {
-        .options = &profile->options, .how = how, .doing = "runs without a step", .seconds = seconds
-    };
+    const struct stk__trial trial = { .options = &profile->options,
+                                      .how = how,
+                                      .doing = "runs without a step",
+                                      .loop_s = profile->loop_s,
+                                      .seconds = seconds };
     int rc = stk__trial_run(profile->dataset, &trial, &alone, err);
     if (!rc)
         profile->rate_alone = stk__stretch_rate(&alone);
@@ -220,11 +253,13 @@ int stk_dataset_profile(struct stk_dataset *dataset, const struct stk_options *o
     if (rc)
         return rc;
     profile->consumer_s = how->consumer_ms * 1e-3;
+    profile->loop_s = how->loop_us * 1e-6;
     const struct stk__trial trial = { .options = &profile->options,
                                       .how = how,
                                       .doing = "watches the run",
                                       .records = profile,
                                       .consumer_s = profile->consumer_s,
+                                      .loop_s = profile->loop_s,
                                       .seconds = seconds_of(how) };
     rc = stk__trial_run(dataset, &trial, &profile->stretch, err);
     if (!rc)
@@ -253,7 +288,10 @@ int stk_iterator_profile(struct stk_iterator *it, const struct stk_profile_optio
         stk__metrics_read(x, metrics);
         stk__stretch_between(NULL, metrics, x->plan, &profile->stretch);
         keep_records(profile, it);
-        profile->consumer_s = profile->stretch.has_consumer ? profile->stretch.step_s : 0;
+        if (profile->stretch.has_consumer)
+            profile->consumer_s = profile->stretch.step_s;
+        else
+            profile->loop_s = profile->stretch.step_s;
         rc = conclude(profile, how, err);
     }
     stk__metrics_free(metrics);

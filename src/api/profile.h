@@ -11,6 +11,7 @@ struct stk_profile {
     struct stk_dataset *dataset;
     struct stk__options options; /* as given */
     double consumer_s;           /* of the step, given or seen */
+    double loop_s;               /* of the loop around it, for each batch */
     struct stk__stretch stretch;
     struct stk__verdict verdict;
     double rate_alone; /* elements per second without a step; 0: not measured */
@@ -23,7 +24,7 @@ struct stk__trial {
     const struct stk__options *options;
     const struct stk_profile_options *how;
     const char *doing; /* for progress */
-    double consumer_s, seconds;
+    double consumer_s, loop_s, seconds;
     bool warms_up;               /* a whole epoch goes before */
     struct stk_profile *records; /* gets what the run recorded; or NULL */
 };

@@ -76,24 +76,48 @@ static void add_item(struct stk__text *out, int number, const struct stk__propos
         stk__text_add(out, "   %s\n", item->chain);
 }
 
+/* What is to be said behind the verdict that no other chain would do; returns new, NULL:
+ * nothing. */
+static char *remark_of(const struct stk_profile *p)
+{
+    struct stk__text out = { 0 };
+    switch (p->verdict.bound) {
+    case STK__BOUND_NOTHING:
+        return NULL;
+    case STK__BOUND_STEP:
+        if (p->rate_alone <= 0)
+            return NULL;
+        stk__text_add(&out,
+                      "the input could deliver %.1f times as much: nothing in it makes this faster",
+                      p->rate_alone / stk__stretch_rate(&p->stretch));
+        break;
+    case STK__BOUND_OTHERS:
+        stk__text_add(&out, "end the other programs, or give them cores that this one does not use "
+                            "(taskset, a cpuset)");
+        break;
+    default:
+        if (p->advice.n)
+            return NULL;
+        stk__text_add(&out, "nothing that stoker knows of would make this chain faster here");
+    }
+    return stk__text_take(&out);
+}
+
 char *stk_profile_text(const struct stk_profile *p)
 {
     struct stk__text out = { 0 };
+    char *remark = remark_of(p);
     add_ops(&out, &p->stretch);
     stk__text_add(&out, "\n");
     add_summary(&out, p);
     stk__text_add(&out, "\n%s\n", p->verdict.sentence);
-    if (p->verdict.bound == STK__BOUND_STEP && p->rate_alone > 0)
-        stk__text_add(
-            &out, "the input could deliver %.1f times as much: nothing in it makes this faster\n",
-            p->rate_alone / stk__stretch_rate(&p->stretch));
+    if (remark)
+        stk__text_add(&out, "%s\n", remark);
     for (int i = 0; i < p->advice.n; i++) {
         stk__text_add(&out, i ? "" : "\nWhat would be faster:\n");
         add_item(&out, i + 1, &p->advice.item[i]);
     }
-    if (!p->advice.n && p->verdict.bound != STK__BOUND_STEP &&
-        p->verdict.bound != STK__BOUND_NOTHING)
-        stk__text_add(&out, "nothing that stoker knows of would make this chain faster here\n");
+    stk_text_free(remark);
     return stk__text_take(&out);
 }
 
@@ -101,9 +125,12 @@ char *stk_profile_text(const struct stk_profile *p)
 
 static void add_verdict_json(struct stk__text *out, const struct stk_profile *p)
 {
+    char *remark = remark_of(p);
     stk__text_add(out, "\"verdict\": {\"bound\": \"%s\"", stk__bound_name(p->verdict.bound));
     stk__json_string(out, "sentence", p->verdict.sentence);
+    stk__json_string(out, "remark", remark);
     stk__text_add(out, "}");
+    stk_text_free(remark);
 }
 
 static void add_stretch_json(struct stk__text *out, const struct stk_profile *p)
@@ -141,6 +168,8 @@ static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)
     for (int i = 0; i < s->n_ops; i++) {
         const struct stk__stretch_op *op = &s->op[i];
         stk__text_add(out, "%s{\"stage\": %d", i ? ", " : "", op->stage);
+        if (op->node) /* the same as in the trace */
+            stk__text_add(out, ", \"node\": %d", op->node->id);
         stk__json_string(out, "name", op->name);
         stk__json_real(out, "calls", op->calls);
         stk__json_real(out, "rows", op->rows);

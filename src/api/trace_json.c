@@ -28,31 +28,38 @@ static void add_name(struct stk__text *out, const char *name)
     stk__text_add_json(out, name, strlen(name));
 }
 
-/* "decode", or what a thread does where that is no op's: "wait", "batch". */
-static const char *name_of(const struct stk__plan *plan, const struct stk__interval *interval)
+/* The op that is at work, or that a stage is named by; NULL: none. */
+static const struct stk__node *node_of(const struct stk__plan *plan,
+                                       const struct stk__interval *interval)
 {
-    if (interval->activity == STK__DOES_MOVE)
-        return "batch";
     if (interval->stage < 0)
-        return stk__activity_name(interval->activity);
+        return NULL;
     const struct stk__stage_plan *stage = &plan->stage[interval->stage];
-    return interval->activity == STK__DOES_OP
-               ? stage->program->node[interval->op]->node->op->decl.name
-               : stage->node->op->decl.name;
+    return interval->activity == STK__DOES_OP ? stage->program->node[interval->op]->node
+                                              : stage->node;
+}
+
+/* "decode", or what a thread does where that is no op's: "wait", "batch". */
+static const char *name_of(const struct stk__node *node, enum stk__activity activity)
+{
+    if (activity == STK__DOES_MOVE)
+        return "batch";
+    return node ? node->op->decl.name : stk__activity_name(activity);
 }
 
 static void add_slice(const struct stk__plan *plan, int thread,
                       const struct stk__interval *interval, struct stk__text *out)
 {
     const char *activity = stk__activity_name(interval->activity);
+    const struct stk__node *node = node_of(plan, interval);
     begin_event(out, "X", thread);
-    add_name(out, name_of(plan, interval));
+    add_name(out, name_of(node, interval->activity));
     stk__text_add(out, ", \"cat\": \"%s\"", activity);
     add_time(out, "ts", interval->begin_ns);
     add_time(out, "dur", interval->end_ns - interval->begin_ns);
     stk__text_add(out, ", \"args\": {\"does\": \"%s\"", activity);
     if (interval->stage >= 0)
-        stk__text_add(out, ", \"stage\": %d", interval->stage);
+        stk__text_add(out, ", \"stage\": %d, \"node\": %d", interval->stage, node->id);
     if (interval->activity != STK__DOES_OP && interval->activity != STK__DOES_WAIT)
         stk__text_add(out, ", \"number\": %llu, \"rows\": %d", (unsigned long long)interval->number,
                       interval->rows);

@@ -12,6 +12,7 @@
 #include "base/cgroup.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,4 +105,16 @@ void stk__cores_explain(const struct stk__cores *c, struct stk__text *out)
     if (c->local_ranks > 1)
         stk__text_add(out, "; shared by %d processes (%s)%s", c->local_ranks, c->told,
                       c->is_bound ? ", each bound to its own" : "");
+}
+
+uint64_t stk__queued_ns(int thread)
+{
+    char path[64];
+    unsigned long long at_work, queued;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
+    FILE *file = thread ? fopen(path, "re") : NULL;
+    bool is_told = file && fscanf(file, "%llu %llu", &at_work, &queued) == 2;
+    if (file)
+        fclose(file);
+    return is_told ? queued : 0;
 }

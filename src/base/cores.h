@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cores.h: how many cores this process may keep busy, and how that number came about. */
+/* cores.h: how many cores this process may keep busy, how that number came about, and how long
+ * its threads wait for one. */
 #pragma once
 #include "base/text.h"
 
@@ -21,3 +22,8 @@ void stk__cores_share(struct stk__cores *cores);
 
 /* "8 cores; a quota of 4; shared by 2 processes (LOCAL_WORLD_SIZE)" */
 void stk__cores_explain(const struct stk__cores *cores, struct stk__text *out);
+
+/* How long a thread of this process had work but no core, since it began; 0 where the system
+ * does not tell. A thread that sleeps is not counted: this is what tells being held up by other
+ * programs from a lock. */
+uint64_t stk__queued_ns(int thread);

@@ -59,6 +59,14 @@ void stk__error_prefix(struct stk_error *err, const char *format, ...)
         snprintf(err->text + len, sizeof err->text - (size_t)len, "%s", cause);
 }
 
+void stk__error_suffix(struct stk_error *err, const char *text)
+{
+    if (!err)
+        return;
+    size_t len = strlen(err->text);
+    snprintf(err->text + len, sizeof err->text - len, "%s", text);
+}
+
 int stk__out_of_memory(struct stk_error *err)
 {
     return stk_fail(err, STK_MEMORY, "out of memory");

@@ -11,4 +11,7 @@ int stk__fail_at(struct stk_error *err, int code, uint32_t at, uint32_t len, con
 void stk__error_prefix(struct stk_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* And behind it. */
+void stk__error_suffix(struct stk_error *err, const char *text);
+
 int stk__out_of_memory(struct stk_error *err);

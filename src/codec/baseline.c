@@ -17,7 +17,9 @@ struct stk__baseline {
     struct stk__jpeg_tables tables;
     struct stk__jpeg_scan scan;
     struct stk__jpeg_rows rows;
-    int prediction[3]; /* of DC */
+    int prediction[3];          /* of DC */
+    bool is_fast;               /* the transform */
+    uint16_t fast_quant[3][64]; /* by component */
     struct stk_arena *arena;
     const struct stk__jpeg_kernels *kernels; /* to use instead of those in force, or NULL */
 };
@@ -171,8 +173,12 @@ static bool transform_component(struct stk__baseline *b, int c, const struct str
     const uint16_t *quant = b->header.quant[b->header.component[c].quant];
     int n = list_pairs(b, c, stretch), size = stk__jpeg_rows_block(&b->rows, c);
     size_t stride = b->rows.planes.stride;
-    return size == 8 ? kernels->transform(b->pairs, n, quant, stride)
-                     : kernels->reduce(b->pairs, n, quant, stride, size);
+    if (size < 8)
+        return kernels->reduce(b->pairs, n, quant, stride, size);
+    if (!b->is_fast)
+        return kernels->transform(b->pairs, n, quant, stride);
+    kernels->transform_fast(b->pairs, n, b->fast_quant[c], stride);
+    return true;
 }
 
 static bool transform_chunk(struct stk__baseline *b, const struct stretch *stretch)
@@ -302,6 +308,18 @@ static bool accept(struct stk__baseline *b, const struct stk__decode_request *re
            accept_scale(header, scale_of(request)) && stk__jpeg_tables_make(&b->tables, header);
 }
 
+/* The fast transform leaves out factors of rows and columns; they are in what its input is
+ * multiplied by, times 4. Steps so large that this leaves 16 bits wrap, as in the library. */
+static void make_fast_quants(struct stk__baseline *b)
+{
+    for (int c = 0; c < b->header.n_components; c++) {
+        const uint16_t *quant = b->header.quant[b->header.component[c].quant];
+        for (int i = 0; i < 64; i++)
+            b->fast_quant[c][i] =
+                (uint16_t)(((uint32_t)quant[i] * stk__jpeg_fast_scale[i] + 2048) >> 12);
+    }
+}
+
 static bool decode_part(struct stk__baseline *b, const struct stk__canvas *canvas, int scale)
 {
     int x = (int)canvas->part.x, y = (int)canvas->part.y;
@@ -327,6 +345,9 @@ bool stk__baseline_decode(struct stk__baseline *b, const struct stk__decode_requ
 {
     if (!accept(b, request))
         return false;
+    b->is_fast = request->is_fast_dct;
+    if (b->is_fast)
+        make_fast_quants(b);
     int scale = scale_of(request);
     struct stk__image picture = { .height = (uint32_t)((b->header.height + scale - 1) / scale),
                                   .width = (uint32_t)((b->header.width + scale - 1) / scale),

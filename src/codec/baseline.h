@@ -2,8 +2,8 @@
 /* baseline.h: our own decoder for plain JPEG files; private to this room.
  *
  * It takes baseline and extended 8-bit Huffman files with one scan, gray, YCbCr or RGB, in the
- * samplings that are in use, and gives the pixels of libjpeg-turbo (accurate transform, smooth
- * upsampling), bit for bit. Whatever it does not know, or does not find in perfect order, it leaves
+ * samplings that are in use, and gives the pixels of libjpeg-turbo (accurate or fast transform,
+ * smooth upsampling), bit for bit. Whatever it does not know, or does not find in perfect order, it leaves
  * to that library: a file decoded here is one that the library would have decoded without a word.
  * A picture can be made smaller on the way (libjpeg's reduced transforms), and decoded in part.
  *

@@ -131,19 +131,31 @@ static bool is_ours_faster(const struct stk__codec *codec)
     return codec->has_kernels || stk__cpu_level() != STK__CPU_SCALAR;
 }
 
-/* Our own decoder first; what it declines goes to the library, into the same place. */
+static bool decode_own(struct stk__codec *codec, const struct stk__decode_request *request,
+                       struct stk__canvas *canvas, int *code, struct stk_error *err)
+{
+    if (!stk__baseline_decode(codec->baseline, request, canvas, code, err))
+        return false;
+    codec->n_own += !*code;
+    return true;
+}
+
+/* Our own decoder first; what it declines goes to the library, into the same place. Where the
+ * library is first it may find damage outside of the part that is wanted, of which ours knows
+ * nothing: it is asked then, so that no file is bad on one processor and good on another. */
 static int decode_jpeg(struct stk__codec *codec, const struct stk__decode_request *request,
                        struct stk__canvas *canvas, struct stk_error *err)
 {
-    if (!request->is_fast_dct && !request->is_by_library && is_ours_faster(codec)) {
-        int code;
-        if (stk__baseline_decode(codec->baseline, request, canvas, &code, err)) {
-            codec->n_own += !code;
-            return code;
-        }
-        free_all(&codec->arena);
-    }
-    return stk__jpeg_decode(codec->jpeg, request, canvas, err);
+    bool is_ours_first = !request->is_by_library && is_ours_faster(codec);
+    int own_code;
+    if (is_ours_first && decode_own(codec, request, canvas, &own_code, err))
+        return own_code;
+    free_all(&codec->arena);
+    int code = stk__jpeg_decode(codec->jpeg, request, canvas, err);
+    if (code != STK_DATA || is_ours_first || request->is_by_library || !request->choose)
+        return code;
+    free_all(&codec->arena);
+    return decode_own(codec, request, canvas, &own_code, err) ? own_code : code;
 }
 
 static stk__format_decode *const decoders[] = {

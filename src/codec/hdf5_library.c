@@ -65,14 +65,18 @@ int stk__hdf5_list(stk__hdf5_id file, int (*found)(void *ctx, const char *name),
     return code;
 }
 
-int stk__hdf5_open_dataset(stk__hdf5_id file, const char *name, stk__hdf5_id *dataset,
-                           struct stk_error *err)
+int stk__hdf5_open_dataset(stk__hdf5_id file, const char *name, size_t cache_bytes,
+                           stk__hdf5_id *dataset, struct stk_error *err)
 {
+    const size_t usual_slots = 521; /* as the library has it */
     struct stk__hdf5_visit visit;
     stk__hdf5_enter(&visit);
-    hid_t id = H5Dopen2(file, name, H5P_DEFAULT);
+    hid_t how = H5Pcreate(H5P_DATASET_ACCESS), id = -1;
+    if (how >= 0 && H5Pset_chunk_cache(how, cache_bytes ? usual_slots : 1, cache_bytes, 1) >= 0)
+        id = H5Dopen2(file, name, how);
     int code = id < 0 ? stk__hdf5_fail(err, "the dataset cannot be opened") : STK_OK;
     *dataset = id < 0 ? 0 : id;
+    stk__hdf5_drop(how);
     stk__hdf5_leave(&visit);
     return code;
 }
@@ -160,6 +164,7 @@ static int read_chunking(hid_t list, struct stk__hdf5_info *out, struct stk_erro
         return stk__hdf5_fail(err, "its chunks cannot be read");
     for (int a = 0; a < out->grid.rank; a++)
         out->grid.chunk[a] = (int64_t)chunk[a];
+    out->is_chunked = true;
     int code = read_filters(list, out, &is_ours, err);
     if (!code && is_ours && are_edges_usual(list))
         out->layout = STK__HDF5_CHUNKED;
@@ -178,8 +183,11 @@ static int read_layout(hid_t dataset, hid_t list, struct stk__hdf5_info *out, st
     H5D_layout_t layout = H5Pget_layout(list);
     out->layout = STK__HDF5_OPAQUE;
     set_rows(&out->grid);
+    size_t n_sources = 0;
     if (layout == H5D_CHUNKED)
         return read_chunking(list, out, err);
+    if (layout == H5D_VIRTUAL && H5Pget_virtual_count(list, &n_sources) >= 0)
+        out->n_sources = n_sources < INT_MAX ? (int)n_sources : INT_MAX;
     bool is_piece = layout == H5D_CONTIGUOUS && H5Dget_storage_size(dataset) > 0;
     haddr_t offset = is_piece ? H5Dget_offset(dataset) : HADDR_UNDEF;
     if (offset != HADDR_UNDEF && H5Pget_external_count(list) == 0) {

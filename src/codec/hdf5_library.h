@@ -25,6 +25,8 @@ struct stk__hdf5_info {
     bool is_text_list; /* texts that each have their own length */
     bool is_converted; /* the library turns the values into ours: an unusual type */
     bool is_empty;     /* it has no values, not even one */
+    bool is_chunked;   /* in chunks of grid.chunk, whoever reads them */
+    int n_sources;     /* of a virtual one: the datasets that it shows; else 0 */
     struct stk__grid grid;
     struct stk__hdf5_filters filters;
     uint64_t offset;       /* contiguous; of its first value */
@@ -38,8 +40,10 @@ int stk__hdf5_open(const char *path, stk__hdf5_id *file, struct stk_error *err);
 int stk__hdf5_list(stk__hdf5_id file, int (*found)(void *ctx, const char *name), void *ctx,
                    struct stk_error *err);
 
-int stk__hdf5_open_dataset(stk__hdf5_id file, const char *name, stk__hdf5_id *dataset,
-                           struct stk_error *err);
+/* `cache_bytes`: of chunks that the library keeps for the next read, of each dataset that the
+ * values come from; nobody can tell how much of it is used, or have it emptied. */
+int stk__hdf5_open_dataset(stk__hdf5_id file, const char *name, size_t cache_bytes,
+                           stk__hdf5_id *dataset, struct stk_error *err);
 int stk__hdf5_describe(stk__hdf5_id dataset, struct stk__hdf5_info *out, struct stk_error *err);
 void stk__hdf5_close(stk__hdf5_id id); /* 0 is fine */
 
@@ -47,9 +51,11 @@ void stk__hdf5_close(stk__hdf5_id id); /* 0 is fine */
 int stk__hdf5_fill(stk__hdf5_id dataset, const struct stk__hdf5_info *info, uint8_t *fill,
                    struct stk_error *err);
 
-/* Reads a box of values, as `info->raw` describes them. */
+/* Reads a box of values, as `info->raw` describes them. `room`: the box lies at the front of an
+ * array of that shape; NULL: of its own. */
 int stk__hdf5_read(stk__hdf5_id dataset, const struct stk__hdf5_info *info,
-                   const struct stk__box *box, uint8_t *dst, struct stk_error *err);
+                   const struct stk__box *box, const int64_t *room, uint8_t *dst,
+                   struct stk_error *err);
 
 /* Reads texts of a list and hands each to `add` (STK_OK, or what ends it). */
 int stk__hdf5_read_texts(stk__hdf5_id dataset, int64_t start, int64_t n,

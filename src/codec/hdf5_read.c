@@ -24,32 +24,36 @@ int stk__hdf5_fill(stk__hdf5_id dataset, const struct stk__hdf5_info *info, uint
     return code;
 }
 
-/* Selects a box of a dataset's space; < 0 on failure. Both spaces are new. */
-static int select_box(hid_t dataset, int rank, const int64_t *start, const int64_t *size,
+/* Selects a box of a dataset's space, and the front of one in memory; < 0 on failure. Both
+ * spaces are new. */
+static int select_box(hid_t dataset, int rank, const struct stk__box *box, const int64_t *room,
                       hid_t *file_space, hid_t *memory_space)
 {
-    hsize_t from[STK__GRID_MAX_RANK], count[STK__GRID_MAX_RANK];
+    hsize_t from[STK__GRID_MAX_RANK], count[STK__GRID_MAX_RANK], shape[STK__GRID_MAX_RANK];
+    const hsize_t front[STK__GRID_MAX_RANK] = { 0 };
     for (int a = 0; a < rank; a++) {
-        from[a] = (hsize_t)start[a];
-        count[a] = (hsize_t)size[a];
+        from[a] = (hsize_t)box->start[a];
+        count[a] = (hsize_t)box->size[a];
+        shape[a] = room ? (hsize_t)room[a] : count[a];
     }
     *file_space = H5Dget_space(dataset);
-    *memory_space = H5Screate_simple(rank, count, NULL);
-    if (*file_space < 0 || *memory_space < 0)
+    *memory_space = H5Screate_simple(rank, shape, NULL);
+    if (*file_space < 0 || *memory_space < 0 ||
+        H5Sselect_hyperslab(*memory_space, H5S_SELECT_SET, front, NULL, count, NULL) < 0)
         return -1;
     return H5Sselect_hyperslab(*file_space, H5S_SELECT_SET, from, NULL, count, NULL);
 }
 
 int stk__hdf5_read(stk__hdf5_id dataset, const struct stk__hdf5_info *info,
-                   const struct stk__box *box, uint8_t *dst, struct stk_error *err)
+                   const struct stk__box *box, const int64_t *room, uint8_t *dst,
+                   struct stk_error *err)
 {
     struct stk__hdf5_visit visit;
     hid_t in_file = -1, in_memory = -1;
     stk__hdf5_enter(&visit);
     hid_t type = stk__hdf5_memory_type(dataset, info);
     int code = STK_OK;
-    if (type < 0 ||
-        select_box(dataset, info->grid.rank, box->start, box->size, &in_file, &in_memory) < 0 ||
+    if (type < 0 || select_box(dataset, info->grid.rank, box, room, &in_file, &in_memory) < 0 ||
         H5Dread(dataset, type, in_memory, in_file, H5P_DEFAULT, dst) < 0)
         code = stk__hdf5_fail(err, "its values cannot be read");
     stk__hdf5_drop(type);
@@ -78,13 +82,14 @@ int stk__hdf5_read_texts(stk__hdf5_id dataset, int64_t start, int64_t n,
 {
     struct stk__hdf5_visit visit;
     hid_t in_file = -1, in_memory = -1;
+    const struct stk__box box = { .start = { start }, .size = { n } };
     char **text = calloc((size_t)n, sizeof *text);
     if (!text)
         return stk_fail(err, STK_MEMORY, "out of memory");
     stk__hdf5_enter(&visit);
     hid_t type = H5Dget_type(dataset);
     int code = STK_OK;
-    if (type < 0 || select_box(dataset, 1, &start, &n, &in_file, &in_memory) < 0 ||
+    if (type < 0 || select_box(dataset, 1, &box, NULL, &in_file, &in_memory) < 0 ||
         H5Dread(dataset, type, in_memory, in_file, H5P_DEFAULT, text) < 0)
         code = stk__hdf5_fail(err, "its texts cannot be read");
     int given = hand_on(text, n, code ? NULL : add, ctx);

@@ -4,19 +4,28 @@
  * One decompressor lives as long as its thread. The library reports faults by calling us; we leave
  * it with longjmp and take its own words as the message. Its warnings mean pixels that are missing
  * or guessed, so they are faults too, but for those listed in is_harmless.
+ *
+ * Of its two loops over Huffman codes the faster one takes a code that there is not for a zero and
+ * says nothing. It wants 512 bytes per block to be there, so the library gets its bytes in pieces
+ * that are smaller: every picture is decoded by the loop that notices. That costs 4 % of a decode
+ * (shared images, baseline), and files that this is much of are ours to decode (baseline.h).
  */
 #include "base/error.h"
 #include "codec/formats.h"
 #include "codec/jpeg_memory.h"
+#include "codec/jpeg_place.h"
 
 #include <ctype.h>
 #include <jerror.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Encoders write about ten scans; a small file with thousands of them is meant to cost hours. */
-enum { MAX_SCANS = 100 };
+enum {
+    MAX_SCANS = 100, /* encoders write about ten; a small file with thousands is to cost hours */
+    PIECE_BYTES = 511,
+};
 
 struct stk__jpeg {
     struct jpeg_decompress_struct cinfo;
@@ -25,8 +34,10 @@ struct stk__jpeg {
     struct jpeg_progress_mgr progress;
     struct stk__jpeg_memory memory;
     const struct stk__decode_request *request;
-    const char *cause; /* of a fault that we found ourselves, or NULL */
-    bool is_cut;       /* the data ended too early, and that is accepted */
+    const uint8_t *next, *end; /* bytes that the library has not got yet */
+    const char *cause;         /* of a fault that we found ourselves, or NULL */
+    bool has_ended;            /* all bytes were given, and more were asked for */
+    bool is_cut;               /* the data ended too early, and that is accepted */
     jmp_buf on_fault;
 };
 
@@ -76,24 +87,77 @@ static void say_nothing(j_common_ptr cinfo)
     (void)cinfo;
 }
 
-/* The library keeps its place in a block of data to itself: where a fault is is known to a few
- * blocks of pixels. */
+/* How far the library has read. It keeps its place in the data of a scan to itself: there it is known
+ * to a few blocks of pixels. Behind the last byte it is in an end mark of ours. */
+static size_t n_read(const struct stk__jpeg *jpeg)
+{
+    const struct stk__decode_request *request = jpeg->request;
+    size_t n_given = (size_t)(jpeg->next - request->bytes);
+    return jpeg->has_ended ? n_given : n_given - jpeg->source.bytes_in_buffer;
+}
+
+static struct stk__jpeg_bytes file_of(const struct stk__jpeg *jpeg)
+{
+    return (struct stk__jpeg_bytes){ jpeg->request->bytes, jpeg->request->n_bytes };
+}
+
+/* Where the library is, what it noticed later about the frame, or a marker that it hit too early. */
+enum subject { OF_FILE, OF_FRAME, OF_MARKER };
+
+/* At which byte it is; false: somewhere behind that one. */
+static bool find_place(const struct stk__jpeg *jpeg, enum subject subject, size_t *place)
+{
+    struct stk__jpeg_bytes file = file_of(jpeg);
+    size_t n = n_read(jpeg);
+    if (subject == OF_FRAME && stk__jpeg_find_frame(file, place))
+        return true;
+    if (stk__jpeg_find_segment(file, n, place))
+        return true;
+    int marker = jpeg->cinfo.unread_marker; /* may have been read: */
+    if (subject == OF_MARKER && marker && stk__jpeg_find_marker(file, n - 2, marker, place))
+        return true;
+    *place = n;
+    return false;
+}
+
+static int fail(const struct stk__jpeg *jpeg, const char *what, enum subject subject,
+                const char *cause, struct stk_error *err)
+{
+    size_t place;
+    const char *where = find_place(jpeg, subject, &place) ? "at" : "near";
+    return stk_fail(err, STK_DATA, "%s JPEG %s byte %zu: %s", what, where, place, cause);
+}
+
+static enum subject subject_of(const struct jpeg_error_mgr *faults)
+{
+    switch (faults->msg_code) {
+    case JERR_IMAGE_TOO_BIG:
+    case JERR_BAD_PRECISION:
+    case JERR_COMPONENT_COUNT:
+    case JERR_BAD_SAMPLING:
+        return OF_FRAME;
+    case JWRN_HIT_MARKER:
+        return OF_MARKER;
+    default:
+        return OF_FILE;
+    }
+}
+
 static int report(struct stk__jpeg *jpeg, struct stk_error *err)
 {
     if (jpeg->memory.is_exhausted)
         return stk__out_of_memory(err);
-    size_t n_bytes = jpeg->request->n_bytes;
-    size_t at = n_bytes - (jpeg->is_cut ? 0 : jpeg->source.bytes_in_buffer);
     if (jpeg->cause)
-        return stk_fail(err, STK_DATA, "bad JPEG near byte %zu: %s", at, jpeg->cause);
+        return fail(jpeg, "bad", OF_FILE, jpeg->cause, err);
     char text[JMSG_LENGTH_MAX];
     jpeg->faults.format_message((j_common_ptr)&jpeg->cinfo, text);
-    text[0] = (char)tolower((unsigned char)text[0]);
+    if (islower((unsigned char)text[1]))
+        text[0] = (char)tolower((unsigned char)text[0]);
     if (jpeg->faults.msg_code == JWRN_JPEG_EOF)
-        return stk_fail(err, STK_DATA, "truncated JPEG at byte %zu: %s", n_bytes, text);
-    bool is_cut = is_about_cut((j_common_ptr)&jpeg->cinfo);
-    return stk_fail(err, STK_DATA, "%s JPEG near byte %zu: %s", is_cut ? "truncated" : "bad", at,
-                    text);
+        return stk_fail(err, STK_DATA, "truncated JPEG at byte %zu: %s", jpeg->request->n_bytes,
+                        text);
+    bool is_cut = jpeg->is_cut || is_about_cut((j_common_ptr)&jpeg->cinfo);
+    return fail(jpeg, is_cut ? "truncated" : "bad", subject_of(&jpeg->faults), text, err);
 }
 
 /* ---- bytes ---- */
@@ -103,27 +167,39 @@ static void start_source(j_decompress_ptr cinfo)
     (void)cinfo;
 }
 
-/* All bytes were there from the start: being asked for more is the end of the file. */
+/* Being asked for more than there is is the end of the file. */
 static boolean fill_source(j_decompress_ptr cinfo)
 {
     static const JOCTET end_mark[] = { 0xff, JPEG_EOI };
+    struct stk__jpeg *jpeg = owner_of((j_common_ptr)cinfo);
+    struct jpeg_source_mgr *source = cinfo->src;
+    size_t n_left = (size_t)(jpeg->end - jpeg->next);
+    if (n_left) {
+        source->next_input_byte = jpeg->next;
+        source->bytes_in_buffer = n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
+        jpeg->next += source->bytes_in_buffer;
+        return TRUE;
+    }
+    jpeg->has_ended = true;
     WARNMS(cinfo, JWRN_JPEG_EOF);
-    cinfo->src->next_input_byte = end_mark;
-    cinfo->src->bytes_in_buffer = sizeof end_mark;
+    source->next_input_byte = end_mark;
+    source->bytes_in_buffer = sizeof end_mark;
     return TRUE;
 }
 
 static void skip_source(j_decompress_ptr cinfo, long n)
 {
+    struct stk__jpeg *jpeg = owner_of((j_common_ptr)cinfo);
     struct jpeg_source_mgr *source = cinfo->src;
     if (n <= 0)
         return;
-    if ((size_t)n > source->bytes_in_buffer) {
+    size_t n_here = (size_t)n < source->bytes_in_buffer ? (size_t)n : source->bytes_in_buffer;
+    size_t n_beyond = (size_t)n - n_here, n_left = (size_t)(jpeg->end - jpeg->next);
+    source->next_input_byte += n_here;
+    source->bytes_in_buffer -= n_here;
+    jpeg->next += n_beyond < n_left ? n_beyond : n_left;
+    if (n_beyond > n_left)
         fill_source(cinfo);
-        return;
-    }
-    source->next_input_byte += n;
-    source->bytes_in_buffer -= (size_t)n;
 }
 
 /* ---- life ---- */
@@ -198,25 +274,29 @@ static void forget_picture(struct stk__jpeg *jpeg)
     memset(cinfo->ac_huff_tbl_ptrs, 0, sizeof cinfo->ac_huff_tbl_ptrs);
     jpeg->memory.is_exhausted = false;
     jpeg->cause = NULL;
-    jpeg->is_cut = false;
+    jpeg->is_cut = jpeg->has_ended = false;
 }
 
 /* ---- pixels ---- */
 
-static int check_header(const struct jpeg_decompress_struct *cinfo,
-                        const struct stk__decode_request *request, struct stk_error *err)
+static int check_header(const struct stk__jpeg *jpeg, struct stk_error *err)
 {
-    int code = stk__check_size(request, cinfo->image_width, cinfo->image_height, err);
-    if (code)
-        return code;
+    const struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    const struct stk__decode_request *request = jpeg->request;
+    struct stk_error cause;
+    char text[100];
     int n = cinfo->num_components;
-    if (n != 1 && n != 3 && n != 4)
-        return stk_fail(err, STK_DATA, "bad JPEG: it has %d components instead of 1, 3 or 4", n);
-    if (!cinfo->arith_code && !stk__is_tolerant(request) &&
-        stk__jpeg_is_cut_short(cinfo->image_width, cinfo->image_height, request->n_bytes))
-        return stk_fail(err, STK_DATA, "truncated JPEG: %zu bytes cannot hold %u x %u pixels",
-                        request->n_bytes, cinfo->image_width, cinfo->image_height);
-    return STK_OK;
+    if (stk__check_size(request, cinfo->image_width, cinfo->image_height, &cause))
+        return fail(jpeg, "refused", OF_FRAME, cause.text, err);
+    if (n != 1 && n != 3 && n != 4) {
+        snprintf(text, sizeof text, "it has %d components instead of 1, 3 or 4", n);
+        return fail(jpeg, "bad", OF_FRAME, text, err);
+    }
+    if (cinfo->arith_code || stk__is_tolerant(request) ||
+        !stk__jpeg_is_cut_short(cinfo->image_width, cinfo->image_height, request->n_bytes))
+        return STK_OK;
+    return stk_fail(err, STK_DATA, "truncated JPEG at byte %zu: that cannot hold %u x %u pixels",
+                    request->n_bytes, cinfo->image_width, cinfo->image_height);
 }
 
 /* A component that no scan brought would be gray without a word. In files with many scans this is
@@ -224,11 +304,13 @@ static int check_header(const struct jpeg_decompress_struct *cinfo,
 static int check_components(const struct stk__jpeg *jpeg, struct stk_error *err)
 {
     const struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    char text[100];
     for (int i = 0; i < cinfo->num_components && !jpeg->is_cut; i++)
-        if (!cinfo->comp_info[i].quant_table)
-            return stk_fail(err, STK_DATA,
-                            "truncated JPEG: there is no data for component %d of %d", i + 1,
-                            cinfo->num_components);
+        if (!cinfo->comp_info[i].quant_table) {
+            snprintf(text, sizeof text, "there is no data for component %d of %d", i + 1,
+                     cinfo->num_components);
+            return fail(jpeg, "truncated", OF_FILE, text, err);
+        }
     return STK_OK;
 }
 
@@ -311,7 +393,7 @@ static int decode(struct stk__jpeg *jpeg, const struct stk__decode_request *requ
 {
     j_decompress_ptr cinfo = &jpeg->cinfo;
     jpeg_read_header(cinfo, TRUE);
-    int code = check_header(cinfo, request, err);
+    int code = check_header(jpeg, err);
     if (code)
         return code;
     int channels = choose_output(cinfo, request);
@@ -338,8 +420,9 @@ static int decode_bytes(struct stk__jpeg *jpeg, size_t n_bytes, struct stk__canv
 {
     int code;
     forget_picture(jpeg);
-    jpeg->source.next_input_byte = jpeg->request->bytes;
-    jpeg->source.bytes_in_buffer = n_bytes;
+    jpeg->source.bytes_in_buffer = 0;
+    jpeg->next = jpeg->request->bytes;
+    jpeg->end = jpeg->next + n_bytes;
     if (setjmp(jpeg->on_fault))
         code = report(jpeg, err);
     else
@@ -348,11 +431,11 @@ static int decode_bytes(struct stk__jpeg *jpeg, size_t n_bytes, struct stk__canv
     return code;
 }
 
-/* Where the last segment begins; 0 if there is none. */
+/* Where the last segment behind the first two bytes begins; 0 if there is none. */
 static size_t find_last_segment(const struct stk__decode_request *request)
 {
     enum { FIRST = 0xc0, FIRST_RESTART = 0xd0, LAST_RESTART = 0xd7, PADDING = 0xff };
-    for (size_t i = request->n_bytes; i >= 2; i--) {
+    for (size_t i = request->n_bytes; i > 3; i--) {
         int marker = request->bytes[i - 1];
         bool is_segment = marker >= FIRST && marker < PADDING &&
                           (marker < FIRST_RESTART || marker > LAST_RESTART);
@@ -369,7 +452,6 @@ int stk__jpeg_decode(struct stk__jpeg *jpeg, const struct stk__decode_request *r
 {
     jpeg->request = request;
     int code = decode_bytes(jpeg, request->n_bytes, canvas, err);
-    if (code == STK_DATA && jpeg->is_cut)
-        code = decode_bytes(jpeg, find_last_segment(request), canvas, err);
-    return code;
+    size_t n_before = code == STK_DATA && jpeg->is_cut ? find_last_segment(request) : 0;
+    return n_before ? decode_bytes(jpeg, n_before, canvas, err) : code;
 }

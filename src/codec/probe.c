@@ -219,7 +219,8 @@ static bool is_bmp(const uint8_t *bytes, size_t n_bytes)
 
 enum stk__format stk__image_format(const uint8_t *bytes, size_t n_bytes)
 {
-    if (n_bytes >= 3 && !memcmp(bytes, "\xff\xd8\xff", 3))
+    size_t n_known = n_bytes == 2 ? 2 : 3; /* two bytes are enough where there are no more */
+    if (n_bytes >= 2 && !memcmp(bytes, "\xff\xd8\xff", n_known))
         return STK__FORMAT_JPEG;
     if (n_bytes >= 4 && !memcmp(bytes, "\x89PNG", 4))
         return STK__FORMAT_PNG;

@@ -8,6 +8,7 @@
 #include "exec/exec.h"
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "exec/exec_parts.h"
 
 #include <unistd.h>
@@ -140,6 +141,7 @@ void *stk__worker_main(void *arg)
     struct stk__exec *x = worker->exec;
     struct stk__work w;
     pthread_setname_np(pthread_self(), "stk-worker");
+    atomic_store(&worker->thread_id, gettid());
     pthread_mutex_lock(&x->lock);
     while (!x->is_stopped) {
         if (stk__may_work(x) && stk__pick(x, worker, &w)) {
@@ -155,6 +157,7 @@ void *stk__worker_main(void *arg)
         x->n_sleeping--;
     }
     pthread_mutex_unlock(&x->lock);
+    atomic_store(&worker->queued_ns, stk__queued_ns(gettid()));
     return NULL;
 }
 

@@ -171,6 +171,10 @@ struct stk__work_meter {
 struct stk__worker {
     struct stk__exec *exec;
     pthread_t thread;
+    /* stk__metrics_read looks for these: the system's number, once it has begun, and when it has
+     * ended, how long it had work but no core */
+    atomic_int thread_id;
+    _Atomic uint64_t queued_ns;
     struct stk_arena scratch;
     struct stk__gauge gauge;            /* of scratch, and of what ops keep for the thread */
     struct stk__meter *op_meter;        /* [exec->n_op_meters] */

@@ -162,13 +162,24 @@ static size_t fetched_bytes(const struct stk__program *program, const struct stk
     return bytes;
 }
 
+/* What was read for them; buffers may be larger. */
+static uint64_t read_bytes(const struct stk__program *program, const struct stk__ticket *t)
+{
+    uint64_t bytes = 0;
+    for (int k = 0; k < program->n_reads; k++)
+        for (int i = 0; i < t->n_in * program->read[k]->n_places; i++)
+            bytes += t->fetched[k][i].bytes;
+    return bytes;
+}
+
 static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
 {
     size_t bytes = fetched_bytes(s->plan->program, t);
+    uint64_t n_read = read_bytes(s->plan->program, t);
     pthread_mutex_lock(&x->lock);
     t->state = STK__FETCHED;
     atomic_fetch_sub(&x->n_requests_open, t->n_requests);
-    x->stats.bytes_read += bytes;
+    x->stats.bytes_read += n_read;
     size_t per_row = t->n_in ? bytes / (size_t)t->n_in : 0;
     /* files of a size that was not expected are to be expected from now on */
     s->typical_fetch = per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;

@@ -4,6 +4,7 @@
 #include "exec/metrics.h"
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "exec/exec.h"
 
 #include <stdlib.h>
@@ -290,8 +291,20 @@ uint64_t stk__process_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Of workers alone: they were born with the run, so that nothing of what came before is in it. */
+static uint64_t workers_queued_ns(struct stk__exec *x)
+{
+    uint64_t queued = 0;
+    for (int i = 0; i < x->n_workers; i++) {
+        uint64_t now = stk__queued_ns(atomic_load(&x->worker[i].thread_id));
+        queued += now ? now : atomic_load(&x->worker[i].queued_ns);
+    }
+    return queued;
+}
+
 void stk__metrics_read(struct stk__exec *x, struct stk__metrics *m)
 {
+    m->queued_ns = workers_queued_ns(x);
     pthread_mutex_lock(&x->lock);
     uint64_t now = stk__clock_ns();
     stk__waits_settle(x, now);

@@ -112,6 +112,7 @@ struct stk__consumer_metrics {
 struct stk__metrics {
     uint64_t elapsed_ns; /* since the run began */
     uint64_t process_ns; /* processor time of the whole process, since then, of all threads */
+    uint64_t queued_ns;  /* workers had work, but no core; 0 where the system does not tell */
     uint64_t elements, batches, epochs, errors, tickets, direct_tickets;
     int n_workers;
     int workers_limit;            /* that may compute at a time */

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "exec/plan_parts.h"
 
+#include <math.h>
+
 /* Rows that are not fixed show their size only when they are there; until then: a file or an
  * image, or a string. */
 static size_t row_bytes(const struct stk_type *type, bool is_heavy, size_t small)
@@ -177,17 +179,23 @@ static int fail_budget(const struct stk__plan *plan, const struct stk__stage_pla
 {
     struct stk__text text = { 0 };
     bool is_much = keeper->held_bytes > plan->minimum_bytes / 2;
-    if (plan->index_bytes > plan->minimum_bytes / 2)
+    bool are_indices_much = plan->index_bytes > plan->minimum_bytes / 2;
+    if (are_indices_much)
         stk__text_add(&text, "; lists of files and indices take %zu of them", plan->index_bytes);
     if (is_much)
         stk__text_add(&text, "; %s keeps %zu of them", keeper->node->op->decl.name,
                       keeper->held_bytes);
+    bool is_batch_much = plan->batch_bytes > plan->minimum_bytes / 2;
+    const char *help = are_indices_much ? ", fewer files need less"
+                       : is_much        ? ", and it can be told to keep less"
+                       : is_batch_much  ? ", a smaller batch needs less"
+                                        : "";
     int rc = stk__fail_at(err, STK_BUDGET, is_much ? keeper->node->at : 0,
                           is_much ? keeper->node->len : 0,
                           "memory: this chain needs at least %zu bytes (one batch is %zu), but the "
-                          "budget is %lld%s",
+                          "budget is %lld%s; memory= gives it more%s",
                           plan->minimum_bytes, plan->batch_bytes, (long long)plan->options.memory,
-                          text.data ? text.data : "");
+                          text.data ? text.data : "", help);
     stk__text_free(&text);
     return rc;
 }
@@ -253,16 +261,29 @@ static void size_kept(struct stk__plan *plan)
                 ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
 }
 
+/* What a window takes that caches leave alone: all of it where somebody asked for it; else a
+ * quarter of the budget, since a narrow window serves a cache as well, and a wide one would
+ * leave nothing to serve. */
+static double reserved_window(const struct stk__plan *plan)
+{
+    double wanted = (double)plan->batch_bytes * plan->window;
+    double least = 2.0 * (double)plan->batch_bytes, part = (double)plan->options.memory / 4;
+    if (plan->is_window_given)
+        return wanted;
+    return fmin(wanted, fmax(least, part));
+}
+
 /* Caches get what is left when the window is full and every worker has a chunk of each stage. */
 static void size_cache(struct stk__plan *plan)
 {
-    double wanted = (double)plan->minimum_bytes + (double)plan->batch_bytes * plan->window;
+    double wanted = (double)plan->minimum_bytes + reserved_window(plan);
     double n_chunks = 2 + 2 * (double)plan->options.workers;
+    double reads = fmin((double)plan->options.io_depth * 65536, (double)plan->options.memory / 8);
     for (int i = 0; i < plan->n_stages; i++) {
         const struct stk__stage_plan *s = &plan->stage[i];
         wanted += n_chunks * (double)s->unit_bytes + (double)s->kept_bytes;
         if (s->program && s->program->n_reads)
-            wanted += (double)plan->options.io_depth * 65536;
+            wanted += reads;
     }
     double left = (double)plan->options.memory - wanted;
     plan->cache_bytes = left > 0 ? (size_t)left : 0;

@@ -169,10 +169,14 @@ static void add_caches(struct stk__text *out, const struct stk__plan *plan)
     const struct stk__kept_size all = cached(plan);
     if (!plan->n_kept)
         return;
-    stk__text_add(out, "cache, up to ");
-    add_bytes(out, plan->cache_bytes);
-    stk__text_add(out, " that nobody else needs; it has %llu element%s in ",
-                  (unsigned long long)all.rows, all.rows == 1 ? "" : "s");
+    if (plan->cache_bytes) {
+        stk__text_add(out, "cache, up to ");
+        add_bytes(out, plan->cache_bytes);
+        stk__text_add(out, " that nobody else needs");
+    } else
+        stk__text_add(out, "cache, for which the budget leaves nothing: memory= gives it some");
+    stk__text_add(out, "; it has %llu element%s in ", (unsigned long long)all.rows,
+                  all.rows == 1 ? "" : "s");
     add_bytes(out, (size_t)all.bytes);
     if (all.disk_bytes) {
         stk__text_add(out, " and ");

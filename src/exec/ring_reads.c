@@ -2,10 +2,19 @@
 /* ring_reads.c: requests as flights of ring operations.
  *
  *      requests ─▶ flight: open ─▶ read … read ─▶ handed on
+ *      small files:        open ─ read ─ probe ─ close, linked ─▶ handed on
  *
  * A file is opened, asked for its size and read; a run of places is read from a descriptor that is
  * kept, or opened first. A read that is short goes on. Whatever fails is done again by reading.c,
- * which knows what to say of it. The thread sleeps on the condition of the I/O lock while there is
+ * which knows what to say of it.
+ *
+ * Small files are read by guess. Where those before were small, there is a buffer of twice their size, and
+ * the four operations go into the ring together, on a descriptor of the ring's own: several files cost one
+ * system call. The probe is a read behind the first. If it finds nothing the file is whole; in every other
+ * case, it is read as if nothing had been done. A flight has its own place among the ring's descriptors, and
+ * makes no more guesses if that could not be closed: an open that came too late would find another's file there.
+ *
+ * The thread sleeps on the condition of the I/O lock while there is
  * nothing to do, and in the ring while reads are on their way. Then a bell, a descriptor that the ring
  * reads as well, tells it of new requests, if it has room for them.
  */
@@ -25,6 +34,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What of a guess an operation is: the lowest bits of what completions carry. */
+enum part { WHOLE, OPEN, READ, PROBE, CLOSE, N_PARTS };
+enum { PART_MASK = 7 };
+
 struct flight {
     struct flight *next;
     struct stk__request request[STK__MOST_NEIGHBOURS];
@@ -38,6 +51,9 @@ struct flight {
     struct iovec *piece; /* what is left to read */
     int n_pieces;
     uint64_t offset, bytes;
+    int slot;                   /* among the descriptors of the ring; -1: none */
+    int n_out, result[N_PARTS]; /* of a guess */
+    uint8_t probe;
     struct stk__done done;
 };
 
@@ -47,6 +63,8 @@ struct stk__ring_reads {
     uint64_t n_rung; /* what the ring reads from the bell */
     bool wants_bell; /* guarded by the I/O lock: the thread waits and has room */
     int n_flying;    /* these are the thread's own */
+    int n_slots, n_flights;
+    size_t typical_bytes; /* of files lately */
     struct flight *free, *landed;
 };
 
@@ -59,20 +77,33 @@ int stk__ring_error(void)
     return -error;
 }
 
-/* Every flight has one operation in the ring at a time, and the bell has one, so there is always an entry
- * for the next. One flight there must be; more are made as they are needed. */
+static struct flight *new_flight(struct stk__ring_reads *r)
+{
+    struct flight *f = calloc(1, sizeof *f);
+    if (f)
+        f->slot = r->n_flights < r->n_slots ? r->n_flights++ : -1;
+    return f;
+}
+
+/* Every flight has four operations in the ring at most, and the bell has one, so there is always an entry
+ * for the next. One flight there must be; more are made as they are needed. Systems without descriptors of the ring's own
+ * have no guesses. */
 struct stk__ring_reads *stk__ring_new(int depth)
 {
     struct stk__ring_reads *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
-    r->free = calloc(1, sizeof *r->free);
     r->bell = eventfd(0, EFD_CLOEXEC);
-    if (r->free && r->bell >= 0 && !io_uring_queue_init((unsigned)depth + 1, &r->ring, 0))
-        return r;
+    unsigned n_entries = (N_PARTS - 1) * (unsigned)depth + 1;
+    if (r->bell >= 0 && !io_uring_queue_init(n_entries, &r->ring, 0)) {
+        r->n_slots = io_uring_register_files_sparse(&r->ring, (unsigned)depth) ? 0 : depth;
+        r->free = new_flight(r);
+        if (r->free)
+            return r;
+        io_uring_queue_exit(&r->ring);
+    }
     if (r->bell >= 0)
         close(r->bell);
-    free(r->free);
     free(r);
     return NULL;
 }
@@ -133,6 +164,12 @@ static void read_on(struct stk__exec *x, struct flight *f)
     io_uring_sqe_set_data(entry, f);
 }
 
+/* The largest lately. */
+static void learn_size(struct stk__ring_reads *r, size_t bytes)
+{
+    r->typical_bytes = bytes > r->typical_bytes ? bytes : (7 * r->typical_bytes + bytes) / 8;
+}
+
 /* False: it is no regular file, or there is no memory. */
 static bool prepare_file(struct stk__exec *x, struct flight *f)
 {
@@ -142,6 +179,7 @@ static bool prepare_file(struct stk__exec *x, struct flight *f)
     f->buffer = stk__buffer_new(x->pool, (size_t)info.st_size);
     if (!f->buffer)
         return false;
+    learn_size(x->ring, (size_t)info.st_size);
     f->file_piece = (struct iovec){ f->buffer->data, (size_t)info.st_size };
     f->piece = &f->file_piece;
     f->n_pieces = info.st_size > 0;
@@ -195,6 +233,70 @@ static void come_back(struct stk__exec *x, struct flight *f, int result)
         read_on(x, f);
 }
 
+static void begin_open(struct stk__exec *x, struct flight *f, const char *path)
+{
+    struct io_uring_sqe *entry = io_uring_get_sqe(&x->ring->ring);
+    io_uring_prep_openat(entry, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    io_uring_sqe_set_data(entry, f);
+}
+
+/* ---- small files, by guess ---- */
+
+static void add_part(struct stk__exec *x, struct flight *f, enum part part, unsigned flags,
+                     void *data, unsigned bytes)
+{
+    struct io_uring_sqe *entry = io_uring_get_sqe(&x->ring->ring);
+    if (part == OPEN)
+        io_uring_prep_openat_direct(entry, AT_FDCWD, f->request[0].path, O_RDONLY, 0,
+                                    (unsigned)f->slot);
+    else if (part == CLOSE)
+        io_uring_prep_close_direct(entry, (unsigned)f->slot);
+    else
+        io_uring_prep_read(entry, f->slot, data, bytes, (uint64_t)-1);
+    bool reads = part == READ || part == PROBE;
+    io_uring_sqe_set_flags(entry, flags | (reads ? IOSQE_FIXED_FILE : 0));
+    io_uring_sqe_set_data(entry, (uint8_t *)f + part);
+    f->n_out++;
+}
+
+/* False: there is nothing to guess from, files are large, or there is no memory. A read that is short does not
+ * undo what follows it, and an open that fails does. */
+static bool begin_guess(struct stk__exec *x, struct flight *f)
+{
+    const size_t most_bytes = 64 << 10;
+    size_t bytes = 2 * x->ring->typical_bytes;
+    if (f->slot < 0 || !bytes || bytes > 2 * most_bytes ||
+        !(f->buffer = stk__buffer_new(x->pool, bytes)))
+        return false;
+    f->n_out = 0;
+    add_part(x, f, OPEN, IOSQE_IO_LINK, NULL, 0);
+    add_part(x, f, READ, IOSQE_IO_HARDLINK, f->buffer->data, (unsigned)bytes);
+    add_part(x, f, PROBE, IOSQE_IO_HARDLINK, &f->probe, sizeof f->probe);
+    add_part(x, f, CLOSE, 0, NULL, 0);
+    return true;
+}
+
+static void part_back(struct stk__exec *x, struct flight *f, enum part part, int result)
+{
+    f->result[part] = result;
+    if (--f->n_out)
+        return;
+    bool is_closed = f->result[OPEN] < 0 || !f->result[CLOSE];
+    if (!is_closed)
+        f->slot = -1;
+    if (!f->result[OPEN] && f->result[READ] > 0 && !f->result[PROBE]) {
+        f->bytes = (uint64_t)f->result[READ];
+        learn_size(x->ring, (size_t)f->bytes);
+        land(x, f, true);
+        return;
+    }
+    stk__buffer_unref(f->buffer);
+    f->buffer = NULL;
+    begin_open(x, f, f->request[0].path);
+}
+
+/* ---- beginning ---- */
+
 static void begin(struct stk__exec *x, struct flight *f)
 {
     const struct stk__request *first = &f->request[0];
@@ -217,13 +319,10 @@ static void begin(struct stk__exec *x, struct flight *f)
         f->fd = stk__data_file_kept(first->files, first->place[0].file);
     }
     f->is_open = f->fd >= 0;
-    if (f->is_open) {
+    if (f->is_open)
         read_on(x, f);
-        return;
-    }
-    struct io_uring_sqe *entry = io_uring_get_sqe(&x->ring->ring);
-    io_uring_prep_openat(entry, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    io_uring_sqe_set_data(entry, f);
+    else if (!first->path || !begin_guess(x, f))
+        begin_open(x, f, path);
 }
 
 /* ---- the thread ---- */
@@ -231,7 +330,7 @@ static void begin(struct stk__exec *x, struct flight *f)
 static struct flight *take_flight(struct stk__exec *x)
 {
     struct stk__ring_reads *r = x->ring;
-    struct flight *f = r->free ? r->free : malloc(sizeof *f);
+    struct flight *f = r->free ? r->free : new_flight(r);
     if (!f)
         return NULL;
     r->free = f == r->free ? f->next : r->free;
@@ -268,11 +367,14 @@ static void serve_ring(struct stk__exec *x)
         io_uring_submit(&r->ring);
     io_uring_for_each_cqe(&r->ring, head, completion)
     {
-        struct flight *f = io_uring_cqe_get_data(completion);
-        if (f)
+        enum part part = completion->user_data & PART_MASK;
+        struct flight *f = (struct flight *)(uintptr_t)(completion->user_data - part);
+        if (!f)
+            listen_to_bell(r);
+        else if (part == WHOLE)
             come_back(x, f, completion->res);
         else
-            listen_to_bell(r);
+            part_back(x, f, part, completion->res);
         n++;
     }
     io_uring_cq_advance(&r->ring, n);

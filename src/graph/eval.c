@@ -227,6 +227,17 @@ static bool own_columns(struct stk__eval *e, const struct stk__pnode *p, int n,
     return true;
 }
 
+/* Columns that are in their place in the output. */
+static uint32_t find_finals(const struct stk__eval *e, const struct stk__pnode *p)
+{
+    const struct stk__node *node = p->node;
+    uint32_t finals = 0;
+    for (int f = 0; f < node->type.n_fields && e->out; f++)
+        if (p->dest[f] >= 0 && node->from[f] < 0 && node->type.field[f].kind == STK_FIXED)
+            finals |= UINT32_C(1) << f;
+    return finals;
+}
+
 /* An op of a plug-in: what it did is checked before it goes on. */
 static int run_guarded(const struct stk__node *node, struct stk_rows *rows)
 {
@@ -254,6 +265,7 @@ static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct stk_
     rows.out = frame->column;
     rows.mask = in.mask;
     rows.key = in.key;
+    rows.finals = find_finals(e, p);
     return p->is_guarded ? run_guarded(p->node, &rows) : p->node->op->row.run(&rows);
 }
 

@@ -19,8 +19,8 @@ static int no_candidate(const struct stk_infer *inf, const char *what, int n_fou
     stk__type_text(inf->in[0], &type);
     if (n_found)
         stk_fail(err, STK_TYPE,
-                 "more than one field could be the %s it needs; name it with field=: it gets %s",
-                 what, type.data ? type.data : "");
+                 "needs %s, and more than one field is such; name it with field=: it gets %s", what,
+                 type.data ? type.data : "");
     else
         stk_fail(err, STK_TYPE, "needs %s, but gets %s", what, type.data ? type.data : "");
     stk__text_free(&type);

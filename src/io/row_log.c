@@ -46,6 +46,7 @@ enum { SEGMENT_SHIFT = 30, MAX_SEGMENTS = 1 << 14, BLOCK_ENTRIES = 256 };
 struct stk__row_log {
     int fd, index_fd, lock_fd;            /* index_fd, lock_fd: -1 for those that only read */
     uint64_t opened_bytes;                /* of the rows when they were opened, those that count */
+    bool had_name;                        /* then; some file systems do not count names */
     _Atomic(uint8_t *) map[MAX_SEGMENTS]; /* release when made, acquire when used */
     pthread_rwlock_t table_lock;          /* guards the table and n_lost */
     struct stk__log_table table;
@@ -192,9 +193,25 @@ static bool write_at(int fd, struct iovec *piece, int n, uint64_t offset)
 /* Keeps what there is and writes no more. Called with the lock held. */
 static void give_up(struct stk__row_log *log, const char *what)
 {
-    char reason[100];
+    char reason[64];
+    bool is_full = errno == ENOSPC || errno == EDQUOT;
     log->can_write = false;
-    snprintf(log->why, sizeof log->why, "%s: %s", what, strerror_r(errno, reason, sizeof reason));
+    snprintf(log->why, sizeof log->why, "%s: %s%s", what, strerror_r(errno, reason, sizeof reason),
+             is_full ? "; make room there, or give the cache another directory" : "");
+}
+
+/* Somebody deleted the files: what is written is gone when they are closed. Called with the lock
+ * held. */
+static bool notice_removal(struct stk__row_log *log)
+{
+    struct stat info;
+    bool is_removed = log->had_name && !fstat(log->fd, &info) && info.st_nlink == 0;
+    if (is_removed) {
+        log->can_write = false;
+        snprintf(log->why, sizeof log->why,
+                 "its files were removed meanwhile; the next run makes them again");
+    }
+    return is_removed;
 }
 
 /* Appends the pending entries to the index. Called with the lock held. */
@@ -202,7 +219,7 @@ static void flush_index(struct stk__row_log *log)
 {
     struct block_header header = { .magic = block_magic, .n = (uint32_t)log->n_pending };
     size_t bytes = sizeof *log->pending * (size_t)log->n_pending;
-    if (!log->n_pending)
+    if (!log->n_pending || notice_removal(log))
         return;
     header.crc = stk__crc32c(0, &header.n, sizeof header - offsetof(struct block_header, n));
     header.crc = stk__crc32c(header.crc, log->pending, bytes);
@@ -308,6 +325,7 @@ struct stk__log_state stk__row_log_state(struct stk__row_log *log)
 {
     struct stk__log_state state = { 0 };
     pthread_mutex_lock(&log->lock);
+    notice_removal(log);
     state.bytes = log->end;
     state.is_written = log->can_write;
     memcpy(state.why, log->why, sizeof state.why);
@@ -440,13 +458,15 @@ static int make_directories(const char *path, struct stk_error *err)
         if (text[i] != '/' && text[i])
             continue;
         text[i] = '\0';
-        if (mkdir(text, 0777) && errno != EEXIST && !stk__is_directory(text))
+        int code = mkdir(text, 0777) ? errno : 0; /* to look at it may change errno */
+        if (code == EEXIST && !stk__is_directory(text))
+            return stk_fail(err, STK_IO, "'%s' is a file, not a directory", text);
+        if (code && !stk__is_directory(text))
             return stk_fail(err, STK_IO, "cannot make the directory '%s': %s", text,
-                            strerror_r(errno, reason, sizeof reason));
+                            strerror_r(code, reason, sizeof reason));
         text[i] = i < len ? '/' : '\0';
     }
-    return stk__is_directory(text) ? STK_OK
-                                   : stk_fail(err, STK_IO, "'%s' is a file, not a directory", path);
+    return STK_OK;
 }
 
 /* Becomes the one that writes, unless somebody else is or the files are not ours. */
@@ -454,9 +474,11 @@ static void lock_log(struct stk__row_log *log, const char *directory)
 {
     log->lock_fd = open_in(directory, "lock", O_RDWR | O_CREAT);
     if (log->lock_fd < 0 || flock(log->lock_fd, LOCK_EX | LOCK_NB)) {
-        bool is_taken = log->lock_fd >= 0 && errno == EWOULDBLOCK;
-        snprintf(log->why, sizeof log->why, "%s",
-                 is_taken ? "somebody else writes it" : "it cannot be written");
+        if (log->lock_fd < 0 || errno != EWOULDBLOCK)
+            give_up(log, "it cannot be written");
+        else
+            snprintf(log->why, sizeof log->why,
+                     "another run writes it; this one reads what was there when it began");
         return;
     }
     log->fd = open_in(directory, "rows", O_RDWR | O_CREAT);
@@ -483,6 +505,7 @@ static int read_log(struct stk__row_log *log, const char *directory, struct stk_
         return STK_OK; /* there is nothing, and nothing can be added */
     if (fstat(log->fd, &info))
         return stk_fail(err, STK_IO, "'%s' cannot be read", directory);
+    log->had_name = info.st_nlink > 0;
     log->opened_bytes = (uint64_t)info.st_size < MOST_BYTES ? (uint64_t)info.st_size : MOST_BYTES;
     int fd = log->index_fd >= 0 ? log->index_fd : open_in(directory, "index", O_RDONLY);
     int rc = fd < 0 ? STK_OK : read_index(log, fd, log->opened_bytes, &index_bytes);

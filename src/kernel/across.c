@@ -2,6 +2,8 @@
 /* across.c: lerp rows and span rows. */
 #include "kernel/across.h"
 
+#include "base/cpu.h"
+
 #include <string.h>
 
 enum { GROUP = 4, WIDE_GROUP = 16, ALIGN = 64 };
@@ -22,34 +24,46 @@ static int max_int(int a, int b)
 
 /* ---- windows of a lerp row ---- */
 
-static void set_lane(uint8_t *shuffle, int left, int right)
+/* Of a value whose neighbours are so many bytes into its window: left | right << 16 for a byte
+ * shuffle, which makes 0 of bytes above 127. As the processors that have one store a number. */
+static uint32_t lane_of(int left, int right)
 {
-    shuffle[0] = (uint8_t)left;
-    shuffle[1] = 0x80;
-    shuffle[2] = (uint8_t)right;
-    shuffle[3] = 0x80;
+    return 0x80008000u | (uint32_t)left | (uint32_t)right << 16;
+}
+
+/* The window of n values, at most WIDE_GROUP, and their lanes; false when they need a larger one.
+ * Inlined with constants. Copies, since what is written may alias what is read. */
+static inline __attribute__((always_inline)) bool make_window(const struct stk__lerp_row *row,
+                                                              int i, int n, int window_bytes,
+                                                              int32_t *window, uint32_t *lanes)
+{
+    int left[WIDE_GROUP], right[WIDE_GROUP];
+    memcpy(left, row->left + i, (size_t)n * sizeof *left);
+    memcpy(right, row->right + i, (size_t)n * sizeof *right);
+    int low = left[0], high = right[0];
+    for (int k = 1; k < n; k++) {
+        low = min_int(low, left[k]);
+        high = max_int(high, right[k]);
+    }
+    int begin = min_int(low, row->n_src - window_bytes);
+    for (int k = 0; k < n; k++)
+        lanes[i + k] = lane_of(left[k] - begin, right[k] - begin);
+    *window = begin;
+    return high - begin < window_bytes;
 }
 
 /* One window for each group of values; false when a group needs more. */
-static bool wide_windows(const struct stk__lerp_row *row, int group, int window_bytes,
-                         int32_t *window, uint8_t *shuffle)
+static inline __attribute__((always_inline)) bool make_windows(const struct stk__lerp_row *row,
+                                                               int group, int window_bytes,
+                                                               int32_t *window, uint32_t *lanes)
 {
+    int i = 0;
     if (row->n_src < window_bytes)
         return false;
-    for (int i = 0; i < row->n; i += group) {
-        int low = row->left[i], high = row->right[i], end = min_int(i + group, row->n);
-        for (int k = i + 1; k < end; k++) {
-            low = min_int(low, row->left[k]);
-            high = max_int(high, row->right[k]);
-        }
-        int begin = min_int(low, row->n_src - window_bytes);
-        if (high - begin >= window_bytes)
+    for (; i + group <= row->n; i += group)
+        if (!make_window(row, i, group, window_bytes, window++, lanes))
             return false;
-        window[i / group] = begin;
-        for (int k = i; k < end; k++)
-            set_lane(shuffle + 4 * k, row->left[k] - begin, row->right[k] - begin);
-    }
-    return true;
+    return i == row->n || make_window(row, i, row->n - i, window_bytes, window, lanes);
 }
 
 /* The byte of a 16-byte lane that holds `offset`, from two windows of 8; -1 when neither has it. */
@@ -61,7 +75,7 @@ static int place_in(int offset, const int32_t window[2])
 }
 
 /* Two windows of 8 bytes for each group; false when a group needs more. */
-static bool narrow_windows(const struct stk__lerp_row *row, int32_t *window, uint8_t *shuffle)
+static bool narrow_windows(const struct stk__lerp_row *row, int32_t *window, uint32_t *lanes)
 {
     if (row->n_src < 8)
         return false;
@@ -79,7 +93,7 @@ static bool narrow_windows(const struct stk__lerp_row *row, int32_t *window, uin
             int left = place_in(row->left[k], window), right = place_in(row->right[k], window);
             if (left < 0 || right < 0)
                 return false;
-            set_lane(shuffle + 4 * k, left, right);
+            lanes[k] = lane_of(left, right);
         }
     }
     return true;
@@ -90,29 +104,34 @@ static int n_groups(int n, int group)
     return (n + group - 1) / group;
 }
 
-/* Pieces of a lerp row's memory. */
+/* Pieces of a lerp row's memory, each aligned. */
 struct lerp_room {
-    int32_t *left, *right, *mix, *window, *window_64;
-    uint8_t *shuffle, *shuffle_64;
+    uint32_t *lanes, *lanes_64;
+    int32_t *mix, *whole, *left, *right, *window, *window_64;
 };
+
+/* Hands them out, or with NULL only counts their bytes. */
+static size_t lay_out(struct lerp_room *room, int n, void *memory)
+{
+    size_t n_wide = (size_t)n_groups(n, WIDE_GROUP), n_values = n_wide * WIDE_GROUP, at = 0;
+    const size_t counts[] = {
+        n_values, n_values, n_values, n_values, n_values, n_values, 2 * (size_t)n_groups(n, GROUP),
+        n_wide
+    };
+    void *piece[sizeof counts / sizeof *counts];
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        piece[i] = memory ? (uint8_t *)memory + at : NULL;
+        at += align_up(counts[i] * sizeof(int32_t));
+    }
+    *room = (struct lerp_room){ piece[0], piece[1], piece[2], piece[3],
+                                piece[4], piece[5], piece[6], piece[7] };
+    return at;
+}
 
 static size_t lerp_bytes(int n)
 {
-    /* left, right, weight, shuffle; windows of 8; windows of 64 and their shuffle */
-    return (size_t)n * 16 + (size_t)n_groups(n, GROUP) * 2 * sizeof(int32_t) +
-           (size_t)n_groups(n, WIDE_GROUP) * (sizeof(int32_t) + 64) + ALIGN;
-}
-
-static struct lerp_room lerp_room(void *memory, int n)
-{
-    struct lerp_room room = { .left = memory };
-    room.right = room.left + n;
-    room.mix = room.right + n;
-    room.window = room.mix + n;
-    room.window_64 = room.window + 2 * n_groups(n, GROUP);
-    room.shuffle = (uint8_t *)(room.window_64 + n_groups(n, WIDE_GROUP));
-    room.shuffle_64 = room.shuffle + 4 * (size_t)n;
-    return room;
+    struct lerp_room room;
+    return lay_out(&room, n, NULL);
 }
 
 static int32_t pair_of(int32_t first, int32_t second)
@@ -132,21 +151,77 @@ static int32_t mix_of(const struct stk__taps *taps, int i)
     return pair_of(fixed[0], taps->span > 1 ? fixed[1] : 0);
 }
 
+/* Every channel of a pixel has its taps. */
+static void spread_taps(struct lerp_room *room, const struct stk__taps *taps, int channels)
+{
+    int32_t *left = room->left, *right = room->right, *mix = room->mix;
+    for (int i = 0; i < taps->n; i++) {
+        int first = taps->first[i] * channels;
+        int last = first + (taps->count[i] - 1) * channels;
+        int32_t bits = mix_of(taps, i);
+        for (int c = 0; c < channels; c++) {
+            *left++ = first + c;
+            *right++ = last + c;
+            *mix++ = bits;
+        }
+    }
+}
+
+/* ---- weights of few bits ---- */
+
+static bool is_multiple(float weight, float of)
+{
+    float quotient = weight / of;
+    return quotient == (float)(int32_t)quotient;
+}
+
+/* How many weights in a row are multiples of a power of two, from the left or from the right. */
+static int n_multiples(const struct stk__taps *taps, bool from_right, float of)
+{
+    int n = 0;
+    while (n < taps->n && is_multiple(taps->weight[2 * (from_right ? taps->n - 1 - n : n) + 1], of))
+        n++;
+    return n;
+}
+
+/* A weight of 0 is one of pixels without a right neighbour: both taps are the same one. */
+static int32_t whole_of(float weight)
+{
+    int32_t right = (int32_t)(weight * STK__LERP_WHOLE);
+    right = right ? right : 1;
+    return pair_of(STK__LERP_WHOLE - right, right);
+}
+
+static void find_exact(struct stk__lerp_row *row, const struct stk__taps *taps, int32_t *whole)
+{
+    const float exact_unit = 1.0f / 65536, whole_unit = 1.0f / STK__LERP_WHOLE;
+    enum { MULTIPLE = 32 };
+    int end = row->n / MULTIPLE * MULTIPLE;
+    int from_left = n_multiples(taps, false, exact_unit), channels = row->channels;
+    int from_right = n_multiples(taps, true, exact_unit);
+    bool is_right = from_right > from_left;
+    int n_exact = (is_right ? from_right : from_left) * channels;
+    int n_whole = n_multiples(taps, is_right, whole_unit) * channels;
+    if (is_right) {
+        row->exact_from = min_int((row->n - n_exact + MULTIPLE - 1) / MULTIPLE * MULTIPLE, end);
+        row->whole_from = min_int((row->n - n_whole + MULTIPLE - 1) / MULTIPLE * MULTIPLE, end);
+        row->exact_to = row->whole_to = end;
+    } else {
+        row->exact_to = n_exact / MULTIPLE * MULTIPLE;
+        row->whole_to = n_whole / MULTIPLE * MULTIPLE;
+    }
+    row->whole = whole;
+    for (int i = row->whole_from; i < row->whole_to; i++)
+        whole[i] = whole_of(row->weight[i]);
+}
+
 static void init_lerp(struct stk__lerp_row *row, const struct stk__taps *taps, int channels,
                       void *memory)
 {
     int n = taps->n * channels;
-    struct lerp_room room = lerp_room(memory, n);
-    for (int i = 0, at = 0; i < taps->n; i++) {
-        int first = taps->first[i] * channels;
-        int last = (taps->first[i] + taps->count[i] - 1) * channels;
-        int32_t bits = mix_of(taps, i);
-        for (int c = 0; c < channels; c++, at++) {
-            room.left[at] = first + c;
-            room.right[at] = last + c;
-            room.mix[at] = bits;
-        }
-    }
+    struct lerp_room room;
+    lay_out(&room, n, memory);
+    spread_taps(&room, taps, channels);
     *row = (struct stk__lerp_row){
         .n = n,
         .n_src = taps->n_in * channels,
@@ -156,16 +231,21 @@ static void init_lerp(struct stk__lerp_row *row, const struct stk__taps *taps, i
         .weight = taps->weight ? (const float *)(const void *)room.mix : NULL,
         .pair = taps->weight ? NULL : room.mix,
         .window = room.window,
-        .shuffle = room.shuffle,
+        .shuffle = (const uint8_t *)room.lanes,
     };
-    if (wide_windows(row, GROUP, 16, room.window, room.shuffle))
+    if (taps->weight)
+        find_exact(row, taps, room.whole);
+    if (make_windows(row, GROUP, 16, room.window, room.lanes))
         row->window_bytes = 16;
-    else if (narrow_windows(row, room.window, room.shuffle))
+    else if (narrow_windows(row, room.window, room.lanes))
         row->window_bytes = 8;
-    memset(room.shuffle_64, 0, (size_t)n_groups(n, WIDE_GROUP) * 64);
-    if (taps->weight && wide_windows(row, WIDE_GROUP, 64, room.window_64, room.shuffle_64)) {
+    /* Windows that no kernel in force uses cost a third of all this. */
+    bool has_wide = taps->weight && stk__cpu_level() >= STK__CPU_AVX512;
+    memset(room.lanes_64 + n / WIDE_GROUP * WIDE_GROUP, 0,
+           (size_t)(n_groups(n, WIDE_GROUP) - n / WIDE_GROUP) * 64);
+    if (has_wide && make_windows(row, WIDE_GROUP, 64, room.window_64, room.lanes_64)) {
         row->window_64 = room.window_64;
-        row->shuffle_64 = room.shuffle_64;
+        row->shuffle_64 = (const uint8_t *)room.lanes_64;
     }
 }
 

@@ -22,6 +22,7 @@ struct stk__target {
     uint8_t *data;
     size_t row_bytes;
     size_t plane_bytes; /* between channels, if planar */
+    bool is_far;        /* nobody reads it soon: it may go past the caches */
 };
 
 /* Work space for rows of n values. */

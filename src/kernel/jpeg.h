@@ -108,7 +108,11 @@ struct stk__jpeg_kernels {
      * first row was outside -8192..8191, where libjpeg-turbo's own versions disagree. */
     bool (*transform)(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant,
                       size_t stride);
-    /* The same to size x size samples per block: 1, 2 or 4. False if a value was so large that
+    /* libjpeg's fast transform, with quant in its terms (stk__jpeg_fast_scale): the same otherwise,
+     * for values of any size. */
+    void (*transform_fast)(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant,
+                           size_t stride);
+    /* The same as transform to size x size samples per block: 1, 2 or 4. False if a value was so large that
      * versions of libjpeg may disagree; then what is in dst means nothing. */
     bool (*reduce)(const struct stk__jpeg_pair *pairs, int n, const uint16_t *quant, size_t stride,
                    int size);
@@ -128,9 +132,14 @@ void stk__jpeg_fill_scalar(struct stk__jpeg_kernels *kernels);
 /* Those on bits and coded bytes alone. */
 void stk__jpeg_fill_scan_scalar(struct stk__jpeg_kernels *kernels);
 void stk__jpeg_fill_reduce_scalar(struct stk__jpeg_kernels *kernels);
+void stk__jpeg_fill_fast_scalar(struct stk__jpeg_kernels *kernels);
 void stk__jpeg_fill_avx2(struct stk__jpeg_kernels *kernels);
 
 bool stk__jpeg_unstuff_scalar(struct stk__jpeg_copy *copy);
 
 /* k + 1 to the place in a block; 256-byte aligned, so that the low byte of an address tells k. */
 extern const uint8_t stk__jpeg_zigzag[256];
+
+/* What coefficients are multiplied by, times 2^14, for a transform that leaves out the factors of
+ * rows and columns: the product of those of its row and its column, 1 and sqrt(2) cos(i pi / 16). */
+extern const uint16_t stk__jpeg_fast_scale[64];

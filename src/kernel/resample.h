@@ -18,12 +18,21 @@
  * For uint8 sources the values of four outputs at a time are found in one window of 16 source
  * bytes, or in two of 8, and put in their lanes by a byte shuffle: lane = left | right << 16. Rows
  * too short or too far apart for that have window_bytes 0. Those of sixteen outputs at a time, the
- * last of which may be fewer, are found in one window of 64. */
+ * last of which may be fewer, are found in one window of 64.
+ *
+ * A weight times a difference of bytes is exact if it is a multiple of 1 / 65536, and so is the sum
+ * if it is one of 1 / STK__LERP_WHOLE. Positions far from 0 have few bits for their fraction, so
+ * runs of such values are found at one end of a row; they are multiples of 32, or empty. */
+enum { STK__LERP_WHOLE = 32768 };
+
 struct stk__lerp_row {
     int n, n_src, channels;      /* values; channels of them a pixel */
     const int32_t *left, *right; /* [n] */
     const float *weight;         /* [n] of the right value; NULL with pair */
     const int32_t *pair;         /* [n] integers: of the left value | of the right << 16 */
+    int exact_from, exact_to;    /* values whose products are exact, within them: */
+    int whole_from, whole_to;    /* values whose sums are, too */
+    const int32_t *whole;        /* [n] of those: weight of the left | of the right << 16 */
     int window_bytes;            /* 16: window[n / 4]; 8: window[n / 4 * 2]; 0: none */
     const int32_t *window;       /* offsets in the source row */
     const uint8_t *shuffle;      /* [n * 4] */
@@ -35,11 +44,14 @@ struct stk__lerp_row {
 struct stk__lerp_line {
     const uint8_t *top; /* NULL: kept is that row, lerped along x */
     const uint8_t *bottom;
+    const uint8_t
+        *ahead;   /* where the rows of the line after it begin: worth fetching. Never read */
     float weight; /* of the bottom row */
     float *kept;
     bool keeps_bottom; /* in kept, for the next line */
     void *dst;
-    bool is_rounded;                  /* to bytes, as stk__round_u8 does; else floats */
+    bool is_rounded;                  /* to bytes, as stk__round_u8 does; else floats, */
+    bool is_far;                      /* which may go past the caches; dst is aligned to 64 bytes */
     const struct stk__affine *affine; /* of floats: * mul + add; or NULL */
 };
 
@@ -70,11 +82,13 @@ struct stk__resample_kernels {
     /* Two lines of one kind, one after the other: what the second one keeps is kept, and it has no
      * top if the first one's bottom row is it. */
     void (*lerp_pair_u8)(const struct stk__lerp_line lines[2], const struct stk__lerp_row *row);
+    /* After lines that are far: other threads see them from now on. */
+    void (*settle)(void);
     void (*lerp_x_f32)(float *dst, const float *src, const struct stk__lerp_row *row);
     void (*lerp_y_f32)(float *dst, const float *top, const float *bottom, float weight, int n);
-    /* The same, then * mul + add. */
+    /* The same, then * mul + add. Far: as of a line. */
     void (*lerp_y_affine)(float *dst, const float *const rows[2], float weight, int n,
-                          const struct stk__affine *affine);
+                          const struct stk__affine *affine, bool is_far);
     /* The same, rounded as stk__round_u8 does; for rows within 0..255. */
     void (*lerp_y_round)(uint8_t *dst, const float *top, const float *bottom, float weight, int n);
 

@@ -224,6 +224,7 @@ static void place_line(const struct pass *pass, int y, struct stk__lerp_line *li
     int top = stk__taps_row(taps, y, 0), bottom = stk__taps_row(taps, y, taps->count[y] - 1);
     line->top = *pass->kept == top ? NULL : source(pass, top);
     line->bottom = source(pass, bottom);
+    line->ahead = source(pass, y + 1 < taps->n ? stk__taps_row(taps, y + 1, 0) : bottom);
     line->weight = taps->weight[2 * y + 1];
     line->kept = (float *)(void *)pass->ring;
     line->keeps_bottom = y + 1 < taps->n && stk__taps_row(taps, y + 1, 0) == bottom;
@@ -238,7 +239,7 @@ static void lerp_kept(const struct pass *pass, int y, const struct stk__lerp_lin
     const float *const rows[2] = { pass->rows[0], pass->rows[n_rows - 1] };
     float weight = pass->resize->y->weight[2 * y + 1];
     if (line->affine)
-        kernels->lerp_y_affine(line->dst, rows, weight, n, line->affine);
+        kernels->lerp_y_affine(line->dst, rows, weight, n, line->affine, line->is_far);
     else if (line->is_rounded)
         kernels->lerp_y_round(line->dst, rows[0], rows[1], weight, n);
     else
@@ -253,9 +254,12 @@ static struct stk__lerp_line lerp_line_of(const struct pass *pass, int y)
     bool to_bytes = !finish->affine && finish->rounding == STK__ROUND_UP &&
                     finish->dtype == STK_U8 && pass->resize->route->src_is_u8;
     bool is_last = !finish->is_planar && (to_floats || to_bytes);
-    return (struct stk__lerp_line){ .dst = is_last ? target_row(pass, y) : place_of(pass, y),
+    void *dst = is_last ? target_row(pass, y) : place_of(pass, y);
+    return (struct stk__lerp_line){ .dst = dst,
                                     .affine = is_last ? finish->affine : NULL,
-                                    .is_rounded = is_last && to_bytes };
+                                    .is_rounded = is_last && to_bytes,
+                                    .is_far = is_last && to_floats && pass->dst.is_far &&
+                                              (uintptr_t)dst % 64 == 0 };
 }
 
 /* True if output rows are made of source rows of bytes, in one go. */
@@ -434,4 +438,6 @@ void stk__resize_image(const struct stk__resize *resize, const struct stk__kerne
             y++;
         else
             carry(&pass, y, make_row(&pass, y));
+    if (dst.is_far)
+        kernels->resample.settle();
 }

@@ -151,6 +151,18 @@ static int longest(const struct stk__axis *axis, const int32_t *count)
     return span < axis->n_in ? span : axis->n_in;
 }
 
+/* Pictures of many sizes need these taps once each: no detour over runs. */
+static void init_lerps(struct stk__taps *taps, const struct stk__axis *axis, int32_t *first,
+                       int32_t *count, int32_t *all)
+{
+    float *weight = (float *)(void *)all;
+    stk__tf_lerps(axis, first, count, weight);
+    taps->span = 2;
+    taps->first = first;
+    taps->count = count;
+    taps->weight = weight;
+}
+
 void stk__taps_init(struct stk__taps *taps, const struct stk__axis *axis, void *memory)
 {
     size_t room = room_of(axis);
@@ -160,6 +172,10 @@ void stk__taps_init(struct stk__taps *taps, const struct stk__axis *axis, void *
     *taps = (struct stk__taps){ .n_in = axis->n_in, .n = axis->n };
     if (is_nearest(axis)) {
         init_nearest(taps, axis, first, count);
+        return;
+    }
+    if (axis->rule == STK__TF_LERP) {
+        init_lerps(taps, axis, first, count, all);
         return;
     }
     memset(all, 0, (size_t)axis->n * room * sizeof *all);

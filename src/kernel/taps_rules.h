@@ -15,7 +15,7 @@ int stk__tf_span(const struct stk__axis *axis);
 int stk__pillow_span(const struct stk__axis *axis);
 int stk__opencv_span(const struct stk__axis *axis);
 
-/* Those of output pixel i. Nearest has no weights and is filled in whole. */
+/* Those of output pixel i. Nearest, which has no weights, and TF_LERP are filled in whole. */
 void stk__tf_taps(const struct stk__axis *axis, int i, struct stk__tap_run *run);
 void stk__pillow_taps(const struct stk__axis *axis, int i, struct stk__tap_run *run);
 void stk__opencv_taps(const struct stk__axis *axis, int i, struct stk__tap_run *run);
@@ -24,6 +24,9 @@ void stk__opencv_taps(const struct stk__axis *axis, int i, struct stk__tap_run *
 void stk__tf_nearest(const struct stk__axis *axis, int32_t *first);
 void stk__pillow_nearest(const struct stk__axis *axis, int32_t *first);
 void stk__opencv_nearest(const struct stk__axis *axis, int32_t *first);
+
+/* For each pixel that is wanted; with two weights. */
+void stk__tf_lerps(const struct stk__axis *axis, int32_t *first, int32_t *count, float *weight);
 
 static inline int stk__clamp_index(int64_t index, int n)
 {

@@ -117,16 +117,21 @@ void stk__tf_nearest(const struct stk__axis *axis, int32_t *first)
         first[i] = stk__clamp_index((int64_t)(((float)i + 0.5f) * scale), axis->n_in);
 }
 
-static void lerp_taps(const struct stk__axis *axis, int i, struct stk__tap_run *run)
+void stk__tf_lerps(const struct stk__axis *axis, int32_t *first, int32_t *count, float *weight)
 {
-    float at = ((float)i + 0.5f) * axis_scale(axis) - 0.5f;
-    int64_t floor_at = at < 0 ? -1 : (int64_t)at; /* at >= -0.5 */
-    float fraction = at - (float)floor_at;
-    int first = stk__clamp_index(floor_at, axis->n_in);
-    run->first = first;
-    run->count = 1 + stk__clamp_index(floor_at + (fraction > 0), axis->n_in) - first;
-    run->weight[0] = 1 - fraction;
-    run->weight[1] = fraction;
+    float scale = axis_scale(axis);
+    int step = axis->is_reversed ? -1 : 1, n_in = axis->n_in;
+    int i = axis->is_reversed ? axis->from + axis->n - 1 : axis->from;
+    for (int j = 0; j < axis->n; j++, i += step) {
+        float at = ((float)i + 0.5f) * scale - 0.5f;
+        int64_t floor_at = at < 0 ? -1 : (int64_t)at; /* at >= -0.5 */
+        float fraction = at - (float)floor_at;
+        int left = stk__clamp_index(floor_at, n_in);
+        first[j] = left;
+        count[j] = 1 + stk__clamp_index(floor_at + (fraction > 0), n_in) - left;
+        weight[2 * j] = 1 - fraction;
+        weight[2 * j + 1] = fraction;
+    }
 }
 
 /* How much of pixel p lies in [from, to), which is `scale` long. */
@@ -204,9 +209,7 @@ static void span_taps(const struct stk__axis *axis, int i, struct stk__tap_run *
 
 void stk__tf_taps(const struct stk__axis *axis, int i, struct stk__tap_run *run)
 {
-    if (axis->rule == STK__TF_LERP)
-        lerp_taps(axis, i, run);
-    else if (axis->rule == STK__TF_CUBIC)
+    if (axis->rule == STK__TF_CUBIC)
         cubic_taps(axis, i, run);
     else if (axis->rule == STK__TF_AREA)
         area_taps(axis, i, run);

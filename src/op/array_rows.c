@@ -6,6 +6,7 @@
 #include "op/array_source.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 /* The chunk that a slot has unpacked last. */
@@ -152,7 +153,62 @@ static int find_packed(const struct work *w, int slot, const int64_t *chunk, str
     return STK_OK;
 }
 
-/* A part of a chunk that has filters, or that libhdf5 reads. */
+static int read_values(const struct work *w, const struct stk__box *box, const int64_t *room,
+                       uint8_t *dst)
+{
+    struct stk_error err;
+    bool is_bad = stk__hdf5_read(w->array->dataset, w->array->info, box, room, dst, &err);
+    return is_bad ? fail_array(w, &err) : STK_OK;
+}
+
+/* Has libhdf5 read a chunk for this row and others. What reaches over the edge of the array is
+ * left as it is. */
+static int borrow_chunk(const struct work *w, struct unpacked *u, const int64_t *chunk)
+{
+    const struct stk__grid *grid = &w->array->grid;
+    struct stk__chunk_cache *cache = w->source->cache;
+    struct stk_buffer *values = stk__chunk_cache_room(cache, stk__grid_chunk_bytes(grid));
+    struct stk__box box;
+    if (!values)
+        return STK_MEMORY;
+    for (int a = 0; a < grid->rank; a++) {
+        box.start[a] = chunk[a] * grid->chunk[a];
+        int64_t left = grid->dims[a] - box.start[a];
+        box.size[a] = left < grid->chunk[a] ? left : grid->chunk[a];
+    }
+    int code = read_values(w, &box, grid->chunk, values->data);
+    if (code) {
+        stk__buffer_unref(values);
+        return code;
+    }
+    stk__chunk_cache_add(cache, w->array, u->number, values);
+    u->chunk = values;
+    return STK_OK;
+}
+
+/* Who waits for its turn with libhdf5 mostly finds that the one before has read the same chunk. */
+static int paste_lent(const struct work *w, const int64_t *chunk, uint8_t *dst)
+{
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    const struct stk__grid *grid = &w->array->grid;
+    uint64_t number = stk__grid_number(grid, chunk);
+    struct unpacked *u = w->asked;
+    int code = STK_OK;
+    if (is_whole(w))
+        return read_values(w, &w->box, NULL, dst);
+    if (!has_unpacked(w, u, number)) {
+        pthread_mutex_lock(&turn);
+        if (!has_unpacked(w, u, number))
+            code = borrow_chunk(w, u, chunk);
+        pthread_mutex_unlock(&turn);
+    }
+    if (!code)
+        stk__grid_paste(grid, &w->box, chunk, (struct stk__grid_bytes){ .data = u->chunk->data },
+                        dst);
+    return code;
+}
+
+/* A part of a chunk that has filters, or that libhdf5 finds. */
 static int paste_unpacked(const struct work *w, int slot, const int64_t *chunk, uint8_t *dst)
 {
     const struct stk__array *array = w->array;
@@ -179,6 +235,8 @@ static int paste_chunk(const struct work *w, int slot, const int64_t *chunk, uin
     struct stk__grid_bytes src = { .fill = array->fill };
     struct packed packed;
     size_t bytes;
+    if (array->way == STK__ARRAY_LENT)
+        return paste_lent(w, chunk, dst);
     if (array->filters.n || array->way == STK__ARRAY_ASKED)
         return paste_unpacked(w, slot, chunk, dst);
     int code = find_packed(w, slot, chunk, &packed);
@@ -202,11 +260,8 @@ static int gather(const struct work *w, uint8_t *dst)
                         (struct stk__grid_bytes){ .data = array->held }, dst);
         return STK_OK;
     }
-    if (array->way == STK__ARRAY_FOREIGN) {
-        struct stk_error err;
-        bool is_bad = stk__hdf5_read(array->dataset, array->info, &w->box, dst, &err);
-        return is_bad ? fail_array(w, &err) : STK_OK;
-    }
+    if (array->way == STK__ARRAY_FOREIGN)
+        return read_values(w, &w->box, NULL, dst);
     for (int k = 0; !code && stk__grid_touched(&array->grid, &w->box, k, chunk); k++)
         code = paste_chunk(w, k, chunk, dst);
     return code;

@@ -65,7 +65,19 @@ static size_t array_bytes(const struct stk__array *array)
         bytes += (n + 1) * sizeof *array->text_start + (size_t)array->text_start[n];
     } else if (array->held)
         bytes += stk__grid_chunk_bytes(&array->grid);
-    return bytes + (array->info ? sizeof *array->info : 0);
+    return bytes + (array->info ? sizeof *array->info : 0) + array->library_bytes;
+}
+
+/* libhdf5 takes 528 KB for each file that is open, a table of its cache for descriptions, and
+ * some for those (massif, libhdf5 1.10.8). */
+static size_t open_file_bytes(const struct stk__array_source *source, size_t file)
+{
+    const size_t of_library = 540 << 10;
+    const struct stk__array *array = source->array + file * (size_t)source->n_arrays;
+    for (int a = 0; a < source->n_arrays; a++)
+        if (array[a].dataset)
+            return of_library;
+    return 0;
 }
 
 size_t stk__array_source_bytes(const void *state)
@@ -75,6 +87,8 @@ size_t stk__array_source_bytes(const void *state)
     size_t bytes = n * sizeof *source->first + n_arrays * sizeof *source->array;
     for (size_t i = 0; i < n_arrays; i++)
         bytes += array_bytes(&source->array[i]);
+    for (size_t i = 0; i < n; i++)
+        bytes += open_file_bytes(source, i);
     return bytes + stk__data_files_bytes(source->files);
 }
 

@@ -17,8 +17,10 @@ enum stk__array_way {
     STK__ARRAY_PLAIN,   /* one chunk behind the other in the file, unfiltered */
     STK__ARRAY_CHUNKED, /* a table says where each chunk is */
     STK__ARRAY_HELD,    /* in memory: one chunk */
-    STK__ARRAY_ASKED,   /* as chunked, but libhdf5 finds and reads the chunks */
-    STK__ARRAY_FOREIGN, /* libhdf5 reads the values */
+    /* from here on: by libhdf5 */
+    STK__ARRAY_ASKED,   /* as chunked, but it finds and reads the chunks */
+    STK__ARRAY_LENT,    /* it reads the values of a chunk, which are kept for others */
+    STK__ARRAY_FOREIGN, /* it reads the values of an element */
 };
 
 enum { STK__ARRAY_MOST_PLACES = 1024, STK__ARRAY_MOST_BYTES = 1 << 30 }; /* of an element */
@@ -35,8 +37,9 @@ struct stk__array {
     uint8_t *held;        /* held */
     uint64_t *text_start; /* held texts of any length: [elements + 1] in `held`; or NULL */
     uint8_t *fill;        /* one item, where chunks may be absent */
-    stk__hdf5_id dataset; /* asked and foreign; 0: none */
+    stk__hdf5_id dataset; /* where libhdf5 reads; 0: none */
     struct stk__hdf5_info *info;
+    size_t library_bytes; /* that libhdf5 may keep of it */
 };
 
 struct stk__array_source {

@@ -31,7 +31,8 @@ int stk__cut_infer(struct stk_infer *inf, const struct stk__cut_words *words, co
                    struct stk__cut *cut, struct stk_error *err)
 {
     const struct stk_numbers *fill = &words->fill;
-    int code = stk__image_infer(inf, words->field, stk__is_image, &cut->field, err);
+    const char *image = stk__follow_image(inf, words->field, &words->follow, stk__is_image);
+    int code = stk__image_infer(inf, image, stk__is_image, &cut->field, err);
     if (code)
         return code;
     struct stk_field *out = &inf->out->field[cut->field];

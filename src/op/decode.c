@@ -284,6 +284,12 @@ static void blame_part(const struct job *job)
     job->rows->blamed = NULL;
 }
 
+/* Text is taken for what it is; who has paths in it wants their files. */
+static const char *hint_for(const struct stk_field *field)
+{
+    return field->flags & STK_FIELD_TEXT ? "; if it is a path, read() it first" : "";
+}
+
 static int run(struct stk_rows *run_rows)
 {
     const struct state *state = run_rows->state;
@@ -304,7 +310,8 @@ static int run(struct stk_rows *run_rows)
         if (code == STK_MEMORY)
             return code;
         if (code)
-            stk_rows_fail(run_rows, i, code, "%s", err.text);
+            stk_rows_fail(run_rows, i, code, "%s%s", err.text,
+                          hint_for(&run_rows->in_type->field[state->field]));
         else if (job.code)
             blame_part(&job);
         else
@@ -330,7 +337,8 @@ static const char doc[] =
     "unnoticed, but not that it ends early.\n"
     "\n"
     "A file that is damaged or something else is a bad element with the reason, and the place in "
-    "the file where it is known. With uint8, PNG files of 16 bits keep the high byte of each "
+    "the file where it is known, of JPEG always; on which processor, and with which dct or scale, "
+    "makes no difference. With uint8, PNG files of 16 bits keep the high byte of each "
     "sample. Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are "
     "ignored.\n"
     "\n"

@@ -150,6 +150,29 @@ static int check_labels(const struct stk__followers *followers, struct stk_error
     return STK_OK;
 }
 
+static bool is_named(const struct stk__follow_words *words, const char *name)
+{
+    for (int i = 0; i < words->fields.n; i++)
+        if (!strcmp(words->fields.name[i], name))
+            return true;
+    return false;
+}
+
+const char *stk__follow_image(const struct stk_infer *inf, const char *given,
+                              const struct stk__follow_words *words,
+                              bool (*fits)(const struct stk_field *))
+{
+    const struct stk_type *in = inf->in[0];
+    const char *found = NULL;
+    int n_found = 0;
+    for (int f = 0; f < in->n_fields; f++)
+        if (fits(&in->field[f]) && !is_named(words, in->field[f].name)) {
+            found = in->field[f].name;
+            n_found++;
+        }
+    return given ? given : n_found == 1 ? found : NULL;
+}
+
 int stk__follow_infer(struct stk_infer *inf, const struct stk__follow_words *words, int image,
                       struct stk__followers *out, struct stk_error *err)
 {

@@ -2,8 +2,8 @@
 /* follow.h: fields that follow the geometry of an image: masks, boxes, keypoints, and the labels of
  * boxes. An op says what it did to a row's image (struct stk__geometry); all the rest is here.
  *
- * A geometric op has STK__FOLLOW_ROWS among its rows, calls stk__follow_infer once its image has
- * its output type, and stk__follow_run for each live row.
+ * A geometric op has STK__FOLLOW_ROWS among its rows, finds its image by stk__follow_image, calls
+ * stk__follow_infer once that has its output type, and stk__follow_run for each live row.
  */
 #pragma once
 #include "op/geometry.h"
@@ -42,6 +42,12 @@ struct stk__followers {
     struct stk__follower item[STK_MAX_FIELDS];
     double visibility, mask_fill;
 };
+
+/* The name of the image: the one given, or the only field that fits and does not follow; NULL if
+ * that is none or more than one. */
+const char *stk__follow_image(const struct stk_infer *inf, const char *given,
+                              const struct stk__follow_words *words,
+                              bool (*fits)(const struct stk_field *));
 
 /* Takes the fields the words name from the input; the image is at `image` in both types. */
 int stk__follow_infer(struct stk_infer *inf, const struct stk__follow_words *words, int image,

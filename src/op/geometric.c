@@ -46,8 +46,9 @@ int stk__geometric_infer(struct stk_infer *inf, const struct stk__geometric_word
     *state = (struct stk__geometric){ .map = map,
                                       .mode = (enum stk__warp_mode)words->interpolation,
                                       .fill = words->fill };
-    int code = stk__image_infer(inf, words->field, mixes ? stk__is_image_u8_f32 : stk__is_image,
-                                &state->field, err);
+    bool (*fits)(const struct stk_field *) = mixes ? stk__is_image_u8_f32 : stk__is_image;
+    const char *image = stk__follow_image(inf, words->field, &words->follow, fits);
+    int code = stk__image_infer(inf, image, fits, &state->field, err);
     if (code)
         return code;
     struct stk_field *field = &inf->out->field[state->field];

@@ -101,7 +101,7 @@ static int has_rows(stk__hdf5_id file, const char *name, bool *has, struct stk_e
 {
     struct stk__hdf5_info info = { 0 };
     stk__hdf5_id dataset = 0;
-    int code = stk__hdf5_open_dataset(file, name, &dataset, err);
+    int code = stk__hdf5_open_dataset(file, name, 0, &dataset, err);
     if (!code)
         code = stk__hdf5_describe(dataset, &info, err);
     stk__hdf5_close(dataset);

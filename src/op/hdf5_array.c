@@ -4,7 +4,11 @@
  *     small                                   held: read at once
  *     in one piece                            plain: where it lies
  *     in chunks, filters that we can undo     chunked, if its index can be read, else asked
- *     anything else                           foreign: by libhdf5, one thread at a time
+ *     in chunks, other filters or types       lent: whole chunks by libhdf5, one thread at a time
+ *     anything else                           foreign: elements by libhdf5, likewise
+ *
+ * The library would keep chunks, too, as many as it likes of each file: it is told to keep none.
+ * Only what is foreign needs that, for as many bytes as are charged to the dataset.
  */
 #define _GNU_SOURCE
 #include "op/hdf5_array.h"
@@ -56,7 +60,7 @@ static int hold(struct making *m, bool *is_held, struct stk_error *err)
     uint8_t *held = malloc((size_t)bytes + 1);
     if (!held)
         return stk__out_of_memory(err);
-    if (bytes && stk__hdf5_read(m->out->dataset, &m->info, &box, held, &ignored)) {
+    if (bytes && stk__hdf5_read(m->out->dataset, &m->info, &box, NULL, held, &ignored)) {
         free(held);
         return STK_OK;
     }
@@ -195,6 +199,20 @@ static bool can_unpack(const struct making *m)
            stk__grid_most_touched(&m->out->grid, box.size) <= STK__ARRAY_MOST_PLACES;
 }
 
+/* Opens the dataset again, such that the library keeps chunks of it, or of those that it shows. */
+static int let_library_cache(struct making *m, struct stk_error *err)
+{
+    const size_t most = 1 << 20, least = 1 << 16, of_all = 8 << 20;
+    size_t n = m->info.n_sources ? (size_t)m->info.n_sources : 1, each = of_all / n;
+    each = each > most ? most : each < least ? least : each;
+    if (!m->info.is_chunked && !m->info.n_sources)
+        return STK_OK;
+    stk__hdf5_close(m->out->dataset);
+    m->out->library_bytes = n * each;
+    return stk__hdf5_open_dataset(m->part->library_file, m->part->name, each, &m->out->dataset,
+                                  err);
+}
+
 static int choose(struct making *m, struct stk_error *err)
 {
     bool is_held = false;
@@ -208,8 +226,9 @@ static int choose(struct making *m, struct stk_error *err)
         return take_plain(m, err);
     if (m->info.layout == STK__HDF5_CHUNKED && can_unpack(m))
         return take_chunks(m, err);
-    m->out->way = STK__ARRAY_FOREIGN;
-    return STK_OK;
+    bool is_lent = m->info.is_chunked && !m->info.is_text_list && can_unpack(m);
+    m->out->way = is_lent ? STK__ARRAY_LENT : STK__ARRAY_FOREIGN;
+    return is_lent ? STK_OK : let_library_cache(m, err);
 }
 
 int stk__hdf5_array(const struct stk__array_source *source, const struct stk__hdf5_part *part,
@@ -218,7 +237,7 @@ int stk__hdf5_array(const struct stk__array_source *source, const struct stk__hd
     struct making m = { .source = source, .part = part, .out = out };
     out->name = strdup(part->name);
     int code = out->name
-                   ? stk__hdf5_open_dataset(part->library_file, part->name, &out->dataset, err)
+                   ? stk__hdf5_open_dataset(part->library_file, part->name, 0, &out->dataset, err)
                    : stk__out_of_memory(err);
     if (!code)
         code = stk__hdf5_describe(out->dataset, &m.info, err);
@@ -229,7 +248,7 @@ int stk__hdf5_array(const struct stk__array_source *source, const struct stk__hd
     code = choose(&m, err);
     if (code)
         return code;
-    if (out->way != STK__ARRAY_ASKED && out->way != STK__ARRAY_FOREIGN) {
+    if (out->way < STK__ARRAY_ASKED) { /* the library is not needed again */
         stk__hdf5_close(out->dataset);
         out->dataset = 0;
         return STK_OK;

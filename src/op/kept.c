@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/purse.h"
+#include "base/stream_copy.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static void load_stored(struct stk__store *store, struct stk__stored at,
         const struct stk_column *d = &to->column[f], *s = &at.page->column[f];
         size_t rank = (size_t)d->rank, row = (size_t)to->row, from = (size_t)at.row;
         if (d->data)
-            memcpy(d->data + row * d->stride, s->data + from * s->stride, d->stride);
+            stk__copy_row(d->data + row * d->stride, s->data + from * s->stride, d->stride);
         else
             d->span[row] = s->span[from];
         if (d->dims)

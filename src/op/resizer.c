@@ -99,7 +99,8 @@ int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *wo
     if (!resizer)
         return stk__out_of_memory(err);
     *resizer = *like;
-    int code = stk__image_infer(inf, words->field, stk__is_image_u8_f32, &resizer->field, err);
+    const char *image = stk__follow_image(inf, words->field, &words->follow, stk__is_image_u8_f32);
+    int code = stk__image_infer(inf, image, stk__is_image_u8_f32, &resizer->field, err);
     if (code)
         return code;
     struct stk_field *field = &inf->out->field[resizer->field];

@@ -66,7 +66,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     struct stk__geometric_words words = { .field = call->field, .follow = call->follow };
     int field, code = check_quarters(call, err);
     if (!code)
-        code = stk__image_infer(inf, call->field, stk__is_image, &field, err ? err : &local);
+        code =
+            stk__image_infer(inf, stk__follow_image(inf, call->field, &call->follow, stk__is_image),
+                             stk__is_image, &field, err ? err : &local);
     if (code)
         return code;
     turn_size(call, &inf->in[0]->field[field], &words);

@@ -20,6 +20,7 @@ struct stk__proposal {
     int variants;
     bool is_elsewhere; /* tried with functions of the caller in other processes */
     bool warms_up;     /* a first epoch of the trial does not count */
+    double rate;       /* elements per second of the trial */
     double gain;       /* new rate over old one; 0: not known */
     bool is_measured;  /* by the trial; else by the model */
 };

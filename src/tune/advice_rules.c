@@ -142,11 +142,16 @@ static double share_before(const struct stk__situation *s, int end)
     return all > 0 ? before / all : 0;
 }
 
-/* The node whose rows come out of call end - 1; NULL where a rewrite has moved it. */
+/* The node whose rows come out of call end - 1; NULL where a rewrite has moved it. One that
+ * carries out others stands where the last of them did; what it was put together from is no
+ * longer in the tree, but is there. */
 static const struct stk__node *node_before(const struct stk__situation *s, int end)
 {
     const struct stk_value *value = s->dataset->value;
     const struct stk__node *node = s->dataset->root;
+    for (int i = 0; i < s->dataset->n_nodes; i++)
+        if (s->dataset->node[i]->at == value->call[end - 1].at && !s->dataset->node[i]->is_inserted)
+            return s->dataset->node[i];
     while (node && node->n_inputs == 1 && end < value->n_calls && node->at >= value->call[end].at)
         node = node->input[0];
     return node;
@@ -209,7 +214,8 @@ STK__ADVICE_RULE(stk__advise_cache)
     int end = repeatable_end(chain);
     const struct stk__node *node = end ? node_before(s, end) : NULL;
     bool is_useful = is_bound(s, STK__BOUND_COMPUTE) || is_bound(s, STK__BOUND_STORAGE) ||
-                     is_bound(s, STK__BOUND_SERIAL) || is_bound(s, STK__BOUND_ORDER);
+                     is_bound(s, STK__BOUND_SERIAL) || is_bound(s, STK__BOUND_ORDER) ||
+                     is_bound(s, STK__BOUND_OTHERS); /* needs fewer of the cores */
     if (!stk__op_find("cache") || !node || node->count < 0 || !is_useful ||
         stk__edit_find(chain, "cache", 0) >= 0)
         return STK_OK;
@@ -312,15 +318,16 @@ STK__ADVICE_RULE(stk__advise_small)
     stk__model_of(t, s->verdict, &m);
     m.reads *= t->read_bytes / t->reads / large; /* as many requests less */
     out->gain = model_gain(s, &m);
+    out->stored = stk__arena_printf(s->arena, "%s.read()", chain->call[0]);
+    out->rest = chain->n > 1 ? stk__edit_text(chain, 1, chain->n) : "";
     out->command = stk__arena_printf(
-        s->arena, "stoker pack \"%s.read()\" --out 'packed-{shard:05d}.tfrecord' --shards 16",
-        chain->call[0]);
+        s->arena, "stoker pack \"%s\" --out 'packed-{shard:05d}.tfrecord' --shards 16",
+        out->stored ? out->stored : "");
     out->text = stk__arena_printf(s->arena,
                                   "put the files into a few large ones: each is a read of %.0f KB "
-                                  "that waits %.1f ms; the model "
-                                  "takes storage for one that serves large reads as quickly",
+                                  "that waits %.1f ms",
                                   t->read_bytes / t->reads / 1024, t->read_s / t->reads * 1e3);
-    return out->command && out->text ? STK_OK : STK_MEMORY;
+    return out->stored && out->rest && out->command && out->text ? STK_OK : STK_MEMORY;
 }
 
 STK__ADVICE_RULE(stk__advise_scale)

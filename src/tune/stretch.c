@@ -129,6 +129,7 @@ void stk__stretch_between(const struct stk__metrics *first, const struct stk__me
         .batches = grown(from->batches, last->batches),
         .cores = stk__cores_count("").usable,
         .workers = (int)plan->options.workers,
+        .queued_s = seconds_of(from->queued_ns, last->queued_ns),
         .reads = grown(from->reads.n, last->reads.n),
         .read_bytes = grown(from->reads.bytes, last->reads.bytes),
         .read_s = seconds_of(from->reads.wall_ns, last->reads.wall_ns),

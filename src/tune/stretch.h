@@ -34,6 +34,7 @@ struct stk__stretch {
     double ready;                     /* batches that were ready when it asked, on average */
     double work_s;                    /* of all workers, in everything */
     double cores_used;                /* by workers */
+    double queued_s;                  /* workers had work but no core; 0: not known */
     double process_cores_used;        /* by all threads of the process; 0: not known */
     double batch_p50_s, batch_p99_s;  /* from one delivery to the next */
     double reads, read_bytes, read_s; /* number, bytes, time of all of them */

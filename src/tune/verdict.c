@@ -62,7 +62,9 @@ static double time_in_ops(const struct stk__stretch *s)
     return all;
 }
 
-/* An op that sleeps where the others compute: in a lock of its library, as far as we know. */
+/* An op that sleeps where the others compute: in a lock of its library, as far as we know. A
+ * thread that has no core does not sleep. It loses its core between two ops more often than
+ * elsewhere, so one of them may be charged with nearly all of that. */
 static int find_sleeper(const struct stk__stretch *s)
 {
     int most = -1;
@@ -76,7 +78,7 @@ static int find_sleeper(const struct stk__stretch *s)
             most = i;
         }
     }
-    if (most < 0 || s->workers < 2 || slept < 0.3 * s->seconds)
+    if (most < 0 || s->workers < 2 || slept - s->queued_s < 0.3 * s->seconds)
         return -1;
     bool do_others_compute =
         wall - s->op[most].wall_s < 1.3 * (cpu - s->op[most].cpu_s) + 0.05 * wall;
@@ -177,6 +179,9 @@ static void add_compute(const struct stk__stretch *s, int op, struct stk__text *
         return;
     stk__text_add(out, "; %s uses %.1f of %d cores", s->op[op].name, s->op[op].cpu_s / s->seconds,
                   s->cores);
+    if (s->queued_s > 0.2 * s->work_s)
+        stk__text_add(out, ", and of %.1f s at work workers waited %.1f s for a core", s->work_s,
+                      s->queued_s);
 }
 
 static void add_storage(const struct stk__stretch *s, struct stk__text *out)

@@ -358,3 +358,11 @@ def test_texts(batch):
     assert repr(stoker.range(100).batch(100).head(1)[0].x) == "Array(int64[100])"
     assert repr(batch.r) == "Ragged(float32, 3 rows, [[1.5], [], [2.5, 3.5]])"
     assert repr(batch.t).startswith("Bytes(3 rows, [b'one'")
+
+
+def test_what_an_array_has_not_is_told():
+    field = next(iter(stoker.values({"x": [[1.0, 2.0]]}).batch(1))).x
+    with pytest.raises(AttributeError, match=r"an Array has no 'mean'; its numpy\(\)"):
+        field.mean()
+    assert not hasattr(field, "__cuda_array_interface__")
+    assert field.numpy().mean() == 1.5

@@ -54,6 +54,19 @@ def test_advice_is_a_chain_that_runs():
             next(iter(stoker.parse(item["chain"])))
 
 
+def test_the_loop_of_python_is_a_part_of_every_batch(monkeypatch):
+    """A loop that takes 20 ms gets no more batches than there is time for."""
+    monkeypatch.setattr("stoker._profile.loop_us", lambda: 20000.0)
+    found = stoker.range(1000).batch(10).profile(seconds=0.2, trials=False)
+    assert 0 < found["batches"] <= 0.2 / 0.02 + 2
+
+
+def test_what_a_loop_in_python_takes():
+    from stoker import _profile
+
+    assert 0 < _profile.loop_us() < 1e6
+
+
 def test_options():
     found = stoker.range(1000).batch(10).profile(seconds=0.1, trials=False, workers=1, memory=2**24)
     assert found["workers"] == 1 and found["budget_bytes"] == 2**24

@@ -195,6 +195,104 @@ def test_faults(trainer):
     assert skips.last.skipped and skips.steps == 0
 
 
+@pytest.mark.parametrize(
+    "images, labels",
+    [
+        (None, [0]), ("text", [0]), (np.zeros((2, 8, 8, 1), np.float32), "text"), (np.zeros((2, 8, 8, 1), np.float32), [0, None]),
+        (np.zeros((0, 8, 8, 1), np.float32), np.zeros(0, np.int64)), (np.zeros((2, 8, 7), np.float32), [0, 1]),
+        (np.float32(3), [0]), (np.zeros((2, 8, 8, 1), object), [0, 1]), (np.zeros((2, 8, 8, 1), complex), [0, 1]),
+        (np.zeros((2, 8, 8, 1), np.float32), [0.5, 1]), (np.zeros((2, 8, 8, 1), np.float32), np.zeros((2, 4), np.float32)),
+        (np.zeros((2, 8, 8, 1), np.float32), [0]), (np.zeros((2, 8, 8, 1), np.float32), [2**40, 0]),
+    ],
+)  # fmt: skip
+def test_batches_of_every_kind_of_wrong(trainer, images, labels):
+    """An exception that says something, and a trainer that goes on."""
+    before = {name: weight.copy() for name, weight in trainer.weights.items()}
+    with pytest.raises((stoker.Error, TypeError, ValueError, BufferError)) as told:
+        trainer.step(images, labels)
+    assert str(told.value)
+    assert all(np.array_equal(weight, before[name]) for name, weight in trainer.weights.items())
+    trainer.step(*batch())
+
+
+@pytest.mark.parametrize("named", [
+    {"max_batch": -1}, {"max_batch": 10**12}, {"threads": -2}, {"threads": 10**6}, {"precision": "float8"},
+    {"loss": "none"}, {"loss_scale": "much"}, {"optimizer": "adam(-1)"}, {"model": "dense(3)"}, {"model": ""}, {"model": 3},
+])  # fmt: skip
+def test_trainers_that_cannot_be(named):
+    with pytest.raises((stoker.Error, TypeError, ValueError, OverflowError)) as told:
+        stoker.Trainer(**{"model": MODEL, **named})
+    assert str(told.value)
+
+
+@pytest.mark.parametrize("named, error, says", [
+    ({"seed": -1}, ValueError, "seed is from 0 to 18446744073709551615, not -1"),
+    ({"seed": 2**64}, ValueError, "seed is from 0 to"),
+    ({"seed": 1.5}, TypeError, "seed is a whole number, not 1.5"),
+    ({"seed": True}, TypeError, "seed is a whole number, not True"),
+    ({"max_batch": 0}, ValueError, "max_batch is from 1 to 16777216, not 0"),
+    ({"max_batch": 2**70}, ValueError, "max_batch is from 1 to"),
+    ({"max_batch": "8"}, TypeError, "max_batch is a whole number, not '8'"),
+    ({"threads": 0}, ValueError, "threads is from 1 to 256, not 0"),
+    ({"threads": 2**32 + 1}, ValueError, "threads is from 1 to 256"),
+    ({"threads": ""}, TypeError, "threads is a whole number, not ''"),
+    ({"optimizer": 0.1}, TypeError, "optimizer is text such as 'adam"),
+    ({"optimizer": ""}, stoker.Error, "optimizer: the text is empty"),
+    ({"optimizer": "adam(nan)"}, stoker.Error, "a learning rate is a number"),
+    ({"optimizer": "adam(1e300)"}, stoker.Error, "no larger than a float32 holds"),
+    ({"loss": ""}, stoker.Error, "loss: the text is empty"),
+    ({"loss": "cross_entropy(class_weights=[1, 2])"}, stoker.Error, "2 class weights, and the model has 3 outputs"),
+    ({"precision": 16}, TypeError, "precision is text"),
+    ({"loss_scale": float("nan")}, ValueError, "loss_scale is above 0 and finite, not nan"),
+    ({"loss_scale": 0}, ValueError, "loss_scale is above 0"),
+    ({"loss_scale": True}, TypeError, "loss_scale is a number"),
+    ({"loss_scale": ""}, stoker.Error, "loss_scale: the text is empty"),
+    ({"deterministic": "no"}, TypeError, "deterministic is True or False, not 'no'"),
+    ({"forward_only": None}, TypeError, "forward_only is True or False"),
+    ({"model": " "}, stoker.Error, "the model is empty; it is a chain of layers"),
+])  # fmt: skip
+def test_arguments_are_named(named, error, says):
+    """Nothing wraps, is cut off, or stands for a default."""
+    with pytest.raises(error) as told:
+        stoker.Trainer(**{"model": MODEL, **named})
+    assert says in str(told.value)
+
+
+def test_arguments_of_every_kind():
+    seeded = stoker.Trainer(MODEL, seed=np.uint64(2**64 - 1), max_batch=np.int32(4), threads=np.int64(1),
+                            deterministic=np.bool_(True), loss_scale=np.float32(1024))  # fmt: skip
+    assert seeded.options["seed"] == 2**64 - 1 and seeded.options["max_batch"] == 4
+    assert seeded.options["deterministic"] and seeded.loss_scale == 1024
+
+
+def test_lists_of_images(trainer):
+    images, labels = batch()
+    twin = stoker.Trainer(MODEL, "adam(0.01)", max_batch=16, deterministic=True, threads=2)
+    assert trainer.step(images.tolist(), labels.tolist()) == twin.step(images, labels)
+
+
+def test_other_calls(trainer):
+    for call in (trainer.save, trainer.load, trainer.load_weights, trainer.export):
+        with pytest.raises(ValueError, match="the path is empty"):
+            call("")
+    with pytest.raises(stoker.Error, match="of channel 0 is not finite"):
+        trainer.affine(float("nan"), 0)
+    state = trainer.state_dict()
+    counts = state["counts"]
+    before = {name: weight.copy() for name, weight in trainer.weights.items()}
+    other = {name: value + 1 if name != "counts" else counts for name, value in state.items()}
+    for wrong, says in (
+        ({name: value for name, value in other.items() if name != "counts"}, r"counts\['step'\] is missing"),
+        ({**other, "counts": {**counts, "seed": -1}}, r"counts\['seed'\] is from 0 to"),
+        ({**other, "counts": {**counts, "step": -1}}, "cannot be below 0"),
+        ({**other, "dense/bias": np.zeros(3, complex)}, "dense/bias is of type complex128"),
+        ({**other, "dense/bias": np.array(["a", "b", "c"])}, "dense/bias is of type <U1"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            trainer.load_state_dict(wrong)
+        assert all(np.array_equal(weight, before[name]) for name, weight in trainer.weights.items())
+
+
 def test_plan_and_memory(trainer):
     assert "conv2d" in trainer.plan()
     memory = trainer.memory
@@ -293,3 +391,37 @@ def test_wrong_lines():
         stoker.train(train=dataset().batch(16), model=MODEL, epoks=3)
     with pytest.raises(stoker.Error, match="8×9×1"):
         stoker.train(train=dataset().batch(16), model=MODEL.replace("8, 8", "8, 9"), progress=False)
+
+
+def test_lines_that_cannot_be_meant(tmp_path):
+    common = {"train": dataset().batch(16), "model": MODEL, "progress": False}
+    for named, says in (
+        ({"seed": -1}, "seed=-1 is below 0"),
+        ({"optimizer": ""}, "optimizer is empty; None leaves it out"),
+        ({"train": ""}, "train is empty"),
+        ({"checkpoint": ""}, "checkpoint is empty; it takes a directory"),
+        ({"keep": 2}, "keep does nothing without checkpoint"),
+        ({"weights_map": {"conv2d": "x"}}, "weights_map does nothing without weights"),
+        ({"classes": ("a", "b")}, "names of 2 classes"),
+        ({"monitor": "valid_accuracy"}, "the recipe has no valid"),
+        ({"threads": 300}, r"threads=300 is outside \[1, 256\]"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            stoker.train(**{**common, **named})
+    with pytest.raises(TypeError, match="a callback is a function of an Epoch, not 3"):
+        stoker.train(**common, callbacks=[3])
+    stoker.train(**common, classes=("a", "b", "c"), checkpoint=tmp_path / "run")
+
+
+def test_labels_that_are_floats():
+    """Said before anything runs, with what makes labels of them; values for each output may be floats."""
+    images, labels = batch(32)
+    data = stoker.values({"image": images, "label": labels.astype(np.float32)}).batch(16)
+    with pytest.raises(stoker.TypeMismatchError, match=r"gives one float32 .* cast\(int64, field=label\)"):
+        stoker.train(train=data, model=MODEL, progress=False)
+    stoker.train(train=data.cast("int64", field="label"), model=MODEL, progress=False)
+    soft = np.eye(3, dtype=np.float32)[labels]
+    stoker.train(train=stoker.values({"image": images, "label": soft}).batch(16), model=MODEL, progress=False)
+    half = stoker.values({"image": images, "label": soft}).cast("float16", field="label").batch(16)
+    with pytest.raises(stoker.TypeMismatchError, match="gives float16"):
+        stoker.train(train=half, model=MODEL, progress=False)

@@ -8,7 +8,7 @@
  * greatest.
  */
 #pragma once
-#include <stddef.h>
+#include "train/kernel/map.h"
 
 typedef void stk__activation_fn(const float *x, size_t n, float *y);
 /* dx = dy · the derivative; `from` is x or y, as is said where it is used. */
@@ -19,6 +19,9 @@ struct stk__activation_kernels {
     void (*clamp)(const float *x, size_t n, float low, float high, float *y);
     void (*clamp_gradient)(const float *y, const float *dy, size_t n, float low, float high,
                            float *dx);
+    /* The same of halves, both of one type; NULL in the scalar version. */
+    void (*clamp_gradient_halves)(struct stk__read_halves y, const uint16_t *dy, size_t n,
+                                  float low, float high, float *dx);
     /* leaky_relu: of x. */
     void (*leaky)(const float *x, size_t n, float slope, float *y);
     void (*leaky_gradient)(const float *x, const float *dy, size_t n, float slope, float *dx);

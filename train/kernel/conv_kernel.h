@@ -16,8 +16,7 @@
  * time.
  */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
+#include "train/kernel/map.h"
 
 /* What a pixel of the output looks at. */
 struct stk__patch {
@@ -32,6 +31,7 @@ struct stk__conv_rows {
     const float *x;  /* where the first pixel's place is */
     int64_t x_apart; /* to the place in the next image */
     float *y;
+    struct stk__write_halves y_halves; /* instead of y */
     int64_t y_across, y_down, y_apart; /* from a pixel of y to the next, the next row's, image's */
     int width, height, n_images, filters;
     const float

@@ -14,13 +14,17 @@
  * depend on the other rows of its batch.
  */
 #pragma once
+#include "train/kernel/map.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+/* Of rows, or of outputs, at most, where x or dx is in half precision. */
+enum { STK__DENSE_HALF_ROWS = 64, STK__DENSE_HALF_OUTPUTS = 128 };
 
 /* y = x · weights + bias, kept within low and high. */
 struct stk__dense_rows {
-    const float *x; /* [n][k], x_down apart */
+    const float *x;                   /* [n][k], x_down apart */
+    struct stk__read_halves x_halves; /* instead of x */
     int64_t x_down;
     const float *weights; /* [k][m] */
     const float *bias;    /* [m], or NULL */
@@ -47,7 +51,8 @@ struct stk__dense_image {
     const float *dy; /* [n][m], dy_down apart */
     int64_t dy_down;
     const float *weights;
-    float *dx; /* [n][k], dx_down apart */
+    float *dx;                          /* [n][k], dx_down apart */
+    struct stk__write_halves dx_halves; /* instead of dx: m up to STK__DENSE_HALF_OUTPUTS */
     int64_t dx_down;
     int n, k, m;
 };
@@ -55,6 +60,7 @@ struct stk__dense_image {
 /* weights = xᵀ · dy, or added to what they are. */
 struct stk__dense_gradient {
     const float *x;
+    struct stk__read_halves x_halves; /* instead of x: n up to STK__DENSE_HALF_ROWS */
     int64_t x_down;
     const float *dy;
     int64_t dy_down;

@@ -6,12 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Values in half precision, STK_F16 or STK_BF16, instead of floats: where `at` is NULL there are none. Kernels
+ * that take them say so. */
+struct stk__read_halves {
+    const uint16_t *at;
+    int dtype;
+};
+
+struct stk__write_halves {
+    uint16_t *at;
+    int dtype;
+};
+
 struct stk__read_map {
     const float *at;      /* the first pixel */
     int64_t across, down; /* values from a pixel to the next one, and to the one below */
+    struct stk__read_halves halves;
 };
 
 struct stk__write_map {
     float *at;
     int64_t across, down;
+    struct stk__write_halves halves;
 };

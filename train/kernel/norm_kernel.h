@@ -24,11 +24,10 @@ struct stk__norm_sums {
     double *sum, *squares; /* [channels] */
 };
 
-/* y = scale · x + offset + more, kept within low and high. */
+/* y = scale · x + offset, kept within low and high. */
 struct stk__norm_rows {
     struct stk__read_map x;
-    struct stk__read_map more; /* at: NULL: nothing is added */
-    struct stk__write_map y;   /* x and y may be one map, as may more and y */
+    struct stk__write_map y; /* may be x */
     int width, height, channels;
     const float *scale, *offset; /* [channels] */
     float low, high;
@@ -37,9 +36,7 @@ struct stk__norm_rows {
 /* Adds to Σ dy and Σ dy (x - mean), where dy counts where y is above low and below high. */
 struct stk__norm_gradient_sums {
     struct stk__read_map x, dy;
-    struct stk__read_map y; /* at: NULL: all of dy counts */
-    struct stk__write_map
-        kept; /* the part of dy that counts, 0 elsewhere; may be dy; at: NULL: not wanted */
+    struct stk__read_map y; /* without values: all of dy counts */
     int width, height, channels;
     const float *mean;
     float low, high;
@@ -49,7 +46,7 @@ struct stk__norm_gradient_sums {
 /* dx = scale · dy + slope · (x - mean) + level, of the dy that count. */
 struct stk__norm_gradient_rows {
     struct stk__read_map x, dy;
-    struct stk__read_map y;   /* at: NULL: all of dy counts */
+    struct stk__read_map y;   /* without values: all of dy counts */
     struct stk__write_map dx; /* may be x or dy */
     int width, height, channels;
     const float *scale, *slope, *mean, *level;

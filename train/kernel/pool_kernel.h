@@ -61,11 +61,33 @@ struct stk__avgpool_gradient {
     struct stk__write_map dx;
 };
 
+/* The gradient of a convolution's weights, added to sums, from a row of its pooled output: windows of 2×2
+ * side by side, strides of 1. Only a chosen cell has a gradient, so there is a product for each and none for
+ * the three beside it. */
+struct stk__maxpool_weights {
+    int kernel_height, kernel_width, channels; /* of the convolution */
+    int width, filters;                        /* of the row */
+    const float *x; /* what weight 0 meets in cell 0 of window 0; pixels lie side by side */
+    int64_t x_down;
+    struct stk__read_map dy; /* [width][filters], side by side */
+    const uint8_t *cells;    /* [width][filters] */
+    float *quads;            /* scratch: stk__maxpool_quads() floats */
+    float *weights;          /* [kernel_height][kernel_width][channels][filters] */
+    float *bias;             /* [filters], or NULL */
+};
+
+/* Values of a row that its weights meet, each as four: for every cell of a window. */
+static inline size_t stk__maxpool_quads(int width, int kernel_width, int channels)
+{
+    return 4 * (size_t)(2 * width - 2 + kernel_width) * (size_t)channels;
+}
+
 struct stk__pool_kernels {
     void (*max_rows)(const struct stk__maxpool_rows *job);
     void (*max_gradient)(const struct stk__maxpool_gradient *job);
     void (*mean_rows)(const struct stk__avgpool_rows *job);
     void (*mean_gradient)(const struct stk__avgpool_gradient *job);
+    void (*max_weights)(const struct stk__maxpool_weights *job);
 };
 
 void stk__pool_fill_scalar(struct stk__pool_kernels *kernels);

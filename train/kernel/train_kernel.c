@@ -26,6 +26,7 @@ static void fill_scalar(struct stk__train_kernels *table)
 #if defined __x86_64__
 static void fill_avx2(struct stk__train_kernels *table)
 {
+    table->takes_halves = true;
     stk__activation_fill_avx2(&table->activation);
     stk__conv_fill_avx2(&table->conv);
     stk__dense_fill_avx2(&table->dense);

@@ -16,7 +16,13 @@
 #include "train/kernel/pool_kernel.h"
 #include "train/kernel/wino_kernel.h"
 
+#include <stdbool.h>
+
 struct stk__train_kernels {
+    /* In all versions but the scalar one, these maps may be of halves: y of convolutions, x and y of depthwise
+     * ones and of Winograd's tiles, dx of depthwise ones, y of maxima and dy of their gradients, x and dx of
+     * dense layers, all of normalisation. */
+    bool takes_halves;
     struct stk__activation_kernels activation;
     struct stk__conv_kernels conv;
     struct stk__dense_kernels dense;

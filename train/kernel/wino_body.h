@@ -10,6 +10,7 @@
  *          ·  ·  ·  1           ·   a²b²     ·  -a²-b² ·  1           ·        ·      1
  */
 #include "train/kernel/wino_kernel.h"
+#include "train/kernel/x86/channels.h"
 
 #define POINT_A 0.75f
 #define POINT_B 1.5f
@@ -90,22 +91,10 @@ TILE void weights_from_points(const vector *m, vector *out)
     out[2] = fuse(spread(A2), even_a, fuse(spread(B2), even_b, m[5]));
 }
 
-TILE vector load_n(const float *from, int n)
-{
-    return n >= LANES ? load(from) : load_some(from, n);
-}
-
-TILE void store_n(float *to, vector value, int n)
-{
-    if (n >= LANES)
-        store(to, value);
-    else
-        store_some(to, value, n);
-}
-
 /* Some values of size × size in rows, those that are not there 0, one way and then the other; n lanes. */
 #define TAKE(name, size, points)                                                                   \
-    TILE void name(const struct stk__wino_take *tile, int n_rows, int n_columns, int c, int n)     \
+    TILE void name(const int dtype, const struct stk__wino_take *tile, int n_rows, int n_columns,  \
+                   int c, int n)                                                                   \
     {                                                                                              \
         vector half[6][size];                                                                      \
         UNROLL for (int j = 0; j < (size); j++)                                                    \
@@ -113,7 +102,7 @@ TILE void store_n(float *to, vector value, int n)
             vector d[size], column[6];                                                             \
             UNROLL for (int i = 0; i < (size); i++) d[i] =                                         \
                 i < n_rows && j < n_columns                                                        \
-                    ? load_n(tile->x + i * tile->down + j * tile->across + c, n)                   \
+                    ? get_from(dtype, &tile->x, i * tile->x.down + j * tile->x.across + c, n)      \
                     : zero();                                                                      \
             points(d, column);                                                                     \
             UNROLL for (int i = 0; i < 6; i++) half[i][j] = column[i];                             \
@@ -130,23 +119,28 @@ TAKE(take_image_lanes, 6, to_points)
 TAKE(take_gradient_lanes, 4, gradient_to_points)
 TAKE(take_weights_lanes, 3, weights_to_points)
 
-static void take_image(const struct stk__wino_take *tile)
+TILE void take_image_of(const int dtype, const struct stk__wino_take *tile)
 {
     int c = 0;
     if (tile->n_rows == 6 && tile->n_columns == 6)
         for (; c + LANES <= tile->n; c += LANES)
-            take_image_lanes(tile, 6, 6, c, LANES);
+            take_image_lanes(dtype, tile, 6, 6, c, LANES);
     for (; c < tile->n; c += LANES)
-        take_image_lanes(tile, tile->n_rows, tile->n_columns, c, tile->n - c);
+        take_image_lanes(dtype, tile, tile->n_rows, tile->n_columns, c, tile->n - c);
+}
+
+static void take_image(const struct stk__wino_take *tile)
+{
+    BY_DTYPE(&tile->x, take_image_of, tile);
 }
 
 TILE void add_up(const struct stk__wino_take *tile, int c, int n)
 {
-    vector sum = load_n(tile->sums + c, n);
+    vector sum = get(tile->sums + c, n);
     for (int i = 0; i < tile->n_rows; i++)
         for (int j = 0; j < tile->n_columns; j++)
-            sum = plus(sum, load_n(tile->x + i * tile->down + j * tile->across + c, n));
-    store_n(tile->sums + c, sum, n);
+            sum = plus(sum, get(tile->x.at + i * tile->x.down + j * tile->x.across + c, n));
+    put(tile->sums + c, sum, n);
 }
 
 static void take_gradient(const struct stk__wino_take *tile)
@@ -154,9 +148,9 @@ static void take_gradient(const struct stk__wino_take *tile)
     int c = 0;
     if (tile->n_rows == 4 && tile->n_columns == 4)
         for (; c + LANES <= tile->n; c += LANES)
-            take_gradient_lanes(tile, 4, 4, c, LANES);
+            take_gradient_lanes(STK_F32, tile, 4, 4, c, LANES);
     for (; c < tile->n; c += LANES)
-        take_gradient_lanes(tile, tile->n_rows, tile->n_columns, c, tile->n - c);
+        take_gradient_lanes(STK_F32, tile, tile->n_rows, tile->n_columns, c, tile->n - c);
     for (c = 0; tile->sums && c < tile->n; c += LANES)
         add_up(tile, c, tile->n - c);
 }
@@ -164,7 +158,7 @@ static void take_gradient(const struct stk__wino_take *tile)
 static void take_weights(const struct stk__wino_take *taps)
 {
     for (int c = 0; c < taps->n; c += LANES)
-        take_weights_lanes(taps, 3, 3, c, taps->n - c);
+        take_weights_lanes(STK_F32, taps, 3, 3, c, taps->n - c);
 }
 
 /* The first half: size × 6 of a tile's planes. */
@@ -182,7 +176,7 @@ static void take_weights(const struct stk__wino_take *taps)
 TILE void give_output_lanes(const struct stk__wino_give *tile, int n_rows, int n_columns, int c,
                             int n)
 {
-    const vector bias = tile->bias ? load_n(tile->bias + c, n) : zero();
+    const vector bias = tile->bias ? get(tile->bias + c, n) : zero();
     const vector low = spread(tile->low), high = spread(tile->high);
     HALF(4, from_points)
     UNROLL for (int i = 0; i < 4; i++)
@@ -190,8 +184,8 @@ TILE void give_output_lanes(const struct stk__wino_give *tile, int n_rows, int n
         vector row[4];
         from_points(half[i], row);
         UNROLL for (int j = 0; j < 4; j++) if (i < n_rows && j < n_columns)
-            store_n(tile->y + i * tile->down + j * tile->across + c,
-                    least(high, greatest(low, plus(row[j], bias))), n);
+            put_to(&tile->y, i * tile->y.down + j * tile->y.across + c,
+                   within(plus(row[j], bias), low, high), n);
     }
 }
 
@@ -214,7 +208,7 @@ static void give_weights(const struct stk__wino_give *tile)
             vector row[3];
             weights_from_points(half[i], row);
             UNROLL for (int j = 0; j < 3; j++)
-                store_n(tile->y + i * tile->down + j * tile->across + c, row[j], tile->n - c);
+                put_to(&tile->y, i * tile->y.down + j * tile->y.across + c, row[j], tile->n - c);
         }
     }
 }

@@ -18,15 +18,13 @@
  * 6e-8 as the mean of squares (a direct sum: 3e-8; points 0, ±1, ±2, ∞: 1.5e-7).
  */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
+#include "train/kernel/map.h"
 
 enum { STK__WINO_IN = 6, STK__WINO_OUT = 4, STK__WINO_PLANES = 36 };
 
 /* One tile, or the taps of some filters, and its place in planes. */
 struct stk__wino_take {
-    const float *x;
-    int64_t across, down;
+    struct stk__read_map x;
     int n_rows, n_columns; /* that are there; the others are 0 */
     int n;                 /* channels; planes have room for them up to whole vectors */
     float *planes;
@@ -37,8 +35,7 @@ struct stk__wino_take {
 struct stk__wino_give {
     const float *planes;
     int64_t plane;
-    float *y;
-    int64_t across, down;
+    struct stk__write_map y;
     int n_rows, n_columns; /* that are wanted */
     int n;
     const float *bias; /* [n], or NULL */

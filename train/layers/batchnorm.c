@@ -4,7 +4,7 @@
 
 struct batchnorm {
     double momentum, epsilon;
-    bool center, scale;
+    bool center, scale, unbiased;
     const struct stk_value *beta_initializer, *gamma_initializer, *moving_mean_initializer,
         *moving_variance_initializer;
     const char *name;
@@ -21,6 +21,8 @@ static const struct stk_param rows[] = {
     STK__INITIALIZER_ROW(batchnorm, gamma_initializer, "ones"),
     STK__INITIALIZER_ROW(batchnorm, moving_mean_initializer, "zeros"),
     STK__INITIALIZER_ROW(batchnorm, moving_variance_initializer, "ones"),
+    STK_BOOL_ROW(batchnorm, unbiased, false, 0,
+                 "the moving variance follows the batch's as PyTorch has it: n / (n - 1) of it"),
     STK__NAME_ROW(batchnorm),
     STK_ROWS_END,
 };
@@ -32,7 +34,8 @@ static int build(struct stk__build *b)
     struct stk__node node = { .kind = STK__NODE_BATCHNORM,
                               .shape = *stk__build_input(b),
                               .momentum = p->momentum,
-                              .epsilon = p->epsilon };
+                              .epsilon = p->epsilon,
+                              .is_unbiased = p->unbiased };
     const struct stk__weight_spec weights[] = {
         { STK__GAMMA, "gamma", 1, { n }, p->gamma_initializer, "ones" },
         { STK__BETA, "beta", 1, { n }, p->beta_initializer, "zeros" },
@@ -58,8 +61,12 @@ const struct stk__layer stk__layer_batchnorm = {
               "mean and variance are used, and the moving ones follow; otherwise the moving ones "
               "are used.\n"
               "\n"
+              "PyTorch's BatchNorm2d(momentum=0.1, eps=1e-5) is batchnorm(0.9, 1e-5, "
+              "unbiased=true): "
+              "it normalises by the same variance, but keeps another.\n"
+              "\n"
               "    input(32, 32, 3).conv2d(16, 3, use_bias=false).batchnorm().activation(relu)\n"
-              "    input(8, 8, 4).batchnorm(momentum=0.9, epsilon=1e-5)",
+              "    input(8, 8, 4).batchnorm(momentum=0.9, epsilon=1e-5, unbiased=true)",
               rows, sizeof(struct batchnorm) },
     .build = build,
 };

@@ -92,7 +92,7 @@ MODEL(m4, "A convolution and a depthwise separable one, both pooled.",
 
 /* ---- torchvision's: its padding, its batch normalisation, its initialisers ---- */
 
-#define NORM ".batchnorm(0.9, 1e-5)"
+#define NORM ".batchnorm(0.9, 1e-5, unbiased=true)"
 #define FAN_OUT "variance_scaling(2, fan_out, untruncated_normal)"
 /* A convolution of kernel size k with n filters. */
 #define CONV(n, k, stride, pad)                                                                    \

@@ -58,6 +58,13 @@ struct stk__rows stk__reached_rows(const struct stk__work *work, const struct st
     return (struct stk__rows){ .at = x.at, .first = first, .across = x.channels, .down = x.down };
 }
 
+struct stk__rows stk__map_rows(const struct stk__map *map)
+{
+    struct stk__write_map at = stk__map_writes(map, 0);
+    return (
+        struct stk__rows){ .at = at.at, .across = at.across, .down = at.down, .halves = at.halves };
+}
+
 /* Rows of the output's gradient, and of the output, that a band is made of. */
 static size_t stage_floats(const struct stk__step_plan *plan, const struct stk__group *group,
                            const struct stk__bands *b)
@@ -72,18 +79,12 @@ static size_t stage_floats(const struct stk__step_plan *plan, const struct stk__
     return (size_t)(rows * row + (b->has_pool ? (rows * row + 3) / 4 : 0) + out->row_values);
 }
 
-static bool is_half(const struct stk__step_plan *plan, const struct stk__group *group)
-{
-    return plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
-}
-
 int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
                       size_t bytes, int64_t row_floats, int unit)
 {
     int64_t height = stk__group_node(plan, group)->shape.height;
     int64_t rows = (int64_t)bytes / (row_floats * (int64_t)sizeof(float)) / unit * unit;
-    int64_t most = is_half(plan, group) ? ((height + 1) / 2 + unit - 1) / unit * unit : height;
-    rows = rows < unit ? unit : rows > most ? most : rows;
+    rows = rows < unit ? unit : rows;
     return (int)(rows < height ? rows : height);
 }
 
@@ -142,17 +143,32 @@ static void fill_from_pool(const struct stk__band *band, int row, int n)
     int behind = stk__windows_y(&b->pool, row + n - 1).end;
     int n_windows = behind > first ? behind - first : 0;
     struct stk__map d_out = stk__map_at(band->work, band->group->d_out, band->image);
-    struct stk__image dy = stk__load(&d_out, first, n_windows, stage_of(band));
+    struct stk__read_map dy = stk__map_reads(&d_out, first * d_out.down);
+    if (!stk__map_is_taken(band->work, &d_out)) {
+        struct stk__image rows = stk__load(&d_out, first, n_windows, stage_of(band));
+        dy = stk__reads(&rows);
+    }
     uint8_t *strip = (uint8_t *)(stage_of(band) + (size_t)n_windows * (size_t)d_out.down);
     band->work->run->kernels->pool.max_gradient(&(struct stk__maxpool_gradient){
         .pool = &b->pool,
         .first = row,
         .n_rows = n,
-        .dy = stk__reads(&dy),
+        .dy = dy,
         .dy_row = first,
         .cells = stk__cells_load(band->work, band->group, band->image, first, n_windows, strip),
         .cells_down = (int64_t)b->pool.out_width * b->pool.channels,
-        .dx = { middle_at(band, row), b->conv.filters, b->down } });
+        .dx = { .at = middle_at(band, row), .across = b->conv.filters, .down = b->down } });
+}
+
+/* Halves that a clamp gave, and their gradient, in one go. */
+static void fill_from_halves(const struct stk__band *band, const struct stk__map *out,
+                             const struct stk__map *d_out, int row)
+{
+    struct stk__bounds bounds = stk__activation_bounds(&band->of->activation);
+    band->work->run->kernels->activation.clamp_gradient_halves(
+        stk__map_reads(out, row * out->down).halves,
+        stk__map_reads(d_out, row * d_out->down).halves.at,
+        (size_t)out->width * (size_t)out->channels, bounds.low, bounds.high, middle_at(band, row));
 }
 
 static void fill_from_output(const struct stk__band *band, int row, int n)
@@ -162,7 +178,13 @@ static void fill_from_output(const struct stk__band *band, int row, int n)
     struct stk__map d_out = stk__map_at(band->work, band->group->d_out, band->image);
     struct stk__map out = stk__map_at(band->work, band->group->out, band->image);
     size_t values = (size_t)out.width * (size_t)out.channels;
+    bool are_halves = out.dtype != STK_F32 && d_out.dtype == out.dtype && kernels->takes_halves &&
+                      stk__activation_is_clamp(&b->activation);
     for (int j = row; j < row + n; j++) {
+        if (are_halves && b->activation.kind != STK__LINEAR) {
+            fill_from_halves(band, &out, &d_out, j);
+            continue;
+        }
         if (b->activation.kind == STK__LINEAR) {
             struct stk__image dy = stk__load(&d_out, j, 1, middle_at(band, j));
             if (dy.at != middle_at(band, j))

@@ -27,8 +27,7 @@ struct stk__bands {
         stage_floats; /* behind a band: rows that it is made of, where they are in half precision */
 };
 
-/* Rows of a band of about that many bytes, of a multiple of `unit`. Where rows are converted besides, not
- * more than half of an image: scratch would take as much as what half precision saves. */
+/* Rows of a band of about that many bytes, of a multiple of `unit`. */
 int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
                       size_t bytes, int64_t row_floats, int unit);
 
@@ -48,6 +47,9 @@ size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__gr
 /* The image of a group's input, those rows of it. */
 struct stk__rows stk__reached_rows(const struct stk__work *work, const struct stk__group *group,
                                    int image, struct stk__share rows, float *strip);
+
+/* An image as it lies, for ways that take its type. */
+struct stk__rows stk__map_rows(const struct stk__map *map);
 
 size_t stk__bands_floats(const struct stk__bands *bands);
 

@@ -38,48 +38,28 @@ static uint8_t *row_at(const struct stk__work *work, const struct stk__group *gr
     return (uint8_t *)stk__at(work, group->cells, image) + row * t->row_values;
 }
 
-/* Eight at a time. */
-static uint64_t word_at(const uint8_t *at)
+static void pack_row(const uint8_t *restrict from, int n, uint8_t *restrict to)
 {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    return word;
-}
-
-static void pack_row(const uint8_t *from, int n, uint8_t *to)
-{
-    const uint64_t low = 0x0f0f0f0f0f0f0f0f;
-    int half = (n + 1) / 2, i = 0;
-    for (; i + 8 <= n - half; i += 8) {
-        uint64_t word = (word_at(from + i) & low) | (word_at(from + half + i) & low) << 4;
-        memcpy(to + i, &word, sizeof word);
-    }
-    for (; i < half; i++)
-        to[i] = (uint8_t)((from[i] & 15) | (half + i < n ? from[half + i] & 15 : 0) << 4);
+    int half = (n + 1) / 2;
+    for (int i = 0; i < n - half; i++)
+        to[i] = (uint8_t)((from[i] & 15) | from[half + i] << 4);
+    if (half > n - half)
+        to[half - 1] = from[half - 1] & 15;
 }
 
 /* 15 becomes 255. */
-static uint64_t widen(uint64_t word)
+static uint8_t widen(uint8_t cell)
 {
-    const uint64_t one = 0x0101010101010101;
-    return word | ((word + one) >> 4 & one) * 0xf0;
+    return (uint8_t)(cell == MOST_PACKED ? STK__NO_CELL : cell);
 }
 
-static void unpack_row(const uint8_t *from, int n, uint8_t *to)
+static void unpack_row(const uint8_t *restrict from, int n, uint8_t *restrict to)
 {
-    const uint64_t low = 0x0f0f0f0f0f0f0f0f;
-    int half = (n + 1) / 2, i = 0;
-    for (; i + 8 <= n - half; i += 8) {
-        uint64_t word = word_at(from + i), first = widen(word & low),
-                 second = widen(word >> 4 & low);
-        memcpy(to + i, &first, sizeof first);
-        memcpy(to + half + i, &second, sizeof second);
-    }
-    for (; i < half; i++) {
-        to[i] = (uint8_t)widen(from[i] & 15);
-        if (half + i < n)
-            to[half + i] = (uint8_t)widen(from[i] >> 4);
-    }
+    int half = (n + 1) / 2;
+    for (int i = 0; i < half; i++)
+        to[i] = widen(from[i] & 15);
+    for (int i = 0; i < n - half; i++)
+        to[half + i] = widen(from[i] >> 4);
 }
 
 uint8_t *stk__cells_to(const struct stk__work *work, const struct stk__group *group, int image,

@@ -4,12 +4,14 @@
  * Forward, with a pool, by bands: some rows of the convolution in scratch, then the maxima of all windows
  * that are complete. What is kept is the pooled map and a byte for each of its values. Backward by bands
  * too (bands.h), unless no frame is wanted: then the gradient is masked in place and used where it lies.
+ * First layers in front of a pool of 2×2 need no gradient between the two (pool_sparse.h).
  */
 #include "base/error.h"
 #include "train/step/bands.h"
 #include "train/step/cells.h"
 #include "train/step/conv_way.h"
 #include "train/step/pool_shape.h"
+#include "train/step/pool_sparse.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,7 +31,7 @@ struct conv {
     int band_rows,
         band_needed; /* forward with a pool: of a band; of the whole, that windows reach */
     struct stk__bands bands;
-    bool is_banded;
+    bool is_banded, is_sparse;
     size_t rows_at,
         way_at; /* in scratch, floats: gradients of some rows not made in place; of ways */
     int given_rows;
@@ -75,26 +77,37 @@ static void activate_span(const struct stk__work *work, const struct conv *c, fl
 }
 
 static struct stk__rows image_rows(const struct stk__work *work, const struct stk__group *group,
-                                   int image, int from, int to)
+                                   const struct stk__way *way, int image, int from, int to)
 {
     const struct conv *c = group->state;
+    struct stk__map in = stk__map_at(work, group->in[0], image);
+    if (in.dtype != STK_F32 && way->reads_halves)
+        return stk__map_rows(&in);
     return stk__reached_rows(work, group, image, stk__conv_reach(&c->shape, from, to),
                              work->scratch + c->in_at);
 }
 
-/* By bands, rows that are converted while they are in cache. */
+/* By bands, rows that are converted while they are in cache, or in registers by ways that can. */
 static void forward_half(const struct stk__work *work, const struct stk__group *group, int image)
 {
     const struct conv *c = group->state;
     struct stk__conv_job job = forward_job(work, group);
     struct stk__map out = stk__map_at(work, group->out, image);
+    bool is_direct = c->forward.writes_halves && stk__activation_is_clamp(&c->activation);
     for (job.from = 0; job.from < c->shape.out_height; job.from = job.to) {
         int left = c->shape.out_height - job.from;
         job.to = job.from + (left < c->band_rows ? left : c->band_rows);
+        job.image = image_rows(work, group, &c->forward, image, job.from, job.to);
+        if (is_direct) {
+            job.output = stk__map_rows(&out);
+            run_way(&c->forward, &job);
+            continue;
+        }
         struct stk__image y =
             stk__rows_to(&out, job.from, job.to - job.from, work->scratch + c->out_at);
-        job.image = image_rows(work, group, image, job.from, job.to);
-        job.output = (struct stk__rows){ y.at, job.from, y.channels, y.down, 0 };
+        job.output = (struct stk__rows){
+            .at = y.at, .first = job.from, .across = y.channels, .down = y.down
+        };
         run_way(&c->forward, &job);
         for (int j = 0; j < y.height; j++)
             activate_span(work, c, y.at + j * y.down, (size_t)y.width * (size_t)y.channels);
@@ -137,7 +150,7 @@ static void more_rows(const struct stk__work *work, const struct stk__group *gro
     }
     job->from = rows->hi;
     job->to = rows->hi + c->band_rows < c->band_needed ? rows->hi + c->band_rows : c->band_needed;
-    job->image = image_rows(work, group, image, job->from, job->to);
+    job->image = image_rows(work, group, &c->forward, image, job->from, job->to);
     job->output = (struct stk__rows){
         .at = rows->at, .first = rows->lo, .across = c->shape.filters, .down = rows->down
     };
@@ -163,7 +176,8 @@ static void pool_rows(const struct stk__work *work, const struct stk__group *gro
     const struct stk__pool *pool = &c->bands.pool;
     struct stk__bounds bounds = stk__activation_bounds(&c->activation);
     struct stk__map out = stk__map_at(work, group->out, image);
-    struct stk__image y = stk__rows_to(&out, first, behind - first, work->scratch + c->out_at);
+    bool is_taken = stk__map_is_taken(work, &out);
+    struct stk__image y = stk__strip_image(&out, behind - first, work->scratch + c->out_at);
     int64_t cells_down = (int64_t)pool->out_width * pool->channels;
     bool trains = work->run->program == &work->run->plan->train;
     uint8_t *strip = (uint8_t *)(work->scratch + c->cells_at);
@@ -171,14 +185,15 @@ static void pool_rows(const struct stk__work *work, const struct stk__group *gro
         .pool = pool,
         .first = first,
         .n_rows = behind - first,
-        .x = { rows->at, c->shape.filters, rows->down },
+        .x = { .at = rows->at, .across = c->shape.filters, .down = rows->down },
         .x_row = rows->lo,
-        .y = stk__writes(&y),
+        .y = is_taken ? stk__map_writes(&out, first * out.down) : stk__writes(&y),
         .cells = trains ? stk__cells_to(work, group, image, first, strip) : NULL,
         .cells_down = cells_down,
         .low = bounds.low,
         .high = bounds.high });
-    stk__store(&out, first, &y);
+    if (!is_taken)
+        stk__store(&out, first, &y);
     if (trains)
         stk__cells_store(work, group, image, first, behind - first, strip);
 }
@@ -221,15 +236,19 @@ static void give_rows(const struct stk__work *work, const struct stk__group *gro
     const struct conv *c = group->state;
     struct stk__map dx = stk__d_input_map(work, group, 0, image);
     float *strip = work->scratch + c->rows_at;
-    bool is_direct = dx.dtype == STK_F32 && !group->adds[0];
     job->packed = stk__packed_at(work, group) + c->turned_at;
+    if (!group->adds[0] && (dx.dtype == STK_F32 || c->to_image.writes_halves)) {
+        job->image = stk__map_rows(&dx);
+        run_way(&c->to_image, job);
+        return;
+    }
     for (int behind = job->to; job->from < behind; job->from = job->to) {
-        int n =
-            is_direct || behind - job->from < c->given_rows ? behind - job->from : c->given_rows;
+        int n = behind - job->from < c->given_rows ? behind - job->from : c->given_rows;
         job->to = job->from + n;
-        struct stk__image own =
-            is_direct ? stk__rows_to(&dx, job->from, n, strip) : stk__strip_image(&dx, n, strip);
-        job->image = (struct stk__rows){ own.at, job->from, own.channels, own.down, 0 };
+        struct stk__image own = stk__strip_image(&dx, n, strip);
+        job->image = (struct stk__rows){
+            .at = own.at, .first = job->from, .across = own.channels, .down = own.down
+        };
         run_way(&c->to_image, job);
         stk__give(work, group, 0, &dx, job->from, &own,
                   strip + (size_t)c->given_rows * (size_t)own.down);
@@ -258,7 +277,7 @@ static void backward_banded(const struct stk__work *work, const struct stk__grou
             job.output = stk__band_rows(&band);
             job.from = band.hi - band.n;
             job.to = band.hi;
-            job.image = image_rows(work, group, i, job.from, job.to);
+            job.image = image_rows(work, group, &c->to_weights, i, job.from, job.to);
             run_way(&c->to_weights, &job);
             job.from = band.done;
             job.to = band.ready;
@@ -293,7 +312,10 @@ static void backward_whole(const struct stk__work *work, const struct stk__group
 static void backward(const struct stk__work *work, const struct stk__group *group)
 {
     const struct conv *c = group->state;
-    if (c->is_banded)
+    float *sums = stk__sums_at(work, group, work->thread);
+    if (c->is_sparse)
+        stk__pool_sparse_add(work, group, &c->shape, sums, c->bias < 0 ? NULL : sums + c->bias_at);
+    else if (c->is_banded)
         backward_banded(work, group);
     else
         backward_whole(work, group);
@@ -320,8 +342,12 @@ static void collect(const struct stk__work *work, const struct stk__group *group
     float *sums[STK__MOST_THREADS];
     for (int t = 0; t < work->n_threads; t++)
         sums[t] = stk__sums_at(work, group, t);
-    c->to_weights.candidate->unpack(&c->to_weights, sums, work->n_threads,
-                                    work->run->gradient[c->kernel], work->thread, work->n_threads);
+    if (c->is_sparse)
+        stk__collect_sums(work, group, 0, c->kernel);
+    else
+        c->to_weights.candidate->unpack(&c->to_weights, sums, work->n_threads,
+                                        work->run->gradient[c->kernel], work->thread,
+                                        work->n_threads);
     stk__collect_sums(work, group, c->bias_at, c->bias);
 }
 
@@ -361,13 +387,19 @@ static int open_ways(struct stk__step_plan *plan, struct stk__group *group, stru
     bool has_pool = group->pool >= 0, gives = plan->trains && group->d_in[0] >= 0;
     bool is_banded = has_pool || (gives && stk__conv_has_frame(&c->shape));
     int rc = open_way(plan, group, c, STK__FORWARD, has_pool, &c->forward, err);
-    if (!rc && plan->trains)
+    c->is_sparse = plan->trains && stk__pool_sparse_fits(plan, group, &c->shape, &c->activation);
+    if (!rc && plan->trains && !c->is_sparse)
         rc = open_way(plan, group, c, STK__TO_WEIGHTS, is_banded, &c->to_weights, err);
     if (!rc && gives)
         rc = open_way(plan, group, c, STK__TO_IMAGE, is_banded, &c->to_image, err);
     c->turned_at = round_floats(c->forward.packed_floats);
     group->packed_floats = c->turned_at + c->to_image.packed_floats;
-    c->bias_at = round_floats(c->to_weights.packed_floats);
+    size_t kernel_floats = c->to_weights.packed_floats;
+    if (c->is_sparse) {
+        kernel_floats = (size_t)plan->model->weight[c->kernel].n_values;
+        group->how[STK__TO_WEIGHTS] = "to weights from the pooled gradient";
+    }
+    c->bias_at = round_floats(kernel_floats);
     group->sums_floats = plan->trains ? c->bias_at + (size_t)c->shape.filters : 0;
     return rc;
 }
@@ -434,7 +466,9 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
         plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
     size_t floats = size_bands(plan, group, c);
     c->is_banded = group->pool >= 0 || c->is_half || (group->d_in[0] >= 0 && c->bands.has_frame);
-    if (plan->trains && c->is_banded)
+    if (c->is_sparse)
+        floats = largest(floats, stk__pool_sparse_floats(plan, group, &c->shape));
+    else if (plan->trains && c->is_banded)
         floats = largest(floats, stk__bands_floats(&c->bands));
     c->rows_at = round_floats(floats);
     bool in_strips = plan->tensor[group->in[0]].dtype != STK_F32;

@@ -87,7 +87,7 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
                                                                 .adds = true });
     if (l->bias >= 0)
         run->kernels->pixel.sums(&(struct stk__pixel_sums){
-            { dy, down, 0 }, p.n, 1, l->m, sums + (size_t)l->k * (size_t)l->m });
+            { .at = dy, .across = down }, p.n, 1, l->m, sums + (size_t)l->k * (size_t)l->m });
 }
 
 /* The gradient of x, in a strip if it is to be added to. */
@@ -99,9 +99,15 @@ static void to_inputs(const struct stk__work *work, const struct stk__group *gro
     struct stk__features dx = { strip, l->k };
     if (!group->adds[0])
         dx = stk__features_to(work, group->d_in[0], p.first, all_of(l), strip);
-    run->kernels->dense.image(&(struct stk__dense_image){
-        stk__at(work, group->d_out, p.first), stk__apart(work, group->d_out),
-        run->weight[l->kernel], dx.at, dx.down, p.n, l->k, l->m });
+    run->kernels->dense.image(
+        &(struct stk__dense_image){ .dy = stk__at(work, group->d_out, p.first),
+                                    .dy_down = stk__apart(work, group->d_out),
+                                    .weights = run->weight[l->kernel],
+                                    .dx = dx.at,
+                                    .dx_down = dx.down,
+                                    .n = p.n,
+                                    .k = l->k,
+                                    .m = l->m });
     if (group->adds[0])
         stk__add_features(work, group->d_in[0], p.first, p.n, all_of(l), &dx, sum);
     else

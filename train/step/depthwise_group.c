@@ -19,36 +19,59 @@ struct depthwise {
     size_t in_at, out_at;        /* rows in half precision: of the image; forward, of the output */
 };
 
+/* Whether kernels take halves: those with a multiplier do not. */
+static bool is_taken(const struct stk__work *work, const struct depthwise *d,
+                     const struct stk__map *map)
+{
+    return stk__map_is_taken(work, map) && (map->dtype == STK_F32 || d->shape.multiplier == 1);
+}
+
 /* What rows [from, to) of the output look at, from where the first of them begins to. */
 static struct stk__read_map window_of(const struct stk__work *work, const struct stk__group *group,
                                       int image, int from, int to)
 {
     const struct depthwise *d = group->state;
-    struct stk__rows x = stk__reached_rows(work, group, image, stk__conv_reach(&d->conv, from, to),
-                                           work->scratch + d->in_at);
-    return (struct stk__read_map){ x.at - d->conv.pad_left * x.across, x.across, x.down };
+    struct stk__map in = stk__map_at(work, group->in[0], image);
+    struct stk__share reach = stk__conv_reach(&d->conv, from, to);
+    int64_t left = (int64_t)d->conv.pad_left * in.channels;
+    if (is_taken(work, d, &in))
+        return stk__map_reads(&in, reach.first * in.down - left);
+    struct stk__rows x = stk__reached_rows(work, group, image, reach, work->scratch + d->in_at);
+    return (struct stk__read_map){ .at = x.at - left, .across = x.across, .down = x.down };
+}
+
+static void sum_rows(const struct stk__work *work, const struct stk__group *group, int image,
+                     int from, int to, struct stk__write_map y)
+{
+    const struct depthwise *d = group->state;
+    const struct stk__run *run = work->run;
+    struct stk__bounds bounds = stk__activation_bounds(&d->activation);
+    run->kernels->depthwise.rows(
+        &(struct stk__depthwise_rows){ .shape = &d->shape,
+                                       .x = window_of(work, group, image, from, to),
+                                       .y = y,
+                                       .width = d->conv.out_width,
+                                       .height = to - from,
+                                       .weights = run->weight[d->kernel],
+                                       .bias = d->bias < 0 ? NULL : run->weight[d->bias],
+                                       .low = bounds.low,
+                                       .high = bounds.high });
 }
 
 static void forward_rows(const struct stk__work *work, const struct stk__group *group, int image,
                          int from, int to)
 {
     const struct depthwise *d = group->state;
-    const struct stk__run *run = work->run;
-    struct stk__bounds bounds = stk__activation_bounds(&d->activation);
     struct stk__map out = stk__map_at(work, group->out, image);
+    bool is_clamp = stk__activation_is_clamp(&d->activation);
+    if (is_clamp && is_taken(work, d, &out)) {
+        sum_rows(work, group, image, from, to, stk__map_writes(&out, from * out.down));
+        return;
+    }
     struct stk__image y = stk__rows_to(&out, from, to - from, work->scratch + d->out_at);
-    run->kernels->depthwise.rows(
-        &(struct stk__depthwise_rows){ .shape = &d->shape,
-                                       .x = window_of(work, group, image, from, to),
-                                       .y = stk__writes(&y),
-                                       .width = y.width,
-                                       .height = y.height,
-                                       .weights = run->weight[d->kernel],
-                                       .bias = d->bias < 0 ? NULL : run->weight[d->bias],
-                                       .low = bounds.low,
-                                       .high = bounds.high });
-    for (int j = 0; !stk__activation_is_clamp(&d->activation) && j < y.height; j++)
-        stk__activate(run->kernels, &d->activation, y.at + j * y.down,
+    sum_rows(work, group, image, from, to, stk__writes(&y));
+    for (int j = 0; !is_clamp && j < y.height; j++)
+        stk__activate(work->run->kernels, &d->activation, y.at + j * y.down,
                       (size_t)y.width * (size_t)y.channels, y.at + j * y.down);
     stk__store(&out, from, &y);
 }
@@ -76,11 +99,32 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
     work->run->kernels->depthwise.gradient(&(struct stk__depthwise_gradient){
         .shape = &d->shape,
         .x = window_of(work, group, band->image, first, band->hi),
-        .dy = { rows.at + (first - rows.first) * rows.down, rows.across, rows.down },
+        .dy = { .at = rows.at + (first - rows.first) * rows.down,
+                .across = rows.across,
+                .down = rows.down },
         .width = d->conv.out_width,
         .height = band->n,
         .weights = sums,
         .bias = d->bias < 0 ? NULL : sums + d->bias_at });
+}
+
+static void sum_image(const struct stk__work *work, const struct stk__group *group,
+                      const struct stk__band *band, struct stk__write_map dx)
+{
+    const struct depthwise *d = group->state;
+    struct stk__rows rows = stk__band_rows(band);
+    work->run->kernels->depthwise.image(
+        &(struct stk__depthwise_image){ .shape = &d->shape,
+                                        .pad_top = d->conv.pad_top,
+                                        .pad_left = d->conv.pad_left,
+                                        .dy = { .at = rows.at - rows.first * rows.down,
+                                                .across = rows.across,
+                                                .down = rows.down },
+                                        .first = band->done,
+                                        .dx = dx,
+                                        .width = d->conv.width,
+                                        .height = band->ready - band->done,
+                                        .weights = work->run->weight[d->kernel] });
 }
 
 static void to_image(const struct stk__work *work, const struct stk__group *group,
@@ -88,23 +132,16 @@ static void to_image(const struct stk__work *work, const struct stk__group *grou
 {
     const struct depthwise *d = group->state;
     struct stk__map d_in = stk__d_input_map(work, group, 0, band->image);
-    struct stk__rows rows = stk__band_rows(band);
     float *strip = work->scratch + d->rows_at;
     int n = band->ready - band->done;
     if (n == 0)
         return;
-    struct stk__image own = group->adds[0] ? stk__strip_image(&d_in, n, strip)
-                                           : stk__rows_to(&d_in, band->done, n, strip);
-    work->run->kernels->depthwise.image(&(struct stk__depthwise_image){
-        .shape = &d->shape,
-        .pad_top = d->conv.pad_top,
-        .pad_left = d->conv.pad_left,
-        .dy = { rows.at - rows.first * rows.down, rows.across, rows.down },
-        .first = band->done,
-        .dx = stk__writes(&own),
-        .width = own.width,
-        .height = own.height,
-        .weights = work->run->weight[d->kernel] });
+    if (!group->adds[0] && is_taken(work, d, &d_in)) {
+        sum_image(work, group, band, stk__map_writes(&d_in, band->done * d_in.down));
+        return;
+    }
+    struct stk__image own = stk__strip_image(&d_in, n, strip);
+    sum_image(work, group, band, stk__writes(&own));
     stk__give(work, group, 0, &d_in, band->done, &own, strip + d->rows_floats);
 }
 

@@ -21,6 +21,8 @@ struct norm {
     int channels;
     int gamma, beta, moving_mean, moving_variance; /* weights; -1: none */
     double epsilon, momentum;
+    bool is_unbiased;
+    int64_t pixels; /* of an image */
     struct stk__activation activation;
     float *mean, *scale, *offset, *slope, *level; /* kernels' numbers of this batch */
     double *batch_mean, *batch_variance;
@@ -47,24 +49,54 @@ static size_t sums_floats(int channels)
     return 2 * (1 + 4 * (size_t)channels) + (size_t)channels;
 }
 
+/* Some rows: where they lie, if kernels take what they are, or a strip of them. Kernels take one type of all
+ * that they read. */
+static struct stk__read_map read_rows(const struct stk__work *work, const struct stk__group *group,
+                                      const struct stk__map *map, int first, int n, float *strip)
+{
+    if (stk__map_is_taken(work, map) && map->dtype == stk__dtype_of(work, group->in[0]) &&
+        map->dtype == stk__dtype_of(work, group->out))
+        return stk__map_reads(map, first * map->down);
+    struct stk__image rows = stk__load(map, first, n, strip);
+    return stk__reads(&rows);
+}
+
+/* Of gradients that an activation kept within bounds, its values: elsewhere they do not count. */
+static struct stk__read_map read_mask(const struct stk__work *work, const struct stk__group *group,
+                                      int i, int first, int n, float *strip)
+{
+    const struct norm *norm = group->state;
+    struct stk__map out = stk__map_at(work, group->out, i);
+    if (norm->activation.kind == STK__LINEAR || !stk__activation_is_clamp(&norm->activation))
+        return (struct stk__read_map){ 0 };
+    return read_rows(work, group, &out, first, n, strip);
+}
+
 /* ---- forward ---- */
+
+static void set_shift(const struct stk__map *in, int first, float *strip, float *shift)
+{
+    struct stk__image row = stk__load(in, first, 1, strip);
+    memcpy(shift, row.at, (size_t)in->channels * sizeof *shift);
+}
 
 static void sum_rows(const struct stk__work *work, const struct stk__group *group, int i, int first,
                      int n)
 {
     struct sums s = sums_of(work, group, work->thread);
     struct stk__map in = stk__input_map(work, group, 0, i);
-    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    float *strip = stk__strip(work, group, 0);
     if (*s.count == 0)
-        memcpy(s.shift, x.at, (size_t)x.channels * sizeof *s.shift);
-    work->run->kernels->norm.sums(&(struct stk__norm_sums){ .x = stk__reads(&x),
-                                                            .width = x.width,
-                                                            .height = x.height,
-                                                            .channels = x.channels,
-                                                            .shift = s.shift,
-                                                            .sum = s.sum,
-                                                            .squares = s.squares });
-    *s.count += (double)x.width * x.height;
+        set_shift(&in, first, strip, s.shift);
+    work->run->kernels->norm.sums(
+        &(struct stk__norm_sums){ .x = read_rows(work, group, &in, first, n, strip),
+                                  .width = in.width,
+                                  .height = n,
+                                  .channels = in.channels,
+                                  .shift = s.shift,
+                                  .sum = s.sum,
+                                  .squares = s.squares });
+    *s.count += (double)in.width * n;
 }
 
 static void sum_values(const struct stk__work *work, const struct stk__group *group)
@@ -138,17 +170,20 @@ static void normalise_rows(const struct stk__work *work, const struct stk__group
     struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map out = stk__map_at(work, group->out, i);
-    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    bool is_direct = stk__activation_is_clamp(&norm->activation) && stk__map_is_taken(work, &out);
     struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
-    work->run->kernels->norm.rows(&(struct stk__norm_rows){ .x = stk__reads(&x),
-                                                            .y = stk__writes(&y),
-                                                            .width = x.width,
-                                                            .height = x.height,
-                                                            .channels = x.channels,
-                                                            .scale = norm->scale,
-                                                            .offset = norm->offset,
-                                                            .low = bounds.low,
-                                                            .high = bounds.high });
+    work->run->kernels->norm.rows(&(struct stk__norm_rows){
+        .x = read_rows(work, group, &in, first, n, stk__strip(work, group, 0)),
+        .y = is_direct ? stk__map_writes(&out, first * out.down) : stk__writes(&y),
+        .width = in.width,
+        .height = n,
+        .channels = in.channels,
+        .scale = norm->scale,
+        .offset = norm->offset,
+        .low = bounds.low,
+        .high = bounds.high });
+    if (is_direct)
+        return;
     activate_rows(work->run, norm, &y);
     stk__store(&out, first, &y);
 }
@@ -168,23 +203,28 @@ static void sum_gradient_rows(const struct stk__work *work, const struct stk__gr
     struct sums s = sums_of(work, group, work->thread);
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
-    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
-    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 1));
-    work->run->kernels->norm.gradient_sums(
-        &(struct stk__norm_gradient_sums){ .x = stk__reads(&x),
-                                           .dy = stk__reads(&dy),
-                                           .width = x.width,
-                                           .height = x.height,
-                                           .channels = x.channels,
-                                           .mean = norm->mean,
-                                           .sum = s.gradient,
-                                           .products = s.products });
+    struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
+    work->run->kernels->norm.gradient_sums(&(struct stk__norm_gradient_sums){
+        .x = read_rows(work, group, &in, first, n, stk__strip(work, group, 0)),
+        .dy = read_rows(work, group, &d_out, first, n, stk__strip(work, group, 1)),
+        .y = read_mask(work, group, i, first, n, stk__strip(work, group, 2)),
+        .width = in.width,
+        .height = n,
+        .channels = in.channels,
+        .mean = norm->mean,
+        .low = bounds.low,
+        .high = bounds.high,
+        .sum = s.gradient,
+        .products = s.products });
 }
 
+/* What clamps did is undone as gradients are read, what others did before. */
 static void sum_gradients(const struct stk__work *work, const struct stk__group *group)
 {
-    stk__mask_gradient(work, group,
-                       (float *[]){ stk__strip(work, group, 0), stk__strip(work, group, 1) });
+    const struct norm *norm = group->state;
+    if (!stk__activation_is_clamp(&norm->activation))
+        stk__mask_gradient(work, group,
+                           (float *[]){ stk__strip(work, group, 0), stk__strip(work, group, 1) });
     stk__for_strips(work, group, sum_gradient_rows);
 }
 
@@ -218,22 +258,27 @@ static void give_gradient_rows(const struct stk__work *work, const struct stk__g
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
     struct stk__map d_in = stk__d_input_map(work, group, 0, i);
-    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
-    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 1));
-    struct stk__image own =
-        group->adds[0] ? dy : stk__rows_to(&d_in, first, n, stk__strip(work, group, 2));
-    work->run->kernels->norm.gradient_rows(
-        &(struct stk__norm_gradient_rows){ .x = stk__reads(&x),
-                                           .dy = stk__reads(&dy),
-                                           .dx = stk__writes(&own),
-                                           .width = x.width,
-                                           .height = x.height,
-                                           .channels = x.channels,
-                                           .scale = norm->scale,
-                                           .slope = norm->slope,
-                                           .mean = norm->mean,
-                                           .level = norm->level });
-    stk__give(work, group, 0, &d_in, first, &own, stk__strip(work, group, 2));
+    struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
+    bool is_direct = !group->adds[0] && stk__map_is_taken(work, &d_in);
+    struct stk__image own = group->strip_floats
+                                ? stk__strip_image(&d_in, n, stk__strip(work, group, 3))
+                                : stk__load(&d_out, first, n, NULL); /* all floats, used up */
+    work->run->kernels->norm.gradient_rows(&(struct stk__norm_gradient_rows){
+        .x = read_rows(work, group, &in, first, n, stk__strip(work, group, 0)),
+        .dy = read_rows(work, group, &d_out, first, n, stk__strip(work, group, 1)),
+        .y = read_mask(work, group, i, first, n, stk__strip(work, group, 2)),
+        .dx = is_direct ? stk__map_writes(&d_in, first * d_in.down) : stk__writes(&own),
+        .width = in.width,
+        .height = n,
+        .channels = in.channels,
+        .scale = norm->scale,
+        .slope = norm->slope,
+        .mean = norm->mean,
+        .level = norm->level,
+        .low = bounds.low,
+        .high = bounds.high });
+    if (!is_direct)
+        stk__give(work, group, 0, &d_in, first, &own, stk__strip(work, group, 0));
 }
 
 static void give_gradients(const struct stk__work *work, const struct stk__group *group)
@@ -250,17 +295,23 @@ static void pack_use(const struct stk__work *work, const struct stk__group *grou
         settle_use(work->run, group);
 }
 
-/* Keras' variance is that of all pixels, not corrected by one. */
+/* Keras' variance is that of all pixels; PyTorch's moving one is corrected by one. */
+static double correction(const struct norm *norm, int64_t rows)
+{
+    double count = (double)rows * (double)norm->pixels;
+    return norm->is_unbiased && count > 1 ? count / (count - 1) : 1;
+}
+
 static void keep(const struct stk__work *work, const struct stk__group *group)
 {
     const struct norm *norm = group->state;
     float *mean = work->run->weight[norm->moving_mean];
     float *variance = work->run->weight[norm->moving_variance];
+    double part = (1 - norm->momentum) * correction(norm, work->run->rows);
     struct stk__share share = stk__share_of(norm->channels, work->thread, work->n_threads);
     for (int64_t c = share.first; c < share.behind; c++) {
         mean[c] = (float)(mean[c] * norm->momentum + norm->batch_mean[c] * (1 - norm->momentum));
-        variance[c] =
-            (float)(variance[c] * norm->momentum + norm->batch_variance[c] * (1 - norm->momentum));
+        variance[c] = (float)(variance[c] * norm->momentum + norm->batch_variance[c] * part);
     }
 }
 
@@ -280,6 +331,8 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
                            .moving_variance = stk__group_weight(plan, group, STK__MOVING_VARIANCE),
                            .epsilon = node->epsilon,
                            .momentum = node->momentum,
+                           .is_unbiased = node->is_unbiased,
+                           .pixels = node->shape.height * node->shape.width,
                            .activation = stk__group_activation(plan, group),
                            .mean = floats,
                            .scale = floats + n,
@@ -304,7 +357,7 @@ static const struct stk__part forward_parts[] = {
 static const struct stk__part backward_parts[] = {
     { sum_gradients, STK__IN | STK__OUT | STK__D_OUT, false },
     { settle_backward, 0, true },
-    { give_gradients, STK__IN | STK__D_IN | STK__D_OUT, false },
+    { give_gradients, STK__IN | STK__OUT | STK__D_IN | STK__D_OUT, false },
     { 0 },
 };
 static const struct stk__part use_parts[] = { { normalise, STK__IN | STK__OUT, false }, { 0 } };
@@ -316,4 +369,4 @@ const struct stk__group_type stk__norm_group = { .name = "norm",
                                                  .use = use_parts,
                                                  .pack = pack_use,
                                                  .keep = keep,
-                                                 .n_strips = 3 };
+                                                 .n_strips = 4 };

@@ -12,6 +12,7 @@ struct stk__found {
     _Alignas(64) double loss; /* the sum */
     int64_t top1, top5;
     bool is_infinite; /* a gradient that an update used was not finite */
+    double squares;   /* of gradients that an update used and nobody stored */
     int bad_op;       /* the first with a result that is not finite, where that is looked for */
     int64_t bad_row;
 };
@@ -43,8 +44,11 @@ struct stk__run {
     bool looks_for_bad;
     double *seconds; /* of each op and thread, or NULL: [n_ops * threads] */
 
-    /* Where weights of a joint part are updated with their gradients; or else optimizer is NULL. */
+    /* Where weights of a joint part are updated with their gradients; or else optimizer is NULL. Where it
+     * puts that off, late parts do it. */
     const struct stk__optimizer *optimizer;
+    bool puts_off;
+    bool *is_used_up; /* of each weight: its gradient is not stored */
     float **first, **second;
     struct stk__step_rates rates;
 };
@@ -78,12 +82,16 @@ int64_t stk__apart(const struct stk__work *work, int tensor);
 
 static inline struct stk__read_map stk__reads(const struct stk__image *image)
 {
-    return (struct stk__read_map){ image->at, image->channels, image->down };
+    return (struct stk__read_map){ .at = image->at,
+                                   .across = image->channels,
+                                   .down = image->down };
 }
 
 static inline struct stk__write_map stk__writes(const struct stk__image *image)
 {
-    return (struct stk__write_map){ image->at, image->channels, image->down };
+    return (struct stk__write_map){ .at = image->at,
+                                    .across = image->channels,
+                                    .down = image->down };
 }
 
 /* Whether rows lie side by side. */

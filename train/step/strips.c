@@ -118,6 +118,32 @@ void stk__store(const struct stk__map *map, int first, const struct stk__image *
         store_span(map->dtype, rows->at + y * rows->down, row, row_at(map, first + y));
 }
 
+/* ---- without a strip ---- */
+
+bool stk__map_is_taken(const struct stk__work *work, const struct stk__map *map)
+{
+    return map->dtype == STK_F32 || work->run->kernels->takes_halves;
+}
+
+struct stk__write_map stk__map_writes(const struct stk__map *map, int64_t at)
+{
+    struct stk__write_map to = { .across = map->channels, .down = map->down };
+    if (map->dtype == STK_F32)
+        to.at = (float *)map->at + at;
+    else
+        to.halves = (struct stk__write_halves){ (uint16_t *)map->at + at, map->dtype };
+    return to;
+}
+
+struct stk__read_map stk__map_reads(const struct stk__map *map, int64_t at)
+{
+    struct stk__write_map from = stk__map_writes(map, at);
+    return (struct stk__read_map){ from.at,
+                                   from.across,
+                                   from.down,
+                                   { from.halves.at, from.halves.dtype } };
+}
+
 void stk__give(const struct stk__work *work, const struct stk__group *group, int k,
                const struct stk__map *map, int first, const struct stk__image *rows, float *strip)
 {

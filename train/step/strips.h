@@ -10,6 +10,9 @@
  *     map ─────────▶ itself (float32)    map itself ────────────────▶ nothing to do
  *
  * A strip that was loaded has the frame of its rows; one that is to be stored has none.
+ *
+ * Some kernels take halves as they lie, and convert them in registers. Who uses these asks whether a map is
+ * taken, and needs no strip then.
  */
 #pragma once
 #include "train/step/step.h"
@@ -41,6 +44,11 @@ struct stk__image stk__strip_image(const struct stk__map *map, int n, float *str
 /* Where n rows are written, and that they are. */
 struct stk__image stk__rows_to(const struct stk__map *map, int first, int n, float *strip);
 void stk__store(const struct stk__map *map, int first, const struct stk__image *rows);
+
+/* Whether kernels that take halves may have the map as it lies, and where it lies from value `at` on. */
+bool stk__map_is_taken(const struct stk__work *work, const struct stk__map *map);
+struct stk__read_map stk__map_reads(const struct stk__map *map, int64_t at);
+struct stk__write_map stk__map_writes(const struct stk__map *map, int64_t at);
 
 /* Stores rows of the gradient of input k, or adds them to what is there, by way of a strip. */
 void stk__give(const struct stk__work *work, const struct stk__group *group, int k,

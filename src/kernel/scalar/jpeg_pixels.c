@@ -177,6 +177,7 @@ void stk__jpeg_fill_scalar(struct stk__jpeg_kernels *kernels)
 {
     stk__jpeg_fill_scan_scalar(kernels);
     stk__jpeg_fill_reduce_scalar(kernels);
+    stk__jpeg_fill_fast_scalar(kernels);
     kernels->transform = transform_scalar;
     kernels->widen_h2v1 = widen_h2v1_scalar;
     kernels->widen_h2v2 = widen_h2v2_scalar;

@@ -39,26 +39,32 @@ static inline int last_value(uint64_t window, const struct stk__jpeg_entry *entr
 
 enum outcome { GOES_ON, ENDS, BY_HAND };
 
-/* One lookup; the window has the bits for it. */
-static inline enum outcome look_up(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *table,
-                                   int *k, int16_t *block, bool stores)
+/* One lookup after n coefficients of a block; the window has the bits for it. Both values are there
+ * before the first is stored: what is stored may alias the table. The mark of a block's end is
+ * subtracted from n_bits with the rest, and is for the caller to take away. */
+static inline __attribute__((always_inline)) enum outcome
+look_up(struct stk__jpeg_bits *bits, const struct stk__jpeg_table *table, size_t *n, int16_t *block,
+        bool stores)
 {
     uint64_t window = bits->window;
     size_t index = window >> (64 - STK__JPEG_INDEX_BITS);
     const struct stk__jpeg_entry *entry = &table->entry[index];
-    unsigned step = table->step[index];
-    int advance = table->advance[index], last = *k + advance;
-    if (last >= 63)
+    uint64_t step = table->step[index];
+    size_t advance = table->advance[index], last = *n + advance;
+    if (__builtin_expect(last >= 64, false))
         return BY_HAND;
-    stk__jpeg_drop(bits, step & 63);
+    bits->window = window << (step & 63);
+    bits->n_bits -= step;
     if (stores) {
-        block[stk__jpeg_zigzag[*k + 1 + entry->first]] = entry->value;
-        block[stk__jpeg_zigzag[last + 1]] = (int16_t)last_value(window, entry);
-    } else if (*k < 0) {
+        int16_t value = (int16_t)last_value(window, entry);
+        int16_t *place = block + stk__jpeg_zigzag[last];
+        block[stk__jpeg_zigzag[*n + entry->first]] = entry->value;
+        *place = value;
+    } else if (*n == 0) {
         bool is_pair = entry->first != advance;
         block[0] = is_pair ? entry->value : (int16_t)last_value(window, entry);
     }
-    *k = last;
+    *n = last;
     return step & STK__JPEG_ENDS_BLOCK ? ENDS : GOES_ON;
 }
 
@@ -78,24 +84,25 @@ static inline __attribute__((always_inline)) bool run_block(struct stk__jpeg_bit
                                                             int16_t *block, bool stores)
 {
     const struct stk__jpeg_table *table = dc;
-    int k = -1;
+    size_t n = 0;
     for (enum outcome outcome = GOES_ON; outcome == GOES_ON; table = ac) {
         stk__jpeg_refill(bits);
-        outcome = look_up(bits, table, &k, block, stores);
+        outcome = look_up(bits, table, &n, block, stores);
         if (outcome == GOES_ON)
-            outcome = look_up(bits, ac, &k, block, stores);
-        if (outcome == BY_HAND) {
+            outcome = look_up(bits, ac, &n, block, stores);
+        if (__builtin_expect(outcome == BY_HAND, false)) {
             int16_t unwanted[64];
-            bool is_dc = k < 0;
-            int at = k;
-            *bits = take_symbol(*bits, is_dc ? dc->code : ac->code, &at,
+            bool is_dc = n == 0;
+            int k = (int)n - 1;
+            *bits = take_symbol(*bits, is_dc ? dc->code : ac->code, &k,
                                 stores || is_dc ? block : unwanted);
-            k = at;
             if (k == STK__JPEG_DAMAGED)
                 return false;
+            n = (size_t)k + 1;
             outcome = k == STK__JPEG_BLOCK_DONE ? ENDS : GOES_ON;
         }
     }
+    bits->n_bits &= 63;
     return true;
 }
 

@@ -11,6 +11,8 @@ static void lerp_x_u8_scalar(float *dst, const uint8_t *src, const struct stk__l
         dst[i] = stk__lerp_x(src, row, i);
 }
 
+static void do_nothing(void) {}
+
 static void lerp_line_u8_scalar(const struct stk__lerp_line *line, const struct stk__lerp_row *row)
 {
     for (int i = 0; i < row->n; i++)
@@ -38,8 +40,9 @@ static void lerp_y_f32_scalar(float *dst, const float *top, const float *bottom,
 }
 
 static void lerp_y_affine_scalar(float *dst, const float *const rows[2], float weight, int n,
-                                 const struct stk__affine *affine)
+                                 const struct stk__affine *affine, bool is_far)
 {
+    (void)is_far;
     const float *top = rows[0], *bottom = rows[1];
     for (int i = 0, k = 0; i < n; i++, k = k + 1 < affine->period ? k + 1 : 0)
         dst[i] = stk__lerp(top[i], bottom[i], weight) * affine->mul[k] + affine->add[k];
@@ -150,6 +153,7 @@ void stk__resample_fill_scalar(struct stk__resample_kernels *kernels)
         .lerp_x_u8 = lerp_x_u8_scalar,
         .lerp_line_u8 = lerp_line_u8_scalar,
         .lerp_pair_u8 = lerp_pair_u8_scalar,
+        .settle = do_nothing,
         .lerp_x_f32 = lerp_x_f32_scalar,
         .lerp_y_f32 = lerp_y_f32_scalar,
         .lerp_y_affine = lerp_y_affine_scalar,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lerp_avx2.c: two taps for AVX2, as floats and as integers. No fused multiply-add: its bits would
- * differ. What a loop needs of a struct is copied out first, since a vector store may alias
- * anything. */
+/* lerp_avx2.c: two taps for AVX2, as floats and as integers. No fused multiply-add, except where a
+ * product is exact: its bits would differ. What a loop needs of a struct is copied out first, since
+ * a vector store may alias anything. */
 #include "kernel/x86/lerp_avx2.h"
 
 /* ---- along a row of bytes ---- */
@@ -15,11 +15,11 @@ static void lerp_x_u8_avx2(float *dst, const uint8_t *src, const struct stk__ler
     if (row->window_bytes == 16)
         for (; i < n; i += 8, window += 2, shuffle += 32)
             _mm256_storeu_ps(dst + i, lerp_lanes(lanes_of_16(src, window, shuffle),
-                                                 _mm256_loadu_ps(weight + i)));
+                                                 _mm256_loadu_ps(weight + i), false));
     else if (row->window_bytes == 8)
         for (; i < n; i += 8, window += 4, shuffle += 32)
-            _mm256_storeu_ps(
-                dst + i, lerp_lanes(lanes_of_8(src, window, shuffle), _mm256_loadu_ps(weight + i)));
+            _mm256_storeu_ps(dst + i, lerp_lanes(lanes_of_8(src, window, shuffle),
+                                                 _mm256_loadu_ps(weight + i), false));
     for (; i < row->n; i++)
         dst[i] = stk__lerp_x(src, row, i);
 }
@@ -99,15 +99,16 @@ static inline __m256 affine_8(__m256 value, const float *mul, const float *add)
 }
 
 static void lerp_y_affine_avx2(float *dst, const float *const rows[2], float weight, int n,
-                               const struct stk__affine *affine)
+                               const struct stk__affine *affine, bool is_far)
 {
     const float *top = rows[0], *bottom = rows[1], *mul = affine->mul, *add = affine->add;
     const __m256 w = _mm256_set1_ps(weight);
     int period = affine->period, i = 0, k = 0;
     for (; i + 16 <= n; i += 16, k = k + 16 < period ? k + 16 : 0) {
-        __m256 low = lerp_8(top + i, bottom + i, w), high = lerp_8(top + i + 8, bottom + i + 8, w);
-        _mm256_storeu_ps(dst + i, affine_8(low, mul + k, add + k));
-        _mm256_storeu_ps(dst + i + 8, affine_8(high, mul + k + 8, add + k + 8));
+        __m256 low = affine_8(lerp_8(top + i, bottom + i, w), mul + k, add + k);
+        __m256 high = affine_8(lerp_8(top + i + 8, bottom + i + 8, w), mul + k + 8, add + k + 8);
+        store_floats(dst + i, low, is_far);
+        store_floats(dst + i + 8, high, is_far);
     }
     for (; i < n; i++, k++)
         dst[i] = stk__lerp(top[i], bottom[i], weight) * mul[k] + add[k];
@@ -160,11 +161,17 @@ static void blend_y_i16_avx2(uint8_t *dst, const int16_t *top, const int16_t *bo
         dst[i] = stk__blend_y(top[i], bottom[i], weight);
 }
 
+static void settle_x86(void)
+{
+    _mm_sfence();
+}
+
 void stk__lerp_fill_avx2(struct stk__resample_kernels *kernels)
 {
     kernels->lerp_x_u8 = lerp_x_u8_avx2;
     kernels->lerp_line_u8 = stk__lerp_line_u8_avx2;
     kernels->lerp_pair_u8 = stk__lerp_pair_u8_avx2;
+    kernels->settle = settle_x86;
     kernels->lerp_x_f32 = lerp_x_f32_avx2;
     kernels->lerp_y_f32 = lerp_y_f32_avx2;
     kernels->lerp_y_affine = lerp_y_affine_avx2;

@@ -21,6 +21,14 @@ static inline __m128i load_two(const uint8_t *a, const uint8_t *b)
     return _mm_castpd_si128(_mm_loadh_pd(low, (const double *)(const void *)b));
 }
 
+static inline void store_floats(float *dst, __m256 values, bool is_far)
+{
+    if (is_far)
+        _mm256_stream_ps(dst, values);
+    else
+        _mm256_storeu_ps(dst, values);
+}
+
 /* Eight values' lanes, left | right << 16, from the windows of two groups. */
 static inline __m256i lanes_of_16(const uint8_t *src, const int32_t *window, const uint8_t *shuffle)
 {
@@ -35,11 +43,15 @@ static inline __m256i lanes_of_8(const uint8_t *src, const int32_t *window, cons
     return _mm256_shuffle_epi8(bytes, _mm256_loadu_si256((const __m256i *)shuffle));
 }
 
-/* The difference is exact in integers and in floats. */
-static inline __m256 lerp_lanes(__m256i lanes, __m256 weight)
+/* The difference is exact in integers and in floats. Where the product is exact as well, adding it
+ * at once rounds as adding it afterwards does. */
+static inline __attribute__((always_inline)) __m256 lerp_lanes(__m256i lanes, __m256 weight,
+                                                               bool is_exact)
 {
     const __m256i right_minus_left = _mm256_set1_epi32(0x0001ffff);
     __m256 step = _mm256_cvtepi32_ps(_mm256_madd_epi16(lanes, right_minus_left));
     __m256 left = _mm256_cvtepi32_ps(_mm256_and_si256(lanes, _mm256_set1_epi32(0xffff)));
+    if (is_exact)
+        return _mm256_fmadd_ps(step, weight, left);
     return _mm256_add_ps(left, _mm256_mul_ps(step, weight));
 }

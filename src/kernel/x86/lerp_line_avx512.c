@@ -31,6 +31,8 @@ INLINE void store(const struct stk__lerp_line *line, int i, __mmask16 lanes, __m
     if (result == BYTES) {
         __m512i whole = _mm512_cvttps_epi32(_mm512_add_ps(value, _mm512_set1_ps(0.5f)));
         _mm_mask_storeu_epi8((uint8_t *)line->dst + i, lanes, _mm512_cvtepi32_epi8(whole));
+    } else if (line->is_far && lanes == 0xffff) {
+        _mm512_stream_ps((float *)line->dst + i, value);
     } else {
         _mm512_mask_storeu_ps((float *)line->dst + i, lanes, value);
     }

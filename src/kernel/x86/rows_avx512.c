@@ -28,7 +28,7 @@ static void lerp_y_f32_avx512(float *dst, const float *top, const float *bottom,
 }
 
 static void lerp_y_affine_avx512(float *dst, const float *const rows[2], float weight, int n,
-                                 const struct stk__affine *affine)
+                                 const struct stk__affine *affine, bool is_far)
 {
     const float *top = rows[0], *bottom = rows[1], *mul = affine->mul, *add = affine->add;
     const __m512 w = _mm512_set1_ps(weight);
@@ -38,7 +38,10 @@ static void lerp_y_affine_avx512(float *dst, const float *const rows[2], float w
         __m512 value = lerp_16(top + i, bottom + i, w, lanes);
         value =
             _mm512_add_ps(_mm512_mul_ps(value, _mm512_loadu_ps(mul + k)), _mm512_loadu_ps(add + k));
-        _mm512_mask_storeu_ps(dst + i, lanes, value);
+        if (is_far && lanes == 0xffff)
+            _mm512_stream_ps(dst + i, value);
+        else
+            _mm512_mask_storeu_ps(dst + i, lanes, value);
     }
 }
 

@@ -26,10 +26,10 @@ static void rows(const struct stk__norm_rows *job)
 {
     for (int row = 0; row < job->height; row++)
         for (int p = 0; p < job->width; p++) {
-            const float *x = pixel(&job->x, row, p), *more = pixel(&job->more, row, p);
+            const float *x = pixel(&job->x, row, p);
             float *y = job->y.at + row * job->y.down + p * job->y.across;
             for (int c = 0; c < job->channels; c++) {
-                float value = job->scale[c] * x[c] + job->offset[c] + (more ? more[c] : 0);
+                float value = job->scale[c] * x[c] + job->offset[c];
                 value = value < job->low ? job->low : value;
                 y[c] = value > job->high ? job->high : value;
             }
@@ -49,8 +49,6 @@ static void gradient_sums(const struct stk__norm_gradient_sums *job)
             for (int p = 0; p < job->width; p++) {
                 float dy = counted(pixel(&job->dy, row, p)[c], pixel(&job->y, row, p), c, job->low,
                                    job->high);
-                if (job->kept.at)
-                    job->kept.at[row * job->kept.down + p * job->kept.across + c] = dy;
                 sum += dy;
                 products += dy * (pixel(&job->x, row, p)[c] - job->mean[c]);
             }

@@ -110,7 +110,34 @@ static void mean_gradient(const struct stk__avgpool_gradient *job)
                     mean_gradient_at(job, job->first + row, x, c);
 }
 
+/* ---- weights in front of a pool ---- */
+
+static void add_weights_of(const struct stk__maxpool_weights *job, const float *x, float dy, int f)
+{
+    float *to = job->weights + f;
+    for (int ky = 0; ky < job->kernel_height; ky++)
+        for (int k = 0; k < job->kernel_width * job->channels; k++, to += job->filters)
+            *to += x[ky * job->x_down + k] * dy;
+    if (job->bias)
+        job->bias[f] += dy;
+}
+
+static void max_weights(const struct stk__maxpool_weights *job)
+{
+    for (int column = 0; column < job->width; column++)
+        for (int f = 0; f < job->filters; f++) {
+            int64_t at = (int64_t)column * job->filters + f;
+            int cell = job->cells[at];
+            if (cell != STK__NO_CELL)
+                add_weights_of(job,
+                               job->x + cell / 2 * job->x_down +
+                                   (int64_t)(2 * column + cell % 2) * job->channels,
+                               job->dy.at[at], f);
+        }
+}
+
 void stk__pool_fill_scalar(struct stk__pool_kernels *kernels)
 {
-    *kernels = (struct stk__pool_kernels){ max_rows, max_gradient, mean_rows, mean_gradient };
+    *kernels =
+        (struct stk__pool_kernels){ max_rows, max_gradient, mean_rows, mean_gradient, max_weights };
 }

@@ -3,6 +3,8 @@
 #pragma once
 #include "train/kernel/x86/tile.h"
 
+#include <stoker/stoker.h>
+
 enum { LANES = 1, REGISTERS = 16 };
 typedef float vector;
 
@@ -27,6 +29,10 @@ TILE void store(float *to, vector value)
 /* There are no fewer than one. */
 #define load_some(from, n) load(from)
 #define store_some(to, value, n) store(to, value)
+
+/* Kernels of one float at a time take none. */
+#define load_halves(dtype, from, n) ((void)(from), zero())
+#define store_halves(dtype, to, value, n) ((void)(to))
 
 TILE vector least(vector a, vector b)
 {

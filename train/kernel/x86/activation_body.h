@@ -5,16 +5,6 @@
 
 #include <math.h>
 
-/* Vectors of a span, the last one maybe shorter. */
-#define EACH_SPAN(n, DO)                                                                           \
-    do {                                                                                           \
-        size_t i = 0;                                                                              \
-        for (; i + LANES <= (n); i += LANES)                                                       \
-            DO(i, LANES);                                                                          \
-        if (i < (n))                                                                               \
-            DO(i, (int)((n)-i));                                                                   \
-    } while (0)
-
 /* ---- piecewise linear ---- */
 
 static void clamp(const float *x, size_t n, float low, float high, float *y)
@@ -37,6 +27,30 @@ static void clamp_gradient(const float *y, const float *dy, size_t n, float low,
             lanes);                                                                                \
     } while (0)
     EACH_SPAN(n, CLAMP_GRADIENT);
+}
+
+TILE void clamp_gradient_of(const int dtype, const uint16_t *y, const uint16_t *dy, size_t n,
+                            float low, float high, float *dx)
+{
+    const vector least_value = spread(low), most = spread(high);
+#define CLAMP_HALVES(i, lanes)                                                                     \
+    do {                                                                                           \
+        const vector value = load_halves(dtype, y + (i), lanes);                                   \
+        put(dx + (i),                                                                              \
+            only(is_both(is_above(value, least_value), is_below(value, most)),                     \
+                 load_halves(dtype, dy + (i), lanes)),                                             \
+            lanes);                                                                                \
+    } while (0)
+    EACH_SPAN(n, CLAMP_HALVES);
+}
+
+static void clamp_gradient_halves(struct stk__read_halves y, const uint16_t *dy, size_t n,
+                                  float low, float high, float *dx)
+{
+    if (y.dtype == STK_F16)
+        clamp_gradient_of(STK_F16, y.at, dy, n, low, high, dx);
+    else
+        clamp_gradient_of(STK_BF16, y.at, dy, n, low, high, dx);
 }
 
 static void leaky(const float *x, size_t n, float slope, float *y)
@@ -209,6 +223,7 @@ static void softmax_gradient(const float *y, const float *dy, size_t n, size_t c
 static const struct stk__activation_kernels activations = {
     .clamp = clamp,
     .clamp_gradient = clamp_gradient,
+    .clamp_gradient_halves = clamp_gradient_halves,
     .leaky = leaky,
     .leaky_gradient = leaky_gradient,
     .gelu = gelu,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channels.h: channels of a pixel vector by vector, behind a vector header. */
 #pragma once
+#include "train/kernel/map.h"
 
 /* n: lanes. A constant LANES makes it a plain load. */
 TILE vector get(const float *from, int n)
@@ -16,6 +17,32 @@ TILE void put(float *to, vector value, int n)
         store_some(to, value, n);
 }
 
+/* Values of a map from `at` on. dtype: STK_F32, or what its halves are, where it should be known when the
+ * function is compiled. */
+TILE vector get_from(const int dtype, const struct stk__read_map *map, int64_t at, int n)
+{
+    return dtype == STK_F32 ? get(map->at + at, n) : load_halves(dtype, map->halves.at + at, n);
+}
+
+TILE void put_to(const struct stk__write_map *map, int64_t at, vector value, int n)
+{
+    if (map->halves.at)
+        store_halves(map->halves.dtype, map->halves.at + at, value, n);
+    else
+        put(map->at + at, value, n);
+}
+
+/* ACT(dtype, …) with a constant for the type of a map's values. */
+#define BY_DTYPE(map, ACT, ...)                                                                    \
+    do {                                                                                           \
+        if (!(map)->halves.at)                                                                     \
+            ACT(STK_F32, __VA_ARGS__);                                                             \
+        else if ((map)->halves.dtype == STK_F16)                                                   \
+            ACT(STK_F16, __VA_ARGS__);                                                             \
+        else                                                                                       \
+            ACT(STK_BF16, __VA_ARGS__);                                                            \
+    } while (0)
+
 /* NaN stays. */
 TILE vector within(vector value, vector low, vector high)
 {
@@ -30,4 +57,14 @@ TILE vector within(vector value, vector low, vector high)
             DO(c, LANES);                                                                          \
         if (c < (channels))                                                                        \
             DO(c, (channels)-c);                                                                   \
+    } while (0)
+
+/* The same for a span of any size. */
+#define EACH_SPAN(n, DO)                                                                           \
+    do {                                                                                           \
+        size_t i = 0;                                                                              \
+        for (; i + LANES <= (n); i += LANES)                                                       \
+            DO(i, LANES);                                                                          \
+        if (i < (n))                                                                               \
+            DO(i, (int)((n)-i));                                                                   \
     } while (0)

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_avx512.c: 14 pixels by 32 filters: 28 of 32 registers are sums. */
+#include "train/kernel/x86/vector_avx512.h"
+
 #include "train/kernel/conv_kernel.h"
 
-#include <immintrin.h>
-
-enum { LANES = 16, MOST = 14 };
-typedef __m512 vector;
-#define load _mm512_loadu_ps
-#define store _mm512_storeu_ps
-#define spread _mm512_set1_ps
-#define zero _mm512_setzero_ps
-#define fuse _mm512_fmadd_ps
-#define plus _mm512_add_ps
-#define least _mm512_min_ps
-#define greatest _mm512_max_ps
-#define load_some(from, n) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), from)
-#define store_some(to, value, n) _mm512_mask_storeu_ps(to, (__mmask16)((1u << (n)) - 1), value)
+enum { MOST = 14 };
 #include "train/kernel/x86/conv_tile.h"
 
 #define ALL(of)                                                                                    \

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_tile.h: convolutions by tiles that stay in registers, for a file that says what a vector is:
- *
- *     LANES, MOST           floats of a vector; rows of the largest tile (pixels, or weights)
- *     vector                its type
- *     load, store, spread, zero, fuse, plus, least, greatest     intrinsics
- *     load_some, store_some                                of n lanes
+/* conv_tile.h: convolutions by tiles that stay in registers, behind a vector header and MOST, the rows of the
+ * largest tile (pixels, or weights).
  *
  * A tile is up to MOST rows by two vectors, its sums in registers. Each value is spread to a vector
  * once for both. Sizes are constants when the functions are compiled, and one of them is called by
  * its number.
  */
-#define TILE static inline __attribute__((always_inline))
+#include "train/kernel/x86/channels.h"
+
 enum { BLOCK = 2 * LANES };
 
 /* DO(row) for the rows of a tile of n: written out, because sums in an array stay in registers only
@@ -23,8 +20,7 @@ enum { BLOCK = 2 * LANES };
 struct pixels {
     const float *place;
     int64_t across;
-    float *y;
-    int64_t y_across;
+    int64_t y, y_across; /* from where values of the job begin */
 };
 
 /* One value of each pixel, which are `a` apart, by a block of weights. Products of small numbers and
@@ -68,13 +64,15 @@ TILE vector begin(const float *bias, int n)
     return n <= 0 || !bias ? zero() : n >= LANES ? load(bias) : load_some(bias, n);
 }
 
-TILE void end(vector value, const struct stk__conv_rows *job, float *y, int n)
+TILE void end(vector value, const struct stk__conv_rows *job, int64_t y, int n)
 {
-    value = least(spread(job->high), greatest(spread(job->low), value));
-    if (n >= LANES)
-        store(y, value);
-    else if (n > 0)
-        store_some(y, value, n);
+    value = within(value, spread(job->low), spread(job->high));
+    if (n <= 0)
+        return;
+    if (job->y_halves.at)
+        store_halves(job->y_halves.dtype, job->y_halves.at + y, value, n);
+    else
+        put(job->y + y, value, n);
 }
 
 /* `first`: of the block's filters. */
@@ -95,7 +93,7 @@ TILE void tile(const int n, const struct stk__conv_rows *job, int first,
     add_pieces(n, job->patch, pixels, job->weights + (size_t)first * terms, sum);
 #define END(row)                                                                                   \
     if (n > (row)) {                                                                               \
-        float *y = pixels->y + (row)*pixels->y_across + first;                                     \
+        int64_t y = pixels->y + (row)*pixels->y_across + first;                                    \
         end(sum[row][0], job, y, left);                                                            \
         end(sum[row][1], job, y + LANES, left - LANES);                                            \
     }

@@ -11,7 +11,7 @@ static int part(int n, int done)
 }
 
 /* One row of an image by a block of filters. */
-static void row_of_tiles(const struct stk__conv_rows *job, int first, const float *x, float *y)
+static void row_of_tiles(const struct stk__conv_rows *job, int first, const float *x, int64_t y)
 {
     for (int done = 0, n; done < job->width; done += n) {
         n = part(job->width, done);
@@ -28,7 +28,7 @@ static void rows_by(const struct stk__conv_rows *job, int first, int end)
         for (int row = 0; row < job->height; row++)
             for (int f = first; f < end; f += BLOCK)
                 row_of_tiles(job, f, job->x + image * job->x_apart + row * job->patch->down,
-                             job->y + image * job->y_apart + row * job->y_down);
+                             image * job->y_apart + row * job->y_down);
 }
 
 /* As many filters at a time as have weights that stay in the second cache. */

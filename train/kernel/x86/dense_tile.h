@@ -133,6 +133,30 @@ static int lesser(int a, int b)
     return a < b ? a : b;
 }
 
+/* Columns of a row in half precision, up to whole vectors behind the last one. */
+static void widen_row(struct stk__read_halves from, int64_t at, int columns, float *to)
+{
+#define WIDEN_ROW(c, n) store(to + c, load_halves(dtype, from.at + at + c, n))
+    if (from.dtype == STK_F16) {
+        const int dtype = STK_F16;
+        EACH_CHANNELS(columns, WIDEN_ROW);
+    } else {
+        const int dtype = STK_BF16;
+        EACH_CHANNELS(columns, WIDEN_ROW);
+    }
+}
+
+/* The same as fill_panel. */
+static void fill_panel_from_halves(struct stk__read_halves from, int64_t down, int rows,
+                                   int columns, int64_t ahead, float *panel)
+{
+    for (int r = 0; r < rows; r++) {
+        for (int i = 0; ahead && i < columns; i += 32)
+            _mm_prefetch((const char *)(from.at + r * down + ahead + i), _MM_HINT_T1);
+        widen_row(from, r * down, columns, panel + r * PANEL);
+    }
+}
+
 /* Some rows of a matrix, beginning at some column; `ahead` values further is what comes next. */
 static void fill_panel(const float *from, int64_t down, int rows, int columns, int64_t ahead,
                        float *panel)

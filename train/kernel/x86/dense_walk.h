@@ -11,6 +11,19 @@
 /* Columns at a time: TERMS rows of them stay in the second cache level. */
 enum { COLUMNS = 512 };
 
+/* A panel of x. */
+static void fill_inputs(const struct stk__dense_rows *job, int row, int rows, int k, int terms,
+                        float *panel)
+{
+    const int64_t at = row * job->x_down + k, ahead = k + terms == job->k ? 0 : TERMS;
+    if (job->x_halves.at)
+        fill_panel_from_halves(
+            (struct stk__read_halves){ job->x_halves.at + at, job->x_halves.dtype }, job->x_down,
+            rows, terms, ahead, panel);
+    else
+        fill_panel(job->x + at, job->x_down, rows, terms, ahead, panel);
+}
+
 /* A range of columns for all rows of the batch, TERMS inputs from k on. */
 static void add_inputs(const struct stk__dense_rows *job, int k, int column, int n_columns)
 {
@@ -19,8 +32,7 @@ static void add_inputs(const struct stk__dense_rows *job, int k, int column, int
     const bool is_last = k + terms == job->k;
     for (int row = 0, rows; row < job->n; row += rows) {
         rows = part(job->n, row);
-        fill_panel(job->x + row * job->x_down + k, job->x_down, rows, terms, is_last ? 0 : TERMS,
-                   panel);
+        fill_inputs(job, row, rows, k, terms, panel);
         for (int c = column; c < column + n_columns; c += BLOCK) {
             float *y = job->y + row * job->y_down + c;
             const struct product product = {
@@ -74,20 +86,36 @@ static void join(const struct stk__dense_parts *job)
 
 enum { SOON = 48 }; /* inputs ahead, three lines; harmless behind the last one */
 
+enum { BESIDE = 16 }; /* inputs of a row that are widened at a time: at least MOST */
+
+/* Some inputs of all rows, from k on, widened: [n][BESIDE]. */
+static void widen_inputs(const struct stk__dense_gradient *job, int k, int inputs, float *to)
+{
+    for (int row = 0; row < job->n; row++) {
+        const int64_t at = row * job->x_down + k;
+        _mm_prefetch((const char *)(job->x_halves.at + at + SOON), _MM_HINT_T1);
+        widen_row(job->x_halves, at, inputs, to + row * BESIDE);
+    }
+}
+
 static void gradient(const struct stk__dense_gradient *job)
 {
+    float widened[STK__DENSE_HALF_ROWS * BESIDE];
+    const bool is_half = job->x_halves.at != NULL;
     for (int k = 0, rows; k < job->k; k += rows) {
         rows = part(job->k, k);
+        if (is_half)
+            widen_inputs(job, k, rows, widened);
         for (int c = 0; c < job->m; c += BLOCK) {
             float *weights = job->weights + (int64_t)k * job->m + c;
             const struct product product = {
-                .a = job->x + k,
-                .step = job->x_down,
+                .a = is_half ? widened : job->x + k,
+                .step = is_half ? BESIDE : job->x_down,
                 .b = job->dy + c,
                 .b_down = job->dy_down,
                 .terms = job->n,
                 .columns = lesser(BLOCK, job->m - c),
-                .a_ahead = c ? 0 : SOON,
+                .a_ahead = c || is_half ? 0 : SOON,
                 .start = job->adds ? weights : NULL,
                 .start_down = job->m,
                 .out = weights,
@@ -129,13 +157,27 @@ static void turn_all(const float *from, int64_t from_down, int rows, int columns
 
 enum { INPUTS = 3 * LANES }; /* at a time: whole blocks are turned */
 
+/* What image_part found, [inputs][BLOCK], as halves. */
+static void give_halves(const struct stk__dense_image *job, int k, int row, int inputs, int rows,
+                        const float *sums)
+{
+    float turned[BLOCK * INPUTS];
+    turn_all(sums, BLOCK, inputs, rows, false, turned, INPUTS);
+    for (int r = 0; r < rows; r++) {
+        uint16_t *to = job->dx_halves.at + (row + r) * job->dx_down + k;
+#define GIVE_HALVES(c, n)                                                                          \
+    store_halves(job->dx_halves.dtype, to + c, load(turned + r * INPUTS + c), n)
+        EACH_CHANNELS(inputs, GIVE_HALVES);
+    }
+}
+
 /* Some inputs from k on, some rows of the batch. dy: turned, [terms][BLOCK]. */
 static void image_part(const struct stk__dense_image *job, int k, int row, const float *dy, int m)
 {
     float panel[MOST * PANEL], sums[INPUTS * BLOCK];
     const int inputs = lesser(INPUTS, job->k - k), rows = lesser(BLOCK, job->n - row);
     const int terms = lesser(TERMS, job->m - m);
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; !job->dx_halves.at && r < rows; r++)
         fetch(job->dx + (row + r) * job->dx_down + k, inputs);
     for (int done = 0, n; done < inputs; done += n) {
         n = part(inputs, done);
@@ -153,7 +195,10 @@ static void image_part(const struct stk__dense_image *job, int k, int row, const
         };
         panel_of[n](&product);
     }
-    turn_all(sums, BLOCK, inputs, rows, m > 0, job->dx + row * job->dx_down + k, job->dx_down);
+    if (job->dx_halves.at)
+        give_halves(job, k, row, inputs, rows, sums);
+    else
+        turn_all(sums, BLOCK, inputs, rows, m > 0, job->dx + row * job->dx_down + k, job->dx_down);
 }
 
 static void image(const struct stk__dense_image *job)

@@ -32,9 +32,9 @@ struct sums {
 
 enum { ROWS = 2, PIXELS = REGISTERS / 8, WIDE = 8 };
 
-TILE void put_sum(const struct sums *job, float *to, vector sum, int n)
+TILE void put_sum(const struct sums *job, int64_t at, vector sum, int n)
 {
-    put(to, within(sum, spread(job->low), spread(job->high)), n);
+    put_to(&job->y, at, within(sum, spread(job->low), spread(job->high)), n);
 }
 
 /* ---- kernels of 3×3 ---- */
@@ -45,14 +45,15 @@ struct kernel_3x3 {
     vector weight[9], bias;
 };
 
+/* In values from where the maps begin. */
 struct place {
-    const float *x;
-    float *y;
+    int64_t x, y;
 };
 
 /* `rows` by `pixels` sums; `stride` is that of the kernel, cells lie side by side. */
-TILE void sum_tile(const int rows, const int pixels, const int stride, const struct sums *job,
-                   const struct kernel_3x3 *kernel, struct place at, const int n)
+TILE void sum_tile(const int dtype, const int rows, const int pixels, const int stride,
+                   const struct sums *job, const struct kernel_3x3 *kernel, struct place at,
+                   const int n)
 {
     vector sum[ROWS][PIXELS];
     const int64_t down = job->walk.down, across = job->walk.across;
@@ -66,7 +67,7 @@ TILE void sum_tile(const int rows, const int pixels, const int stride, const str
     for (int y = 0; y < (rows - 1) * stride + 3; y++) {
         UNROLL
         for (int x = 0; x < (pixels - 1) * stride + 3; x++) {
-            const vector value = get(at.x + y * down + x * across, n);
+            const vector value = get_from(dtype, &job->x, at.x + y * down + x * across, n);
             UNROLL
             for (int r = 0; r < rows; r++) {
                 UNROLL
@@ -100,76 +101,77 @@ TILE struct kernel_3x3 get_kernel(const struct sums *job, int c, const int n)
 
 TILE struct place place_of(const struct sums *job, int row, int p, int c)
 {
-    return (struct place){ job->x.at + row * job->x.down + p * job->x.across + c,
-                           job->y.at + row * job->y.down + p * job->y.across + c };
+    return (struct place){ row * job->x.down + p * job->x.across + c,
+                           row * job->y.down + p * job->y.across + c };
 }
 
 /* Rows for a vector of channels, whose kernel stays in registers. The last tile begins where it ends with
  * the row: some sums are made twice. */
-TILE void sum_lane(const int rows, const int stride, const struct sums *job, int row, int c,
-                   const int n)
+TILE void sum_lane(const int dtype, const int rows, const int stride, const struct sums *job,
+                   int row, int c, const int n)
 {
     const struct kernel_3x3 kernel = get_kernel(job, c, n);
     for (int p = 0; job->width < PIXELS && p < job->width; p++)
-        sum_tile(rows, 1, stride, job, &kernel, place_of(job, row, p, c), n);
+        sum_tile(dtype, rows, 1, stride, job, &kernel, place_of(job, row, p, c), n);
     for (int done = 0; job->width >= PIXELS && done < job->width; done += PIXELS) {
         const int p = done + PIXELS > job->width ? job->width - PIXELS : done;
-        sum_tile(rows, PIXELS, stride, job, &kernel, place_of(job, row, p, c), n);
+        sum_tile(dtype, rows, PIXELS, stride, job, &kernel, place_of(job, row, p, c), n);
     }
 }
 
 /* Two rows for few channels: tile by tile for all of them, so that memory is read as it lies. */
 enum { FEW = 4 * LANES };
 
-TILE void sum_few(const int stride, const struct sums *job, int row)
+TILE void sum_few(const int dtype, const int stride, const struct sums *job, int row)
 {
     for (int done = 0; done < job->width; done += PIXELS) {
         const int p = done + PIXELS > job->width ? job->width - PIXELS : done;
         for (int c = 0; c < job->channels; c += LANES) {
             const struct kernel_3x3 kernel = get_kernel(job, c, LANES);
-            sum_tile(ROWS, PIXELS, stride, job, &kernel, place_of(job, row, p, c), LANES);
+            sum_tile(dtype, ROWS, PIXELS, stride, job, &kernel, place_of(job, row, p, c), LANES);
         }
     }
 }
 
-TILE void sum_many(const int stride, const struct sums *job, int row)
+TILE void sum_many(const int dtype, const int stride, const struct sums *job, int row)
 {
     for (int c = 0; c < job->channels; c += LANES) {
         const int left = job->channels - c;
         if (row + ROWS > job->height)
-            sum_lane(1, stride, job, row, c, left < LANES ? left : LANES);
+            sum_lane(dtype, 1, stride, job, row, c, left < LANES ? left : LANES);
         else if (left < LANES)
-            sum_lane(ROWS, stride, job, row, c, left);
+            sum_lane(dtype, ROWS, stride, job, row, c, left);
         else
-            sum_lane(ROWS, stride, job, row, c, LANES);
+            sum_lane(dtype, ROWS, stride, job, row, c, LANES);
     }
 }
 
-TILE void sum_all(const int stride, const struct sums *job)
+TILE void sum_all(const int dtype, const int stride, const struct sums *job)
 {
     const bool is_few = job->channels <= FEW && job->channels % LANES == 0 && job->width >= PIXELS;
     for (int row = 0; row < job->height; row += ROWS) {
         if (is_few && row + ROWS <= job->height)
-            sum_few(stride, job, row);
+            sum_few(dtype, stride, job, row);
         else
-            sum_many(stride, job, row);
+            sum_many(dtype, stride, job, row);
     }
 }
 
 static void sum_3x3(const struct sums *job)
 {
-    sum_all(1, job);
+    BY_DTYPE(&job->x, sum_all, 1, job);
 }
 
 static void sum_3x3_by_2(const struct sums *job)
 {
-    sum_all(2, job);
+    BY_DTYPE(&job->x, sum_all, 2, job);
 }
 
 /* ---- any kernel ---- */
 
 /* `pixels` sums of one row. */
-TILE void sum_pixels(const int pixels, const struct sums *job, int c, struct place at, const int n)
+TILE void sum_pixels(const int dtype, const int pixels, const struct sums *job, int c,
+                     struct place at, const int n)
 {
     const struct walk *walk = &job->walk;
     vector sum[WIDE];
@@ -178,43 +180,46 @@ TILE void sum_pixels(const int pixels, const struct sums *job, int c, struct pla
         sum[p] = job->bias ? get(job->bias + c, n) : zero();
     for (int ky = 0; ky < walk->rows; ky++)
         for (int kx = 0; kx < walk->columns; kx++) {
-            const float *x = at.x + ky * walk->down + kx * walk->across;
+            const int64_t x = at.x + ky * walk->down + kx * walk->across;
             const vector weight =
                 get(job->weights + ky * walk->weights_down + kx * walk->weights_across + c, n);
             UNROLL
             for (int p = 0; p < pixels; p++)
-                sum[p] = fuse(get(x + p * job->x.across, n), weight, sum[p]);
+                sum[p] = fuse(get_from(dtype, &job->x, x + p * job->x.across, n), weight, sum[p]);
         }
     UNROLL
     for (int p = 0; p < pixels; p++)
         put_sum(job, at.y + p * job->y.across, sum[p], n);
 }
 
-TILE void sum_row(const struct sums *job, int row, int c, const int n)
+TILE void sum_row(const int dtype, const struct sums *job, int row, int c, const int n)
 {
-    const float *x = job->x.at + row * job->x.down + c;
-    float *y = job->y.at + row * job->y.down + c;
     for (int p = 0; p < job->width;) {
-        const struct place at = { x + p * job->x.across, y + p * job->y.across };
+        const struct place at = place_of(job, row, p, c);
         if (job->width - p >= WIDE) {
-            sum_pixels(WIDE, job, c, at, n);
+            sum_pixels(dtype, WIDE, job, c, at, n);
             p += WIDE;
         } else {
-            sum_pixels(1, job, c, at, n);
+            sum_pixels(dtype, 1, job, c, at, n);
             p++;
         }
     }
 }
 
-static void sum_any(const struct sums *job)
+TILE void sum_rows(const int dtype, const struct sums *job)
 {
     for (int row = 0; row < job->height; row++)
         for (int c = 0; c < job->channels; c += LANES) {
             if (job->channels - c < LANES)
-                sum_row(job, row, c, job->channels - c);
+                sum_row(dtype, job, row, c, job->channels - c);
             else
-                sum_row(job, row, c, LANES);
+                sum_row(dtype, job, row, c, LANES);
         }
+}
+
+static void sum_any(const struct sums *job)
+{
+    BY_DTYPE(&job->x, sum_rows, job);
 }
 
 /* ---- values ---- */
@@ -231,7 +236,7 @@ static void rows(const struct stk__depthwise_rows *job)
     const struct sums sums = {
         .walk = { s->height, s->width, s->dilation_y * job->x.down, s->dilation_x * job->x.across,
                   (int64_t)s->width * s->channels, s->channels },
-        .x = { job->x.at, s->stride_x * job->x.across, s->stride_y * job->x.down },
+        .x = { job->x.at, s->stride_x * job->x.across, s->stride_y * job->x.down, job->x.halves },
         .y = job->y,
         .width = job->width,
         .height = job->height,
@@ -266,6 +271,20 @@ static struct lookers lookers_of(int place, int kernel, int stride, int dilation
     return (struct lookers){ first, n, (place - first * dilation) / stride };
 }
 
+/* Every stride-th pixel of the gradient from one on. */
+static struct stk__write_map dx_from(const struct stk__depthwise_image *job, int row, int column)
+{
+    const struct stk__depthwise *s = job->shape;
+    const int64_t at = row * job->dx.down + column * job->dx.across;
+    struct stk__write_map dx = { .across = s->stride_x * job->dx.across,
+                                 .down = s->stride_y * job->dx.down };
+    if (job->dx.halves.at)
+        dx.halves = (struct stk__write_halves){ job->dx.halves.at + at, job->dx.halves.dtype };
+    else
+        dx.at = job->dx.at + at;
+    return dx;
+}
+
 /* Places of one remainder by the stride, both ways; y and x: of the first, with the padding. */
 static void sum_places(const struct stk__depthwise_image *job, int row, int column)
 {
@@ -278,10 +297,10 @@ static void sum_places(const struct stk__depthwise_image *job, int row, int colu
     const struct sums sums = {
         .walk = { down.n, across.n, s->dilation_y * job->dy.down, s->dilation_x * job->dy.across,
                   -s->stride_y * weights_down, -(int64_t)s->stride_x * s->channels },
-        .x = { job->dy.at + down.output * job->dy.down + across.output * job->dy.across,
-               job->dy.across, job->dy.down },
-        .y = { job->dx.at + row * job->dx.down + column * job->dx.across,
-               s->stride_x * job->dx.across, s->stride_y * job->dx.down },
+        .x = { .at = job->dy.at + down.output * job->dy.down + across.output * job->dy.across,
+               .across = job->dy.across,
+               .down = job->dy.down },
+        .y = dx_from(job, row, column),
         .width = (job->width - column + s->stride_x - 1) / s->stride_x,
         .height = (job->height - row + s->stride_y - 1) / s->stride_y,
         .channels = s->channels,
@@ -310,8 +329,8 @@ static void image(const struct stk__depthwise_image *job)
 /* ---- gradients of weights ---- */
 
 /* What `rows` by `pixels` outputs add; sum[9] is that of the bias. */
-TILE void gather_tile(const int rows, const int pixels, const int stride,
-                      const struct stk__depthwise_gradient *job, const float *x, const float *dy,
+TILE void gather_tile(const int dtype, const int rows, const int pixels, const int stride,
+                      const struct stk__depthwise_gradient *job, int64_t x, const float *dy,
                       vector *sum, const int n)
 {
     vector d[ROWS][PIXELS];
@@ -327,7 +346,8 @@ TILE void gather_tile(const int rows, const int pixels, const int stride,
     for (int y = 0; y < (rows - 1) * stride + 3; y++) {
         UNROLL
         for (int i = 0; i < (pixels - 1) * stride + 3; i++) {
-            const vector value = get(x + y * job->x.down + i * job->x.across, n);
+            const vector value =
+                get_from(dtype, &job->x, x + y * job->x.down + i * job->x.across, n);
             UNROLL
             for (int r = 0; r < rows; r++) {
                 UNROLL
@@ -348,10 +368,10 @@ TILE void add_to(float *to, vector sum, const int n)
 
 enum { GATHERED = PIXELS > 2 ? PIXELS : 2 };
 
-TILE void gather_rows(const int rows, const int stride, const struct stk__depthwise_gradient *job,
-                      int row, int c, const int n)
+TILE void gather_rows(const int dtype, const int rows, const int stride,
+                      const struct stk__depthwise_gradient *job, int row, int c, const int n)
 {
-    const float *x = job->x.at + row * stride * job->x.down + c;
+    const int64_t x = row * stride * job->x.down + c;
     const float *dy = job->dy.at + row * job->dy.down + c;
     const int64_t across = stride * job->x.across;
     vector sum[10];
@@ -360,32 +380,33 @@ TILE void gather_rows(const int rows, const int stride, const struct stk__depthw
     CLEAR(9)
     int p = 0;
     for (; p + GATHERED <= job->width; p += GATHERED)
-        gather_tile(rows, GATHERED, stride, job, x + p * across, dy + p * job->dy.across, sum, n);
+        gather_tile(dtype, rows, GATHERED, stride, job, x + p * across, dy + p * job->dy.across,
+                    sum, n);
     for (; p < job->width; p++)
-        gather_tile(rows, 1, stride, job, x + p * across, dy + p * job->dy.across, sum, n);
+        gather_tile(dtype, rows, 1, stride, job, x + p * across, dy + p * job->dy.across, sum, n);
 #define ADD_TO(k) add_to(job->weights + (k)*job->shape->channels + c, sum[k], n);
     EACH_OF_9(ADD_TO)
     if (job->bias)
         add_to(job->bias + c, sum[9], n);
 }
 
-TILE void gather_all(const int stride, const struct stk__depthwise_gradient *job)
+TILE void gather_all(const int dtype, const int stride, const struct stk__depthwise_gradient *job)
 {
     for (int row = 0; row < job->height; row += ROWS)
         for (int c = 0; c < job->shape->channels; c += LANES) {
             int left = job->shape->channels - c;
             if (row + ROWS > job->height)
-                gather_rows(1, stride, job, row, c, left < LANES ? left : LANES);
+                gather_rows(dtype, 1, stride, job, row, c, left < LANES ? left : LANES);
             else if (left < LANES)
-                gather_rows(ROWS, stride, job, row, c, left);
+                gather_rows(dtype, ROWS, stride, job, row, c, left);
             else
-                gather_rows(ROWS, stride, job, row, c, LANES);
+                gather_rows(dtype, ROWS, stride, job, row, c, LANES);
         }
 }
 
-/* A cell of any kernel, or the bias (x: NULL), over the pixels of a row. */
-TILE vector gather_cell(const struct stk__depthwise_gradient *job, const float *x, const float *dy,
-                        const int n)
+/* A cell of any kernel, or the bias (x: -1), over the pixels of a row. */
+TILE vector gather_cell(const int dtype, const struct stk__depthwise_gradient *job, int64_t x,
+                        const float *dy, const int n)
 {
     const int64_t across = job->shape->stride_x * job->x.across;
     vector sum[4] = { zero(), zero(), zero(), zero() };
@@ -394,32 +415,43 @@ TILE vector gather_cell(const struct stk__depthwise_gradient *job, const float *
         UNROLL
         for (int i = 0; i < 4; i++) {
             const vector d = get(dy + (p + i) * job->dy.across, n);
-            sum[i] = x ? fuse(get(x + (p + i) * across, n), d, sum[i]) : plus(d, sum[i]);
+            sum[i] = x < 0 ? plus(d, sum[i])
+                           : fuse(get_from(dtype, &job->x, x + (p + i) * across, n), d, sum[i]);
         }
     }
     for (; p < job->width; p++) {
         const vector d = get(dy + p * job->dy.across, n);
-        sum[0] = x ? fuse(get(x + p * across, n), d, sum[0]) : plus(d, sum[0]);
+        sum[0] =
+            x < 0 ? plus(d, sum[0]) : fuse(get_from(dtype, &job->x, x + p * across, n), d, sum[0]);
     }
     return plus(plus(sum[0], sum[1]), plus(sum[2], sum[3]));
 }
 
-static void gather_any(const struct stk__depthwise_gradient *job, int row, int c, int n)
+TILE void gather_any(const int dtype, const struct stk__depthwise_gradient *job, int row, int c,
+                     int n)
 {
     const struct stk__depthwise *s = job->shape;
-    const float *x = job->x.at + row * s->stride_y * job->x.down + c;
+    const int64_t x = row * s->stride_y * job->x.down + c;
     const float *dy = job->dy.at + row * job->dy.down + c;
     float *weights = job->weights + c;
     for (int ky = 0; ky < s->height; ky++)
         for (int kx = 0; kx < s->width; kx++, weights += s->channels)
             add_to(weights,
-                   gather_cell(job,
+                   gather_cell(dtype, job,
                                x + ky * s->dilation_y * job->x.down +
                                    kx * s->dilation_x * job->x.across,
                                dy, n),
                    n);
     if (job->bias)
-        add_to(job->bias + c, gather_cell(job, NULL, dy, n), n);
+        add_to(job->bias + c, gather_cell(dtype, job, -1, dy, n), n);
+}
+
+TILE void gather_cells(const int dtype, const struct stk__depthwise_gradient *job)
+{
+    const int channels = job->shape->channels;
+    for (int row = 0; row < job->height; row++)
+        for (int c = 0; c < channels; c += LANES)
+            gather_any(dtype, job, row, c, channels - c < LANES ? channels - c : LANES);
 }
 
 static void gradient(const struct stk__depthwise_gradient *job)
@@ -428,12 +460,10 @@ static void gradient(const struct stk__depthwise_gradient *job)
     if (s->multiplier > 1) {
         plain_gradient(job);
     } else if (is_3x3(s) && s->stride_x == 1) {
-        gather_all(1, job);
+        BY_DTYPE(&job->x, gather_all, 1, job);
     } else if (is_3x3(s)) {
-        gather_all(2, job);
+        BY_DTYPE(&job->x, gather_all, 2, job);
     } else {
-        for (int row = 0; row < job->height; row++)
-            for (int c = 0; c < s->channels; c += LANES)
-                gather_any(job, row, c, s->channels - c < LANES ? s->channels - c : LANES);
+        BY_DTYPE(&job->x, gather_cells, job);
     }
 }

@@ -3,11 +3,9 @@
 #pragma once
 #include "train/kernel/x86/channels.h"
 
-/* exp of numbers up to 0, to 1.2e-7: 2^k · e^r with |r| below ln 2 / 2; the polynomial is Cephes'. Below
- * -87 it is that of -87. */
-TILE vector exp_below(vector x)
+/* exp of numbers from -87 to 0, to 1.2e-7: 2^k · e^r with |r| below ln 2 / 2; the polynomial is Cephes'. */
+TILE vector exp_of(vector x)
 {
-    x = greatest(spread(-87), x);
     const vector k = nearest(times(x, spread(1.44269504f)));
     vector r = fuse_negative(k, spread(0.693359375f), x);
     r = fuse_negative(k, spread(-2.12194440e-4f), r);
@@ -19,6 +17,12 @@ TILE vector exp_below(vector x)
     p = fuse(p, r, spread(5.0000001201e-1f));
     p = fuse(times(r, r), p, r);
     return scale_by_power(plus(p, spread(1)), k);
+}
+
+/* Of numbers up to 0; below -87 it is that of -87. */
+TILE vector exp_below(vector x)
+{
+    return exp_of(greatest(spread(-87), x));
 }
 
 /* A sigmoid and its slope, s · (1 - s), which would cancel if it were made of it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* norm_body.h: batch normalisation, behind a vector header. A vector is channels of one pixel. Sums go
  * along a row for some vectors of channels, or for some pixels at a time where channels are few, so
- * that enough additions are under way.
+ * that enough additions are under way. All maps that are read are of one type.
  */
 #include "train/kernel/norm_kernel.h"
 #include "train/kernel/x86/channels.h"
@@ -78,9 +78,10 @@ TILE void add_sums(const struct two_sums *sums, const int vectors, double *first
 
 /* ---- values ---- */
 
-TILE void sum_row(const int vectors, const struct stk__norm_sums *job, int row, int c, const int n)
+TILE void sum_row(const int dtype, const int vectors, const struct stk__norm_sums *job, int row,
+                  int c, const int n)
 {
-    const float *x = job->x.at + row * job->x.down + c;
+    const int64_t x = row * job->x.down + c;
     struct two_sums sums;
     clear(&sums);
     for (int p = 0; p < job->width; p += SUMS / vectors) {
@@ -89,7 +90,8 @@ TILE void sum_row(const int vectors, const struct stk__norm_sums *job, int row, 
             if (p + i / vectors >= job->width)
                 break;
             const int v = i % vectors;
-            vector value = get(x + (p + i / vectors) * job->x.across + v * LANES, n);
+            vector value =
+                get_from(dtype, &job->x, x + (p + i / vectors) * job->x.across + v * LANES, n);
             value = job->shift ? minus(value, get(job->shift + c + v * LANES, n)) : value;
             sums.first[i] = plus(sums.first[i], value);
             sums.second[i] = fuse(value, value, sums.second[i]);
@@ -98,20 +100,24 @@ TILE void sum_row(const int vectors, const struct stk__norm_sums *job, int row, 
     add_sums(&sums, vectors, job->sum + c, job->squares + c, n);
 }
 
-static void sums(const struct stk__norm_sums *job)
+TILE void sums_of(const int dtype, const struct stk__norm_sums *job)
 {
     for (int row = 0; row < job->height; row++) {
-#define SUM_ROW(vectors, c, n) sum_row(vectors, job, row, c, n)
+#define SUM_ROW(vectors, c, n) sum_row(dtype, vectors, job, row, c, n)
         EACH_SUM(job->channels, SUM_ROW);
     }
 }
 
-/* A row's pixels for some vectors of channels, whose coefficients stay in registers. */
-TILE void norm_row(const int vectors, const struct stk__norm_rows *job, int row, int c, const int n)
+static void sums(const struct stk__norm_sums *job)
 {
-    const float *x = job->x.at + row * job->x.down + c;
-    const float *more = job->more.at ? job->more.at + row * job->more.down + c : NULL;
-    float *y = job->y.at + row * job->y.down + c;
+    BY_DTYPE(&job->x, sums_of, job);
+}
+
+/* A row's pixels for some vectors of channels, whose coefficients stay in registers. */
+TILE void norm_row(const int dtype, const int vectors, const struct stk__norm_rows *job, int row,
+                   int c, const int n)
+{
+    int64_t x = row * job->x.down + c, y = row * job->y.down + c;
     const vector low = spread(job->low), high = spread(job->high);
     vector scale[2], offset[2];
     UNROLL
@@ -122,38 +128,44 @@ TILE void norm_row(const int vectors, const struct stk__norm_rows *job, int row,
     for (int p = 0; p < job->width; p++, x += job->x.across, y += job->y.across) {
         UNROLL
         for (int v = 0; v < vectors; v++) {
-            vector value = fuse(scale[v], get(x + v * LANES, n), offset[v]);
-            if (more)
-                value = plus(value, get(more + p * job->more.across + v * LANES, n));
-            put(y + v * LANES, within(value, low, high), n);
+            vector value = fuse(scale[v], get_from(dtype, &job->x, x + v * LANES, n), offset[v]);
+            put_to(&job->y, y + v * LANES, within(value, low, high), n);
         }
+    }
+}
+
+TILE void rows_of(const int dtype, const struct stk__norm_rows *job)
+{
+    for (int row = 0; row < job->height; row++) {
+#define NORM_ROW(vectors, c, n) norm_row(dtype, vectors, job, row, c, n)
+        EACH_ROW(job->channels, NORM_ROW);
     }
 }
 
 static void rows(const struct stk__norm_rows *job)
 {
-    for (int row = 0; row < job->height; row++) {
-#define NORM_ROW(vectors, c, n) norm_row(vectors, job, row, c, n)
-        EACH_ROW(job->channels, NORM_ROW);
-    }
+    BY_DTYPE(&job->x, rows_of, job);
 }
 
 /* ---- gradients ---- */
 
-/* The part of dy that counts. */
-TILE vector counted(vector dy, const float *y, vector low, vector high, const int n)
+static bool has_values(const struct stk__read_map *map)
 {
-    const vector value = get(y, n);
-    return only(is_both(is_above(value, low), is_below(value, high)), dy);
+    return map->at || map->halves.at;
 }
 
-TILE void gradient_sum_row(const int vectors, const struct stk__norm_gradient_sums *job, int row,
-                           int c, const int n)
+/* The part of dy that counts. */
+TILE vector counted(vector dy, vector y, vector low, vector high)
 {
-    const float *x = job->x.at + row * job->x.down + c;
-    const float *dy = job->dy.at + row * job->dy.down + c;
-    const float *y = job->y.at ? job->y.at + row * job->y.down + c : NULL;
-    float *kept = job->kept.at ? job->kept.at + row * job->kept.down + c : NULL;
+    return only(is_both(is_above(y, low), is_below(y, high)), dy);
+}
+
+TILE void gradient_sum_row(const int dtype, const int vectors,
+                           const struct stk__norm_gradient_sums *job, int row, int c, const int n)
+{
+    const int64_t x = row * job->x.down + c, dy = row * job->dy.down + c;
+    const int64_t y = row * job->y.down + c;
+    const bool is_masked = has_values(&job->y);
     const vector low = spread(job->low), high = spread(job->high);
     struct two_sums sums;
     clear(&sums);
@@ -164,13 +176,11 @@ TILE void gradient_sum_row(const int vectors, const struct stk__norm_gradient_su
             const int v = i % vectors * LANES;
             if (at >= job->width)
                 break;
-            vector d = get(dy + at * job->dy.across + v, n);
-            if (y)
-                d = counted(d, y + at * job->y.across + v, low, high, n);
-            if (kept)
-                put(kept + at * job->kept.across + v, d, n);
-            const vector from_mean =
-                minus(get(x + at * job->x.across + v, n), get(job->mean + c + v, n));
+            vector d = get_from(dtype, &job->dy, dy + at * job->dy.across + v, n);
+            if (is_masked)
+                d = counted(d, get_from(dtype, &job->y, y + at * job->y.across + v, n), low, high);
+            const vector from_mean = minus(get_from(dtype, &job->x, x + at * job->x.across + v, n),
+                                           get(job->mean + c + v, n));
             sums.first[i] = plus(sums.first[i], d);
             sums.second[i] = fuse(d, from_mean, sums.second[i]);
         }
@@ -178,21 +188,25 @@ TILE void gradient_sum_row(const int vectors, const struct stk__norm_gradient_su
     add_sums(&sums, vectors, job->sum + c, job->products + c, n);
 }
 
-static void gradient_sums(const struct stk__norm_gradient_sums *job)
+TILE void gradient_sums_of(const int dtype, const struct stk__norm_gradient_sums *job)
 {
     for (int row = 0; row < job->height; row++) {
-#define GRADIENT_SUM_ROW(vectors, c, n) gradient_sum_row(vectors, job, row, c, n)
+#define GRADIENT_SUM_ROW(vectors, c, n) gradient_sum_row(dtype, vectors, job, row, c, n)
         EACH_SUM(job->channels, GRADIENT_SUM_ROW);
     }
 }
 
-TILE void gradient_row(const int vectors, const struct stk__norm_gradient_rows *job, int row, int c,
-                       const int n)
+static void gradient_sums(const struct stk__norm_gradient_sums *job)
 {
-    const float *x = job->x.at + row * job->x.down + c;
-    const float *dy = job->dy.at + row * job->dy.down + c;
-    const float *y = job->y.at ? job->y.at + row * job->y.down + c : NULL;
-    float *dx = job->dx.at + row * job->dx.down + c;
+    BY_DTYPE(&job->x, gradient_sums_of, job);
+}
+
+TILE void gradient_row(const int dtype, const int vectors,
+                       const struct stk__norm_gradient_rows *job, int row, int c, const int n)
+{
+    int64_t x = row * job->x.down + c, dx = row * job->dx.down + c;
+    const int64_t dy = row * job->dy.down + c, y = row * job->y.down + c;
+    const bool is_masked = has_values(&job->y);
     const vector low = spread(job->low), high = spread(job->high);
     vector scale[2], slope[2], mean[2], level[2];
     UNROLL
@@ -205,19 +219,26 @@ TILE void gradient_row(const int vectors, const struct stk__norm_gradient_rows *
     for (int p = 0; p < job->width; p++, x += job->x.across, dx += job->dx.across) {
         UNROLL
         for (int v = 0; v < vectors; v++) {
-            vector d = get(dy + p * job->dy.across + v * LANES, n);
-            if (y)
-                d = counted(d, y + p * job->y.across + v * LANES, low, high, n);
-            const vector from_mean = minus(get(x + v * LANES, n), mean[v]);
-            put(dx + v * LANES, fuse(slope[v], from_mean, fuse(scale[v], d, level[v])), n);
+            vector d = get_from(dtype, &job->dy, dy + p * job->dy.across + v * LANES, n);
+            if (is_masked)
+                d = counted(d, get_from(dtype, &job->y, y + p * job->y.across + v * LANES, n), low,
+                            high);
+            const vector from_mean = minus(get_from(dtype, &job->x, x + v * LANES, n), mean[v]);
+            put_to(&job->dx, dx + v * LANES, fuse(slope[v], from_mean, fuse(scale[v], d, level[v])),
+                   n);
         }
+    }
+}
+
+TILE void gradient_rows_of(const int dtype, const struct stk__norm_gradient_rows *job)
+{
+    for (int row = 0; row < job->height; row++) {
+#define GRADIENT_ROW(vectors, c, n) gradient_row(dtype, vectors, job, row, c, n)
+        EACH_ROW(job->channels, GRADIENT_ROW);
     }
 }
 
 static void gradient_rows(const struct stk__norm_gradient_rows *job)
 {
-    for (int row = 0; row < job->height; row++) {
-#define GRADIENT_ROW(vectors, c, n) gradient_row(vectors, job, row, c, n)
-        EACH_ROW(job->channels, GRADIENT_ROW);
-    }
+    BY_DTYPE(&job->x, gradient_rows_of, job);
 }

@@ -3,8 +3,10 @@
 #include "train/kernel/x86/vector_avx2.h"
 
 #include "train/kernel/x86/pool_body.h"
+#include "train/kernel/x86/pool_weights_body.h"
 
 void stk__pool_fill_avx2(struct stk__pool_kernels *kernels)
 {
-    *kernels = (struct stk__pool_kernels){ max_rows, max_gradient, mean_rows, mean_gradient };
+    *kernels =
+        (struct stk__pool_kernels){ max_rows, max_gradient, mean_rows, mean_gradient, max_weights };
 }

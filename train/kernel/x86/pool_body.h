@@ -23,7 +23,7 @@ TILE struct best better(struct best a, vector value, int cell)
 
 /* A pixel of the output. */
 struct pixel {
-    float *y;
+    int64_t y;      /* values from where the map begins */
     uint8_t *cells; /* or NULL */
 };
 
@@ -35,7 +35,7 @@ TILE void put_best(const struct stk__maxpool_rows *job, const struct pixel *to, 
         const lanes passes = is_both(is_above(best.value, low), is_below(best.value, high));
         store_cells(to->cells + c, choose_cells(passes, spread_cell(STK__NO_CELL), best.cell), n);
     }
-    put(to->y + c, within(best.value, low, high), n);
+    put_to(&job->y, to->y + c, within(best.value, low, high), n);
 }
 
 /* Windows of 2×2 without padding. x: the first cell. */
@@ -76,7 +76,7 @@ static void max_row(const struct stk__maxpool_rows *job, int row)
         const float *x = job->x.at + (row * p->stride_y - p->pad_top - job->x_row) * job->x.down +
                          (column * p->stride_x - p->pad_left) * job->x.across;
         const struct pixel to = {
-            job->y.at + at * job->y.down + column * job->y.across,
+            at * job->y.down + column * job->y.across,
             job->cells ? job->cells + at * job->cells_down + (int64_t)column * p->channels : NULL
         };
 #define MAX_OF_4(c, n) max_of_4(job, x, &to, c, n)
@@ -103,7 +103,7 @@ static void zero_pixel(float *dx, int channels)
 
 /* A window that a pixel of the input is in, and the cell that the pixel is there. */
 struct looker {
-    const float *dy;
+    int64_t dy; /* values from where the map begins */
     const uint8_t *cells;
     int cell;
 };
@@ -123,7 +123,7 @@ static int list_lookers(const struct stk__maxpool_gradient *job, int y, int x, i
         const int column = columns.first + (done + n) % across;
         const int64_t at = row - job->dy_row;
         list[n] =
-            (struct looker){ job->dy.at + at * job->dy.down + column * job->dy.across,
+            (struct looker){ at * job->dy.down + column * job->dy.across,
                              job->cells + at * job->cells_down + (int64_t)column * p->channels,
                              (y + p->pad_top - row * p->stride_y) * p->width + x + p->pad_left -
                                  column * p->stride_x };
@@ -131,48 +131,49 @@ static int list_lookers(const struct stk__maxpool_gradient *job, int y, int x, i
     return n;
 }
 
-TILE void add_lookers(const struct looker *list, int n_lookers, bool begins, float *dx, int c,
-                      const int n)
+TILE void add_lookers(const int dtype, const struct stk__read_map *dy, const struct looker *list,
+                      int n_lookers, bool begins, float *dx, int c, const int n)
 {
     vector sum = begins ? zero() : get(dx + c, n);
     for (int i = 0; i < n_lookers; i++) {
         const lanes is_chosen =
             is_cell(load_cells(list[i].cells + c, n), spread_cell(list[i].cell));
-        sum = plus(sum, only(is_chosen, get(list[i].dy + c, n)));
+        sum = plus(sum, only(is_chosen, get_from(dtype, dy, list[i].dy + c, n)));
     }
     put(dx + c, sum, n);
 }
 
-static void gather_pixel(const struct stk__maxpool_gradient *job, int y, int x, float *dx)
+TILE void gather_pixel(const int dtype, const struct stk__maxpool_gradient *job, int y, int x,
+                       float *dx)
 {
     struct looker list[LOOKERS];
     int done = 0, n_lookers = LOOKERS;
     for (; n_lookers == LOOKERS; done += n_lookers) {
         n_lookers = list_lookers(job, y, x, done, list);
-#define ADD_LOOKERS(c, n) add_lookers(list, n_lookers, done == 0, dx, c, n)
+#define ADD_LOOKERS(c, n) add_lookers(dtype, &job->dy, list, n_lookers, done == 0, dx, c, n)
         EACH_CHANNELS(job->pool->channels, ADD_LOOKERS);
     }
 }
 
-static void gather_row(const struct stk__maxpool_gradient *job, int row)
+TILE void gather_row(const int dtype, const struct stk__maxpool_gradient *job, int row)
 {
     float *dx = job->dx.at + (row - job->first) * job->dx.down;
     for (int x = 0; x < job->pool->in_width; x++, dx += job->dx.across)
-        gather_pixel(job, row, x, dx);
+        gather_pixel(dtype, job, row, x, dx);
 }
 
 /* The rows of a row of windows of 2×2, side by side and without padding, from one on. */
 struct pair {
-    const float *dy;
+    int64_t dy; /* values from where the map begins */
     const uint8_t *cells;
     float *dx;
     int first, end; /* rows of the windows */
 };
 
-TILE void scatter_to_4(const struct stk__maxpool_gradient *job, const struct pair *pair, int c,
-                       const int n)
+TILE void scatter_to_4(const int dtype, const struct stk__maxpool_gradient *job,
+                       const struct pair *pair, int c, const int n)
 {
-    const vector dy = get(pair->dy + c, n);
+    const vector dy = get_from(dtype, &job->dy, pair->dy + c, n);
     const cells chosen = load_cells(pair->cells + c, n);
     for (int row = pair->first; row < pair->end; row++) {
         float *dx = pair->dx + (row - pair->first) * job->dx.down + c;
@@ -182,17 +183,17 @@ TILE void scatter_to_4(const struct stk__maxpool_gradient *job, const struct pai
 }
 
 /* Returns the row behind. */
-static int scatter_rows(const struct stk__maxpool_gradient *job, int row)
+TILE int scatter_rows(const int dtype, const struct stk__maxpool_gradient *job, int row)
 {
     const struct stk__pool *p = job->pool;
     const int64_t at = row / 2 - job->dy_row;
     const int end = job->first + job->n_rows, window_end = row / 2 * 2 + 2;
-    struct pair pair = { job->dy.at + at * job->dy.down, job->cells + at * job->cells_down,
+    struct pair pair = { at * job->dy.down, job->cells + at * job->cells_down,
                          job->dx.at + (row - job->first) * job->dx.down, row % 2,
                          window_end < end ? 2 : end - row / 2 * 2 };
     const struct pair first = pair;
     for (int column = 0; column < p->out_width; column++) {
-#define SCATTER_TO_4(c, n) scatter_to_4(job, &pair, c, n)
+#define SCATTER_TO_4(c, n) scatter_to_4(dtype, job, &pair, c, n)
         EACH_CHANNELS(p->channels, SCATTER_TO_4);
         pair.dy += job->dy.across;
         pair.cells += p->channels;
@@ -205,7 +206,7 @@ static int scatter_rows(const struct stk__maxpool_gradient *job, int row)
     return row / 2 * 2 + first.end;
 }
 
-static void max_gradient(const struct stk__maxpool_gradient *job)
+TILE void max_gradient_of(const int dtype, const struct stk__maxpool_gradient *job)
 {
     const struct stk__pool *p = job->pool;
     const bool is_plain = p->height == 2 && p->width == 2 && p->stride_y == 2 && p->stride_x == 2 &&
@@ -213,10 +214,15 @@ static void max_gradient(const struct stk__maxpool_gradient *job)
                           p->in_height >= 2 * p->out_height;
     for (int row = job->first; row < job->first + job->n_rows;) {
         if (is_plain && row / 2 < p->out_height)
-            row = scatter_rows(job, row);
+            row = scatter_rows(dtype, job, row);
         else
-            gather_row(job, row++);
+            gather_row(dtype, job, row++);
     }
+}
+
+static void max_gradient(const struct stk__maxpool_gradient *job)
+{
+    BY_DTYPE(&job->dy, max_gradient_of, job);
 }
 
 /* ---- means ---- */

@@ -7,7 +7,8 @@
 /* Before a loop of a constant count: written out, so that arrays of sums become registers. */
 #if defined __clang__
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UNROLL _Pragma("clang loop unroll(disable)") /* each access is checked: minutes to compile */
+#define UNROLL                                                                                     \
+    _Pragma("clang loop unroll(disable)") /* each access is checked: minutes to compile */
 #else
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif

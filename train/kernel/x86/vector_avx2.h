@@ -3,7 +3,10 @@
 #pragma once
 #include "train/kernel/x86/tile.h"
 
+#include <stoker/stoker.h>
+
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,6 +25,8 @@ typedef __m256i cells; /* a byte for each lane, as int32 */
 #define over _mm256_div_ps
 #define fuse _mm256_fmadd_ps           /* a * b + c */
 #define fuse_negative _mm256_fnmadd_ps /* c - a * b */
+#define fuse_minus _mm256_fmsub_ps     /* a * b - c */
+#define root _mm256_sqrt_ps
 /* The second operand where one is NaN. */
 #define least _mm256_min_ps
 #define greatest _mm256_max_ps
@@ -34,6 +39,41 @@ TILE __m256i first_lanes(int n)
 #define load_some(from, n) _mm256_maskload_ps(from, first_lanes(n))
 #define store_some(to, value, n) _mm256_maskstore_ps(to, first_lanes(n), value)
 
+/* ---- half precision ---- */
+
+TILE vector load_halves(int dtype, const uint16_t *from, int n)
+{
+    uint16_t some[LANES] = { 0 };
+    if (n < LANES)
+        memcpy(some, from, (size_t)n * sizeof *some);
+    const __m128i bits = _mm_loadu_si128((const __m128i *)(n < LANES ? some : from));
+    if (dtype == STK_F16)
+        return _mm256_cvtph_ps(bits);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+TILE __m128i bfloats_of(vector value)
+{
+    const __m256i bits = _mm256_castps_si256(value), one = _mm256_set1_epi32(1);
+    const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+    const __m256i rounded =
+        _mm256_add_epi32(bits, _mm256_add_epi32(last, _mm256_set1_epi32(0x7fff)));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    const __m256i words = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+}
+
+TILE void store_halves(int dtype, uint16_t *to, vector value, int n)
+{
+    uint16_t some[LANES];
+    const __m128i bits = dtype == STK_F16 ? _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT)
+                                          : bfloats_of(value);
+    _mm_storeu_si128((__m128i *)(n < LANES ? some : to), bits);
+    if (n < LANES)
+        memcpy(to, some, (size_t)n * sizeof *some);
+}
+
 /* ---- choices ---- */
 
 TILE lanes is_above(vector a, vector b)
@@ -44,6 +84,12 @@ TILE lanes is_above(vector a, vector b)
 TILE lanes is_below(vector a, vector b)
 {
     return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+
+/* NaN is other than anything. */
+TILE lanes is_other(vector a, vector b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ);
 }
 
 TILE lanes is_both(lanes a, lanes b)
@@ -66,6 +112,12 @@ TILE vector choose(lanes where, vector a, vector b)
 TILE vector only(lanes where, vector a)
 {
     return _mm256_and_ps(where, a);
+}
+
+/* Whether any lane is. */
+TILE bool has_nan(vector a)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)) != 0;
 }
 
 /* ---- bytes ---- */
@@ -110,6 +162,43 @@ TILE void store_cells(uint8_t *to, cells a, int n)
 TILE vector load_bytes(const uint8_t *from, int n)
 {
     return _mm256_cvtepi32_ps(load_cells(from, n));
+}
+
+/* ---- quads: four floats, of which each lane picks one ---- */
+
+typedef __m256i places;
+
+TILE places places_of(cells a) /* below 4 */
+{
+    return a;
+}
+
+TILE vector spread_quad(const float *from)
+{
+    return _mm256_broadcast_ps((const __m128 *)from);
+}
+
+#define pick _mm256_permutevar_ps
+
+/* n quads: a[0], b[0], c[0], d[0], a[1] … */
+TILE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
+{
+    const vector low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+    const vector low_2 = _mm256_unpacklo_ps(c, d), high_2 = _mm256_unpackhi_ps(c, d);
+    const vector q0 = _mm256_shuffle_ps(low, low_2, 0x44), q1 = _mm256_shuffle_ps(low, low_2, 0xee);
+    const vector q2 = _mm256_shuffle_ps(high, high_2, 0x44);
+    const vector q3 = _mm256_shuffle_ps(high, high_2, 0xee);
+    /* half i of qk is quad 4 i + k */
+    const vector quads[4] = { _mm256_permute2f128_ps(q0, q1, 0x20),
+                              _mm256_permute2f128_ps(q2, q3, 0x20),
+                              _mm256_permute2f128_ps(q0, q1, 0x31),
+                              _mm256_permute2f128_ps(q2, q3, 0x31) };
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        if (n >= 2 * i + 2)
+            store(to + 8 * i, quads[i]);
+        else if (n > 2 * i)
+            store_some(to + 8 * i, quads[i], 4 * (n - 2 * i));
 }
 
 /* ---- sums in double ---- */

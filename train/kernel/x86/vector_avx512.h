@@ -9,7 +9,10 @@
 #pragma once
 #include "train/kernel/x86/tile.h"
 
+#include <stoker/stoker.h>
+
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -28,6 +31,8 @@ typedef __m128i cells;   /* a byte for each lane */
 #define over _mm512_div_ps
 #define fuse _mm512_fmadd_ps           /* a * b + c */
 #define fuse_negative _mm512_fnmadd_ps /* c - a * b */
+#define fuse_minus _mm512_fmsub_ps     /* a * b - c */
+#define root _mm512_sqrt_ps
 /* The second operand where one is NaN. */
 #define least _mm512_min_ps
 #define greatest _mm512_max_ps
@@ -40,6 +45,40 @@ TILE lanes first_lanes(int n)
 #define load_some(from, n) _mm512_maskz_loadu_ps(first_lanes(n), from)
 #define store_some(to, value, n) _mm512_mask_storeu_ps(to, first_lanes(n), value)
 
+/* ---- half precision: n lanes, dtype STK_F16 or STK_BF16 ---- */
+
+TILE vector load_halves(int dtype, const uint16_t *from, int n)
+{
+    const __m256i bits = n >= LANES ? _mm256_loadu_si256((const __m256i *)from)
+                                    : _mm256_maskz_loadu_epi16(first_lanes(n), from);
+    if (dtype == STK_F16)
+        return _mm512_cvtph_ps(bits);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
+/* Rounded to even; NaN stays one. */
+TILE __m256i bfloats_of(vector value)
+{
+    const __m512i bits = _mm512_castps_si512(value), one = _mm512_set1_epi32(1);
+    const __m512i last = _mm512_and_epi32(_mm512_srli_epi32(bits, 16), one);
+    const __m512i rounded =
+        _mm512_add_epi32(bits, _mm512_add_epi32(last, _mm512_set1_epi32(0x7fff)));
+    const __m512i quiet = _mm512_or_epi32(bits, _mm512_set1_epi32(0x400000));
+    const lanes is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    return _mm512_cvtepi32_epi16(
+        _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, is_nan, quiet), 16));
+}
+
+TILE void store_halves(int dtype, uint16_t *to, vector value, int n)
+{
+    const __m256i bits = dtype == STK_F16 ? _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT)
+                                          : bfloats_of(value);
+    if (n >= LANES)
+        _mm256_storeu_si256((__m256i *)to, bits);
+    else
+        _mm256_mask_storeu_epi16(to, first_lanes(n), bits);
+}
+
 /* ---- choices ---- */
 
 TILE lanes is_above(vector a, vector b)
@@ -50,6 +89,12 @@ TILE lanes is_above(vector a, vector b)
 TILE lanes is_below(vector a, vector b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+
+/* NaN is other than anything. */
+TILE lanes is_other(vector a, vector b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ);
 }
 
 TILE lanes is_both(lanes a, lanes b)
@@ -72,6 +117,12 @@ TILE vector choose(lanes where, vector a, vector b)
 TILE vector only(lanes where, vector a)
 {
     return _mm512_maskz_mov_ps(where, a);
+}
+
+/* Whether any lane is. */
+TILE bool has_nan(vector a)
+{
+    return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q) != 0;
 }
 
 /* ---- bytes ---- */
@@ -108,6 +159,45 @@ TILE void store_cells(uint8_t *to, cells a, int n)
 TILE vector load_bytes(const uint8_t *from, int n)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_cells(from, n)));
+}
+
+/* ---- quads: four floats, of which each lane picks one ---- */
+
+typedef __m512i places;
+
+TILE places places_of(cells a) /* below 4 */
+{
+    return _mm512_cvtepu8_epi32(a);
+}
+
+TILE vector spread_quad(const float *from)
+{
+    return _mm512_broadcast_f32x4(_mm_loadu_ps(from));
+}
+
+#define pick _mm512_permutevar_ps
+
+/* n quads: a[0], b[0], c[0], d[0], a[1] … */
+TILE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
+{
+    const vector low = _mm512_unpacklo_ps(a, b), high = _mm512_unpackhi_ps(a, b);
+    const vector low_2 = _mm512_unpacklo_ps(c, d), high_2 = _mm512_unpackhi_ps(c, d);
+    const vector q0 = _mm512_shuffle_ps(low, low_2, 0x44), q1 = _mm512_shuffle_ps(low, low_2, 0xee);
+    const vector q2 = _mm512_shuffle_ps(high, high_2, 0x44);
+    const vector q3 = _mm512_shuffle_ps(high, high_2, 0xee);
+    /* quarter i of qk is quad 4 i + k */
+    const vector r0 = _mm512_shuffle_f32x4(q0, q1, 0x44), r1 = _mm512_shuffle_f32x4(q0, q1, 0xee);
+    const vector r2 = _mm512_shuffle_f32x4(q2, q3, 0x44), r3 = _mm512_shuffle_f32x4(q2, q3, 0xee);
+    const vector quads[4] = { _mm512_shuffle_f32x4(r0, r2, 0x88),
+                              _mm512_shuffle_f32x4(r0, r2, 0xdd),
+                              _mm512_shuffle_f32x4(r1, r3, 0x88),
+                              _mm512_shuffle_f32x4(r1, r3, 0xdd) };
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        if (n >= 4 * i + 4)
+            store(to + 16 * i, quads[i]);
+        else if (n > 4 * i)
+            store_some(to + 16 * i, quads[i], 4 * (n - 4 * i));
 }
 
 /* ---- sums in double ---- */

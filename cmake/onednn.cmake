@@ -1,0 +1,21 @@
+# Sets STOKER_HAS_ONEDNN by STOKER_ONEDNN and what is there: a header of oneDNN 2, whose structures
+# train/onednn_*.c know.
+set(STOKER_HAS_ONEDNN FALSE)
+if(NOT STOKER_ONEDNN MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "STOKER_ONEDNN is '${STOKER_ONEDNN}'; it can be AUTO, ON or OFF")
+endif()
+if(NOT STOKER_ONEDNN STREQUAL "OFF")
+    find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl_version.h)
+    mark_as_advanced(DNNL_INCLUDE_DIR)
+    set(dnnl_major "")
+    if(DNNL_INCLUDE_DIR)
+        file(STRINGS ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h dnnl_major
+            REGEX "^#define DNNL_VERSION_MAJOR 2$")
+    endif()
+    if(dnnl_major)
+        set(STOKER_HAS_ONEDNN TRUE)
+    elseif(STOKER_ONEDNN STREQUAL "ON")
+        message(FATAL_ERROR "STOKER_ONEDNN is ON, but there is no header of oneDNN 2 (libdnnl-dev)")
+    endif()
+endif()
+message(STATUS "oneDNN: ${STOKER_HAS_ONEDNN}")
