@@ -83,20 +83,39 @@ build_and_ctest "clang, address and undefined" "$build/asan" "" \
 build_and_ctest "clang, thread" "$build/tsan" "--label-regex threads" \
     -DCMAKE_C_COMPILER=clang -DSTOKER_SANITIZE=thread -DSTOKER_ONEDNN=OFF
 
-# run_pytest TITLE COMMAND PYTEST-ARGUMENT…: the Python tests on one build of the command.
-run_pytest() {
-    local title=$1 report=$reports/pytest-${1//[^a-z]/-}.xml
-    heading "pytest, $title"
-    export STOKER=$2
+# start_pytest TITLE COMMAND PYTEST-ARGUMENT…: the Python tests on one build of the command, in the background.
+start_pytest() {
+    local report=$reports/pytest-${1//[^a-z]/-} command=$2
     shift 2
-    suite "$report" "$build/venv/bin/python" -m pytest -q -rs --tb=short -p no:cacheprovider \
-        --junitxml "$report" "$@"
+    STOKER=$command "$build/venv/bin/python" -m pytest -q -rs --tb=short -p no:cacheprovider \
+        --junitxml "$report.xml" "$@" >"$report.log" 2>&1 &
+}
+
+# Waits for a process and shows what it wrote.
+show_when_done() {
+    wait "$1"
+    local status=$?
+    cat "$2"
+    return $status
+}
+
+# finish_pytest TITLE PROCESS
+finish_pytest() {
+    local report=$reports/pytest-${1//[^a-z]/-}
+    heading "pytest, $1"
+    suite "$report.xml" show_when_done "$2" "$report.log"
 }
 
 check "Python package: build and install" tools/python.sh "$build" "$build/venv"
-run_pytest "release" "$build/stoker" tests --ignore tests/parity
-run_pytest "the model under address" "$build/asan/stoker" tests/test_model.py
-run_pytest "the model under thread" "$build/tsan/stoker" tests/test_model.py
+# Side by side: each is one process most of the time.
+model="the model under"
+start_pytest "release" "$build/stoker" tests --ignore tests/parity
+release=$!
+start_pytest "$model address" "$build/asan/stoker" tests/test_model.py
+finish_pytest "$model address" $!
+start_pytest "$model thread" "$build/tsan/stoker" tests/test_model.py
+finish_pytest "$model thread" $!
+finish_pytest "release" $release
 
 check "includes go one way" tools/check_includes.py
 check "names" tools/check_symbols.sh "$build"

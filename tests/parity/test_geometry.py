@@ -9,6 +9,7 @@ floats 1e-4, and the nearest pixel may be the next one in 1 % of places; tests/g
 processor, which are met to the bit. Boxes and keypoints, which stoker maps in float64 and torchvision in
 float32, may differ by 1e-5 of the image's size."""
 
+import itertools
 import math
 import os
 
@@ -183,6 +184,14 @@ def test_affine(sample, interpolation):
         compare_float(sample, function, "affine", angle, shift, scale, shear, interpolation)
 
 
+def is_flat(corners):
+    """Three of them are on one line: no projection goes there, and results mean nothing."""
+    for a, b, c in itertools.combinations(np.array(corners), 3):
+        if (b - a)[0] * (c - a)[1] == (b - a)[1] * (c - a)[0]:
+            return True
+    return False
+
+
 @pytest.mark.parametrize("fill", [None, 100])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
 def test_perspective(sample, interpolation, fill):
@@ -192,6 +201,8 @@ def test_perspective(sample, interpolation, fill):
     for _ in range(3):
         share = rng.uniform(0, 0.4, (4, 2)) * [width, height]
         end = [[int(abs(x - dx)), int(abs(y - dy))] for (x, y), (dx, dy) in zip(start, share)]
+        if is_flat(end):
+            continue
 
         def function(value):
             own = None if isinstance(value, tv_tensors.TVTensor) else fill
