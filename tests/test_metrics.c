@@ -332,9 +332,8 @@ static void test_causes_without_end(void **state)
     uint64_t n = 0;
     (void)state;
     for (int i = 0; i < 100; i++) {
-        struct stk_fault fault = { .code = STK_DATA, .op = "op", .text = "a  " };
-        fault.text[1] = (char)('a' + i % 10);
-        fault.text[2] = (char)('a' + i / 10);
+        const char text[] = { 'a', (char)('a' + i % 10), (char)('a' + i / 10), 0 };
+        const struct stk_fault fault = { .code = STK_DATA, .op = "op", .text = text };
         stk__causes_add(&causes, &fault);
         stk__causes_add(&causes, &fault);
     }

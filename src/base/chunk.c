@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chunk.c: one allocation per chunk: addresses, keys, masks, then the columns, each on its own
  * cache line. */
+#define _GNU_SOURCE
 #include "base/chunk.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,16 +150,21 @@ void stk_chunk_drop(struct stk_chunk *chunk, int from, int n)
         stk__spans_drop(chunk->trace + from, n);
 }
 
+size_t stk__fault_bytes(const char *text)
+{
+    return sizeof(struct stk_fault) + strnlen(text, STK_ERROR_TEXT - 1) + 1;
+}
+
 void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text)
 {
-    struct stk_fault *fault = malloc(sizeof *fault);
+    size_t bytes = stk__fault_bytes(text), len = bytes - sizeof(struct stk_fault) - 1;
+    struct stk_fault *fault = malloc(bytes);
     if (!fault)
         return;
-    fault->row = row;
-    fault->code = code;
-    fault->op = op;
-    snprintf(fault->text, sizeof fault->text, "%s", text);
-    fault->next = *list;
+    char *copy = (char *)(fault + 1);
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    *fault = (struct stk_fault){ .next = *list, .row = row, .code = code, .op = op, .text = copy };
     *list = fault;
 }
 

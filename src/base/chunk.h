@@ -21,9 +21,12 @@ static inline uint64_t stk__where_position(uint64_t where)
 struct stk_fault {
     struct stk_fault *next;
     int row, code;
-    const char *op; /* static: the op that found it, or NULL */
-    char text[STK_ERROR_TEXT];
+    const char *op;   /* static: the op that found it, or NULL */
+    const char *text; /* lies behind it */
 };
+
+/* What a fault with this text takes. */
+size_t stk__fault_bytes(const char *text);
 
 /* What a chunk has beside its columns, or has not: addresses. */
 enum stk__chunk_parts { STK__KEYS = 1, STK__TRACE = 2, STK__NO_ADDRESSES = 4 };
@@ -34,6 +37,10 @@ size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts);
 /* Returns new, empty; NULL when out of memory. Borrows type. */
 struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts);
 void stk__chunk_free(struct stk_chunk *chunk);
+
+/* The same in memory of the caller's, 64-byte aligned, of stk__chunk_bytes: it is cleared, and not freed, before
+ * that goes. */
+struct stk_chunk *stk__chunk_place(const struct stk_type *type, int cap, int parts, void *memory);
 
 /* Drops rows, faults and counts, keeps the memory. */
 void stk__chunk_clear(struct stk_chunk *chunk);

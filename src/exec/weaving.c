@@ -35,9 +35,10 @@ struct place {
     struct stk__exec *cursor;  /* NULL: none was made yet */
     struct stk_chunk *element; /* that the chain is open for */
     bool is_open;
-    bool is_bad;              /* instead of rows it has one bad one, */
-    bool has_told;            /* which was taken; */
-    struct stk_fault fault;   /* this is why */
+    bool is_bad;            /* instead of rows it has one bad one, */
+    bool has_told;          /* which was taken; */
+    struct stk_fault fault; /* this is why, with its text: */
+    char why[STK_ERROR_TEXT];
     struct stk__ticket *head; /* rows of the cursor that are being taken, or NULL; */
     int n_taken;              /* so many were */
     atomic_bool is_running;   /* pairs with itself: who sets it has the cursor */
@@ -171,8 +172,8 @@ static int spoil(struct weave *v, struct place *place, const struct stk_error *e
     if (!is_of_data(err->code))
         return break_off(v, err);
     place->is_bad = true;
-    place->fault = (struct stk_fault){ .code = err->code, .op = op };
-    snprintf(place->fault.text, sizeof place->fault.text, "%s", err->text);
+    place->fault = (struct stk_fault){ .code = err->code, .op = op, .text = place->why };
+    snprintf(place->why, sizeof place->why, "%s", err->text);
     return STK_OK;
 }
 
@@ -220,6 +221,8 @@ static int open_cursor(struct weave *v, struct place *place, uint64_t path)
         const struct stk_fault *fault = stk__chunk_find_fault(element, 0);
         place->is_bad = true;
         place->fault = fault ? *fault : (struct stk_fault){ .code = STK_MEMORY };
+        snprintf(place->why, sizeof place->why, "%s", fault ? fault->text : "");
+        place->fault.text = place->why;
         return STK_OK;
     }
     if (!place->cursor && stk__exec_new(v->stage->plan->inner, NULL, &place->cursor, &err))

@@ -169,9 +169,9 @@ static int64_t read_number(const struct menu *menu, const struct stk_chunk *in, 
 static void refuse(const struct menu *menu, int64_t number, const struct stk_chunk *in, int row,
                    struct stk_chunk *out)
 {
-    struct stk_fault fault = { .code = STK_DATA, .op = "choose_from" };
-    snprintf(fault.text, sizeof fault.text,
-             "field '%.60s' is %lld, but the inputs are numbered from 0 to %d",
+    char text[STK_ERROR_TEXT];
+    const struct stk_fault fault = { .code = STK_DATA, .op = "choose_from", .text = text };
+    snprintf(text, sizeof text, "field '%.60s' is %lld, but the inputs are numbered from 0 to %d",
              in->type->field[menu->field].name, (long long)number, menu->n - 1);
     stk__chunk_pass_bad(out, in, row, &fault);
 }

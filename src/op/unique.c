@@ -201,13 +201,12 @@ static int look(struct seeing *s, const struct stk_chunk *in, int row, bool *is_
 static void refuse(const struct seeing *s, int code, const struct stk_chunk *in, int row,
                    struct stk_chunk *out)
 {
-    struct stk_fault fault = { .code = code, .op = "unique" };
+    char text[STK_ERROR_TEXT] = "out of memory";
+    const struct stk_fault fault = { .code = code, .op = "unique", .text = text };
     if (code == STK_BUDGET)
-        snprintf(fault.text, sizeof fault.text,
+        snprintf(text, sizeof text,
                  "the %zu values seen so far fill the %zu bytes that memory= leaves for them", s->n,
                  s->host.kept_bytes);
-    else
-        snprintf(fault.text, sizeof fault.text, "out of memory");
     stk__chunk_pass_bad(out, in, row, &fault);
 }
 
