@@ -48,7 +48,7 @@ static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
     struct stk__arena_block *b = NULL;
     if (size > SIZE_MAX - sizeof *b - TAIL)
         return NULL;
-    size_t total = (sizeof *b + size + TAIL + ALIGN - 1) / ALIGN * ALIGN;
+    size_t total = stk__memory_bytes((sizeof *b + size + TAIL + ALIGN - 1) / ALIGN * ALIGN);
     b = stk__memory_take(total);
     if (!b)
         return NULL;

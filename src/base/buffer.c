@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buffer.c: pools with size classes a quarter of a power of two apart. */
+/* buffer.c: pools with size classes a quarter of a power of two apart. Small buffers are pieces of regions, which
+ * keep them; large ones are mapped each, and kept in lists. */
 #include "base/buffer.h"
 
 #include "base/memory.h"
@@ -7,16 +8,19 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ALIGN = 64, TAIL = 64, N_CLASSES = 4 * 48, MIN_SHIFT = 8 };
 
+_Static_assert(sizeof(struct stk_buffer) % ALIGN == 0, "data of small buffers lies behind it");
+
 struct stk__pool {
-    pthread_mutex_t lock; /* guards all that follows */
-    int refs;             /* the owner's and one per buffer in use */
-    size_t bytes, kept_bytes, keep_bytes, peak_bytes;
-    struct stk_buffer *kept[N_CLASSES];
-    struct stk__regions regions; /* of the small ones */
+    pthread_mutex_t lock;          /* guards all that follows */
+    int refs;                      /* the owner's and one per buffer in use */
+    size_t large_bytes;            /* of large buffers, in use or kept */
+    size_t kept_bytes, keep_bytes; /* of large ones that are kept; the most of all that is */
+    size_t peak_bytes;
+    struct stk_buffer *kept[N_CLASSES]; /* large ones */
+    struct stk__regions regions;        /* small ones, each behind its struct */
 };
 
 /* The class whose size is the smallest that holds `bytes`: 256, 320, 384, 448, 512, 640, … */
@@ -45,46 +49,56 @@ struct stk__pool *stk__pool_new(void)
     return pool;
 }
 
-static size_t total_bytes(size_t capacity)
+/* Of a large one's data. What may be read behind them is never written: where it begins a page there is none. */
+static size_t mapped_bytes(size_t capacity)
 {
-    return (capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN;
+    return stk__memory_bytes(capacity);
+}
+
+/* Of a small one: struct, data and what may be read behind them. */
+static size_t piece_bytes(size_t capacity)
+{
+    return (sizeof(struct stk_buffer) + capacity + TAIL + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static bool is_small(size_t capacity)
 {
-    return total_bytes(capacity) <= STK__LARGEST_PIECE;
+    return piece_bytes(capacity) <= STK__LARGEST_PIECE;
 }
 
-/* Called with the lock held, before buffer_free without it. */
-static void give_piece(struct stk__pool *pool, struct stk_buffer *buffer)
+/* Called with the lock held, as what follows. */
+static size_t bytes_of(const struct stk__pool *pool)
 {
-    if (!is_small(buffer->capacity))
-        return;
-    stk__regions_give(&pool->regions, buffer->data);
-    buffer->data = NULL;
+    return pool->large_bytes + pool->regions.bytes;
+}
+
+static size_t kept_bytes(const struct stk__pool *pool)
+{
+    return pool->kept_bytes + pool->regions.empty_bytes;
 }
 
 static void buffer_free(struct stk_buffer *buffer)
 {
-    stk__memory_free(buffer->data, total_bytes(buffer->capacity));
+    stk__memory_free(buffer->data, buffer->capacity + TAIL);
     free(buffer);
 }
 
-/* Called with the lock held; returns a list to free outside it. */
+/* Returns a list to free without the lock. */
 static struct stk_buffer *cut_kept(struct stk__pool *pool, size_t keep_bytes)
 {
     struct stk_buffer *cut = NULL;
-    for (int c = N_CLASSES - 1; c >= 0 && pool->kept_bytes > keep_bytes; c--) {
-        while (pool->kept[c] && pool->kept_bytes > keep_bytes) {
+    for (int c = N_CLASSES - 1; c >= 0 && kept_bytes(pool) > keep_bytes; c--) {
+        while (pool->kept[c] && kept_bytes(pool) > keep_bytes) {
             struct stk_buffer *b = pool->kept[c];
             pool->kept[c] = b->next;
-            pool->kept_bytes -= b->capacity;
-            pool->bytes -= b->capacity;
-            give_piece(pool, b);
+            pool->kept_bytes -= mapped_bytes(b->capacity);
+            pool->large_bytes -= mapped_bytes(b->capacity);
             b->next = cut;
             cut = b;
         }
     }
+    stk__regions_trim(&pool->regions,
+                      keep_bytes > pool->kept_bytes ? keep_bytes - pool->kept_bytes : 0);
     return cut;
 }
 
@@ -136,8 +150,8 @@ void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes)
 void stk__pool_trim(struct stk__pool *pool, size_t bytes)
 {
     pthread_mutex_lock(&pool->lock);
-    struct stk_buffer *cut =
-        cut_kept(pool, bytes < pool->kept_bytes ? pool->kept_bytes - bytes : 0);
+    size_t kept = kept_bytes(pool);
+    struct stk_buffer *cut = cut_kept(pool, bytes < kept ? kept - bytes : 0);
     pthread_mutex_unlock(&pool->lock);
     free_list(cut);
 }
@@ -145,7 +159,7 @@ void stk__pool_trim(struct stk__pool *pool, size_t bytes)
 size_t stk__pool_bytes(struct stk__pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    size_t bytes = pool->bytes;
+    size_t bytes = bytes_of(pool);
     pthread_mutex_unlock(&pool->lock);
     return bytes;
 }
@@ -158,20 +172,39 @@ size_t stk__pool_peak(struct stk__pool *pool)
     return bytes;
 }
 
-/* The lock is held where the buffer is small. */
-static struct stk_buffer *buffer_alloc(struct stk__pool *pool, int class, size_t capacity)
+/* ---- small buffers; the lock is held ---- */
+
+static struct stk_buffer *small_new(struct stk__pool *pool, int class, size_t capacity)
+{
+    size_t total = piece_bytes(capacity);
+    struct stk_buffer *b = stk__regions_take(&pool->regions, class, &total);
+    if (!b)
+        return NULL;
+    *b = (struct stk_buffer){ .memory = STK_HEAP,
+                              .data = (uint8_t *)(b + 1),
+                              .capacity = total - sizeof *b - TAIL };
+    return b;
+}
+
+static void small_free(struct stk__pool *pool, struct stk_buffer *b)
+{
+    stk__regions_give(&pool->regions, b, piece_bytes(b->capacity));
+    if (kept_bytes(pool) > pool->keep_bytes)
+        stk__regions_trim(&pool->regions, pool->keep_bytes - pool->kept_bytes);
+}
+
+/* ---- large ones ---- */
+
+static struct stk_buffer *large_new(size_t capacity)
 {
     struct stk_buffer *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    size_t total = total_bytes(capacity);
-    b->data = is_small(capacity) ? stk__regions_take(&pool->regions, class, total)
-                                 : stk__memory_take(total);
+    b->data = stk__memory_take(capacity + TAIL);
     if (!b->data) {
         free(b);
         return NULL;
     }
-    memset(b->data + capacity, 0, total - capacity);
     b->capacity = capacity;
     b->memory = STK_HEAP;
     return b;
@@ -186,11 +219,29 @@ static struct stk_buffer *take_kept(struct stk__pool *pool, int class)
         struct stk_buffer *b = pool->kept[c];
         if (b) {
             pool->kept[c] = b->next;
+            pool->kept_bytes -= mapped_bytes(b->capacity);
             return b;
         }
     }
     return NULL;
 }
+
+/* Called with the lock held: gives one back to those that are kept, if it may be. */
+static bool put_kept(struct stk__pool *pool, struct stk_buffer *b)
+{
+    size_t size, bytes = mapped_bytes(b->capacity);
+    int class = class_of(b->capacity, &size);
+    if (bytes > pool->keep_bytes || kept_bytes(pool) > pool->keep_bytes - bytes) {
+        pool->large_bytes -= bytes;
+        return false;
+    }
+    b->next = pool->kept[class];
+    pool->kept[class] = b;
+    pool->kept_bytes += bytes;
+    return true;
+}
+
+/* ---- both ---- */
 
 struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
 {
@@ -198,21 +249,19 @@ struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
     if (bytes > (size_t)1 << 46)
         return NULL;
     int c = class_of(bytes, &size);
+    bool is_large = !is_small(size);
     pthread_mutex_lock(&pool->lock);
-    struct stk_buffer *b = take_kept(pool, c);
-    if (b) {
-        pool->kept_bytes -= b->capacity;
-    } else {
-        pool->bytes += size;
-        pool->peak_bytes = pool->bytes > pool->peak_bytes ? pool->bytes : pool->peak_bytes;
-    }
+    struct stk_buffer *b = is_large ? take_kept(pool, c) : small_new(pool, c, size);
+    bool is_missing = !b && is_large;
+    pool->large_bytes += is_missing ? mapped_bytes(size) : 0;
+    pool->peak_bytes = bytes_of(pool) > pool->peak_bytes ? bytes_of(pool) : pool->peak_bytes;
     pool->refs++;
-    if (!b && is_small(size))
-        b = buffer_alloc(pool, c, size);
     pthread_mutex_unlock(&pool->lock);
-    if (!b && (is_small(size) || !(b = buffer_alloc(pool, c, size)))) {
+    if (is_missing)
+        b = large_new(size);
+    if (!b) {
         pthread_mutex_lock(&pool->lock);
-        pool->bytes -= size;
+        pool->large_bytes -= is_missing ? mapped_bytes(size) : 0;
         drop_ref(pool);
         return NULL;
     }
@@ -239,20 +288,11 @@ void stk__buffer_unref_n(struct stk_buffer *b, int n)
         free(b);
         return;
     }
-    size_t size;
-    int c = class_of(b->capacity, &size);
     pthread_mutex_lock(&pool->lock);
-    bool is_kept =
-        b->capacity <= pool->keep_bytes && pool->kept_bytes <= pool->keep_bytes - b->capacity;
-    if (is_kept) {
-        b->next = pool->kept[c];
-        pool->kept[c] = b;
-        pool->kept_bytes += b->capacity;
-    } else {
-        pool->bytes -= b->capacity;
-        give_piece(pool, b);
-    }
+    bool is_large = !is_small(b->capacity), is_surplus = is_large && !put_kept(pool, b);
+    if (!is_large)
+        small_free(pool, b);
     drop_ref(pool);
-    if (!is_kept)
+    if (is_surplus)
         buffer_free(b);
 }

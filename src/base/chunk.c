@@ -43,7 +43,7 @@ size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts)
         bytes += aligned(sizeof(struct stk_span) * rows);
     for (int f = 0; f < type->n_fields; f++)
         bytes += column_bytes(&type->field[f], rows);
-    return bytes;
+    return stk__memory_bytes(bytes);
 }
 
 static void place_column(struct stk_column *c, const struct stk_field *field, size_t cap,

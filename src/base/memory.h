@@ -7,6 +7,9 @@
 /* 64-byte aligned, contents undefined; NULL when there is none. */
 void *stk__memory_take(size_t bytes);
 
+/* What a piece of so many bytes takes of the system: whole pages where it is mapped. */
+size_t stk__memory_bytes(size_t bytes);
+
 /* Small pieces that were freed go back to the system, too; not more often than every second, since it
  * takes as long as the heap of the program is large. */
 void stk__memory_trim(void);

@@ -19,28 +19,36 @@
 
 #ifdef HAS_SANITIZER
 
-void *stk__regions_take(struct stk__regions *regions, int class, size_t bytes)
+void *stk__regions_take(struct stk__regions *regions, int class, size_t *bytes)
 {
-    (void)regions;
     (void)class;
-    return aligned_alloc(64, bytes);
+    void *piece = aligned_alloc(64, *bytes);
+    regions->bytes += piece ? *bytes : 0;
+    return piece;
 }
 
-void stk__regions_give(struct stk__regions *regions, void *piece)
+void stk__regions_give(struct stk__regions *regions, void *piece, size_t bytes)
+{
+    regions->bytes -= bytes;
+    free(piece);
+}
+
+void stk__regions_trim(struct stk__regions *regions, size_t empty_bytes)
 {
     (void)regions;
-    free(piece);
+    (void)empty_bytes;
 }
 
 #else
 
-static const size_t region_bytes = (size_t)256 << 10;
+static const size_t region_bytes = (size_t)256 << 10, page_bytes = 4096;
 
 struct stk__region {
-    struct stk__region *next, *before; /* among those with free pieces */
+    struct stk__region *next, *before; /* among those with free pieces; of empty ones, next alone */
     void *free;                        /* pieces that were given back; each begins with the next */
     uint8_t *fresh, *end;              /* those that nobody had yet */
     size_t piece_bytes;
+    size_t touched_bytes; /* from its start on, by whatever pieces it had */
     int class, n_used;
     _Alignas(64) uint8_t data[];
 };
@@ -79,43 +87,74 @@ static bool is_full(const struct stk__region *region)
     return !region->free && region->fresh == region->end;
 }
 
+static struct stk__region *pop_empty(struct stk__regions *regions)
+{
+    struct stk__region *region = regions->empty;
+    regions->empty = region->next;
+    regions->empty_bytes -= region->touched_bytes;
+    return region;
+}
+
 static struct stk__region *add_region(struct stk__regions *regions, int class, size_t bytes)
 {
-    struct stk__region *region = map_region();
+    struct stk__region *region = regions->empty ? pop_empty(regions) : map_region();
     if (!region)
         return NULL;
     size_t n = (region_bytes - offsetof(struct stk__region, data)) / bytes;
     *region = (struct stk__region){ .fresh = region->data,
                                     .end = region->data + n * bytes,
                                     .piece_bytes = bytes,
+                                    .touched_bytes = region->touched_bytes, /* of a new one: 0 */
                                     .class = class };
     link_region(regions, region);
     return region;
 }
 
-void *stk__regions_take(struct stk__regions *regions, int class, size_t bytes)
+/* One with a free piece of this class or, if there is none, of the next one. */
+static struct stk__region *find_open(const struct stk__regions *regions, int class)
 {
-    struct stk__region *region = regions->open[class];
-    if (!region && !(region = add_region(regions, class, bytes)))
+    for (int c = class; c < class + 2 && c < STK__REGION_SIZES; c++)
+        if (regions->open[c])
+            return regions->open[c];
+    return NULL;
+}
+
+static void *take_fresh(struct stk__regions *regions, struct stk__region *region)
+{
+    void *piece = region->fresh;
+    region->fresh += region->piece_bytes;
+    size_t used = (size_t)(region->fresh - (uint8_t *)region);
+    if (used > region->touched_bytes) {
+        size_t touched = (used + page_bytes - 1) / page_bytes * page_bytes;
+        regions->bytes += touched - region->touched_bytes;
+        region->touched_bytes = touched;
+    }
+    return piece;
+}
+
+void *stk__regions_take(struct stk__regions *regions, int class, size_t *bytes)
+{
+    struct stk__region *region = find_open(regions, class);
+    if (!region && !(region = add_region(regions, class, *bytes)))
         return NULL;
     void *piece = region->free;
-    if (piece) {
+    if (piece)
         memcpy(&region->free, piece, sizeof piece);
-    } else {
-        piece = region->fresh;
-        region->fresh += region->piece_bytes;
-    }
+    else
+        piece = take_fresh(regions, region);
+    *bytes = region->piece_bytes;
     region->n_used++;
     if (is_full(region))
         unlink_region(regions, region);
     return piece;
 }
 
-void stk__regions_give(struct stk__regions *regions, void *piece)
+void stk__regions_give(struct stk__regions *regions, void *piece, size_t bytes)
 {
     uint8_t *start = (uint8_t *)piece - (uintptr_t)piece % region_bytes;
     struct stk__region *region = (struct stk__region *)(void *)start;
     bool was_full = is_full(region);
+    (void)bytes;
     memcpy(piece, &region->free, sizeof piece);
     region->free = piece;
     if (was_full)
@@ -123,7 +162,18 @@ void stk__regions_give(struct stk__regions *regions, void *piece)
     if (--region->n_used)
         return;
     unlink_region(regions, region);
-    munmap(region, region_bytes);
+    region->next = regions->empty;
+    regions->empty = region;
+    regions->empty_bytes += region->touched_bytes;
+}
+
+void stk__regions_trim(struct stk__regions *regions, size_t empty_bytes)
+{
+    while (regions->empty && regions->empty_bytes > empty_bytes) {
+        struct stk__region *region = pop_empty(regions);
+        regions->bytes -= region->touched_bytes;
+        munmap(region, region_bytes);
+    }
 }
 
 #endif

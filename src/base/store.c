@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { ABSENT, COMING, THERE };
-enum { BLOCK_BYTES = 1 << 16, LARGEST_PIECE = BLOCK_BYTES / 8, TAIL = 64 };
+enum { TAIL = 64, BLOCK_BYTES = (1 << 16) - TAIL, LARGEST_PIECE = BLOCK_BYTES / 8 };
 
 struct page {
     uint64_t no; /* of its rows' numbers, without their last bits */
@@ -233,7 +233,7 @@ static void free_block(void *block)
 static struct stk_buffer *block_new(struct stk__store *store, size_t bytes,
                                     const struct stk__leave *leave)
 {
-    size_t all = bytes + TAIL + sizeof(struct stk_buffer);
+    size_t all = stk__memory_bytes(bytes + TAIL) + sizeof(struct stk_buffer);
     struct stk_buffer *block = ask(store, all, leave) ? calloc(1, sizeof *block) : NULL;
     if (!block)
         return NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_sizes.c: how large everything of a plan is, and whether it fits into the budget. */
 #include "base/error.h"
+#include "base/memory.h"
+#include "exec/exec.h"
 #include "exec/plan_parts.h"
 
 #include <math.h>
@@ -216,9 +218,9 @@ static size_t stages_bytes(const struct stk__plan *plan)
 size_t stk__stage_scratch(const struct stk__stage_plan *s)
 {
     const size_t head = 512; /* of a block */
-    return s->program
-               ? s->program->scratch_bytes * (size_t)s->ticket_rows + STK__SCRATCH_BLOCK + head
-               : 0;
+    return s->program ? stk__memory_bytes(s->program->scratch_bytes * (size_t)s->ticket_rows +
+                                          STK__SCRATCH_BLOCK + head)
+                      : 0;
 }
 
 /* Of one ticket, whichever stage it is of. */
