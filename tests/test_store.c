@@ -266,16 +266,44 @@ static void test_threads(void **state)
     stk__store_free(store);
 }
 
+/* Where its rows came from is copied with an element, and asked for: the run that made it takes its memory along. */
+static void test_traces_are_the_stores(void **state)
+{
+    enum { N = 6000 };
+    struct stk__pool *pool = stk__pool_new();
+    struct stk_chunk *chunk = stk__chunk_new(&type, 1, STK__KEYS | STK__TRACE);
+    struct stk__store *store = stk__store_new(&type, STK__KEYS | STK__TRACE, false);
+    struct stk_buffer *b = stk__buffer_new(pool, N * sizeof(struct stk_address));
+    uint8_t bytes[MAX_TEXT + 64];
+    struct stk__stored at;
+    (void)state;
+    make(chunk, 5, bytes);
+    memset(b->data, 7, N * sizeof(struct stk_address));
+    chunk->trace[0] = (struct stk_span){ b->data, N * sizeof(struct stk_address), b };
+    const struct stk__row_ref row = {
+        .column = chunk->column, .key = chunk->key, .address = chunk->address, .trace = chunk->trace
+    };
+    assert_true(stk__store_keep(store, 5, &row, &no_limit));
+    assert_true(stk__store_size(store).bytes >= N * sizeof(struct stk_address));
+    stk__chunk_free(chunk);
+    stk__pool_limit(pool, 0);
+    assert_int_equal(stk__pool_bytes(pool), 0);
+    stk__pool_unref(pool);
+    assert_int_equal(stk__store_find(store, 5, 1, &at), 1);
+    const struct stk_span *trace = &at.page->trace[at.row];
+    assert_int_equal(trace->bytes, N * sizeof(struct stk_address));
+    for (size_t i = 0; i < trace->bytes; i++)
+        assert_int_equal(trace->data[i], 7);
+    stk__store_free(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_come_back),
-        cmocka_unit_test(test_runs_are_found),
-        cmocka_unit_test(test_bytes_outlive_the_store),
-        cmocka_unit_test(test_bad_rows),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_rows_come_back), cmocka_unit_test(test_traces_are_the_stores),
+        cmocka_unit_test(test_runs_are_found), cmocka_unit_test(test_bytes_outlive_the_store),
+        cmocka_unit_test(test_bad_rows),       cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_prefix),         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -277,6 +277,22 @@ static bool take_bytes(struct stk__store *store, size_t bytes, const struct stk_
 
 /* ---- keeping ---- */
 
+/* Where the row of a page has its trace, or NULL. */
+static struct stk_span *trace_at(const struct stk_chunk *to, int at,
+                                 const struct stk__row_ref *from)
+{
+    return to->trace && from->trace ? &to->trace[at] : NULL;
+}
+
+static void drop_spans(const struct stk_chunk *to, int at)
+{
+    for (int f = 0; f < to->type->n_fields; f++)
+        if (to->column[f].span)
+            stk__spans_drop(&to->column[f].span[at], 1);
+    if (to->trace)
+        stk__spans_drop(&to->trace[at], 1);
+}
+
 /* Memory for the row's bytes; false, and nothing is taken, if there is not enough. */
 static bool take_spans(struct stk__store *store, const struct stk_chunk *to, int at,
                        const struct stk__row_ref *from, const struct stk__leave *leave)
@@ -288,10 +304,12 @@ static bool take_spans(struct stk__store *store, const struct stk_chunk *to, int
         if (span && from->column[f].span[from->row].bytes)
             has_all = take_bytes(store, from->column[f].span[from->row].bytes, leave, &span[at]);
     }
+    struct stk_span *trace = trace_at(to, at, from);
+    if (has_all && trace && from->trace->bytes)
+        has_all = take_bytes(store, from->trace->bytes, leave, trace);
     pthread_mutex_unlock(&store->lock);
-    for (int f = 0; f < store->type.n_fields && !has_all; f++)
-        if (to->column[f].span)
-            stk__spans_drop(&to->column[f].span[at], 1);
+    if (!has_all)
+        drop_spans(to, at);
     return has_all;
 }
 
@@ -310,6 +328,9 @@ static void copy_fields(const struct stk__store *store, const struct stk_chunk *
             memcpy(d->dims + (size_t)at * rank, s->dims + (size_t)from->row * rank,
                    rank * sizeof *d->dims);
     }
+    const struct stk_span *trace = trace_at(to, at, from);
+    if (trace && trace->bytes)
+        memcpy(trace->data, from->trace->data, trace->bytes);
 }
 
 static bool write_row(struct stk__store *store, struct stk_chunk *to, int at,
@@ -321,16 +342,16 @@ static bool write_row(struct stk__store *store, struct stk_chunk *to, int at,
         to->key[at] = *from->key;
     if (to->address && from->address)
         to->address[at] = *from->address;
-    if (to->trace && from->trace)
-        stk__spans_copy(&to->trace[at], from->trace, 1);
     if (!from->is_bad) {
         copy_fields(store, to, at, from);
         return true;
     }
     const struct stk_fault *fault = from->fault;
+    const char *text = fault ? fault->text : "out of memory";
+    if (!ask(store, stk__fault_bytes(text), leave))
+        return false;
     pthread_mutex_lock(&store->lock);
-    stk__chunk_fault(to, at, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
-                     fault ? fault->text : "out of memory");
+    stk__chunk_fault(to, at, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL, text);
     pthread_mutex_unlock(&store->lock);
     return true;
 }
