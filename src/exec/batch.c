@@ -87,9 +87,9 @@ void stk__depot_keep(struct stk__depot *depot, int most)
 
 size_t stk__depot_bytes(struct stk__depot *depot, int n_open)
 {
-    const struct stk__stage_plan *last = &depot->plan->stage[depot->plan->last];
-    size_t batch = stk__chunk_bytes(last->type, (int)depot->plan->batch_rows,
-                                    stk__stage_parts(depot->plan, last));
+    const struct stk__plan *plan = depot->plan;
+    size_t batch = stk__chunk_bytes(plan->stage[plan->last].type, (int)plan->batch_rows,
+                                    stk__batch_parts(plan));
     pthread_mutex_lock(&depot->lock);
     int n_out = depot->n_live - n_open < 2 ? depot->n_live - n_open : 2;
     int n = n_open + (depot->n_kept + n_out > 2 ? depot->n_kept + n_out : 2);
@@ -133,8 +133,8 @@ static struct stk_batch *batch_alloc(struct stk__depot *depot)
     struct stk_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         return NULL;
-    batch->chunk = stk__chunk_new(plan->stage[plan->last].type, (int)plan->batch_rows,
-                                  stk__stage_parts(plan, &plan->stage[plan->last]));
+    batch->chunk =
+        stk__chunk_new(plan->stage[plan->last].type, (int)plan->batch_rows, stk__batch_parts(plan));
     if (!batch->chunk) {
         free(batch);
         return NULL;

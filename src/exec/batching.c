@@ -179,7 +179,7 @@ static void emit(struct batching *b, struct stk__group *group, struct stk_chunk 
     if (out->key)
         out->key[row] =
             stk__key_make(group->held->key[first].hi, group->held->key[first].lo, b->node->ordinal);
-    int rc = set_trace(b, &rows, out);
+    int rc = out->trace ? set_trace(b, &rows, out) : STK_OK;
     if (rc)
         stk__out_of_memory(&err);
     for (int f = 0; f < out->type->n_fields && !rc; f++)
@@ -264,7 +264,7 @@ static bool emit_all(struct batching *b, struct stk__group *group, struct stk_ch
                              .size = (int)group->size,
                              .step = (int)b->grouping->stride,
                              .shift = (int)group->shift };
-    bool ok = set_traces(b, &run, out);
+    bool ok = !out->trace || set_traces(b, &run, out);
     for (int f = 0; f < out->type->n_fields && ok; f++)
         ok = emit_fields(b, f, &run, out);
     for (int i = 0; i < run.n && ok; i++, first += run.shift) {

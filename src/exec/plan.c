@@ -33,6 +33,12 @@ int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan 
     return (plan->has_keys ? STK__KEYS : 0) | (stage->has_trace ? STK__TRACE : 0);
 }
 
+int stk__batch_parts(const struct stk__plan *plan)
+{
+    int parts = stk__stage_parts(plan, &plan->stage[plan->last]);
+    return plan->batch ? parts & ~STK__TRACE : parts;
+}
+
 /* Stages come after their inputs. */
 void stk__plan_set_trace(struct stk__plan *plan)
 {
@@ -48,6 +54,23 @@ void stk__plan_set_trace(struct stk__plan *plan)
         int input = s->kind == STK__MIXING ? s->n_inputs - 1 : 0; /* the first may only choose */
         s->has_trace =
             s->kind == STK__BATCHING || (keeps && plan->stage[s->input[input]].has_trace);
+    }
+}
+
+/* Where rows of elements came from is read by unbatch, and by who gets an element that is no batch; a cache keeps it
+ * for chains that may. It takes twice as many bytes as the rows of a batch of numbers: nobody else has it. */
+static void drop_unread_traces(struct stk__plan *plan)
+{
+    bool is_read[STK__MAX_STAGES] = { 0 };
+    is_read[plan->last] = !plan->batch;
+    for (int i = plan->n_stages; i-- > 0;) {
+        struct stk__stage_plan *s = &plan->stage[i];
+        bool has_own = s->kind == STK__CACHING || s->kind == STK__WEAVING;
+        s->has_trace = s->has_trace && (is_read[i] || has_own);
+        bool reads = s->kind == STK__WEAVING || s->node->op->flags & STK_OP_EXPANDS ||
+                     (s->has_trace && s->kind != STK__BATCHING);
+        for (int k = 0; k < s->n_inputs; k++)
+            is_read[s->input[k]] |= reads;
     }
 }
 
@@ -159,6 +182,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     if (!rc) {
         decide_direct(plan);
         stk__plan_set_trace(plan);
+        drop_unread_traces(plan);
         rc = find_caches(plan, &local);
     }
     if (!rc) {

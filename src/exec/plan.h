@@ -53,7 +53,7 @@ struct stk__stage_plan {
     int n_inputs, input[STK_MAX_INPUTS];
     struct stk__program *program; /* segments */
     const struct stk_type *type;  /* of the output; no fields when only addresses travel */
-    bool has_trace;               /* its rows are batches */
+    bool has_trace;               /* its rows are batches, and somebody asks for theirs */
     /* the last batch of the chain, before other ops: bad rows end here */
     bool is_judge;
     bool is_source;       /* makes rows or positions itself */
@@ -157,6 +157,9 @@ size_t stk__stage_scratch(const struct stk__stage_plan *stage);
 
 /* enum stk__chunk_parts of a stage's output chunks. */
 int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan *stage);
+
+/* The same of batches that are delivered. */
+int stk__batch_parts(const struct stk__plan *plan);
 
 /* "train/cat/7.jpg": the source element behind an address. */
 void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,

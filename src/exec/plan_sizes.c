@@ -78,8 +78,8 @@ static size_t stage_row_bytes(const struct stk__plan *plan, const struct stk__st
     if (s->kind != STK__BATCHING)
         return row_bytes(s->type, is_heavy, small_bytes(s));
     const struct stk__stage_plan *in = &plan->stage[s->input[0]];
-    return rows_of_one(s) *
-           (row_bytes(in->type, is_large(in), small_bytes(in)) + sizeof(struct stk_address));
+    return rows_of_one(s) * (row_bytes(in->type, is_large(in), small_bytes(in)) +
+                             (s->has_trace ? sizeof(struct stk_address) : 0));
 }
 
 /* One where a row is work enough; a few where it is only read, so that requests are asked for

@@ -337,7 +337,7 @@ static void write_addresses(const struct stk__stage *s, const struct stk__ticket
     struct stk_address *out = t->chunk->address + t->out_from;
     if (t->in) {
         memcpy(out, t->in->chunk->address + t->in_from, sizeof *out * (size_t)t->n_in);
-        if (t->in->chunk->trace)
+        if (t->in->chunk->trace && t->chunk->trace)
             stk__spans_copy(t->chunk->trace + t->out_from, t->in->chunk->trace + t->in_from,
                             t->n_in);
         return;
