@@ -63,10 +63,14 @@ static void place_column(struct stk_column *c, const struct stk_field *field, si
 
 struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts)
 {
+    void *memory = stk__memory_take(stk__chunk_bytes(type, cap, parts));
+    return memory ? stk__chunk_place(type, cap, parts, memory) : NULL;
+}
+
+struct stk_chunk *stk__chunk_place(const struct stk_type *type, int cap, int parts, void *memory)
+{
     size_t rows = (size_t)cap;
-    uint8_t *at = stk__memory_take(stk__chunk_bytes(type, cap, parts));
-    if (!at)
-        return NULL;
+    uint8_t *at = memory;
     struct stk_chunk *chunk = (struct stk_chunk *)(void *)at;
     *chunk = (struct stk_chunk){ .type = type, .cap = cap };
     chunk->column = (struct stk_column *)(void *)(at + aligned(sizeof *chunk));

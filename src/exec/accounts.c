@@ -9,7 +9,7 @@
  *
  *      limit = minima + spare     (a budget of its own: all of it from the start)
  *      booked   chunks ─ reads ─ batches ─ kept rows ─ scratch
- *      there    buffers of the pool ─ chunks ─ batches, one of them the consumer's ─ kept rows ─ scratch
+ *      there    buffers of the pool, with chunks ─ batches, one of them the consumer's ─ kept rows ─ scratch
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -30,14 +30,6 @@ static size_t scratch_bytes(const struct stk__exec *x)
     size_t bytes = 0;
     for (int i = 0; x->worker && i <= x->n_workers; i++)
         bytes += atomic_load_explicit(&x->worker[i].gauge.held_bytes, memory_order_relaxed);
-    return bytes;
-}
-
-static size_t chunk_bytes(const struct stk__exec *x)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < x->n_stages; i++)
-        bytes += x->stage[i].lot_bytes * (size_t)x->stage[i].n_lots;
     return bytes;
 }
 
@@ -66,8 +58,8 @@ size_t stk__unpacked_bytes(const struct stk__exec *x)
 
 int64_t stk__memory_there(const struct stk__exec *x)
 {
-    return (int64_t)(stk__depot_bytes(x->depot, x->n_open) + chunk_bytes(x) + kept_bytes(x) +
-                     scratch_bytes(x) + stk__unpacked_bytes(x));
+    return (int64_t)(stk__depot_bytes(x->depot, x->n_open) + kept_bytes(x) + scratch_bytes(x) +
+                     stk__unpacked_bytes(x));
 }
 
 /* ---- giving back ---- */
@@ -80,9 +72,7 @@ static void trim_lots(struct stk__exec *x)
             continue;
         }
         *at = lot->next_all;
-        lot->stage->n_lots--;
-        stk__chunk_free(lot->chunk);
-        free(lot);
+        stk__lot_free(lot);
     }
     for (int i = 0; i < x->n_stages; i++)
         x->stage[i].free_lots = NULL;
@@ -109,8 +99,10 @@ static void trim(struct stk__exec *x, int64_t bytes)
         stk__pool_trim(x->pool, (size_t)bytes);
     for (int i = 0; i < x->n_unpacked && before - stk__memory_there(x) < bytes; i++)
         stk__chunk_cache_empty(x->unpacked[i]);
-    if (before - stk__memory_there(x) < bytes)
+    if (before - stk__memory_there(x) < bytes) {
         trim_lots(x);
+        stk__pool_trim(x->pool, (size_t)bytes); /* which has them now */
+    }
     if (before - stk__memory_there(x) < bytes)
         stk__depot_trim(x->depot);
     x->is_trimming = false;
@@ -478,12 +470,25 @@ int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
                     (long long)x->limit_bytes, (long long)(s.fixed + s.owned), (long long)s.limit);
 }
 
+/* Chunks that nobody will write to. */
+static void drop_open(struct stk__exec *x)
+{
+    for (int i = 0; i < x->n_stages; i++) {
+        struct stk__stage *s = &x->stage[i];
+        if (s->is_busy)
+            continue;
+        stk__lot_unref(x, s->open_out);
+        s->open_out = NULL;
+    }
+}
+
 void stk__accounts_rest(struct stk__exec *x)
 {
     if (x->is_resting)
         return;
     x->is_resting = true;
     x->chooser = NULL;
+    drop_open(x);
     trim(x, INT64_MAX);
     give_back(x);
     if (x->peak_bytes >= worth_a_trim)

@@ -149,7 +149,7 @@ static void serve_stored(const struct stk__stage *s, struct stk__store *store,
 {
     struct stk__stored at;
     int n, first = out->n;
-    while (out->n < out->cap &&
+    while (!stk__lot_is_full(s->open_out) &&
            (n = stk__store_find(store, s->position + (uint64_t)(out->n - first), out->cap - out->n,
                                 &at)))
         append_stored(store, at, n, out);
@@ -181,7 +181,7 @@ static int serve(struct stk__exec *x, const struct stk__stage *s, struct stk_chu
     int rc = STK_OK;
     if (store)
         serve_stored(s, store, out);
-    while (!store && !rc && number < there && out->n < out->cap)
+    while (!store && !rc && number < there && !stk__lot_is_full(s->open_out))
         rc = serve_row(x, s, number++, out);
     return rc;
 }

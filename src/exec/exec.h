@@ -49,8 +49,11 @@ struct stk__account {
 /* A chunk with a count of who looks at it. */
 struct stk__lot {
     struct stk_chunk *chunk;
+    struct stk_buffer *memory; /* that the chunk lies in: the pool's, which counts it */
     int refs;
     size_t charged;
+    int n_weighed; /* rows whose bytes are known, apart from their place in the chunk: */
+    size_t pointed_bytes;
     struct stk__stage *stage; /* who pays */
     struct stk__lot *next_free, *next_all;
 };
@@ -103,7 +106,6 @@ struct stk__stage {
     struct stk__account held_account; /* rows kept beyond what the plan set aside for them */
     struct stk__lot *free_lots;
     size_t lot_bytes;       /* of one chunk, without what its spans point to */
-    int n_lots;             /* in use or free */
     size_t typical_scratch; /* of what tickets took lately */
     bool is_busy;
     size_t typical_bytes, typical_fetch; /* of what rows took lately, for reservation */
@@ -394,9 +396,14 @@ size_t stk__lot_bytes(const struct stk__stage *stage);
 /* Returns new, charged; NULL when the system has no memory, after ending the run. */
 struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *stage);
 void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot);
+void stk__lot_free(struct stk__lot *lot); /* which is in no list */
 
-/* Corrects what a lot is charged to what its rows really take. */
-void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot, size_t bytes);
+/* True if it is to be handed on. There is room for as many rows as were expected to be enough, and they may be
+ * larger. By whoever fills it, without the lock. */
+bool stk__lot_is_full(struct stk__lot *lot);
+
+/* Its rows are there: corrects what it is charged, and what the next ones of its stage are expected to take. */
+void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot);
 
 /* Where batch number `no` is while it is open. */
 static inline struct stk_batch **stk__batch_slot(const struct stk__exec *x, uint64_t no)

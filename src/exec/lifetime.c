@@ -305,8 +305,7 @@ void stk__exec_free(struct stk__exec *x)
         free_stage(x, &x->stage[i]);
     for (struct stk__lot *lot = x->all_lots, *next; lot; lot = next) {
         next = lot->next_all;
-        stk__chunk_free(lot->chunk);
-        free(lot);
+        stk__lot_free(lot);
     }
     stk__gates_end(x);
     stk__decisions_end(&x->decisions);

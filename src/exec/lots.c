@@ -15,17 +15,24 @@ static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
     struct stk__lot *lot = calloc(1, sizeof *lot);
     if (!lot)
         return NULL;
-    lot->chunk =
-        stk__chunk_new(s->plan->type, s->plan->ticket_rows, stk__stage_parts(x->plan, s->plan));
-    if (!lot->chunk) {
+    lot->memory = stk__buffer_new(x->pool, s->lot_bytes);
+    if (!lot->memory) {
         free(lot);
         return NULL;
     }
+    lot->chunk = stk__chunk_place(s->plan->type, s->plan->ticket_rows,
+                                  stk__stage_parts(x->plan, s->plan), lot->memory->data);
     lot->stage = s;
-    s->n_lots++;
     lot->next_all = x->all_lots;
     x->all_lots = lot;
     return lot;
+}
+
+void stk__lot_free(struct stk__lot *lot)
+{
+    stk__chunk_clear(lot->chunk);
+    stk__buffer_unref(lot->memory);
+    free(lot);
 }
 
 struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
@@ -38,18 +45,57 @@ struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
         return NULL;
     }
     lot->refs = 1;
+    lot->n_weighed = 0;
+    lot->pointed_bytes = 0;
     lot->charged = stk__lot_bytes(s);
     stk__charge(x, &s->out_account, lot->charged);
     return lot;
 }
 
-void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot, size_t bytes)
+/* Of rows that are not fixed, and of where elements came from that are made of rows. */
+static size_t pointed_bytes(const struct stk_chunk *chunk, int from, int n)
 {
-    struct stk__account *a = &lot->stage->out_account;
+    uint64_t bytes = chunk->trace ? stk__span_bytes(chunk->trace + from, n) : 0;
+    for (int f = 0; f < chunk->type->n_fields; f++)
+        if (chunk->column[f].span)
+            bytes += stk__span_bytes(chunk->column[f].span + from, n);
+    return (size_t)bytes;
+}
+
+static size_t faults_bytes(const struct stk_fault *faults)
+{
+    size_t bytes = 0;
+    for (const struct stk_fault *f = faults; f; f = f->next)
+        bytes += stk__fault_bytes(f->text);
+    return bytes;
+}
+
+static size_t weigh(struct stk__lot *lot)
+{
+    const struct stk_chunk *chunk = lot->chunk;
+    lot->pointed_bytes += pointed_bytes(chunk, lot->n_weighed, chunk->n - lot->n_weighed);
+    lot->n_weighed = chunk->n;
+    return lot->pointed_bytes;
+}
+
+bool stk__lot_is_full(struct stk__lot *lot)
+{
+    const size_t enough = 1 << 17;
+    return lot->chunk->n == lot->chunk->cap || weigh(lot) >= enough;
+}
+
+void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot)
+{
+    struct stk__stage *s = lot->stage;
+    size_t beside = weigh(lot) + faults_bytes(lot->chunk->faults);
+    size_t bytes = s->lot_bytes + beside, before = s->typical_bytes;
+    if (!beside)
+        return;
+    s->typical_bytes = bytes > before ? bytes : before - (before - bytes) / 8;
     if (bytes > lot->charged)
-        stk__charge(x, a, bytes - lot->charged);
+        stk__charge(x, &s->out_account, bytes - lot->charged);
     else
-        stk__credit(x, a, lot->charged - bytes);
+        stk__credit(x, &s->out_account, lot->charged - bytes);
     lot->charged = bytes;
 }
 

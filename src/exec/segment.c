@@ -360,14 +360,6 @@ static void fail_rows(struct stk__ticket *t, int code)
     t->n = t->n_bad = t->n_in;
 }
 
-static size_t span_bytes(const struct stk_chunk *chunk, int n)
-{
-    size_t bytes = 0;
-    for (int f = 0; f < chunk->type->n_fields; f++)
-        bytes += chunk->column[f].span ? stk__span_bytes(chunk->column[f].span, n) : 0;
-    return bytes;
-}
-
 /* A staged ticket has its chunk for itself: faults, masks and bytes become the chunk's. */
 static void settle_staged(struct stk__exec *x, struct stk__ticket *t, bool has_dead)
 {
@@ -443,16 +435,8 @@ void stk__finish_segment(struct stk__exec *x, struct stk__work *w)
     t->in = NULL;
     stk__credit(x, &s->io_account, t->fetch_charge);
     t->fetch_charge = 0;
-    if (t->out) {
-        size_t bytes = s->plan->unit_bytes, spans = span_bytes(t->chunk, t->n);
-        if (spans) {
-            bytes += spans;
-            s->typical_bytes = bytes > s->typical_bytes
-                                   ? bytes
-                                   : s->typical_bytes - (s->typical_bytes - bytes) / 8;
-            stk__lot_settle(x, t->out, bytes);
-        }
-    }
+    if (t->out)
+        stk__lot_settle(x, t->out);
     t->state = STK__READY;
     s->is_busy = false;
 }

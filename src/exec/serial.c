@@ -18,9 +18,10 @@ static struct stk__stage *input_of(struct stk__exec *x, const struct stk__stage 
 
 /* ---- publishing, under the lock ---- */
 
-static void publish_rows(struct stk__stage *s)
+static void publish_rows(struct stk__exec *x, struct stk__stage *s)
 {
     struct stk__ticket *t = stk__push_ticket(&s->ring, STK__READY);
+    stk__lot_settle(x, s->open_out);
     s->ring.opened++;
     t->out = s->open_out;
     t->chunk = t->out->chunk;
@@ -66,7 +67,7 @@ static void publish_end(struct stk__exec *x, struct stk__stage *s, int level)
 static bool make_way(struct stk__exec *x, struct stk__stage *s)
 {
     if (s->open_out && s->open_out->chunk->n) {
-        publish_rows(s);
+        publish_rows(x, s);
         x->has_changed = true;
     }
     return stk__has_room(&s->ring);
@@ -552,10 +553,11 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
     }
     if (w->is_flushed && out->n == 0)
         end_pass(x, s, w);
-    else if (out->n && (w->is_flushed || out->n == out->cap || ring->head == ring->tail)) {
+    else if (out->n &&
+             (w->is_flushed || ring->head == ring->tail || stk__lot_is_full(s->open_out))) {
         /* A source that ended with rows ends its pass at the next step: the same call says so
          * again. */
-        publish_rows(s);
+        publish_rows(x, s);
     }
 }
 
