@@ -178,6 +178,13 @@ static int64_t all_owed(const struct stk__exec *x, const struct stk__account *ta
     return bytes;
 }
 
+/* What is left for what nobody counts: stacks of threads, rings, malloc's own. */
+static int64_t uncounted_bytes(const struct stk__exec *x)
+{
+    int64_t part = x->limit_bytes / 16, least = x->own_bytes;
+    return part > least ? part : least;
+}
+
 /* How many bytes are missing for `bytes` more, of which `fresh` will be allocated. One batch more is
  * about while its fields are brought together. */
 static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes,
@@ -187,8 +194,7 @@ static int64_t missing(const struct stk__exec *x, const struct stk__account *a, 
     int64_t packed = (int64_t)atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
     int64_t booked = (int64_t)more + packed - x->spare_bytes +
                      room_for_workers(x, a, x->scratch_account.held_bytes);
-    /* a part is left for what nobody counts: stacks of threads, rings, malloc's own */
-    int64_t most = x->limit_bytes - x->limit_bytes / 16;
+    int64_t most = x->limit_bytes - uncounted_bytes(x);
     int64_t there = stk__memory_there(x) + (int64_t)(x->asked_bytes + fresh) + packed - most +
                     all_owed(x, a) + room_for_workers(x, a, scratch_bytes(x));
     return booked > there ? booked : there;
@@ -448,6 +454,9 @@ int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
     const struct stk__plan *plan = x->plan;
     int64_t least = (int64_t)plan->minimum_bytes;
     bool is_fixed = plan->has_own_budget;
+    const size_t thread_bytes = 128 << 10; /* its stack, and what malloc keeps for it */
+    x->own_bytes =
+        (int64_t)(sizeof *x + plan->ring_bytes + thread_bytes * (size_t)(x->n_workers + 1));
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->scratch_account.unit_bytes = plan->scratch_bytes;
     if (plan->is_inner) { /* the run around it has all of its memory */

@@ -227,6 +227,7 @@ struct stk__exec {
     uint64_t patient_until;
     struct stk__share share; /* of the process's budget */
     int64_t limit_bytes;     /* what the run may use now */
+    int64_t own_bytes;       /* of the run itself, its rings and threads: about */
     int64_t spare_bytes;     /* below 0 while an element larger than its estimate is about */
     int64_t cleared_bytes;   /* that may be charged before both sums are looked at again */
     size_t used_bytes, peak_bytes;

@@ -134,7 +134,8 @@ struct stk__plan {
     size_t cache_bytes;  /* what they may keep: leftovers */
     bool has_own_budget; /* the option memory is set */
     int window, ring;
-    int max_window; /* how far the window may grow while the run is on */
+    size_t ring_bytes; /* of all rings */
+    int max_window;    /* how far the window may grow while the run is on */
     /* given as options or by prefetch: they stay as they are */
     bool is_window_given, is_workers_given;
     int restart_level; /* when a pass of this level ends, no stage holds anything; see bookmark.h */

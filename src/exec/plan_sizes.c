@@ -169,8 +169,32 @@ static void size_window(struct stk__plan *plan)
     plan->window = plan->max_window = (int)(window > 4096 ? 4096 : window);
     if (!plan->is_window_given)
         plan->max_window = (int)fit_batches(plan, (size_t)plan->options.memory / 4, window, 64);
+}
+
+/* Bytes of one slot in all rings. */
+static size_t slot_bytes(const struct stk__plan *plan)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < plan->n_stages; i++) {
+        const struct stk__stage_plan *s = &plan->stage[i];
+        bytes += sizeof(struct stk__ticket);
+        for (int k = 0; s->program && k < s->program->n_reads; k++)
+            bytes += (size_t)s->ticket_rows * (size_t)s->program->read[k]->n_places *
+                     sizeof(struct stk__fetched);
+    }
+    return bytes;
+}
+
+/* As many tickets as may be in flight; with a small budget as many as take little of it, since nobody counts
+ * them. */
+static void size_rings(struct stk__plan *plan)
+{
+    const int64_t least = 16, most = 1024, part = 64;
     int64_t in_flight = 2 * plan->options.io_depth + 2 * plan->options.workers;
-    plan->ring = in_flight < 16 ? 16 : in_flight > 1024 ? 1024 : (int)in_flight;
+    int64_t fit = plan->options.memory / part / (int64_t)slot_bytes(plan);
+    int64_t ring = in_flight < fit ? in_flight : fit;
+    plan->ring = (int)(ring < least ? least : ring > most ? most : ring);
+    plan->ring_bytes = (size_t)plan->ring * slot_bytes(plan);
 }
 
 /* ---- the budget ---- */
@@ -295,6 +319,7 @@ int stk__plan_size(struct stk__plan *plan, struct stk_error *err)
 {
     size_stages(plan);
     size_window(plan);
+    size_rings(plan);
     int rc = check_budget(plan, err);
     if (rc)
         return rc;
