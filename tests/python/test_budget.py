@@ -59,6 +59,9 @@ def folder(tmp_path_factory):
     write_records(folder / "short.tfrecord", 40_000, 1024)
     rows = [[i] * 512 for i in range(4000)]
     (folder / "rows.h5").write_bytes(damage.hdf5(NoDamage(), rows, 64))
+    lengths = numpy.random.default_rng(1).integers(1, 200, 20_000)
+    (folder / "lists.txt").write_text("".join("7654 " * n + "\n" for n in lengths))
+    (folder / "wrong.jsonl").write_text("".join(f"{{'a': oops {i}}}\n" for i in range(12_000)))
     numpy.save(folder / "large.npy", numpy.zeros((24, 1024, 1024), "float32"))
     return folder
 
@@ -113,6 +116,31 @@ CHAINS = {
     "hdf5 in order": ("hdf5('rows.h5').batch(64)", 16, 3),
     "large elements": ("npy('large.npy').map('data = data + 1').batch(2)", 64, 2),
     "small elements": ("range(2000000).map('x + 1').shuffle(100000).batch(256)", 32, 1),
+    "batches in a cache": ("range(4000000).batch(6000, true).cache().batch(32)", 32, 2),
+    "batches of any size in a cache": ("range(4200000).batch(6000).cache().batch(32)", 32, 2),
+    "lists in a cache": (
+        "lines('lists.txt').text_to_number('int64', sep='').ragged_batch(64).cache().unbatch().batch(16)",
+        16,
+        2,
+    ),
+    "texts in a cache": (
+        "lines('lists.txt').filter('len(text) > 9').cache().shuffle(1000).batch(64)",
+        16,
+        2,
+    ),
+    "large elements on disk": (
+        "tfrecord('large.tfrecord').filter('len(record) > 9').cache('kept').batch(8)",
+        32,
+        2,
+    ),
+    "stream in a buffer, little memory": (
+        "tfrecord('short.tfrecord').filter('len(record) > 9').shuffle(4000).batch(64)",
+        16,
+        2,
+    ),
+    "windows": ("range(1000000).window(2000, 100, drop_remainder=true).batch(4)", 16, 1),
+    "batches apart and together": ("range(3000000).batch(1000).shuffle(100).unbatch().batch(400)", 16, 1),
+    "hardly any memory": ("range(1000000).filter('x % 2 > 0').batch(333)", 4, 1),
 }
 
 
@@ -122,6 +150,13 @@ def test_budget_is_kept(measure, name):
     found = measure(chain, memory=megabytes * MB, epochs=epochs)
     assert found["batches"] > 0
     assert found["peak"] <= SLACK * megabytes * MB
+
+
+def test_bad_elements_count(measure):
+    chain = "lines('wrong.jsonl').filter('len(text) > 2').parse_json({a: int64}).shuffle(3000).batch(8)"
+    found = measure(chain, memory=4 * MB, on_error="skip")
+    assert found["batches"] == 0
+    assert found["peak"] <= SLACK * 4 * MB
 
 
 def test_two_runs_share_the_budget(measure):
