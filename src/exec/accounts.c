@@ -185,18 +185,29 @@ static int64_t uncounted_bytes(const struct stk__exec *x)
     return part > least ? part : least;
 }
 
-/* How many bytes are missing for `bytes` more, of which `fresh` will be allocated. One batch more is
- * about while its fields are brought together. */
-static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes,
-                       size_t fresh)
+/* How many bytes are missing for `bytes` more, in what is booked. One batch more is about while its fields are
+ * brought together. */
+static int64_t unbooked(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
 {
     size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
     int64_t packed = (int64_t)atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
-    int64_t booked = (int64_t)more + packed - x->spare_bytes +
-                     room_for_workers(x, a, x->scratch_account.held_bytes);
+    return (int64_t)more + packed - x->spare_bytes +
+           room_for_workers(x, a, x->scratch_account.held_bytes);
+}
+
+/* The same in what is there, where `fresh` bytes will be allocated. */
+static int64_t crowded(const struct stk__exec *x, const struct stk__account *a, size_t fresh)
+{
+    int64_t packed = (int64_t)atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
     int64_t most = x->limit_bytes - uncounted_bytes(x);
-    int64_t there = stk__memory_there(x) + (int64_t)(x->asked_bytes + fresh) + packed - most +
-                    all_owed(x, a) + room_for_workers(x, a, scratch_bytes(x));
+    return stk__memory_there(x) + (int64_t)(x->asked_bytes + fresh) + packed - most +
+           all_owed(x, a) + room_for_workers(x, a, scratch_bytes(x));
+}
+
+static int64_t missing(const struct stk__exec *x, const struct stk__account *a, size_t bytes,
+                       size_t fresh)
+{
+    int64_t booked = unbooked(x, a, bytes), there = crowded(x, a, fresh);
     return booked > there ? booked : there;
 }
 
@@ -229,8 +240,9 @@ static bool can_charge(struct stk__exec *x, const struct stk__account *a, size_t
     int64_t short_of = missing(x, a, bytes, fresh);
     if (short_of > 0 && take(x, short_of))
         return true;
-    if (short_of > 0) {
-        trim(x, short_of);
+    int64_t surplus = short_of > 0 ? crowded(x, a, fresh) : 0;
+    if (surplus > 0) { /* else there is nothing to be had: what is booked stays so */
+        trim(x, surplus);
         short_of = missing(x, a, bytes, fresh);
     }
     x->cleared_bytes = short_of < 0 ? -short_of / 16 : 0;
