@@ -318,7 +318,7 @@ MUTANTS = [
     Mutant(
         "lots are not settled",
         SEGMENT,
-        " stk__lot_settle(x, t->out, bytes); ",
+        " if (t->out) stk__lot_settle(x, t->out); ",
         "",
         costs_speed_only=True,
     ),

@@ -57,18 +57,18 @@ static void test_buffer_classes(void **state)
 static void test_buffer_reuse(void **state)
 {
     struct stk__pool *pool = stk__pool_new();
-    struct stk_buffer *a = stk__buffer_new(pool, 5000), *b = stk__buffer_new(pool, 5000);
+    struct stk_buffer *a = stk__buffer_new(pool, 50000), *b = stk__buffer_new(pool, 50000);
     (void)state;
     assert_true(stk__pool_bytes(pool) >= a->capacity + b->capacity);
     assert_ptr_equal(stk__buffer_ref(a), a);
     stk__buffer_unref(a);
-    struct stk_buffer *c = stk__buffer_new(pool, 5000); /* a is still held once */
+    struct stk_buffer *c = stk__buffer_new(pool, 50000); /* a is still held once */
     assert_true(c != a && c != b);
     stk__buffer_unref(a);
-    struct stk_buffer *other = stk__buffer_new(pool, 50000), *again = stk__buffer_new(pool, 4999);
+    struct stk_buffer *other = stk__buffer_new(pool, 500000), *again = stk__buffer_new(pool, 49999);
     assert_ptr_not_equal(other, a);
     assert_ptr_equal(again, a);
-    assert_true(again->bytes == 4999 && atomic_load(&again->refs) == 1);
+    assert_true(again->bytes == 49999 && atomic_load(&again->refs) == 1);
     stk__buffer_unref(again);
     stk__buffer_unref(other);
     stk__buffer_unref(b);

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGN = 64, TAIL = 64, N_CLASSES = 4 * 48, MIN_SHIFT = 8 };
 
@@ -183,6 +184,7 @@ static struct stk_buffer *small_new(struct stk__pool *pool, int class, size_t ca
     *b = (struct stk_buffer){ .memory = STK_HEAP,
                               .data = (uint8_t *)(b + 1),
                               .capacity = total - sizeof *b - TAIL };
+    memset(b->data + b->capacity, 0, TAIL);
     return b;
 }
 
