@@ -41,7 +41,7 @@ void stk__regions_trim(struct stk__regions *regions, size_t empty_bytes)
 
 #else
 
-static const size_t region_bytes = (size_t)256 << 10, page_bytes = 4096;
+static const size_t region_bytes = STK__REGION_BYTES, page_bytes = 4096;
 
 struct stk__region {
     struct stk__region *next, *before; /* among those with free pieces; of empty ones, next alone */
@@ -53,11 +53,22 @@ struct stk__region {
     _Alignas(64) uint8_t data[];
 };
 
-static struct stk__region *map_region(void)
+static uint8_t *map(void *there, size_t bytes)
 {
-    uint8_t *memory =
-        mmap(NULL, 2 * region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = mmap(there, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Where one was before, or else wherever it is aligned. */
+static struct stk__region *map_region(void *vacant)
+{
+    uint8_t *memory = vacant ? map(vacant, region_bytes) : NULL;
+    if (memory && (uintptr_t)memory % region_bytes == 0)
+        return (struct stk__region *)(void *)memory;
+    if (memory)
+        munmap(memory, region_bytes);
+    memory = map(NULL, 2 * region_bytes);
+    if (!memory)
         return NULL;
     size_t before = (region_bytes - (uintptr_t)memory % region_bytes) % region_bytes;
     if (before)
@@ -97,7 +108,7 @@ static struct stk__region *pop_empty(struct stk__regions *regions)
 
 static struct stk__region *add_region(struct stk__regions *regions, int class, size_t bytes)
 {
-    struct stk__region *region = regions->empty ? pop_empty(regions) : map_region();
+    struct stk__region *region = regions->empty ? pop_empty(regions) : map_region(regions->vacant);
     if (!region)
         return NULL;
     size_t n = (region_bytes - offsetof(struct stk__region, data)) / bytes;
@@ -172,6 +183,7 @@ void stk__regions_trim(struct stk__regions *regions, size_t empty_bytes)
     while (regions->empty && regions->empty_bytes > empty_bytes) {
         struct stk__region *region = pop_empty(regions);
         regions->bytes -= region->touched_bytes;
+        regions->vacant = region;
         munmap(region, region_bytes);
     }
 }

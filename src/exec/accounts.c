@@ -163,6 +163,13 @@ static int64_t owed(const struct stk__account *owner, const struct stk__account 
     return owner == taker || owner->held_bytes >= bytes ? 0 : (int64_t)(bytes - owner->held_bytes);
 }
 
+/* What the next chunk of a stage will take beyond what is there: it may have one at hand. */
+static size_t fresh_lot(const struct stk__stage *s)
+{
+    size_t bytes = stk__lot_bytes(s), at_hand = s->free_lots ? s->lot_bytes : 0;
+    return bytes > at_hand ? bytes - at_hand : 0;
+}
+
 /* The same of all but the one that takes: one unit of each, as large as they are lately. */
 static int64_t all_owed(const struct stk__exec *x, const struct stk__account *taker)
 {
@@ -171,18 +178,20 @@ static int64_t all_owed(const struct stk__exec *x, const struct stk__account *ta
         const struct stk__stage *s = &x->stage[i];
         bool is_placed = x->plan->is_direct && i == x->plan->last;
         if (!is_placed)
-            bytes += owed(&s->out_account, taker, stk__lot_bytes(s));
+            bytes += owed(&s->out_account, taker, fresh_lot(s));
         if (s->plan->program && s->plan->program->n_reads)
             bytes += owed(&s->io_account, taker, s->typical_fetch * (size_t)s->plan->ticket_rows);
     }
     return bytes;
 }
 
-/* What is left for what nobody counts: stacks of threads, rings, malloc's own. */
+/* What is left for what nobody counts: stacks of threads, rings, malloc's own. Of a budget below some MB that is a
+ * quarter: with more left, everything that is kept would be freed for every chunk. */
 static int64_t uncounted_bytes(const struct stk__exec *x)
 {
-    int64_t part = x->limit_bytes / 16, least = x->own_bytes;
-    return part > least ? part : least;
+    int64_t least = x->limit_bytes / 16, most = x->limit_bytes / 4;
+    int64_t own = x->own_bytes < most ? x->own_bytes : most;
+    return own > least ? own : least;
 }
 
 /* How many bytes are missing for `bytes` more, in what is booked. One batch more is about while its fields are
@@ -240,7 +249,8 @@ static bool can_charge(struct stk__exec *x, const struct stk__account *a, size_t
     int64_t short_of = missing(x, a, bytes, fresh);
     if (short_of > 0 && take(x, short_of))
         return true;
-    int64_t surplus = short_of > 0 ? crowded(x, a, fresh) : 0;
+    bool is_there = is_owned && !fresh; /* then freeing other things would be for nothing */
+    int64_t surplus = short_of > 0 && !is_there ? crowded(x, a, fresh) : 0;
     if (surplus > 0) { /* else there is nothing to be had: what is booked stays so */
         trim(x, surplus);
         short_of = missing(x, a, bytes, fresh);
@@ -252,6 +262,11 @@ static bool can_charge(struct stk__exec *x, const struct stk__account *a, size_t
 bool stk__can_charge(struct stk__exec *x, const struct stk__account *a, size_t bytes)
 {
     return can_charge(x, a, bytes, bytes);
+}
+
+bool stk__can_open_lot(struct stk__exec *x, const struct stk__stage *s)
+{
+    return can_charge(x, &s->out_account, stk__lot_bytes(s), fresh_lot(s));
 }
 
 static void take_spare(struct stk__exec *x, size_t bytes)

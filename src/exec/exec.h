@@ -358,6 +358,9 @@ int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_u
 /* Whether there is room for that many bytes more; makes some if it can. */
 bool stk__can_charge(struct stk__exec *x, const struct stk__account *account, size_t bytes);
 
+/* The same for the next chunk of a stage, which may have one at hand. */
+bool stk__can_open_lot(struct stk__exec *x, const struct stk__stage *stage);
+
 /* The same, but only looks. */
 bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
 

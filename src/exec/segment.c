@@ -160,8 +160,7 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
         if (!stk__open_batches(x, x->base_no + land / batch + 1))
             return false;
     }
-    if (!end && !is_direct && how != OPEN_AFTER_LOOK &&
-        !stk__can_charge(x, &s->out_account, stk__lot_bytes(s)))
+    if (!end && !is_direct && how != OPEN_AFTER_LOOK && !stk__can_open_lot(x, s))
         return false;
     if (how == LOOK)
         return true;

@@ -214,7 +214,7 @@ static bool holds_back(struct stk__exec *x, struct stk__stage *s)
 bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     if (s->is_busy || !stk__has_room(&s->ring) || (s->has_told && !stk__is_closed(s)) ||
-        (!s->open_out && !stk__can_charge(x, &s->out_account, stk__lot_bytes(s))))
+        (!s->open_out && !stk__can_open_lot(x, s)))
         return false;
     if (x->is_consumer_choosing && s->plan->may_block) {
         x->has_declined = true;
