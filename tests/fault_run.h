@@ -214,7 +214,7 @@ static inline void fail_allocations(const struct settings *s, bool for_ever)
     long before = warm_up(s);
     bool has_failed = true;
     long n = 1 + (IS_SANITIZED && for_ever),
-         step = IS_SANITIZED ? 3 : 1; /* not the same ones once and for ever */
+         step = IS_SANITIZED ? 5 : 1; /* not the same ones once and for ever */
     for (; has_failed; n += step) {
         watch(s, n, for_ever);
         fault_arm(FAULT_ALLOCATION, n, for_ever);

@@ -14,6 +14,7 @@
 #include "exec/exec.h"
 #include "exec_model.h"
 #include "exec_ops.h"
+#include "sanitized.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -387,7 +388,7 @@ static void check_chain(uint64_t seed, unsigned patience, struct totals *totals)
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 700;
+    uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : IS_SANITIZED ? 300 : 700;
     unsigned patience = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 60;
     struct totals t = { 0 };
     if (test_ops_begin())

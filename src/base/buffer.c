@@ -191,8 +191,7 @@ static struct stk_buffer *small_new(struct stk__pool *pool, int class, size_t ca
 static void small_free(struct stk__pool *pool, struct stk_buffer *b)
 {
     stk__regions_give(&pool->regions, b, piece_bytes(b->capacity));
-    const size_t once_more = STK__REGION_BYTES; /* it would be mapped again and again */
-    if (kept_bytes(pool) > pool->keep_bytes + once_more)
+    if (kept_bytes(pool) > pool->keep_bytes)
         stk__regions_trim(&pool->regions, pool->keep_bytes - pool->kept_bytes);
 }
 

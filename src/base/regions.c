@@ -41,7 +41,7 @@ void stk__regions_trim(struct stk__regions *regions, size_t empty_bytes)
 
 #else
 
-static const size_t region_bytes = STK__REGION_BYTES, page_bytes = 4096;
+static const size_t region_bytes = (size_t)256 << 10, page_bytes = 4096;
 
 struct stk__region {
     struct stk__region *next, *before; /* among those with free pieces; of empty ones, next alone */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { STK__REGION_SIZES = 25, STK__LARGEST_PIECE = 20 << 10, STK__REGION_BYTES = 256 << 10 };
+enum { STK__REGION_SIZES = 25, STK__LARGEST_PIECE = 20 << 10 };
 
 struct stk__regions {
     struct stk__region *open[STK__REGION_SIZES]; /* with pieces in use, and some that are free */
