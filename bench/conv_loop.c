@@ -66,8 +66,8 @@ static struct stk__conv conv_of(const struct shape *s)
 /* Bands as a step has them: about 192 KB of the output. */
 static int band_rows(const struct stk__conv *c)
 {
-    int rows = (192 << 10) / (int)sizeof(float) / c->out_width / c->filters / 4 * 4;
-    return rows < 4 ? 4 : rows;
+    int rows = (192 << 10) / (int)sizeof(float) / c->out_width / c->filters;
+    return rows < 1 ? 1 : rows;
 }
 
 static void measure(const struct stk__candidate *candidate, const struct stk__conv_task *task,
@@ -98,7 +98,8 @@ static void print_shape(const struct shape *s, int level, double seconds)
         struct stk__conv_task task = { .conv = conv_of(s),
                                        .direction = (enum stk__direction)direction,
                                        .cpu_level = level,
-                                       .n_images = s->n_images };
+                                       .n_images = s->n_images,
+                                       .is_half = true }; /* whatever can */
         task.n_rows = s->n_images > 1 ? 0 : band_rows(&task.conv);
         if (direction == STK__TO_IMAGE && s->channels == 3)
             continue; /* no step needs it */

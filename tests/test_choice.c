@@ -102,6 +102,21 @@ static void test_measured_once(void **context)
     stk__choices_close(choices);
 }
 
+/* Tiles of 6×6 lose digits that only halves do not have. */
+static void test_half(void **context)
+{
+    (void)context;
+    struct stk__conv_task task = task_of(32, 3, STK__FORWARD);
+    struct stk__choices *choices = open_choices((struct stk__choice_options){ .forgets = true });
+    for (int i = 0; i < 3; i++) {
+        task.is_half = i == 1; /* its cost is known behind that */
+        char *text = choose(choices, &task, 32);
+        assert_int_equal(strstr(text, "winograd-6") != NULL, i == 1);
+        free(text);
+    }
+    stk__choices_close(choices);
+}
+
 static void test_one_candidate(void **context)
 {
     (void)context;
@@ -124,6 +139,13 @@ static void test_rule(void **context)
         open_choices((struct stk__choice_options){ .deterministic = true });
     check_choice(choices, &wide, 32, "winograd: by rule");
     check_choice(choices, &narrow, 32, "direct: by rule");
+    wide.is_half = true;
+    check_choice(choices, &wide, 32, "winograd: by rule");
+    wide.conv.height = wide.conv.width = 26;
+    wide.conv.out_height = wide.conv.out_width = 24;
+    check_choice(choices, &wide, 32, "winograd-6: by rule");
+    wide.is_half = false;
+    check_choice(choices, &wide, 32, "winograd: by rule");
     stk__choices_close(choices);
     assert_int_not_equal(access(path, F_OK), 0);
     choices = open_choices((struct stk__choice_options){ .only = "direct" });
@@ -323,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_measured_once, enter, leave),
+        cmocka_unit_test_setup_teardown(test_half, enter, leave),
         cmocka_unit_test_setup_teardown(test_one_candidate, enter, leave),
         cmocka_unit_test_setup_teardown(test_optional, enter, leave),
         cmocka_unit_test_setup_teardown(test_rule, enter, leave),

@@ -196,38 +196,45 @@ static void try_depthwise_image(const struct stk__train_kernels *kernels, int le
 
 /* ---- Winograd's tiles ---- */
 
-static void try_tiles(const struct stk__train_kernels *kernels, int level, int dtype)
+static void try_tiles_of(const struct stk__wino_kernels *tiles, int level, int dtype)
 {
-    int n = 1 + below(70), lanes = kernels->wino.lanes, room = (n + lanes - 1) / lanes * lanes;
-    int n_rows = 1 + below(6), n_columns = 1 + below(6);
-    struct values x = values_of(dtype, (int64_t)36 * n), y = values_of(dtype, (int64_t)16 * n);
-    struct values planes[2] = { values_of(dtype, (int64_t)36 * room),
-                                values_of(dtype, (int64_t)36 * room) };
+    int n = 1 + below(70), room = (n + tiles->lanes - 1) / tiles->lanes * tiles->lanes;
+    int in = tiles->in, out = tiles->out, n_planes = in * in;
+    int n_rows = 1 + below(in), n_columns = 1 + below(in);
+    struct values x = values_of(dtype, (int64_t)in * in * n),
+                  y = values_of(dtype, (int64_t)out * out * n);
+    struct values planes[2] = { values_of(dtype, (int64_t)n_planes * room),
+                                values_of(dtype, (int64_t)n_planes * room) };
     struct values bias = values_of(dtype, n);
     memcpy(planes[1].floats, planes[0].floats, planes[0].n * sizeof(float));
     for (int half = 0; half < 2; half++) {
-        kernels->wino.take_image(&(struct stk__wino_take){ .x = reads(&x, n, 6 * n, half),
-                                                           .n_rows = n_rows,
-                                                           .n_columns = n_columns,
-                                                           .n = n,
-                                                           .planes = planes[half].floats,
-                                                           .plane = room });
-        kernels->wino.give_output(
-            &(struct stk__wino_give){ .planes = planes[0].floats,
-                                      .plane = room,
-                                      .y = writes(&y, n, 4 * n, half),
-                                      .n_rows = n_rows < 4 ? n_rows : 4,
-                                      .n_columns = n_columns < 4 ? n_columns : 4,
-                                      .n = n,
-                                      .bias = bias.floats,
-                                      .low = 0,
-                                      .high = 6 });
+        tiles->take_image(&(struct stk__wino_take){ .x = reads(&x, n, in * n, half),
+                                                    .n_rows = n_rows,
+                                                    .n_columns = n_columns,
+                                                    .n = n,
+                                                    .planes = planes[half].floats,
+                                                    .plane = room });
+        tiles->give_output(&(struct stk__wino_give){ .planes = planes[0].floats,
+                                                     .plane = room,
+                                                     .y = writes(&y, n, out * n, half),
+                                                     .n_rows = n_rows < out ? n_rows : out,
+                                                     .n_columns = n_columns < out ? n_columns : out,
+                                                     .n = n,
+                                                     .bias = bias.floats,
+                                                     .low = 0,
+                                                     .high = 6 });
     }
     check_floats("image of a tile", level, planes[0].floats, planes[1].floats, planes[0].n);
     check_halves("output of a tile", level, &y);
     struct values *all[] = { &x, &y, &planes[0], &planes[1], &bias };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         release(all[i]);
+}
+
+static void try_tiles(const struct stk__train_kernels *kernels, int level, int dtype)
+{
+    try_tiles_of(&kernels->wino_4, level, dtype);
+    try_tiles_of(&kernels->wino_6, level, dtype);
 }
 
 /* ---- convolutions ---- */

@@ -342,6 +342,9 @@ static void test_convolutions(void **unused)
         { "input(20, 36, 2).conv2d(3, 1).conv2d(80, 3, padding=same, activation=relu)"
           ".conv2d(3, 3, 5).flatten().dense(2)",
           NULL },
+        { "input(28, 27, 2).conv2d(16, 1).conv2d(18, 3, padding=same, activation=relu)"
+          ".conv2d(3, 3, 5).flatten().dense(2)",
+          NULL },
         { "input(11, 3, 1).conv2d(2, [5, 1], [4, 1]).conv2d(2, [2, 3], padding=same)" END, NULL },
     };
     (void)unused;
@@ -360,6 +363,9 @@ static void test_pooled_convolutions(void **unused)
           NULL },
         { "input(9, 9, 1).conv2d(3, 1).conv2d(3, 2, activation=tanh).maxpool(2, 3)" END, NULL },
         { "input(9, 9, 1).conv2d(3, 1).conv2d(3, 2, activation=leaky_relu).maxpool([3, 2])" END,
+          NULL },
+        { "input(29, 26, 1).conv2d(17, 1).conv2d(16, 3, activation=relu).maxpool(2)"
+          ".conv2d(3, 3, 4).flatten().dense(2)",
           NULL },
         { "input(16, 70, 1).conv2d(70, 3, activation=relu).maxpool(2).conv2d(4, 3, 4).flatten()"
           ".dense(2)",

@@ -3,6 +3,7 @@
 #include "train/candidate.h"
 
 const struct stk__candidate *const stk__candidates[] = { &stk__direct, &stk__winograd,
+                                                         &stk__winograd_6,
 #if defined STK__HAS_ONEDNN
                                                          &stk__onednn,
 #endif

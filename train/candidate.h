@@ -31,11 +31,11 @@ enum stk__direction { STK__FORWARD, STK__TO_IMAGE, STK__TO_WEIGHTS, STK__N_DIREC
 
 /* Rows in memory, channels innermost. */
 struct stk__rows {
-    float *at;      /* the first pixel of row `first`, right of the frame */
-    int first;      /* which row that is; the image's own is 0 */
-    int64_t across; /* floats to the next pixel: channels, or more */
-    int64_t down;   /* to the next row */
-    int64_t apart;  /* to the same place of the next image */
+    float *at;                       /* the first pixel of row `first`, right of the frame */
+    int first;                       /* which row that is; the image's own is 0 */
+    int64_t across;                  /* floats to the next pixel: channels, or more */
+    int64_t down;                    /* to the next row */
+    int64_t apart;                   /* to the same place of the next image */
     struct stk__write_halves halves; /* instead of `at`, where the way takes them */
 };
 
@@ -44,8 +44,9 @@ struct stk__conv_task {
     enum stk__direction direction;
     int cpu_level;
     int n_images;                   /* of a job, at most */
-    int n_rows;                     /* of most bands; 0: whole images */
+    int n_rows;                     /* of most bands, or up to a unit less; 0: whole images */
     int n_threads;                  /* that run a way at once, at most; 0: one */
+    bool is_half;                   /* the image or the output is: small errors do not count */
     struct stk__rows image, output; /* as the jobs' will be, apart from `at` and `first` */
 };
 
@@ -69,7 +70,7 @@ struct stk__way {
     int row_unit;          /* bands of a multiple of it are fastest */
     bool reads_halves;     /* of the image; gradients of outputs are floats */
     bool writes_halves;
-    void *state;           /* the candidate's own */
+    void *state; /* the candidate's own */
 };
 
 struct stk__candidate {
@@ -96,7 +97,7 @@ struct stk__candidate {
     void (*run)(const struct stk__way *way, const struct stk__conv_job *job);
 };
 
-extern const struct stk__candidate stk__direct, stk__winograd;
+extern const struct stk__candidate stk__direct, stk__winograd, stk__winograd_6;
 extern const struct stk__candidate stk__onednn; /* not in every build */
 
 /* All of them, the plainest first; ends with NULL. */

@@ -48,8 +48,10 @@ static bool take_memory(struct bench *b)
     const struct stk__conv *c = &task->conv;
     struct stk__framed image = stk__conv_image(c), output = stk__conv_output(c);
     b->height = task->direction == STK__TO_IMAGE ? c->height : c->out_height;
-    b->is_banded = task->n_rows > 0 && task->n_rows < b->height;
-    b->n_rows = b->is_banded ? task->n_rows : b->height;
+    int unit = b->way->row_unit > 1 ? b->way->row_unit : 1;
+    int n_rows = task->n_rows < unit ? unit : task->n_rows / unit * unit;
+    b->is_banded = task->n_rows > 0 && n_rows < b->height;
+    b->n_rows = b->is_banded ? n_rows : b->height;
     b->image = take_rows(task, image, image.height, &b->image_rows);
     b->output =
         take_rows(task, output,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate_winograd.c: 3×3 convolutions by Winograd's F(4×4, 3×3), a quarter of the products.
+/* candidate_winograd.c: 3×3 convolutions by Winograd's F(4×4, 3×3), a quarter of the products, and for maps in half
+ * precision, whose rounding hides what it loses, by F(6×6, 3×3), a fifth of them.
  *
  * Tiles of a band are taken in lots that stay in the second cache:
  *
- *     tiles ─▶ [36][tiles][channels] ─▶ for some filters: 36 products of matrices ─▶ [36][tiles][filters] ─▶ output
+ *     tiles ─▶ [planes][tiles][channels] ─▶ for some filters, products of matrices ─▶ [planes][tiles][filters] ─▶ output
  *
  * The products are those of conv_kernel.h: a tile is a pixel, whose patch is one piece of its channels. The
  * gradient of the image is the same convolution of the output's gradient with turned weights. The gradient
- * of weights adds up 36 products, tiles being what is added, and is turned back into 3×3 once per step.
+ * of weights adds up products, tiles being what is added, and is turned back into 3×3 once per step.
  */
 #include "train/candidate.h"
 #include "train/kernel/train_kernel.h"
@@ -15,12 +16,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { PLANES = STK__WINO_PLANES, IN = STK__WINO_IN, OUT = STK__WINO_OUT, MOST_BLOCK = 64 };
+enum { MOST_BLOCK = 64 };
 
 /* What is read and written, whichever the direction. */
 struct pass {
     const struct stk__conv_kernels *multiply;
     const struct stk__wino_kernels *tiles;
+    int out, planes;       /* pixels of a tile's side; pairs of points */
     int channels, filters; /* of what is read, and of what is written, or of the gradient */
     int height, width;     /* of what is cut into tiles */
     int pad_top, pad_left;
@@ -34,6 +36,12 @@ static int round_up(int n, int unit)
     return (n + unit - 1) / unit * unit;
 }
 
+/* Tiles along n pixels. */
+static int in_tiles(const struct pass *p, int n)
+{
+    return (n + p->out - 1) / p->out;
+}
+
 /* Planes that begin in different sets of a cache. */
 static int64_t plane_floats(int64_t n)
 {
@@ -44,9 +52,8 @@ static void set_lot(struct pass *p, const struct stk__conv_task *task)
 {
     enum { CACHED = 100 << 10, FEWEST = 28 };
     int rows = task->n_rows > 0 && task->n_rows < p->height ? task->n_rows : p->height;
-    int64_t tiles =
-        (int64_t)task->n_images * round_up(rows, OUT) / OUT * (round_up(p->width, OUT) / OUT);
-    int64_t most = CACHED / (PLANES * (p->in_across + p->out_across));
+    int64_t tiles = (int64_t)task->n_images * in_tiles(p, rows) * in_tiles(p, p->width);
+    int64_t most = CACHED / (p->planes * (p->in_across + p->out_across));
     most = most < FEWEST ? FEWEST : most;
     int64_t n_lots = (tiles + most - 1) / most;
     p->lot = (int)((tiles + n_lots - 1) / n_lots);
@@ -54,13 +61,18 @@ static void set_lot(struct pass *p, const struct stk__conv_task *task)
     p->out_plane = plane_floats(p->lot * p->out_across);
 }
 
-static struct pass pass_of(const struct stk__conv_task *task)
+static struct pass pass_of(const struct stk__way *way)
 {
+    const struct stk__conv_task *task = &way->task;
     const struct stk__conv *c = &task->conv;
     const struct stk__train_kernels *kernels = stk__train_kernels_at(task->cpu_level);
     bool is_turned = task->direction == STK__TO_IMAGE;
+    const struct stk__wino_kernels *tiles =
+        way->candidate == &stk__winograd_6 ? &kernels->wino_6 : &kernels->wino_4;
     struct pass p = { .multiply = &kernels->conv,
-                      .tiles = &kernels->wino,
+                      .tiles = tiles,
+                      .out = tiles->out,
+                      .planes = tiles->in * tiles->in,
                       .channels = is_turned ? c->filters : c->channels,
                       .filters = is_turned ? c->channels : c->filters,
                       .height = is_turned ? c->height : c->out_height,
@@ -83,16 +95,21 @@ static bool can(const struct stk__conv_task *task)
            c->dilation_y == 1 && c->dilation_x == 1 && c->groups == 1;
 }
 
+static bool can_in_half(const struct stk__conv_task *task)
+{
+    return task->is_half && can(task);
+}
+
 static int open(struct stk__way *way, struct stk_error *err)
 {
-    struct pass p = pass_of(&way->task);
+    struct pass p = pass_of(way);
     (void)err;
-    way->row_unit = OUT;
+    way->row_unit = p.out;
     way->reads_halves = way->writes_halves =
         stk__train_kernels_at(way->task.cpu_level)->takes_halves;
-    way->packed_floats = (size_t)PLANES * (size_t)p.channels *
+    way->packed_floats = (size_t)p.planes * (size_t)p.channels *
                          (size_t)(round_up(p.n_blocks, p.group) * p.multiply->block);
-    way->scratch_floats = (size_t)PLANES * (size_t)(p.in_plane + p.out_plane);
+    way->scratch_floats = (size_t)p.planes * (size_t)(p.in_plane + p.out_plane);
     return 0;
 }
 
@@ -104,7 +121,7 @@ static void collect_taps(const struct stk__way *way, const float *weights, int c
 {
     const struct stk__conv *c = &way->task.conv;
     bool is_turned = way->task.direction == STK__TO_IMAGE;
-    struct pass p = pass_of(&way->task);
+    struct pass p = pass_of(way);
     int block = p.multiply->block, n = p.filters - first < block ? p.filters - first : block;
     size_t tap = (size_t)c->channels * (size_t)c->filters, row = (size_t)c->filters;
     for (int k = 0; k < 9; k++) {
@@ -120,7 +137,7 @@ static void collect_taps(const struct stk__way *way, const float *weights, int c
 static void pack(const struct stk__way *way, const float *weights, float *packed, int part,
                  int n_parts)
 {
-    struct pass p = pass_of(&way->task);
+    struct pass p = pass_of(way);
     int block = p.multiply->block;
     int64_t behind = (int64_t)p.channels * (part + 1) / n_parts;
     for (int b = 0; b < p.n_blocks; b++)
@@ -132,25 +149,25 @@ static void pack(const struct stk__way *way, const float *weights, float *packed
                 .n_rows = 3,
                 .n_columns = 3,
                 .n = block,
-                .planes =
-                    packed + ((size_t)b * PLANES * (size_t)p.channels + (size_t)c) * (size_t)block,
+                .planes = packed + ((size_t)b * (size_t)p.planes * (size_t)p.channels + (size_t)c) *
+                                       (size_t)block,
                 .plane = (int64_t)p.channels * block });
         }
 }
 
 /* Adds up the rest of the sums in the first. */
-static void add_sums(float *const *sums, int n_sums, size_t at, int64_t plane, int block)
+static void add_sums(const struct pass *p, float *const *sums, int n_sums, size_t at, int64_t plane)
 {
     for (int s = 1; s < n_sums; s++)
-        for (int k = 0; k < PLANES; k++)
-            for (int f = 0; f < block; f++)
+        for (int k = 0; k < p->planes; k++)
+            for (int f = 0; f < p->multiply->block; f++)
                 sums[0][at + (size_t)(k * plane + f)] += sums[s][at + (size_t)(k * plane + f)];
 }
 
 static void unpack(const struct stk__way *way, float *const *sums, int n_sums, float *weights,
                    int part, int n_parts)
 {
-    struct pass p = pass_of(&way->task);
+    struct pass p = pass_of(way);
     int block = p.multiply->block;
     int64_t behind = (int64_t)p.channels * (part + 1) / n_parts;
     int64_t plane = (int64_t)p.n_blocks * p.channels * block, row = p.filters;
@@ -158,7 +175,7 @@ static void unpack(const struct stk__way *way, float *const *sums, int n_sums, f
         for (int c = (int)((int64_t)p.channels * part / n_parts); c < behind; c++) {
             size_t at = ((size_t)b * (size_t)p.channels + (size_t)c) * (size_t)block;
             int left = p.filters - b * block;
-            add_sums(sums, n_sums, at, plane, block);
+            add_sums(&p, sums, n_sums, at, plane);
             p.tiles->give_weights(
                 &(struct stk__wino_give){ .planes = sums[0] + at,
                                           .plane = plane,
@@ -185,8 +202,7 @@ struct walk {
 
 static struct walk walk_of(const struct pass *p, const struct stk__conv_job *job)
 {
-    struct walk w = { p, job, round_up(job->to - job->from, OUT) / OUT,
-                      round_up(p->width, OUT) / OUT, 0 };
+    struct walk w = { p, job, in_tiles(p, job->to - job->from), in_tiles(p, p->width), 0 };
     w.n = job->n_images * w.down * w.across;
     return w;
 }
@@ -198,10 +214,11 @@ static int up_to(int n, int most)
 
 static struct tile tile_at(const struct walk *w, int number)
 {
-    int row = number / w->across % w->down * OUT + w->job->from;
-    int column = number % w->across * OUT;
-    return (struct tile){ number / w->across / w->down, row, column, up_to(w->job->to - row, OUT),
-                          up_to(w->pass->width - column, OUT) };
+    int out = w->pass->out;
+    int row = number / w->across % w->down * out + w->job->from;
+    int column = number % w->across * out;
+    return (struct tile){ number / w->across / w->down, row, column, up_to(w->job->to - row, out),
+                          up_to(w->pass->width - column, out) };
 }
 
 /* Values from where rows begin to a tile. */
@@ -250,7 +267,7 @@ static void take_images(const struct walk *w, const struct stk__rows *from, int 
 
 static const int64_t nowhere_else[1] = { 0 };
 
-/* 36 products: some tiles by a group of filters. */
+/* A product at each pair of points: some tiles by a group of filters. */
 static void multiply(const struct walk *w, int n, const float *packed, float *out)
 {
     const struct pass *p = w->pass;
@@ -263,7 +280,7 @@ static void multiply(const struct walk *w, int n, const float *packed, float *ou
                                   .filters = (int)p->out_across,
                                   .low = -INFINITY,
                                   .high = INFINITY };
-    for (int k = 0; k < PLANES; k++) {
+    for (int k = 0; k < p->planes; k++) {
         job.x = w->job->scratch + k * p->in_plane;
         job.y = out + k * p->out_plane;
         job.weights = packed + (int64_t)k * p->channels * p->out_across;
@@ -296,12 +313,12 @@ static void convolve(const struct pass *p, const struct stk__conv_job *job,
                      const struct stk__rows *from, const struct stk__rows *to)
 {
     struct walk w = walk_of(p, job);
-    float *out = job->scratch + PLANES * p->in_plane;
+    float *out = job->scratch + p->planes * p->in_plane;
     for (int first = 0, n; first < w.n; first += n) {
         n = up_to(w.n - first, p->lot);
         take_images(&w, from, first, n);
         for (int filter = 0; filter < p->filters; filter += (int)p->out_across) {
-            multiply(&w, n, job->packed + (int64_t)PLANES * p->channels * filter, out);
+            multiply(&w, n, job->packed + (int64_t)p->planes * p->channels * filter, out);
             give_outputs(&w, to, first, n, filter, out);
         }
     }
@@ -326,7 +343,7 @@ static void take_gradients(const struct walk *w, int first, int n, float *out)
     }
 }
 
-/* 36 products of some tiles' channels by their filters, added to sums. */
+/* Products of some tiles' channels by their filters, added to sums. */
 static void gather(const struct walk *w, int n, const float *gradients)
 {
     const struct pass *p = w->pass;
@@ -337,7 +354,7 @@ static void gather(const struct walk *w, int n, const float *gradients)
                                       .height = 1,
                                       .n_images = 1,
                                       .filters = p->filters };
-    for (int k = 0; k < PLANES; k++) {
+    for (int k = 0; k < p->planes; k++) {
         job.x = w->job->scratch + k * p->in_plane;
         job.dy = gradients + k * p->out_plane;
         job.weights = w->job->sums + (int64_t)k * p->channels * p->out_across;
@@ -348,7 +365,7 @@ static void gather(const struct walk *w, int n, const float *gradients)
 static void to_weights(const struct pass *p, const struct stk__conv_job *job)
 {
     struct walk w = walk_of(p, job);
-    float *gradients = job->scratch + PLANES * p->in_plane;
+    float *gradients = job->scratch + p->planes * p->in_plane;
     for (int first = 0, n; first < w.n; first += n) {
         n = up_to(w.n - first, p->lot);
         take_images(&w, &job->image, first, n);
@@ -359,7 +376,7 @@ static void to_weights(const struct pass *p, const struct stk__conv_job *job)
 
 static void run(const struct stk__way *way, const struct stk__conv_job *job)
 {
-    struct pass p = pass_of(&way->task);
+    struct pass p = pass_of(way);
     if (way->task.direction == STK__FORWARD)
         convolve(&p, job, &job->image, &job->output);
     else if (way->task.direction == STK__TO_IMAGE)
@@ -371,3 +388,9 @@ static void run(const struct stk__way *way, const struct stk__conv_job *job)
 const struct stk__candidate stk__winograd = {
     .name = "winograd", .can = can, .open = open, .pack = pack, .unpack = unpack, .run = run
 };
+const struct stk__candidate stk__winograd_6 = { .name = "winograd-6",
+                                                .can = can_in_half,
+                                                .open = open,
+                                                .pack = pack,
+                                                .unpack = unpack,
+                                                .run = run };

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Rises when kernels change such that old times mislead. */
-enum { KERNELS = 1 };
+enum { KERNELS = 2 };
 
 struct stk__choices {
     struct stk__choice_options options;
@@ -151,19 +151,34 @@ static double total(const struct stk__way_cost *cost, int64_t batch)
     return cost->run + cost->once / (double)(batch > 0 ? batch : 1);
 }
 
+/* What to open, for steps of how many images, and where to. */
+struct chosen {
+    const struct stk__conv_task *task;
+    int64_t batch;
+    struct stk__way *way;
+};
+
 static void add_time(struct stk__text *why, double seconds)
 {
     stk__text_add_rounded(why, seconds < 1e-3 ? seconds * 1e6 : seconds * 1e3, 3);
     stk__text_add(why, seconds < 1e-3 ? " µs" : " ms");
 }
 
-static void explain(struct stk__text *why, const struct stk__costs *costs, int best, int64_t batch)
+static bool can_be(const struct stk__costs *costs, int i, const struct stk__conv_task *task)
 {
+    const struct stk__candidate *candidate = candidate_named(costs->name[i]);
+    return candidate && candidate->can(task) && costs->cost[i].run < REFUSED;
+}
+
+static void explain(struct stk__text *why, const struct stk__costs *costs, int best,
+                    const struct chosen *chosen)
+{
+    int64_t batch = chosen->batch;
     stk__text_add(why, "%s: ", costs->name[best]);
     add_time(why, total(&costs->cost[best], batch));
     stk__text_add(why, " an image");
     for (int i = 0; i < costs->n; i++)
-        if (i != best && costs->cost[i].run < REFUSED) {
+        if (i != best && can_be(costs, i, chosen->task)) {
             stk__text_add(why, ", %s ", costs->name[i]);
             add_time(why, total(&costs->cost[i], batch));
         }
@@ -226,13 +241,6 @@ static int best_of(const struct stk__costs *costs, const struct stk__conv_task *
     return best;
 }
 
-/* What to open, for steps of how many images, and where to. */
-struct chosen {
-    const struct stk__conv_task *task;
-    int64_t batch;
-    struct stk__way *way;
-};
-
 /* For steps, which have several threads. */
 static int open_way(struct stk__choices *choices, const struct stk__candidate *candidate,
                     const struct chosen *chosen, struct stk_error *err)
@@ -254,7 +262,7 @@ static int open_best(struct stk__choices *choices, const struct stk__costs *cost
         best < 0 ? &stk__direct : candidate_named(costs->name[best]);
     int rc = open_way(choices, candidate, chosen, err);
     if (!rc && best >= 0 && why)
-        explain(why, costs, best, chosen->batch);
+        explain(why, costs, best, chosen);
     return rc;
 }
 
@@ -276,12 +284,16 @@ static int choose_fastest(struct stk__choices *choices, const struct chosen *cho
     return open_best(choices, costs, chosen, false, why, err);
 }
 
-/* Winograd's where products are many enough to be worth its transforms. */
+/* Winograd's where products are many enough to be worth its transforms, with large tiles where few of them
+ * reach over the edge. */
 static const struct stk__candidate *by_rule(const struct stk__conv_task *task)
 {
-    enum { ENOUGH = 16 };
-    bool is_wide = task->conv.channels >= ENOUGH && task->conv.filters >= ENOUGH;
-    return stk__winograd.can(task) && is_wide ? &stk__winograd : &stk__direct;
+    enum { ENOUGH = 16, LARGE = 24 };
+    const struct stk__conv *c = &task->conv;
+    if (!stk__winograd.can(task) || c->channels < ENOUGH || c->filters < ENOUGH)
+        return &stk__direct;
+    bool is_large = c->out_height >= LARGE && c->out_width >= LARGE;
+    return stk__winograd_6.can(task) && is_large ? &stk__winograd_6 : &stk__winograd;
 }
 
 int stk__choose(struct stk__choices *choices, const struct stk__conv_task *task, int64_t batch,

@@ -20,7 +20,8 @@ static void fill_scalar(struct stk__train_kernels *table)
     stk__optimizer_fill_scalar(&table->optimizer);
     stk__pixel_fill_scalar(&table->pixel);
     stk__pool_fill_scalar(&table->pool);
-    stk__wino_fill_scalar(&table->wino);
+    stk__wino_4_fill_scalar(&table->wino_4);
+    stk__wino_6_fill_scalar(&table->wino_6);
 }
 
 #if defined __x86_64__
@@ -36,7 +37,8 @@ static void fill_avx2(struct stk__train_kernels *table)
     stk__optimizer_fill_avx2(&table->optimizer);
     stk__pixel_fill_avx2(&table->pixel);
     stk__pool_fill_avx2(&table->pool);
-    stk__wino_fill_avx2(&table->wino);
+    stk__wino_4_fill_avx2(&table->wino_4);
+    stk__wino_6_fill_avx2(&table->wino_6);
 }
 
 static void fill_avx512(struct stk__train_kernels *table)
@@ -50,7 +52,8 @@ static void fill_avx512(struct stk__train_kernels *table)
     stk__optimizer_fill_avx512(&table->optimizer);
     stk__pixel_fill_avx512(&table->pixel);
     stk__pool_fill_avx512(&table->pool);
-    stk__wino_fill_avx512(&table->wino);
+    stk__wino_4_fill_avx512(&table->wino_4);
+    stk__wino_6_fill_avx512(&table->wino_6);
 }
 #endif
 

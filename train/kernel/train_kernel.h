@@ -32,7 +32,7 @@ struct stk__train_kernels {
     struct stk__optimizer_kernels optimizer;
     struct stk__pixel_kernels pixel;
     struct stk__pool_kernels pool;
-    struct stk__wino_kernels wino;
+    struct stk__wino_kernels wino_4, wino_6;
 };
 
 /* The table for stk__cpu_level(); filled once per level. Any thread. */

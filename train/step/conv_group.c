@@ -368,16 +368,16 @@ static int open_way(struct stk__step_plan *plan, struct stk__group *group, const
                     enum stk__direction direction, bool is_banded, struct stk__way *out,
                     struct stk_error *err)
 {
-    enum { UNIT = 4 };
     int64_t row = (int64_t)c->shape.out_width * c->shape.filters * (int64_t)sizeof(float);
-    int rows = (int)(BAND_BYTES / row) / UNIT * UNIT;
+    int rows = (int)(BAND_BYTES / row);
     struct stk__conv_task task = { .conv = c->shape,
                                    .direction = direction,
                                    .cpu_level = plan->cpu_level,
                                    .n_images = 1,
-                                   .n_rows = !is_banded    ? 0
-                                             : rows < UNIT ? UNIT
-                                                           : rows };
+                                   .n_rows = !is_banded ? 0
+                                             : rows > 0 ? rows
+                                                        : 1,
+                                   .is_half = c->is_half };
     return stk__conv_way(plan, group, &task, out, err);
 }
 
@@ -385,6 +385,8 @@ static int open_ways(struct stk__step_plan *plan, struct stk__group *group, stru
                      struct stk_error *err)
 {
     bool has_pool = group->pool >= 0, gives = plan->trains && group->d_in[0] >= 0;
+    c->is_half =
+        plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
     bool is_banded = has_pool || (gives && stk__conv_has_frame(&c->shape));
     int rc = open_way(plan, group, c, STK__FORWARD, has_pool, &c->forward, err);
     c->is_sparse = plan->trains && stk__pool_sparse_fits(plan, group, &c->shape, &c->activation);
@@ -407,6 +409,15 @@ static int open_ways(struct stk__step_plan *plan, struct stk__group *group, stru
 static int unit_of(const struct stk__way *way)
 {
     return way->row_unit > 1 ? way->row_unit : 1;
+}
+
+/* Bands of a multiple of it suit both. */
+static int common_unit(const struct stk__way *a, const struct stk__way *b)
+{
+    int unit = unit_of(a);
+    while (unit % unit_of(b))
+        unit += unit_of(a);
+    return unit;
 }
 
 static int rows_within(int64_t bytes, int64_t row_floats, int unit)
@@ -458,12 +469,7 @@ static int add_cells(struct stk__step_plan *plan, struct stk__group *group, stru
 static void size_scratch(const struct stk__step_plan *plan, struct stk__group *group,
                          struct conv *c)
 {
-    int unit = unit_of(&c->to_weights);
-    if (unit_of(&c->to_image) > unit)
-        unit = unit_of(&c->to_image);
-    c->bands = stk__bands_of(plan, group, BAND_BYTES, unit);
-    c->is_half =
-        plan->tensor[group->in[0]].dtype != STK_F32 || plan->tensor[group->out].dtype != STK_F32;
+    c->bands = stk__bands_of(plan, group, BAND_BYTES, common_unit(&c->to_weights, &c->to_image));
     size_t floats = size_bands(plan, group, c);
     c->is_banded = group->pool >= 0 || c->is_half || (group->d_in[0] >= 0 && c->bands.has_frame);
     if (c->is_sparse)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wino_6_scalar.c: tiles of Winograd's F(6×6, 3×3), in plain C. */
+#include "train/kernel/scalar/vector_scalar.h"
+
+#include "train/kernel/wino_points_6.h"
+
+#include "train/kernel/wino_body.h"
+
+void stk__wino_6_fill_scalar(struct stk__wino_kernels *kernels)
+{
+    *kernels = own_kernels;
+}
