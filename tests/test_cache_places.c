@@ -107,6 +107,9 @@ static void test_borders(void **state)
         { "range(9).map('x + 1').filter('x > 2').cache(auto)", 1 },
         { "range(9).filter('x > 2').map('x + 1').cache(auto)", 2 },
         { "range(9).shuffle().take(5).map('x + 1').cache(auto)", 2 },
+        { "range(9).shuffle().map('x + 1').cache(auto)", 2 },
+        { "range(9).shuffle().map('x + 1').shuffle(seed=3).map('x + 2').cache(auto)", 3 },
+        { "range(9).shuffle(4).map('x + 1').cache(auto)", 2 }, /* it cannot come before that */
         { "range(9).batch(2).map('x + 1').cache(auto)", 2 },
         { FOLDER_OF_RANDOM ".cache(auto)", 1 },
         { FOLDER_OF_RANDOM ".resize(4, 4).cache(auto)", 2 },
@@ -220,6 +223,10 @@ static const struct placed placed[] = {
     { "image_folder('tests/golden/decode/..').filter('label == 2').take(12).decode()"
       ".resize_with_crop_or_pad(30, 31).resize(12, 11, dtype=uint8).cast(float32).cache(auto)"
       ".shuffle(5).flip(probability=0.5).batch(5)",
+      "image" },
+    { "range(50).shuffle().map('y = x * 3').shuffle().map('y = y + x').cache(auto).batch(7)", "y" },
+    { "image_folder('tests/golden/decode/..').shuffle().decode().resize(12, 11, dtype=uint8)"
+      ".flip(probability=0.5).cast(float32).cache(auto).batch(5)",
       "image" },
     { "range(40).shuffle().take(30).map('y = x * 3').map('y = y // (x % 10 + 1)').cache(auto)"
       ".batch(4)",
