@@ -258,7 +258,7 @@ def python_processes():
 
 
 def packed(advice, folder):
-    """Runs the command's pack, and reads what it wrote with the rest of the chain."""
+    """Runs the command's pack, and reads what it wrote with the chain of the advice."""
     import shlex
 
     import stoker
@@ -267,9 +267,7 @@ def packed(advice, folder):
     chain, out = words[2], folder / "packed-{shard:05d}.tfrecord"
     variants = int(words[words.index("--variants") + 1]) if "--variants" in words else None
     stoker.parse(chain).pack(str(out), shards=4, variants=variants)
-    found = stoker.inspect(str(folder / "packed-00000.tfrecord")).chain
-    found = found.replace("packed-00000", "packed-*")
-    return stoker.parse(f"{found}.{advice['rest']}" if advice["rest"] else found)
+    return stoker.parse(advice["chain"].replace("packed-*", str(folder / "packed-*")))
 
 
 def run_case(name, folder):

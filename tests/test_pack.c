@@ -5,6 +5,9 @@
 
 #include <stoker/stoker.h>
 
+#include "codec/record_out.h"
+#include "graph/graph.h"
+
 enum { MAX_BYTES = 1 << 22 };
 
 static const char *const chains[] = {
@@ -131,12 +134,61 @@ static void test_wrong_wishes(void **state)
     }
 }
 
+/* ---- reading it again ---- */
+
+/* The calls that read what is stored of a chain, or "". Returns new. */
+static char *reader_of(const char *chain)
+{
+    struct stk_dataset *data;
+    struct stk_error err;
+    struct stk__text calls = { 0 };
+    if (stk_dataset_new(chain, NULL, &data, &err))
+        fail_msg("%s: %s", chain, err.text);
+    bool can = stk__example_reader(&data->root->type, &calls);
+    stk_dataset_unref(data);
+    return can ? stk__text_take(&calls) : strdup("");
+}
+
+static void test_read_as_it_was(void **state)
+{
+    static const char chain[] =
+        "values({a: [[1.5, 2.5], [3.5, 4.5]], b: [[1, 2], [3, 4]], c: ['x', 'y'], d: [1, 2], "
+        "e: [[7, 8], [9, 1]], 'f g': [0.5, 2.0], g: [3, 4], h: [[0.1, 0.2], [0.3, 0.4]]})"
+        ".cast(float32, a).cast(uint8, b).cast(uint16, d).cast(int32, e).cast(float16, 'f g')"
+        ".cast(float64, h)";
+    struct stk_pack_result result;
+    struct stk_error err;
+    char *calls = reader_of(chain), again[600];
+    (void)state;
+    assert_string_equal(
+        calls, "parse_example({a: fixed([2], float32), b: bytes, c: bytes, d: int64, "
+               "e: fixed([2], int64), 'f g': float32, g: int64, h: bytes})"
+               ".decode_raw(uint8, shape=[2], field=b).cast(uint16, field=d).cast(int32, field=e)"
+               ".cast(float16, field='f g').decode_raw(float64, shape=[2], field=h)");
+    struct stk_pack_options how = { .out = "once-{shard}", .shards = 1, .force = true };
+    assert_int_equal(pack(chain, "0", &how, &result, &err), STK_OK);
+    snprintf(again, sizeof again, "tfrecord('once-0').%s", calls);
+    free(calls);
+    how.out = "twice-{shard}";
+    if (pack(again, "0", &how, &result, &err))
+        fail_msg("%s", err.text);
+    assert_same_shards("once-%d", "twice-%d", 1);
+    static const char *const unknown[] = { "values({a: [[1, 2], [3]]})",
+                                           "values({a: [1.5]}).cast(float64, a)" };
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        calls = reader_of(unknown[i]);
+        assert_string_equal(calls, "");
+        free(calls);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_do_not_show),
         cmocka_unit_test(test_stopped_and_gone_on),
         cmocka_unit_test(test_wrong_wishes),
+        cmocka_unit_test(test_read_as_it_was),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -9,7 +9,9 @@
 #include "api/profile.h"
 
 #include "base/error.h"
+#include "codec/record_out.h"
 #include "lang/objects.h"
+#include "lang/quote.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -43,8 +45,22 @@ static char *chain_that_reads(struct stk_arena *arena, const char *path)
 
 enum { MOST_STORED = 20000 }; /* elements that a trial stores */
 
+/* The chain that makes of the file what was stored there, or NULL. */
+static char *chain_that_restores(struct stk_arena *arena, const char *path,
+                                 const struct stk_type *type)
+{
+    struct stk__text chain = { 0 };
+    stk__text_add(&chain, "tfrecord(");
+    stk__quote(&chain, path);
+    stk__text_add(&chain, ").");
+    char *copy = stk__example_reader(type, &chain) ? stk_arena_text(arena, chain.data) : NULL;
+    stk__text_free(&chain);
+    return copy;
+}
+
+/* `reads`: the chain that reads it; NULL if that is not known yet. */
 static int store_part(struct stk_profile *profile, const struct stk__proposal *item,
-                      const char *path, struct stk_error *err)
+                      const char *path, const char **reads, struct stk_error *err)
 {
     struct stk_dataset *dataset;
     char *text = stk__arena_printf(&profile->arena, "%s.take(%lld)", item->stored,
@@ -58,6 +74,7 @@ static int store_part(struct stk_profile *profile, const struct stk__proposal *i
     struct stk_pack_result result = { 0 };
     rc = stk_pack(dataset, NULL, &pack, &result, err);
     stk_text_free(result.manifest);
+    *reads = chain_that_restores(&profile->arena, path, &dataset->root->type);
     stk_dataset_unref(dataset);
     return rc;
 }
@@ -67,9 +84,10 @@ static const char *stored_trial(struct stk_profile *profile, const struct stk__p
                                 const char *directory, struct stk_error *err)
 {
     const char *path = stk__arena_printf(&profile->arena, "%s/part.tfrecord", directory);
-    if (!path || store_part(profile, item, path, err))
+    const char *reads = NULL;
+    if (!path || store_part(profile, item, path, &reads, err))
         return NULL;
-    const char *reads = chain_that_reads(&profile->arena, path);
+    reads = reads ? reads : chain_that_reads(&profile->arena, path);
     if (!reads || !*item->rest)
         return reads;
     return stk__arena_printf(&profile->arena, "%s.%s", reads, item->rest);

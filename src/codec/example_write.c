@@ -16,6 +16,7 @@
 #include "codec/record_out.h"
 #include "codec/wire_out.h"
 #include "kernel/kernel.h"
+#include "lang/quote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,68 @@ const char *stk__example_describe(const struct stk_field *field)
     if (store_of(field) != STORE_BYTES)
         return lists[store_of(field)];
     return field->kind == STK_BYTES ? "BytesList" : "BytesList of raw little-endian values";
+}
+
+/* ---- how it is read ---- */
+
+static void add_shape(const struct stk_field *field, struct stk__text *out)
+{
+    for (int i = 0; i < field->rank; i++)
+        stk__text_add(out, "%s%lld", i ? ", " : "[", (long long)field->shape[i]);
+    stk__text_add(out, "]");
+}
+
+static bool is_readable(const struct stk_field *field)
+{
+    if (field->kind == STK_BYTES)
+        return !field->rank;
+    return field->kind == STK_FIXED && (field->rank || store_of(field) != STORE_BYTES);
+}
+
+/* What parse_example makes of a field. */
+static void add_feature(const struct stk_field *field, struct stk__text *out)
+{
+    static const char *const lists[] = {
+        [STORE_BYTES] = "bytes", [STORE_FLOATS] = "float32", [STORE_INTS] = "int64"
+    };
+    enum store store = store_of(field);
+    bool is_tensor = store != STORE_BYTES && field->rank;
+    stk__quote_name(out, field->name);
+    stk__text_add(out, is_tensor ? ": fixed(" : ": ");
+    if (is_tensor)
+        add_shape(field, out);
+    stk__text_add(out, is_tensor ? ", %s)" : "%s", lists[store]);
+}
+
+/* What makes its own type of that. */
+static void add_conversion(const struct stk_field *field, struct stk__text *out)
+{
+    enum store store = store_of(field);
+    int dtype = store == STORE_FLOATS ? STK_F32 : STK_I64;
+    if (field->kind == STK_BYTES || (store != STORE_BYTES && field->dtype == dtype))
+        return;
+    stk__text_add(out, store == STORE_BYTES ? ".decode_raw(%s, shape=" : ".cast(%s",
+                  stk__dtype_names[field->dtype]);
+    if (store == STORE_BYTES)
+        add_shape(field, out);
+    stk__text_add(out, ", field=");
+    stk__quote_name(out, field->name);
+    stk__text_add(out, ")");
+}
+
+bool stk__example_reader(const struct stk_type *type, struct stk__text *out)
+{
+    for (int f = 0; f < type->n_fields; f++)
+        if (!is_readable(&type->field[f]))
+            return false;
+    for (int f = 0; f < type->n_fields; f++) {
+        stk__text_add(out, f ? ", " : "parse_example({");
+        add_feature(&type->field[f], out);
+    }
+    stk__text_add(out, "})");
+    for (int f = 0; f < type->n_fields; f++)
+        add_conversion(&type->field[f], out);
+    return type->n_fields && !out->failed;
 }
 
 /* ---- the layout ---- */

@@ -58,6 +58,9 @@ int stk__example_write(const struct stk__record_layout *layout,
                        const struct stk__record_value *value, struct stk__text *out,
                        struct stk_error *err);
 const char *stk__example_describe(const struct stk_field *field);
+/* Appends the calls that make elements of that type again of serialized Examples. False where shapes
+ * differ between elements. */
+bool stk__example_reader(const struct stk_type *type, struct stk__text *out);
 
 /* The head of a .npy file, byte for byte as NumPy writes it; the values follow. A type that NumPy
  * does not have (bfloat16) must be converted before. */
