@@ -196,9 +196,16 @@ def machine_lines(results):
     if images["n"]:
         kind = "generated images" if images["is_generated"] else "JPEG files"
         lines.append(f"{images['n']} {kind}; {machine['date']}")
-    two = f"two busy processes do {machine['two']:.2f} times the work of one here (raw baseline)"
-    is_busy = machine["two"] < FREE_CORES
-    return lines + [two + ("; the cores are not free, trust no figure" if is_busy else "")]
+    return lines + [baseline_text(machine["two"], machine.get("two_most", machine["two"]))]
+
+
+def baseline_text(least, most):
+    """What was seen of two busy processes before works and behind them."""
+    times = f"{least:.2f}" if f"{least:.2f}" == f"{most:.2f}" else f"{least:.2f} to {most:.2f}"
+    text = f"two busy processes do {times} times the work of one here (raw baseline)"
+    if most < FREE_CORES:
+        return text + "; the cores are not free, trust no figure"
+    return text + ("; at times the cores were not free" if least < FREE_CORES else "")
 
 
 # ---- the terminal ----
@@ -323,6 +330,13 @@ def setups(peers, results):
     ]
 
 
+def rounds_text(results):
+    """How many rounds works had: some may have been measured again with others."""
+    counts = set(results.get("rounds_of", {}).values()) or {results["rounds"]}
+    least, most = min(counts), max(counts)
+    return str(most) if least == most else f"{least} to {most}"
+
+
 def markdown(results, works, peers):
     lines = ["# Benchmarks", "", "Written by `make bench`.", ""]
     lines += [f"- {line}" for line in machine_lines(results)]
@@ -331,7 +345,7 @@ def markdown(results, works, peers):
         if results["works"].get(work.name):
             lines += work_section(work, peers, results["works"][work.name])
     lines += setups(peers, results) + image_section(results["images"])
-    return "\n".join(lines) + "\n" + HOW.format(rounds=results["rounds"], epoch=3000)
+    return "\n".join(lines) + "\n" + HOW.format(rounds=rounds_text(results), epoch=3000)
 
 
 # ---- README.md ----

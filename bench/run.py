@@ -273,8 +273,16 @@ def add_results(path, results):
     """Puts what was measured among what was measured before."""
     before = former(path, results)
     images = results["images"] if results["images"]["n"] else before.get("images")
+    rounds = dict.fromkeys(results["works"], results["rounds"])
+    now, then = results["machine"], before.get("machine", results["machine"])
+    two = {
+        "two": min(now["two"], then["two"]),
+        "two_most": max(x.get("two_most", x["two"]) for x in (now, then)),
+    }
     merged = {
         **results,
+        "machine": {**now, **two},
+        "rounds_of": {**before.get("rounds_of", {}), **rounds},
         "images": images or results["images"],
         "works": {**before.get("works", {}), **results["works"]},
     }
