@@ -59,7 +59,7 @@ int stk__example_write(const struct stk__record_layout *layout,
                        struct stk_error *err);
 const char *stk__example_describe(const struct stk_field *field);
 /* Appends the calls that make elements of that type again of serialized Examples. False where shapes
- * differ between elements. */
+ * differ between elements, and for single numbers that are stored as bytes. */
 bool stk__example_reader(const struct stk_type *type, struct stk__text *out);
 
 /* The head of a .npy file, byte for byte as NumPy writes it; the values follow. A type that NumPy

@@ -27,9 +27,7 @@ struct stk__node *stk__cache_auto(const struct stk_dataset *graph)
     return found;
 }
 
-/* A cache may come before it: n elements in, the same n out, in every epoch. Nobody knows that of a
- * function. */
-static bool can_cross(const struct stk__node *node)
+bool stk__cache_can_cross(const struct stk__node *node)
 {
     return stk__node_is_row_op(node) && node->n_inputs == 1 && !node->op->exclusive &&
            !(node->op->flags & (STK_OP_FILTER | STK_OP_RANDOM));
@@ -41,7 +39,7 @@ void stk__cache_places(struct stk__node *cache, struct stk__cache_places *out)
     *out = (struct stk__cache_places){ .cache = cache };
     for (;; below = below->input[0]) {
         out->place[out->n++] = (struct stk__cache_place){ .below = below };
-        if (!can_cross(below) || out->n == STK__MAX_PLACES)
+        if (!stk__cache_can_cross(below) || out->n == STK__MAX_PLACES)
             break;
     }
 }

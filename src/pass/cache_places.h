@@ -31,6 +31,10 @@ bool stk__cache_is_auto(const struct stk__node *node);
 /* The one cache(auto) of a graph; NULL if there is none, or more than one. */
 struct stk__node *stk__cache_auto(const struct stk_dataset *graph);
 
+/* A cache may come before it: one input, n elements in, the same n out, in every epoch and at every place. Nobody
+ * knows that of a function. */
+bool stk__cache_can_cross(const struct stk__node *node);
+
 /* The places of that cache; their costs are 0. */
 void stk__cache_places(struct stk__node *cache, struct stk__cache_places *out);
 

@@ -32,13 +32,6 @@ static bool can_cross(const struct stk__node *node)
     return is_plain || is_shuffle(node) || node->op->flags & STK_OP_PREFETCH;
 }
 
-/* The same in every epoch and at every place. Nobody knows that of a function. */
-static bool is_constant(const struct stk__node *node)
-{
-    return stk__node_is_row_op(node) && !node->op->exclusive &&
-           !(node->op->flags & (STK_OP_FILTER | STK_OP_RANDOM));
-}
-
 /* Puts the cache behind `below`, which lies further down. */
 static int move(struct stk_dataset *graph, struct stk__node *cache, struct stk__node *below,
                 const char *why, struct stk_error *err)
@@ -80,14 +73,12 @@ static struct stk__node *below_random(const struct stk__node *cache)
  * passed, and `*top` is then below them. NULL: there is none. */
 static struct stk__node *shuffle_below(struct stk__node **top)
 {
-    for (struct stk__node *node = *top; is_shuffle(node) || is_constant(node);
+    for (struct stk__node *node = *top; is_shuffle(node) || stk__cache_can_cross(node);
          node = node->input[0]) {
         if (is_shuffle(node) && node != *top)
             return node;
         if (is_shuffle(node))
             *top = node->input[0];
-        if (!node->n_inputs)
-            return NULL;
     }
     return NULL;
 }
