@@ -33,7 +33,7 @@ static void put_checksum(uint8_t *header)
 static void put_member(struct archive *a, uint8_t kind, struct stk_span name,
                        struct stk_span content)
 {
-    static const char types[8] = { '0', '0', '0', 'x', 'L', '5', 0, 'g' };
+    static const char types[8] = { '0', '0', '0', 'x', 'L', '5', 0, 'S' };
     uint8_t *header = a->bytes + a->n;
     size_t padded = (content.bytes + STK__TAR_BLOCK - 1) / STK__TAR_BLOCK * STK__TAR_BLOCK;
     memset(header, 0, STK__TAR_BLOCK + padded);

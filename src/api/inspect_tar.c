@@ -22,9 +22,10 @@ struct ending {
 struct walk {
     struct stk__tar_key key;
     uint64_t n_samples, n_other; /* other: members of no sample */
-    struct stk__sizes sizes;     /* of samples: headers, data and padding */
-    uint64_t at, sample_at;      /* of the next member; of the sample that is passed over */
-    size_t preview_end;          /* behind the samples that are shown */
+    uint64_t n_sparse;
+    struct stk__sizes sizes; /* of samples: headers, data and padding */
+    uint64_t at, sample_at;  /* of the next member; of the sample that is passed over */
+    size_t preview_end;      /* behind the samples that are shown */
     struct ending ending[MOST_ENDINGS];
     int n_endings;
     bool has_more_endings, is_ended;
@@ -72,6 +73,7 @@ static int take_member(struct walk *walk, const struct stk__tar_member *member)
         walk->sample_at = walk->at;
         stk__tar_key_takes(&walk->key, &name, &code);
     }
+    walk->n_sparse += member->is_sparse;
     struct ending *ending = find_ending(walk, &name);
     if (ending)
         stk__sizes_add(&ending->sizes, member->size);
@@ -169,6 +171,11 @@ static void say_endings(struct stk__inspection *in, const struct walk *walk)
     }
     if (walk->has_more_endings)
         stk__inspect_note(in, "there are more than %d endings", MOST_ENDINGS);
+    if (walk->n_sparse)
+        stk__inspect_note(in,
+                          "%" PRIu64 " members are stored with holes, which is not read: make the "
+                          "archive without tar's --sparse (-S)",
+                          walk->n_sparse);
     if (walk->n_other)
         stk__inspect_note(in, "%" PRIu64 " members belong to no sample: they have no ending",
                           walk->n_other);

@@ -17,6 +17,8 @@ enum {
     MAGIC = 257,
     PREFIX = 345,
     PREFIX_BYTES = 155,
+    GNU_IS_EXTENDED = 482, /* in the header of a sparse member: a block of its map follows */
+    MAP_IS_EXTENDED = 504, /* in such a block: another one follows */
 };
 
 static bool is_zero(const uint8_t *block)
@@ -79,6 +81,8 @@ struct extension {
     size_t name_bytes;
     uint64_t size;
     bool has_size;
+    bool is_sparse; /* the content is what lies between holes, a map of them before it */
+    bool has_sparse_name;
 };
 
 static bool is_word(const uint8_t *at, size_t bytes, const char *word)
@@ -97,6 +101,23 @@ static bool read_decimal(const uint8_t *at, size_t bytes, uint64_t *out)
     return bytes > 0;
 }
 
+/* One line of a pax header. A sparse member's own name stands apart: its path is made up. */
+static bool take_pax(struct extension *out, struct stk_span key, struct stk_span value)
+{
+    bool is_sparse_name = is_word(key.data, key.bytes, "GNU.sparse.name");
+    if (key.bytes > 11 && !memcmp(key.data, "GNU.sparse.", 11))
+        out->is_sparse = true;
+    if (is_sparse_name || (!out->has_sparse_name && is_word(key.data, key.bytes, "path"))) {
+        out->name = value.data;
+        out->name_bytes = value.bytes;
+        out->has_sparse_name |= is_sparse_name;
+    }
+    if (!is_word(key.data, key.bytes, "size"))
+        return true;
+    out->has_size = true;
+    return read_decimal(value.data, value.bytes, &out->size);
+}
+
 /* Lines of "length key=value\n". */
 static bool read_pax(const uint8_t *at, size_t bytes, struct extension *out)
 {
@@ -111,14 +132,9 @@ static bool read_pax(const uint8_t *at, size_t bytes, struct extension *out)
         if (!(equals = memchr(key, '=', left)))
             return false;
         size_t key_bytes = (size_t)(equals - key), value_bytes = left - key_bytes - 1;
-        if (is_word(key, key_bytes, "path")) {
-            out->name = equals + 1;
-            out->name_bytes = value_bytes;
-        } else if (is_word(key, key_bytes, "size")) {
-            if (!read_decimal(equals + 1, value_bytes, &out->size))
-                return false;
-            out->has_size = true;
-        }
+        if (!take_pax(out, (struct stk_span){ (uint8_t *)(uintptr_t)key, key_bytes, NULL },
+                      (struct stk_span){ (uint8_t *)(uintptr_t)equals + 1, value_bytes, NULL }))
+            return false;
         at += line;
         bytes -= (size_t)line;
     }
@@ -145,17 +161,32 @@ static void set_name(const uint8_t *header, const struct extension *e, struct st
     out->name_bytes += prefix + 1;
 }
 
-static int set_member(const uint8_t *header, uint64_t before, const struct extension *e,
-                      struct stk__tar_member *out, struct stk_error *err)
+/* Blocks between the header of an old sparse member of GNU tar and its content: more of its map.
+ * False: they are not all there. */
+static bool count_map_blocks(const uint8_t *header, uint64_t bytes, uint64_t *n)
 {
-    uint64_t size;
+    bool is_extended = header[GNU_IS_EXTENDED];
+    for (*n = 0; is_extended; ++*n) {
+        if (bytes / STK__TAR_BLOCK < *n + 2)
+            return false;
+        is_extended = header[(*n + 1) * STK__TAR_BLOCK + MAP_IS_EXTENDED];
+    }
+    return true;
+}
+
+static int set_member(const uint8_t *header, uint64_t bytes, uint64_t before,
+                      const struct extension *e, struct stk__tar_member *out, struct stk_error *err)
+{
+    uint64_t size, n_map_blocks = 0;
     if (!read_number(header + SIZE, SIZE_BYTES, &size))
         return stk_fail(err, STK_DATA, "the size in a tar header is no number");
     size = e->has_size ? e->size : size;
     char type = (char)header[TYPE];
-    if (type == 'S')
-        return stk_fail(err, STK_DATA, "sparse members of GNU tar are not read");
-    bool has_data = type == '0' || type == 0 || type == '7';
+    if (type == 'S' && !count_map_blocks(header, bytes, &n_map_blocks))
+        return bytes < STK__TAR_MOST_HEADERS
+                   ? STK_AGAIN
+                   : stk_fail(err, STK_DATA, "a tar member has too many headers");
+    bool has_data = type == '0' || type == 0 || type == '7' || type == 'S';
     bool is_bare = type >= '1' && type <= '6'; /* links, devices, directories */
     size = is_bare ? 0 : size;
     if (size > (uint64_t)1 << 62)
@@ -163,7 +194,8 @@ static int set_member(const uint8_t *header, uint64_t before, const struct exten
                         (unsigned long long)size);
     set_name(header, e, out);
     out->is_file = has_data;
-    out->data = before + STK__TAR_BLOCK;
+    out->is_sparse = has_data && (type == 'S' || e->is_sparse);
+    out->data = before + (1 + n_map_blocks) * STK__TAR_BLOCK;
     out->size = size;
     out->total = out->data + padded(size);
     return STK_OK;
@@ -203,7 +235,7 @@ int stk__tar_parse(const uint8_t *at, uint64_t bytes, struct stk__tar_member *ou
                        ? STK_END
                        : stk_fail(err, STK_DATA, "the checksum of a tar header is wrong");
         if (!strchr("xgLK", header[TYPE]) || !header[TYPE])
-            return set_member(header, before, &e, out, err);
+            return set_member(header, bytes - before, before, &e, out, err);
         uint64_t total = 0;
         int code = read_extension(header, bytes - before, &e, &total, err);
         if (code)

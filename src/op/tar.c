@@ -90,6 +90,7 @@ static bool is_ending(const char *endings, const struct stk__tar_name *name)
 struct found {
     struct stk_span span[STK_MAX_FIELDS];
     bool is_there[STK_MAX_FIELDS];
+    bool is_sparse[STK_MAX_FIELDS];
     /* a key that its header has in two pieces, and its length; spans of it are unset */
     uint8_t joined[sizeof(((struct stk__tar_member *)0)->joined)];
     size_t joined_bytes;
@@ -106,6 +107,7 @@ static void take_member(const struct sample_source *source, uint8_t *member_at,
         if (found->is_there[f] || (!is_key && !is_ending(source->field[f].ending, &name)))
             continue;
         found->is_there[f] = true;
+        found->is_sparse[f] = !is_key && member->is_sparse;
         if (!is_key) {
             found->span[f].data = member_at + member->data;
             found->span[f].bytes = (size_t)member->size;
@@ -124,6 +126,14 @@ static int fail_missing(const struct sample_source *source, int field, const cha
 {
     return stk_fail(err, STK_DATA, "there is no member '.%s' for field '%s'; there is%s",
                     source->field[field].ending, source->field[field].name, *has ? has : " none");
+}
+
+static int fail_sparse(const struct sample_source *source, int field, struct stk_error *err)
+{
+    return stk_fail(err, STK_DATA,
+                    "the member '.%s' for field '%s' is stored with holes (a sparse file of GNU "
+                    "tar), which is not read; make the archive without tar's --sparse (-S)",
+                    source->field[field].ending, source->field[field].name);
 }
 
 static void note_ending(const struct stk__tar_member *member, char *text, size_t size)
@@ -161,6 +171,8 @@ static int find_members(const struct sample_source *source, uint8_t *data, uint6
     for (int f = 0; f < source->n_fields; f++)
         if (!found->is_there[f])
             return fail_missing(source, f, has, err);
+        else if (found->is_sparse[f])
+            return fail_sparse(source, f, err);
     return STK_OK;
 }
 

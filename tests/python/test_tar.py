@@ -157,6 +157,40 @@ def test_a_header_that_lies(tmp_path):
         rows_of(ds)
 
 
+def make_sparse_tar(directory, *options):
+    """Three samples, of which the second has its picture stored with holes."""
+    for name, content in samples(3):
+        (directory / name).write_bytes(content)
+    with open(directory / "0001.jpg", "r+b") as file:
+        for i in range(30):  # more pieces than the header of an old sparse member has room for
+            file.seek(i << 16)
+            file.write(b"piece")
+        file.truncate(40 << 16)
+    names = [name for name, _ in samples(3)]
+    command = ["tar", "-C", directory, "-cf", directory / "a.tar", "--sparse", *options, *names]
+    subprocess.run(command, check=True)
+    assert (directory / "a.tar").stat().st_size < 1 << 19, "the file system keeps no holes"
+
+
+@pytest.mark.parametrize("how", ["gnu", "0.0", "0.1", "1.0"])
+def test_sparse_members_are_refused(tmp_path, how):
+    if "GNU" not in subprocess.run(["tar", "--version"], capture_output=True, text=True).stdout:
+        pytest.skip("only GNU tar makes sparse members")
+    make_sparse_tar(
+        tmp_path,
+        *(["--format=gnu"] if how == "gnu" else ["--format=posix", f"--sparse-version={how}"]),
+    )
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress((tmp_path / "a.tar").read_bytes()))
+    for name in ("a.tar", "a.tar.gz"):
+        ds = stoker.tar(str(tmp_path / name), FIELDS)
+        rows = wanted(3)
+        assert rows_of(ds, on_error="skip") == [rows[0], rows[2]]
+        with pytest.raises(stoker.DataError, match="'image' is stored with holes .* --sparse"):
+            rows_of(ds)
+        labels = stoker.tar(str(tmp_path / name), {"label": "cls"})
+        assert [int(row.label) for row in labels] == [-3, 4, 11]
+
+
 def test_not_an_archive(tmp_path):
     (tmp_path / "a.tar").write_bytes(bytes(range(1, 251)) * 20)
     with pytest.raises(stoker.Error, match="no tar archive"):
