@@ -140,13 +140,12 @@ static int channels_of(const struct reading *reading)
     return png_get_valid(reading->png, reading->info, PNG_INFO_tRNS) ? 4 : 3;
 }
 
-/* Pixels without alpha get that of TensorFlow: the largest value of the file's depth, so that it is
- * 255 or 65535 from 8 bits on. */
+/* Pixels without alpha are opaque. TensorFlow gives them the largest value of the file's depth, which
+ * is 1, 3 or 15 below 8 bits, and so nearly transparent. */
 static void choose_alpha(const struct reading *reading, bool is_wanted)
 {
     png_structp png = reading->png;
     int type = png_get_color_type(png, reading->info);
-    int depth = png_get_bit_depth(png, reading->info);
     bool is_marked = png_get_valid(png, reading->info, PNG_INFO_tRNS);
     bool is_there = type & PNG_COLOR_MASK_ALPHA;
     if (!is_wanted && (is_there || is_marked))
@@ -154,7 +153,7 @@ static void choose_alpha(const struct reading *reading, bool is_wanted)
     else if (is_wanted && !is_there && is_marked)
         png_set_tRNS_to_alpha(png);
     else if (is_wanted && !is_there)
-        png_set_add_alpha(png, 257 * ((1u << (depth < 8 ? depth : 8)) - 1), PNG_FILLER_AFTER);
+        png_set_add_alpha(png, UINT16_MAX, PNG_FILLER_AFTER);
 }
 
 /* 8 bits, or 16 in the machine's order. Those of 16 lose their low byte without rounding. */
