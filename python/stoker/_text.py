@@ -54,7 +54,7 @@ class Writer:
         if isinstance(value, Call):
             return value.text
         if type(value).__name__ in _FEATURES and hasattr(value, "_fields"):
-            return feature(value).text
+            return feature(value, param).text
         if isinstance(value, dict):
             return (
                 "{"
@@ -128,14 +128,23 @@ _FEATURES = {
     "VarLenFeature": ("varlen", ("dtype",)),
 }
 
+# Defaults of a FixedLenSequenceFeature that padded_batch has too.
+_NO_FILLER = (None, 0, "", b"")
 
-def feature(value):
-    """tf.io.FixedLenFeature and such as a call."""
+
+def feature(value, field):
+    """tf.io.FixedLenFeature and such as a call; `field` is for messages."""
     from . import _ops
 
     name, members = _FEATURES[type(value).__name__]
     if getattr(value, "partitions", None):
         raise TypeError("a feature with partitions is a list of lists, which a field cannot hold")
+    if "default_value" not in members and getattr(value, "default_value", None) not in _NO_FILLER:
+        raise TypeError(
+            f"{field}: default_value={value.default_value!r} of a {type(value).__name__} fills up "
+            "lists in a batch, which are left as long as they are here: leave it out, and batch "
+            f"with padded_batch(n, padding_values={{{field!r}: {value.default_value!r}}})"
+        )
     given = {member: getattr(value, member) for member in members}
     given["dtype"] = dtype_name(given["dtype"]).replace("string", "bytes")
     if "shape" in given:

@@ -89,6 +89,17 @@ def test_features_of_tensorflow():
         first({"r": RaggedFeature(DType("int64"), partitions=("row_splits",))})
 
 
+def test_a_default_that_fills_up_lists_is_refused():
+    """TensorFlow pads the lists of a batch with it."""
+    for default in (None, 0, 0.0):
+        assert first({"q": FixedLenSequenceFeature([], DType("int64"), True, default)}).q.shape == (0,)
+    for default in (-1, "x"):
+        with pytest.raises(TypeError, match=r"q: default_value=.* padded_batch\(n, padding_values={'q': "):
+            first({"q": FixedLenSequenceFeature([], DType("int64"), True, default)})
+    ds = stoker.values({"record": [LABEL, b""]}).parse_example({"label": stoker.varlen("int64")})
+    assert next(iter(ds.padded_batch(2, None, {"label": -1}))).label.tolist() == [[5], [-1]]
+
+
 def test_messages():
     with pytest.raises(stoker.DataError, match=r"Data types don't match\. Data type: int64 but"):
         first({"label": "float32"})
