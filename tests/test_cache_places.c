@@ -2,9 +2,11 @@
 /* test_cache_places.c: where a cache(auto) goes: on costs that are made up, on counters that are,
  * and on a chain that is really run; and that batches are the same wherever it is. */
 #define _GNU_SOURCE
+#include "api/api.h"
 #include "api_call.h"
 #include "base/hash.h"
 #include "exec/metrics.h"
+#include "exec/plan.h"
 #include "pass/pass.h"
 #include "tune/cache_cost.h"
 
@@ -181,13 +183,26 @@ static uint64_t hash_rest(struct stk_iterator *it, const char *field)
     return hash;
 }
 
+/* Plans a dataset as it is before its place is known, which makes a store of what comes there. */
+static void plan_unplaced(struct stk_dataset *data, const char *text)
+{
+    struct stk_options *options = make_options(text);
+    struct stk_error err;
+    struct stk__plan *plan;
+    if (stk__plan_new(data, stk__options_of(options), &plan, &err))
+        fail_msg("%s", err.text);
+    stk__plan_unref(plan);
+    stk_options_free(options);
+}
+
 /* A dataset whose cache(auto) is told where to be: behind its place number `i` from above. */
-static struct stk_dataset *make_placed(const char *chain, int i, int *n)
+static struct stk_dataset *make_placed(const char *chain, const char *options, int i, int *n)
 {
     struct stk_dataset *data = make_dataset(chain), *graph = graph_of(chain);
     struct stk__cache_places places = places_of(graph);
     struct stk__cache_choice choice;
     *n = places.n;
+    plan_unplaced(data, options);
     stk__cache_describe(&places, i, -1, MB, &choice);
     stk__cache_choose(stk__cache_auto(data)->state, &choice);
     stk_dataset_unref(graph);
@@ -228,6 +243,8 @@ static const struct placed placed[] = {
     { "image_folder('tests/golden/decode/..').shuffle().decode().resize(12, 11, dtype=uint8)"
       ".flip(probability=0.5).cast(float32).cache(auto).batch(5)",
       "image" },
+    { "files('tests/golden/decode/q*.jpg').decode().cache(auto).resize(8, 8).shuffle().batch(4)",
+      "image" },
     { "range(40).shuffle().take(30).map('y = x * 3').map('y = y // (x % 10 + 1)').cache(auto)"
       ".batch(4)",
       "y" },
@@ -242,7 +259,7 @@ static void test_same_batches_everywhere(void **state)
         uint64_t whole = 0, rest = 0;
         char *place = NULL;
         for (int i = 0, n = 1; i < n; i++) {
-            struct stk_dataset *data = make_placed(placed[k].chain, i, &n);
+            struct stk_dataset *data = make_placed(placed[k].chain, options, i, &n);
             struct stk_iterator *it = start(data, options);
             check_decision(it, n, i);
             uint64_t hash = hash_rest(it, placed[k].field);
@@ -336,7 +353,7 @@ static void test_shared(void **state)
     struct stk_dataset *both[2];
     (void)state;
     struct stk_dataset *data =
-        make_placed("range(30).map('y = x * 3').map('y = y + x').cache(auto)", 1, &n);
+        make_placed("range(30).map('y = x * 3').map('y = y + x').cache(auto)", "", 1, &n);
     assert_int_equal(stk_dataset_then(data, "batch(4)", NULL, &both[0], &err), STK_OK);
     struct stk_iterator *it = start(data, "");
     assert_true(hash_rest(it, "y") != 0);

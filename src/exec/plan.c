@@ -89,7 +89,7 @@ static int open_cache(struct stk__plan *plan, struct stk__stage_plan *s, struct 
                                         .rank = (int)plan->options.rank,
                                         .world = (int)plan->options.world,
                                         .type = s->type,
-                                        .behind = s->node->input[0]->ordinal,
+                                        .made_by = stk__cache_made_by(s->node),
                                         .origin = s->first_origin,
                                         .parts = stk__stage_parts(plan, s) };
     struct stk__stage_plan *in = &plan->stage[s->input[0]];

@@ -29,6 +29,36 @@ const struct stk_value *stk__cache_chain(const struct stk_value *chain, int n_ca
     return first;
 }
 
+/* ---- what makes its elements ---- */
+
+/* An op that was put in for a call has that call's ordinal. */
+static uint64_t add_ops(uint64_t sum, const struct stk__node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        sum = add_ops(sum, node->input[i]);
+    sum = stk__mix(sum, (uint64_t)node->ordinal << 1 | node->is_inserted);
+    for (const struct stk__node *more = node->absorbed; more; more = more->absorbed)
+        sum = stk__mix(sum, more->ordinal);
+    return sum;
+}
+
+static uint64_t add_type(uint64_t sum, const struct stk_type *type)
+{
+    for (int f = 0; f < type->n_fields; f++) {
+        const struct stk_field *field = &type->field[f];
+        const uint8_t form[] = { field->kind, field->dtype, field->rank };
+        sum = stk__hash_bytes(sum, field->name, strlen(field->name));
+        sum = stk__hash_bytes(sum, form, sizeof form);
+        sum = stk__hash_bytes(sum, field->shape, field->rank * sizeof *field->shape);
+    }
+    return sum;
+}
+
+uint64_t stk__cache_made_by(const struct stk__node *cache)
+{
+    return add_type(add_ops(0, cache->input[0]), &cache->type);
+}
+
 /* ---- what has no text ---- */
 
 static bool has_object(const struct stk_value *value)

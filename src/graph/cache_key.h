@@ -9,6 +9,10 @@
 #include "graph/graph.h"
 #include "op/cache.h"
 
+/* What stands for the ops before a cache, wherever rewrites have put them and it, and for the type of
+ * what they make: elements kept for one such number are never those of another. */
+uint64_t stk__cache_made_by(const struct stk__node *cache);
+
 /* What a cache keeps, in memory or on disk; borrowed. */
 int stk__cache_open(const struct stk__node *node, const struct stk__cache_way *way,
                     struct stk__kept **out, struct stk_error *err);

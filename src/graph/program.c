@@ -158,7 +158,7 @@ static int add_cache(struct compiler *c, struct stk__pnode *p)
                                         .rank = program->rank,
                                         .world = program->world,
                                         .type = &p->node->type,
-                                        .behind = p->node->input[0]->ordinal,
+                                        .made_by = stk__cache_made_by(p->node),
                                         .parts =
                                             STK__NO_ADDRESSES | (program->has_keys ? STK__KEYS : 0),
                                         .is_sparse = p->node->class != STK_INDEXED };

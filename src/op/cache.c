@@ -74,7 +74,7 @@ static void close_cache(void *state)
 static bool is_same(const struct variant *v, const struct stk__cache_way *way)
 {
     return v->way.seed == way->seed && v->way.rank == way->rank && v->way.world == way->world &&
-           v->way.parts == way->parts && v->way.behind == way->behind &&
+           v->way.parts == way->parts && v->way.made_by == way->made_by &&
            v->way.origin == way->origin && v->pid == getpid();
 }
 

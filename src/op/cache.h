@@ -11,10 +11,10 @@ struct stk__cache_way {
     uint64_t seed;
     int rank, world;
     const struct stk_type *type;
-    uint32_t behind; /* the ordinal of the call it is behind, which a rewrite may decide */
-    int origin;      /* of its first source, where addresses are kept */
-    int parts;       /* enum stk__chunk_parts of what is kept of a row beside its fields */
-    bool is_sparse;  /* numbers of its elements lie far apart */
+    uint64_t made_by; /* stands for the ops before it, as rewrites left them, and the type */
+    int origin;       /* of its first source, where addresses are kept */
+    int parts;        /* enum stk__chunk_parts of what is kept of a row beside its fields */
+    bool is_sparse;   /* numbers of its elements lie far apart */
 };
 
 /* What is kept for runs of this way, the same for all of them; it lives as long as the cache. `home`
