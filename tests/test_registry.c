@@ -615,6 +615,49 @@ static void test_every_op_runs_at_its_bounds(void **state)
     }
 }
 
+/* What can come before an op, one of each class: addressed, streams of rows, and of batches. */
+static const char *const classes[] = {
+    "shuffle(3).",
+    "repeat(2).shuffle(3).",
+    "ignore_errors().",
+    "cache().",
+    "batch(2).",
+    "window(2).",
+    "batch(2).unbatch().",
+    "batch(2).ignore_errors().",
+    "batch(2).shuffle(2).",
+    "batch(2).cache().",
+};
+
+/* An op behind an input of another class runs there, or says why it cannot. */
+static void check_behind(const struct trial *t, const char *class)
+{
+    const char *const after[] = { t->after, "", ".batch(1).take(2)" };
+    char *call = call_text(t, NULL, NULL);
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        struct stk__text text = { 0 };
+        stk__text_add(&text, "%s%s%s%s", t->before, class, call, after[i]);
+        check_clean(text.data);
+        stk__text_free(&text);
+    }
+    stk_text_free(call);
+}
+
+static void test_every_op_runs_behind_every_class(void **state)
+{
+    (void)state;
+    FOR_EACH_OP(decl)
+    {
+        const struct trial *t = trial_of(decl->name);
+        size_t len = strlen(t->before);
+        bool has_receiver = len && t->before[len - 1] == '.';
+        bool is_function = stk__op_of(decl)->exclusive; /* the test's own take single numbers */
+        for (size_t i = 0; has_receiver && !is_function && i < sizeof classes / sizeof *classes;
+             i++)
+            check_behind(t, classes[i]);
+    }
+}
+
 /* ---- files for the chains ---- */
 
 static int set_up(void **state)
@@ -658,6 +701,7 @@ int main(void)
         cmocka_unit_test(test_examples_work),
         cmocka_unit_test(test_every_op_runs_at_its_defaults),
         cmocka_unit_test(test_every_op_runs_at_its_bounds),
+        cmocka_unit_test(test_every_op_runs_behind_every_class),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

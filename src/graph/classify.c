@@ -38,21 +38,62 @@ static void set_class(struct stk__node *node, enum stk_class class, const char *
     node->why = why;
 }
 
+/* The op that makes the order of rows another one in every pass, or NULL. */
+static const struct stk__node *find_shuffle(const struct stk__node *node)
+{
+    const struct stk__node *found = node->op->flags & STK_OP_SHUFFLES ? node : NULL;
+    for (int i = 0; i < node->n_inputs && !found; i++)
+        found = find_shuffle(node->input[i]);
+    return found;
+}
+
 bool stk__subtree_shuffles(const struct stk__node *node)
 {
-    bool found = node->op->flags & STK_OP_SHUFFLES;
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = stk__subtree_shuffles(node->input[i]);
-    return found;
+    return find_shuffle(node) != NULL;
+}
+
+/* The op that made what is not indexed so; those behind it only kept the class. */
+static const struct stk__node *find_stream(const struct stk__node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->input[i]->class != STK_INDEXED)
+            return find_stream(node->input[i]);
+    return node;
+}
+
+/* A serial table carries it out, or the executor does. */
+static bool can_run_in_order(const struct stk_op *op, enum stk_mode mode)
+{
+    return mode != STK_MODE_ORDER &&
+           (op->serial.begin || op->beside || op->flags & (STK_OP_MULTI | STK_OP_REPEAT));
+}
+
+static int fail_unindexed(const struct stk__node *node, struct stk_error *err)
+{
+    const struct stk__node *stream = find_stream(node->input[0]);
+    const char *name = stream->op->decl.name;
+    const char *hint = node->op->flags & STK_OP_SHUFFLES && node->op->serial.begin
+                           ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
+                           : "";
+    if (stk__is_source(stream->op))
+        return stk_fail(err, STK_TYPE,
+                        "needs an input that can be read at random, but %s is read in order%s",
+                        name, hint);
+    return stk_fail(err, STK_TYPE,
+                    "needs an input that can be read at random, but %s makes a stream; put it "
+                    "before %s%s",
+                    name, name, hint);
 }
 
 static int classify_order(struct stk__node *node, struct stk_error *err)
 {
     const struct stk_op *op = node->op;
-    if (op->flags & STK_OP_STABLE && stk__subtree_shuffles(node->input[0]))
-        return stk_fail(
-            err, STK_TYPE,
-            "must come before shuffle: which elements it means would change in every epoch");
+    const struct stk__node *shuffle =
+        op->flags & STK_OP_STABLE ? find_shuffle(node->input[0]) : NULL;
+    if (shuffle)
+        return stk_fail(err, STK_TYPE,
+                        "must come before %s: which elements it means would change in every epoch",
+                        shuffle->op->decl.name);
     enum stk_mode mode = op->mode ? op->mode(node->params) : STK_MODE_EITHER;
     enum stk_class weakest = STK_INDEXED;
     for (int i = 0; i < node->n_inputs; i++)
@@ -62,15 +103,8 @@ static int classify_order(struct stk__node *node, struct stk_error *err)
         set_class(node, STK_INDEXED, "a function of positions over indexed inputs");
         return STK_OK;
     }
-    if (mode == STK_MODE_ORDER)
-        return stk_fail(
-            err, STK_TYPE,
-            "needs an input that can be read at random, but %s makes a stream; put it before "
-            "%s%s",
-            node->input[0]->op->decl.name, node->input[0]->op->decl.name,
-            op->flags & STK_OP_SHUFFLES
-                ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
-                : "");
+    if (!can_run_in_order(op, mode))
+        return fail_unindexed(node, err);
     if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&
         op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
         set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
