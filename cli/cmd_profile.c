@@ -79,8 +79,10 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain,
     int signal = cli_interrupt_stop(&watch.interrupt);
     if (watch.has_progress)
         fputs("\r\033[K", stderr);
-    if (rc == STK_CANCELLED && signal)
+    if (rc == STK_CANCELLED && signal) {
+        cli_complain("interrupted; nothing was written");
         return 128 + signal;
+    }
     int code = rc ? cli_report(&err, chain, true) : print(args, profile);
     stk_profile_free(profile);
     return code;

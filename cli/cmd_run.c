@@ -108,6 +108,7 @@ static int conclude(struct cli_summary *summary, const struct cli_chain *chain, 
     fflush(stdout);
     stk_iterator_stats(summary->it, &summary->stats);
     summary->error = is_failed ? err : NULL;
+    summary->signal = signal;
     if (!is_failed || summary->args->json)
         print_results(summary);
     if (!is_failed)

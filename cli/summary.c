@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* summary.c: how a run went, for people and as JSON. */
+#define _GNU_SOURCE
 #include "summary.h"
 
 #include "figures.h"
@@ -92,6 +93,11 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
     fprintf(file, "%" PRIu64 " in %" PRIu64 " batch%s, %" PRIu64 " epoch%s\n", t->elements,
             t->batches, t->batches == 1 ? "" : "es", s->stats.epochs,
             s->stats.epochs == 1 ? "" : "s");
+    if (s->signal) {
+        label(file, "ended");
+        fprintf(file, "interrupted by %s; what was delivered until then is counted\n",
+                strsignal(s->signal));
+    }
     label(file, "rate");
     fprintf(file, "%.1f elements/s in %.3f s; best epoch %.1f\n",
             cli_per_second((double)t->elements, seconds), seconds, t->best_rate);
@@ -204,6 +210,8 @@ void cli_summary_json(FILE *file, const struct cli_summary *s)
             t->peak_anon_mb);
     json_mallocs(file, t);
     json_counts(file, s);
+    if (s->signal)
+        fprintf(file, ",\"interrupted\":%d", s->signal);
     if (s->has_digest)
         fprintf(file, ",\"digest\":\"%016" PRIx64 "\"", s->digest);
     if (s->args->errors)

@@ -14,6 +14,7 @@ struct cli_summary {
     struct stk_iterator *it;
     struct stk_stats stats;
     const struct stk_error *error; /* that ended the run, or NULL */
+    int signal;                    /* that ended it, or 0 */
     bool has_digest;
     uint64_t digest;
     struct cli_metrics metrics;

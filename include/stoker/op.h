@@ -606,6 +606,9 @@ struct stk_op {
     struct stk_serial_table serial;
     struct stk_choice_table choice;
     struct stk_source_table source;
+    /* Row ops that have read what they replace, of the library itself: false if they fail whatever follows these
+     * first bytes, and then get no more of a large file. */
+    bool (*may_begin)(const void *params, const uint8_t *head, size_t n);
 };
 
 /* ---- plug-ins: row ops in a shared object of their own ----

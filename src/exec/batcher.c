@@ -214,7 +214,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 {
     struct stk__stage *last = stk__last_stage(x);
     struct stk__ticket *t;
-    while (!x->is_stopped && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
+    while (!stk__is_over(x) && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
         stk__gates_check(x);
         if (x->n_dropped && t->end != STK__END_BROKEN) {
             drop_used(x, t);

@@ -209,13 +209,15 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     return rc;
 }
 
+/* Whoever has the lock may be busy with passes that yield nothing, one after the other: the flag is set
+ * first, so that they stop and let go of it. */
 void stk__exec_cancel(struct stk__exec *x)
 {
     if (!stk__exec_is_ours(x))
         return;
+    atomic_store(&x->is_cancelled, true);
     pthread_mutex_lock(&x->lock);
     x->is_stopped = true;
-    atomic_store(&x->is_cancelled, true);
     pthread_cond_broadcast(&x->work);
     pthread_cond_broadcast(&x->delivered);
     pthread_mutex_unlock(&x->lock);

@@ -56,10 +56,10 @@ void stk__cursor_run(struct stk__exec *x, int n)
 {
     const int most = 256;
     pthread_mutex_lock(&x->lock);
-    for (int i = 0; i < most && count_ready(x, n) < n && !x->is_stopped; i++) {
+    for (int i = 0; i < most && count_ready(x, n) < n && !stk__is_over(x); i++) {
         if (stk__exec_work(x))
             continue;
-        if (count_ready(x, 1) || x->is_stopped) /* to look for work may bring a mark on its way */
+        if (count_ready(x, 1) || stk__is_over(x)) /* to look for work may bring a mark on its way */
             break;
         x->is_consumer_waiting = true; /* for reads */
         pthread_cond_wait(&x->delivered, &x->lock);

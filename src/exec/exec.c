@@ -18,7 +18,7 @@
 static bool look(struct stk__exec *x, struct stk__work *w)
 {
     struct stk__ticket *t = x->plan->is_inner ? NULL : stk__advance_batcher(x);
-    if (x->is_stopped)
+    if (stk__is_over(x))
         return false;
     if (t) {
         x->is_batcher_busy = true;
@@ -30,7 +30,7 @@ static bool look(struct stk__exec *x, struct stk__work *w)
     }
     if (stk__pick_fetch(x, w))
         return true;
-    for (int i = x->n_stages; i-- > 0 && !x->is_stopped;) {
+    for (int i = x->n_stages; i-- > 0 && !stk__is_over(x);) {
         struct stk__stage *s = &x->stage[i];
         if (s->plan->kind == STK__SEGMENT ? stk__pick_segment(x, s, w) : stk__pick_serial(x, s, w))
             return true;
@@ -47,7 +47,7 @@ bool stk__pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work
         x->has_changed = false;
         if (look(x, w))
             return true;
-    } while (x->has_changed && !x->is_stopped);
+    } while (x->has_changed && !stk__is_over(x));
     return false;
 }
 

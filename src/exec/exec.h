@@ -200,6 +200,7 @@ struct stk__request {
     struct stk__stage *stage;
     struct stk__ticket *ticket;
     struct stk__fetched *result; /* [n] */
+    const struct stk__pnode *read;
     const char *path;
     struct stk__data_files *files;
     const struct stk_place *place; /* [n] */
@@ -219,13 +220,14 @@ struct stk__exec {
     struct stk__stage stage[STK__MAX_STAGES];
     int n_stages, n_sleeping, n_running;
     bool is_stopped, is_consumer_waiting, has_changed;
-    atomic_bool is_cancelled;     /* written under the lock; ops that take long look at it, */
+    atomic_bool is_cancelled;     /* written without the lock; ops that take long look at it, */
     const atomic_bool *cancelled; /* or at that of the run that this one is a cursor of */
     bool is_consumer_choosing, has_declined; /* a step that may block is left to the workers */
     int n_turning;     /* stages in which a pass drains while the next one fills; */
     bool is_impatient; /* they keep step no longer: a consumer has waited until then */
     uint64_t patient_until;
     struct stk__share share; /* of the process's budget */
+    int64_t budget_bytes;    /* what it may ever use; of a cursor that of the run around it */
     int64_t limit_bytes;     /* what the run may use now */
     int64_t own_bytes;       /* of the run itself, its rings and threads: about */
     int64_t spare_bytes;     /* below 0 while an element larger than its estimate is about */
@@ -427,6 +429,12 @@ static inline bool stk__has_room(const struct stk__ring *r)
     return r->tail - r->head < r->cap;
 }
 
+/* Nobody waits for more. A cancelled run shows it before whoever cancelled it gets the lock. */
+static inline bool stk__is_over(const struct stk__exec *x)
+{
+    return x->is_stopped || atomic_load_explicit(x->cancelled, memory_order_relaxed);
+}
+
 static inline struct stk__stage *stk__last_stage(struct stk__exec *x)
 {
     return &x->stage[x->plan->last];
@@ -591,8 +599,13 @@ void stk__note_read(struct stk__exec *x, const struct stk__done *done);
 
 /* ---- reading, without the lock (reading.c) ---- */
 
-/* Reads a whole file into a buffer of the pool. */
-void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetched *out);
+/* A file from this size on is looked at before it is read: */
+enum { STK__LARGE_FILE = 4 << 20, STK__HEAD_BYTES = 4 << 10 };
+
+/* Reads a whole file into a buffer of the pool, for a read of a program. Of a large one that begins as the op
+ * behind the read can never take it, only the first bytes; one that is larger than the budget is refused. */
+void stk__read_file(struct stk__exec *x, const struct stk__pnode *read, const char *path,
+                    struct stk__fetched *out);
 
 /* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. */
 void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick);

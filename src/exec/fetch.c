@@ -379,7 +379,7 @@ static void read_requests(struct stk__exec *x, const struct stk__request *r, int
     if (n > 1)
         stk__read_neighbours(x->pool, r, n);
     else if (r->path)
-        stk__read_file(x->pool, r->path, r->result);
+        stk__read_file(x, r->read, r->path, r->result);
     else
         stk__read_places(x->pool, r, is_quick);
 }
@@ -442,7 +442,9 @@ static int ask(struct stk__exec *x, const struct stk__work *w, const struct stk_
     for (int k = 0; k < program->n_reads; k++) {
         const struct stk__pnode *read = program->read[k];
         size_t bytes = wanted_bytes(&wanted[k], t->n_in, read->n_places);
-        struct stk__request r = { .stage = w->stage, .ticket = t, .result = t->fetched[k] };
+        struct stk__request r = {
+            .stage = w->stage, .ticket = t, .result = t->fetched[k], .read = read
+        };
         if (wanted[k].place) {
             memcpy(at, wanted[k].place, bytes);
             r.files = read->node->op->source.files(read->node->state);
@@ -501,8 +503,8 @@ void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk_
 }
 
 /* Reads the files of rows one after the other. */
-static int read_files(struct stk__exec *x, struct stk__eval *e, const struct stk_span *path,
-                      struct stk__fetched *fetched)
+static int read_files(struct stk__exec *x, struct stk__eval *e, const struct stk__pnode *read,
+                      const struct stk_span *path, struct stk__fetched *fetched)
 {
     for (int i = 0; i < e->n; i++) {
         if (!path[i].data)
@@ -510,7 +512,7 @@ static int read_files(struct stk__exec *x, struct stk__eval *e, const struct stk
         char *name = stk__arena_text_n(e->scratch, (const char *)path[i].data, path[i].bytes);
         if (!name)
             return STK_MEMORY;
-        stk__read_file(x->pool, name, &fetched[i]);
+        stk__read_file(x, read, name, &fetched[i]);
     }
     return STK_OK;
 }
@@ -534,7 +536,7 @@ int stk__fetch_rows(struct stk__exec *x, struct stk__eval *e, struct stk__fetche
                                             .step = 1 };
             stk__read_places(x->pool, &r, true);
         } else
-            rc = read_files(x, e, wanted.path, fetched[k]);
+            rc = read_files(x, e, read, wanted.path, fetched[k]);
     }
     return rc;
 }

@@ -238,6 +238,7 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
     pthread_cond_init(&x->scratch_back, NULL);
     x->plan = stk__plan_ref(plan);
     x->cancelled = &x->is_cancelled;
+    x->budget_bytes = plan->options.memory;
     int rc = init(x, from, err);
     if (rc)
         stk__exec_free(x);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,31 +46,91 @@ static void clear_tail(struct stk_buffer *buffer, size_t bytes)
     memset(buffer->data + bytes, 0, rest < TAIL ? rest : TAIL);
 }
 
-void stk__read_file(struct stk__pool *pool, const char *path, struct stk__fetched *out)
+/* Refuses in words of our own, where errno has none. */
+static void refuse(int fd, struct stk__fetched *out, int code, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    close(fd);
+    *out = (struct stk__fetched){ .code = code, .text = strdup(text) };
+}
+
+static void refuse_kind(int fd, mode_t mode, struct stk__fetched *out)
+{
+    if (S_ISDIR(mode)) {
+        fail_read(fd, NULL, out, "not a regular file", EISDIR);
+        return;
+    }
+    refuse(fd, out, STK_IO,
+           "%s, not a regular file; lines, csv, tfrecord, tar and fixed_length read such things as "
+           "streams",
+           S_ISFIFO(mode)   ? "a named pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device");
+}
+
+/* What is not yet known to be wanted is not read. */
+static size_t wanted_bytes(const struct stk__pnode *read, int fd, size_t bytes)
+{
+    uint8_t head[STK__HEAD_BYTES];
+    if (bytes < STK__LARGE_FILE || !read || !read->judge)
+        return bytes;
+    ssize_t got = pread(fd, head, sizeof head, 0);
+    const struct stk__node *judge = read->judge;
+    bool may_be_good = got < 0 || judge->op->may_begin(judge->params, head, (size_t)got);
+    return may_be_good ? bytes : sizeof head;
+}
+
+/* In parts, so that a run that is cancelled does not wait for all of a large file. */
+static ssize_t read_parts(const struct stk__exec *x, int fd, uint8_t *data, size_t bytes)
+{
+    const size_t part = (size_t)32 << 20;
+    size_t done = 0;
+    while (done < bytes) {
+        size_t left = bytes - done;
+        ssize_t got = read_once(fd, data + done, left < part ? left : part);
+        if (got < 0)
+            return got;
+        if (got == 0)
+            break; /* shorter than it said: what is there decides */
+        done += (size_t)got;
+        if (done < bytes && atomic_load_explicit(x->cancelled, memory_order_relaxed)) {
+            errno = ECANCELED;
+            return -1;
+        }
+    }
+    return (ssize_t)done;
+}
+
+/* Without O_NONBLOCK a named pipe would wait here for its writer. */
+void stk__read_file(struct stk__exec *x, const struct stk__pnode *read, const char *path,
+                    struct stk__fetched *out)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return fail_read(fd, NULL, out, "cannot open the file", errno);
     if (fstat(fd, &info))
         return fail_read(fd, NULL, out, "cannot stat the file", errno);
     if (!S_ISREG(info.st_mode))
-        return fail_read(fd, NULL, out, "not a regular file",
-                         S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
-    size_t bytes = (size_t)info.st_size, done = 0;
-    struct stk_buffer *buffer = stk__buffer_new(pool, bytes);
+        return refuse_kind(fd, info.st_mode, out);
+    size_t bytes = wanted_bytes(read, fd, (size_t)info.st_size);
+    if (bytes > (uint64_t)x->budget_bytes)
+        return refuse(fd, out, STK_BUDGET,
+                      "the file has %zu bytes, which can never fit into the memory budget of %lld; "
+                      "memory= gives it more",
+                      bytes, (long long)x->budget_bytes);
+    struct stk_buffer *buffer = stk__buffer_new(x->pool, bytes);
     if (!buffer)
         return fail_read(fd, NULL, out, "no memory for the file", ENOMEM);
-    while (done < bytes) {
-        ssize_t got = read_once(fd, buffer->data + done, bytes - done);
-        if (got < 0)
-            return fail_read(fd, buffer, out, "cannot read the file", errno);
-        if (got == 0)
-            break; /* shorter than it said: what is there decides */
-        done += (size_t)got;
-    }
+    ssize_t got = read_parts(x, fd, buffer->data, bytes);
+    if (got < 0)
+        return fail_read(fd, buffer, out, "cannot read the file", errno);
     close(fd);
-    stk__file_end(out, buffer, done);
+    stk__file_end(out, buffer, (size_t)got);
 }
 
 void stk__file_end(struct stk__fetched *out, struct stk_buffer *buffer, size_t bytes)

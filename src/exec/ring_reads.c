@@ -149,7 +149,7 @@ static void land(struct stk__exec *x, struct flight *f, bool is_read)
         stk__file_end(f->request[0].result, f->buffer, (size_t)f->bytes);
     } else {
         stk__buffer_unref(f->buffer);
-        stk__read_file(x->pool, f->request[0].path, f->request[0].result);
+        stk__read_file(x, f->request[0].read, f->request[0].path, f->request[0].result);
     }
     f->done.ended_at = stk__clock_ns();
     f->done.has_waited = true; /* how long it took says whether that is so */
@@ -170,11 +170,11 @@ static void learn_size(struct stk__ring_reads *r, size_t bytes)
     r->typical_bytes = bytes > r->typical_bytes ? bytes : (7 * r->typical_bytes + bytes) / 8;
 }
 
-/* False: it is no regular file, or there is no memory. */
+/* False: it is no regular file, it is to be looked at before it is read, or there is no memory. */
 static bool prepare_file(struct stk__exec *x, struct flight *f)
 {
     struct stat info;
-    if (fstat(f->fd, &info) || !S_ISREG(info.st_mode))
+    if (fstat(f->fd, &info) || !S_ISREG(info.st_mode) || info.st_size >= STK__LARGE_FILE)
         return false;
     f->buffer = stk__buffer_new(x->pool, (size_t)info.st_size);
     if (!f->buffer)
@@ -236,7 +236,7 @@ static void come_back(struct stk__exec *x, struct flight *f, int result)
 static void begin_open(struct stk__exec *x, struct flight *f, const char *path)
 {
     struct io_uring_sqe *entry = io_uring_get_sqe(&x->ring->ring);
-    io_uring_prep_openat(entry, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    io_uring_prep_openat(entry, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     io_uring_sqe_set_data(entry, f);
 }
 
@@ -247,7 +247,7 @@ static void add_part(struct stk__exec *x, struct flight *f, enum part part, unsi
 {
     struct io_uring_sqe *entry = io_uring_get_sqe(&x->ring->ring);
     if (part == OPEN)
-        io_uring_prep_openat_direct(entry, AT_FDCWD, f->request[0].path, O_RDONLY, 0,
+        io_uring_prep_openat_direct(entry, AT_FDCWD, f->request[0].path, O_RDONLY | O_NONBLOCK, 0,
                                     (unsigned)f->slot);
     else if (part == CLOSE)
         io_uring_prep_close_direct(entry, (unsigned)f->slot);

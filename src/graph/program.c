@@ -209,6 +209,9 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
             return NULL;
     }
     c->n_choices -= is_choice;
+    if (p->role == STK__ROLE_ROW && !p->is_guarded && node->op->may_begin &&
+        p->input[0]->role == STK__ROLE_READ)
+        p->input[0]->judge = node;
     p->number = program->n_nodes++;
     program->node[p->number] = p;
     return p;

@@ -51,6 +51,8 @@ struct stk__pnode {
     uint64_t seed;            /* of the run, mixed with the op's ordinal */
     bool is_guarded;          /* a row op of a plug-in */
     bool is_filter;
+    const struct stk__node
+        *judge;             /* reads: the op right behind, which can tell by a file's first bytes */
     bool is_part;           /* below a concatenation or a cache: it gets some of the rows */
     struct stk__kept *kept; /* caches: what is kept; NULL: nothing is */
 };

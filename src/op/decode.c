@@ -246,6 +246,17 @@ static int place(void *ctx, struct stk__image *image, struct stk_error *err)
     return image->data ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
 }
 
+/* A picture, and one that is not too large, as far as its first bytes tell. */
+static bool may_begin(const void *given, const uint8_t *head, size_t n)
+{
+    const struct decode *params = given;
+    struct stk__image_info info;
+    if (stk__image_format(head, n) == STK__FORMAT_UNKNOWN)
+        return false;
+    return stk__image_info(head, n, &info, NULL) ||
+           (int64_t)info.width * info.height <= params->max_pixels;
+}
+
 static struct stk__decode_request make_request(struct job *job)
 {
     const struct decode *params = job->rows->params;
@@ -370,5 +381,6 @@ const struct stk_op stk__op_decode = {
     .flags = STK_OP_HEAVY,
     .infer = infer,
     .take_part = take_part,
+    .may_begin = may_begin,
     .row = { .thread_open = thread_open, .thread_close = thread_close, .run = run },
 };

@@ -32,17 +32,19 @@ int stk__stream_rewind(void *run, struct stk_error *err)
 }
 
 /* Stops after about one block, so that long rows do not pile up in a chunk, and before it has to
- * wait for more. What goes wrong behind rows that were appended goes wrong again in the next call,
- * which reports it. */
+ * wait for more; without a row after some more, so that a run can be ended that finds none. What goes wrong
+ * behind rows that were appended goes wrong again in the next call, which reports it. */
 int stk__stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
 {
     struct stk__stream_run *r = run;
+    const uint64_t most_searched = 32 * STK__BLOCK_BYTES;
     int before = out->n, code = STK_OK;
     uint64_t start = r->blocks.total;
     while (!code && out->n < out->cap) {
         bool has_rows = out->n > before;
-        if (has_rows &&
-            (r->blocks.total - start >= STK__BLOCK_BYTES || stk__block_reader_may_wait(&r->blocks)))
+        uint64_t searched = r->blocks.total - start;
+        if (searched >= (has_rows ? STK__BLOCK_BYTES : most_searched) ||
+            (has_rows && stk__block_reader_may_wait(&r->blocks)))
             break;
         code = r->advance(run, out, err);
     }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that would never end, or never begin, end with the first signal, and say so."""
+
+import json
+import os
+import signal
+import subprocess
+import zlib
+
+import pytest
+
+WAITS_SECONDS = 20  # for a run that hangs; those that end do so at once
+
+ENDLESS = [
+    "tfrecord('/dev/zero').batch(1)",
+    "tfrecord('{fifo}').batch(1)",
+    "fixed_length('/dev/zero', 100).filter('false').batch(1)",
+    "range(10).filter('x > 100').repeat(1000000000000).batch(4)",
+    "range(10).filter('x > 100').repeat(1000000).repeat(1000000).shuffle(9).batch(4)",
+    "range(10).batch(4).filter('sum(x) > 100').repeat(1000000000000)",
+    "range(10).flat_map(range(10).filter('x < 0').repeat(1000000000000)).batch(4)",
+]
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    path = tmp_path / "pipe.jpg"
+    os.mkfifo(path)
+    return path
+
+
+def interrupt(process):
+    """One signal, once it is under way; returns its output."""
+    try:
+        process.communicate(timeout=0.5)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=WAITS_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        pytest.fail("it does not end")
+
+
+@pytest.mark.parametrize("workers", [0, 3])
+@pytest.mark.parametrize("chain", ENDLESS)
+def test_one_signal_ends_a_run(stoker, fifo, chain, workers):
+    process = stoker("run", chain.replace("{fifo}", str(fifo)), "--workers", workers, start=True,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    out, _ = interrupt(process)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "ended        interrupted" in out
+
+
+def test_the_summary_as_json_says_interrupted(stoker):
+    process = stoker("run", "range(10).repeat().batch(4)", "--json", start=True,
+                     stdout=subprocess.PIPE, encoding="utf-8")
+    out, _ = interrupt(process)
+    assert json.loads(out)["interrupted"] == signal.SIGINT
+
+
+@pytest.mark.parametrize("io", ["threads", "uring"])
+def test_a_named_pipe_among_files_is_a_bad_element(stoker, fifo, io):
+    chain = f"files('{fifo}').decode().resize(8, 8).batch(1)"
+    done = stoker("run", chain, "--io", io)
+    assert done.returncode == 1
+    assert "pipe.jpg" in done.stderr and "a named pipe, not a regular file" in done.stderr
+    assert stoker("run", chain, "--io", io, "--on-error", "skip").returncode == 0
+
+
+def test_a_stream_reads_a_pipe(stoker, tmp_path):
+    chain = "lines('/dev/fd/0').batch(2)"
+    done = stoker("run", chain, "--json", input="a\nb\nc\n")
+    assert json.loads(done.stdout)["elements"] == 3
+
+
+def huge(path, head=b""):
+    with open(path, "wb") as file:
+        file.write(head)
+        file.truncate(10 << 30)
+
+
+def test_a_huge_file_that_is_no_picture_is_not_read(stoker, tmp_path):
+    huge(tmp_path / "zeros.jpg")
+    done = stoker("run", f"files('{tmp_path}/*').decode().resize(8, 8).batch(1)", "--memory", "64M",
+                  "--on-error", "skip", "--json", "--errors")
+    summary = json.loads(done.stdout)
+    assert "not a JPEG" in summary["error_list"][0]
+    assert summary["bytes_read"] <= 4096
+
+
+def test_a_header_that_promises_too_much_is_enough(stoker, tmp_path):
+    header = b"IHDR" + b"\0\1\0\0" * 2 + b"\x08\2\0\0\0"
+    head = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\r" + header + zlib.crc32(header).to_bytes(4, "big")
+    huge(tmp_path / "large.png", head + b"\x7f\xff\xff\xffIDAT")
+    done = stoker("run", f"files('{tmp_path}/*').decode().resize(8, 8).batch(1)", "--memory", "64M")
+    assert done.returncode == 1 and "max_pixels" in done.stderr
+
+
+@pytest.mark.parametrize("io", ["threads", "uring"])
+def test_what_can_never_fit_is_refused_with_both_numbers(stoker, tmp_path, io):
+    huge(tmp_path / "large.bin")
+    done = stoker("run", f"files('{tmp_path}/*').read().batch(1)", "--memory", "64M", "--io", io)
+    assert done.returncode == 1
+    assert str(10 << 30) in done.stderr and str(64 << 20) in done.stderr and "memory=" in done.stderr
