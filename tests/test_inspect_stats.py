@@ -204,6 +204,50 @@ def test_inspect_several(stoker, images, tmp_path):
     assert second["format"] == "text"
 
 
+def folder_of(tmp_path, name, files):
+    """A folder with small pictures, and text where the name is no picture's."""
+    folder = tmp_path / name
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        if file.lower().endswith((".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp")):
+            Image.new("RGB", (4, 3)).save(folder / file)
+        else:
+            (folder / file).write_text("text")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name, files, n",
+    [
+        ("capitals", ["a.JPEG", "b.JPEG"], 2),
+        ("both", ["a.JPEG", "b.jpg", "c.txt", "d.PNG"], 3),
+        ("kinds", ["a.webp", "b.gif", "c.bmp", "d.txt"], 3),
+        ("odd [1], {2}", ["a.Jpg"], 1),
+        ("beside", ["a.jpg", "b.jpg", "more/c.jpg"], 3),
+        ("classes", ["x/a.JPEG", "x/b.webp", "y/c.gif", "y/d.BMP", "y/e.txt", "y/f.tif", "g.png"], 4),
+        ("texts", ["a.TXT", "b.txt", "c.md"], 2),
+    ],
+)
+def test_inspect_proposes_what_runs(stoker, tmp_path, name, files, n):
+    folder = folder_of(tmp_path, name, files)
+    result = found(stoker("inspect", folder, "--json"))
+    done = stoker("run", result["chain"], "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["elements"] == n
+    assert not result["is_damaged"] and not any("no file matches" in note for note in result["notes"])
+
+
+def test_inspect_and_plan_tell_what_is_left_out(stoker, tmp_path):
+    folder = folder_of(tmp_path, "mixed", ["x/a.jpg", "x/b.txt", "y/c.tif", "y/README", "d.png"])
+    notes = found(stoker("inspect", folder, "--json"))["notes"]
+    assert notes == [
+        "left out: 1 image in no class folder",
+        "left out: 3 other files (no ending 1, .tif 1, .txt 1)",
+    ]
+    plan = stoker("plan", f"image_folder('{folder}').decode()").stdout
+    assert "× 1; left out: 3 other files, 1 image in no class folder" in plan
+
+
 def test_inspect_needs_a_file(stoker):
     done = stoker("inspect")
     assert done.returncode == 2 and "FILE" in done.stderr

@@ -282,22 +282,30 @@ static void image_folder(void **state)
     touch("photos/dog/a.jpg");
     touch("photos/dog/notes.txt");
     touch("photos/dog/more/c.Png");
+    touch("photos/dog/g.webp");
+    touch("photos/dog/h.GIF");
+    touch("photos/dog/i.bmp");
     touch("photos/dog/.thumbs/d.jpg");
     touch("photos/cat/e.png");
     touch("photos/cat 2/f.jpg");
     touch("photos/readme.jpg");
     mkdir("photos/ant", 0777);
     const char *expected = "photos/cat 2/f.jpg=2 photos/cat/e.png=1 photos/dog/a.jpg=3 "
-                           "photos/dog/b.JPEG=3 photos/dog/more/c.Png=3";
+                           "photos/dog/b.JPEG=3 photos/dog/g.webp=3 photos/dog/h.GIF=3 "
+                           "photos/dog/i.bmp=3 photos/dog/more/c.Png=3";
     expect_files("image_folder('photos')", expected);
     assert_int_equal(open_source(&c, "image_folder('photos/')", NULL), STK_OK);
-    assert_int_equal(c.inf.count, 5);
+    assert_int_equal(c.inf.count, 8);
     assert_string_equal(c.op->source.class_name(c.state, "label", 0), "ant");
+    assert_string_equal(c.op->source.remark(c.state),
+                        "left out: 1 other file, 1 image in no class folder");
     assert_string_equal(c.op->source.class_name(c.state, "label", 2), "cat 2");
     op_call_close(&c);
     expect_source_failure("image_folder('nosuch')", STK_IO, "'nosuch': No such file");
     expect_source_failure("image_folder('flat')", STK_IO, "'flat' has no subdirectories");
     expect_source_failure("image_folder('tree/a/deep')", STK_OK, "");
+    touch("sheets/a/b.tif");
+    expect_source_failure("image_folder('sheets')", STK_IO, "which hold 1 other files");
     mkdir("bare", 0777);
     mkdir("bare/class", 0777);
     expect_source_failure("image_folder('bare')", STK_IO, "no images");

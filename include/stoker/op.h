@@ -471,6 +471,8 @@ struct stk_source_table {
      * holds. */
     void (*describe)(const void *state, uint64_t index, char *text, size_t size);
     const char *(*class_name)(const void *state, const char *field, int64_t value);
+    /* What a user should know of what was found, for `plan`: "3 files left out". NULL: nothing. */
+    const char *(*remark)(const void *state);
 };
 
 /* ---- the declaration ---- */

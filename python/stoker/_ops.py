@@ -3032,14 +3032,15 @@ def hdf5(file, fields=None, patch=None, stride=None, hold=4194304):
 def image_folder(dir):
     """Images in one directory per class.
 
-    Fields `path` and `label` (int64) for every .jpg, .jpeg and .png file (in capitals too) at any
-    depth below `dir/<class>/`. Classes are the sorted names of the directories in `dir`, empty ones
-    included, and are numbered from 0; the names are the class names of `label`. Files are sorted by
-    bytes. Names that begin with a dot are left out.
+    Fields `path` and `label` (int64) for every .jpg, .jpeg, .png, .webp, .gif and .bmp file (in
+    capitals too) at any depth below `dir/<class>/`. Classes are the sorted names of the directories
+    in `dir`, empty ones included, and are numbered from 0; the names are the class names of
+    `label`. Files are sorted by bytes. Names that begin with a dot are left out.
 
         image_folder('train').shuffle().decode().resize(224, 224).batch(32)
 
-    A directory that is missing, has no subdirectories, or holds no images is an error.
+    Other files are left out; `stoker plan` says how many, and `stoker inspect` which endings they
+    have. A directory that is missing, has no subdirectories, or holds no images is an error.
 
     Indexed: any element can be read at any time, so order ops choose places before anything is
     read.

@@ -106,11 +106,13 @@ static void add_value(struct stk__text *out, const struct stk_view *view)
 
 /* ---- running ---- */
 
-/* Makes a note of a fault; the copy in memory has the name of the file. */
+/* Makes a note of a fault; the copy in memory has the name of the file. A pattern stays as it is:
+ * with the directory in its place the note would deny what is there. */
 static void note_fault(struct stk__inspection *in, const char *what, const char *path,
                        const struct stk_error *err)
 {
-    const char *at = strcmp(path, in->path) ? strstr(err->text, path) : NULL;
+    bool is_copy = strcmp(path, in->path) && !in->pattern.len;
+    const char *at = is_copy ? strstr(err->text, path) : NULL;
     in->is_damaged = true;
     if (at)
         stk__inspect_note(in, "%s%.*s%s%s", what, (int)(at - err->text), err->text, in->path,

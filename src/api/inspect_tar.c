@@ -3,6 +3,7 @@
 #include "api/inspect.h"
 
 #include "base/error.h"
+#include "codec/codec.h"
 #include "lang/quote.h"
 #include "op/tar_sample.h"
 
@@ -110,12 +111,6 @@ static bool is_one_of(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-static bool is_image(const char *ending)
-{
-    static const char *const words[] = { "jpg", "jpeg", "png", "webp", "gif", "bmp", NULL };
-    return is_one_of(ending, words);
-}
-
 static bool is_class(const char *ending)
 {
     static const char *const words[] = { "cls", "cls2", "class", NULL };
@@ -129,7 +124,7 @@ static void propose(struct stk__inspection *in, const struct walk *walk)
     const char *separator = "";
     bool has_label = false;
     for (int i = 0; i < walk->n_endings; i++)
-        if (is_image(walk->ending[i].text))
+        if (stk__is_image_ending(walk->ending[i].text))
             stk__text_add(&images, "%s%s", images.len ? ";" : "", walk->ending[i].text);
     stk__text_add(&in->rest, ", {");
     if (images.len) {
@@ -138,7 +133,7 @@ static void propose(struct stk__inspection *in, const struct walk *walk)
     }
     for (int i = 0; i < walk->n_endings; i++) {
         const struct ending *ending = &walk->ending[i];
-        if (is_image(ending->text) || ending->sizes.n < walk->n_samples)
+        if (stk__is_image_ending(ending->text) || ending->sizes.n < walk->n_samples)
             continue;
         bool is_label = is_class(ending->text) && !has_label;
         has_label |= is_label;

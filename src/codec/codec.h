@@ -33,6 +33,10 @@ int stk__image_info(const uint8_t *bytes, size_t n_bytes, struct stk__image_info
 
 enum stk__format stk__image_format(const uint8_t *bytes, size_t n_bytes);
 
+/* True if files of the formats above are usually named so: "jpg", "JPEG", "webp" (no dot). Only
+ * listings of files, which cannot open each one, go by names. */
+bool stk__is_image_ending(const char *ending);
+
 /* Pixels, row-major, channels interleaved. */
 struct stk__image {
     uint8_t *data;

@@ -5,6 +5,7 @@
 #include "codec/gif.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* The orientation in a TIFF block, as EXIF data are one: byte order, 42, place of the first
  * directory; there a count and entries of tag, type, count, value. */
@@ -248,4 +249,13 @@ int stk__image_info(const uint8_t *bytes, size_t n_bytes, struct stk__image_info
     if (!out->width || !out->height || !out->channels)
         return stk_fail(err, STK_DATA, "the file has no complete picture header");
     return STK_OK;
+}
+
+bool stk__is_image_ending(const char *ending)
+{
+    static const char *const words[] = { "jpg", "jpeg", "png", "webp", "gif", "bmp" };
+    size_t i = 0;
+    while (i < sizeof words / sizeof *words && strcasecmp(ending, words[i]))
+        i++;
+    return i < sizeof words / sizeof *words;
 }

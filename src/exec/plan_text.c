@@ -53,6 +53,12 @@ static void add_absorbed(struct stk__text *out, const struct stk__node *last)
     stk__node_call_text(last, MOST, out);
 }
 
+/* What a source says of what it found, or NULL. */
+static const char *remark_of(const struct stk__node *node)
+{
+    return node->op->source.remark ? node->op->source.remark(node->state) : NULL;
+}
+
 /* One op: call, class, type. */
 static void add_node(struct stk__text *out, const struct stk__node *node, int indent)
 {
@@ -72,6 +78,8 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
     stk__type_text(&node->type, out);
     stk__text_add(out, " × ");
     add_count(out, node->count);
+    if (remark_of(node))
+        stk__text_add(out, "; %s", remark_of(node));
     stk__text_add(out, "\n");
 }
 
@@ -252,6 +260,10 @@ static void json_node(struct stk__text *out, const struct stk__node *node, bool 
     json_text(out, "class", class_names[node->class]);
     stk__text_add(out, ", ");
     json_text(out, "why", node->why);
+    if (remark_of(node)) {
+        stk__text_add(out, ", ");
+        json_text(out, "remark", remark_of(node));
+    }
     if (node->absorbed) {
         stk__text_add(out, ", \"absorbed\": [");
         json_absorbed(out, node->absorbed);

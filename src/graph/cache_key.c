@@ -130,7 +130,7 @@ static int add_files_of(const char *text, uint64_t *sum)
 {
     struct stk__paths paths = { 0 };
     struct stk_error unseen;
-    int rc = stk__is_directory(text) ? stk__directory_walk(text, is_any, &paths, &unseen)
+    int rc = stk__is_directory(text) ? stk__directory_walk(text, is_any, &paths, NULL, &unseen)
                                      : stk__glob(text, &paths, &unseen);
     if (rc != STK_MEMORY && stk__paths_sort(&paths))
         rc = STK_MEMORY;

@@ -82,6 +82,7 @@ bool stk__is_loop(const char *path, const struct stk__ancestor *up, struct stk__
 struct walk {
     bool (*accepts)(const char *name);
     struct stk__paths *out;
+    size_t n_refused;
     struct stk_error *err;
     char path[STK__PATH_BYTES];
     size_t len;
@@ -93,8 +94,12 @@ static int visit(struct walk *walk, const char *name, const struct stk__ancestor
 {
     size_t before = walk->len, len = strlen(name);
     bool is_directory = name[len - 1] == '/';
-    if (*name == '.' || (!is_directory && !walk->accepts(name)))
+    if (*name == '.')
         return STK_OK;
+    if (!is_directory && !walk->accepts(name)) {
+        walk->n_refused++;
+        return STK_OK;
+    }
     if (before + len + 1 > sizeof walk->path)
         return stk_fail(walk->err, STK_IO, "a path below '%s' is too long", walk->path);
     memcpy(walk->path + before, name, len + 1);
@@ -122,7 +127,7 @@ static int walk_into(struct walk *walk, const struct stk__ancestor *up)
 }
 
 int stk__directory_walk(const char *path, bool (*accepts)(const char *name), struct stk__paths *out,
-                        struct stk_error *err)
+                        size_t *n_refused, struct stk_error *err)
 {
     struct walk walk = { .accepts = accepts, .out = out, .err = err };
     size_t len = strlen(path);
@@ -130,5 +135,8 @@ int stk__directory_walk(const char *path, bool (*accepts)(const char *name), str
     if (len + 2 > sizeof walk.path)
         return stk_fail(err, STK_IO, "the path '%.60s...' is too long", path);
     walk.len = (size_t)snprintf(walk.path, sizeof walk.path, "%s%s", path, has_slash ? "" : "/");
-    return walk_into(&walk, NULL);
+    int code = walk_into(&walk, NULL);
+    if (n_refused)
+        *n_refused += walk.n_refused;
+    return code;
 }

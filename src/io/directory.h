@@ -24,6 +24,7 @@ struct stk__ancestor {
 bool stk__is_loop(const char *path, const struct stk__ancestor *up, struct stk__ancestor *self);
 
 /* Appends every file below a directory, at any depth, that `accepts` likes (it sees the name
- * alone). Names that begin with a dot are left out. */
+ * alone), and adds to *n_refused, if given, how many it did not. Names that begin with a dot are
+ * left out and not counted. */
 int stk__directory_walk(const char *path, bool (*accepts)(const char *name), struct stk__paths *out,
-                        struct stk_error *err);
+                        size_t *n_refused, struct stk_error *err);

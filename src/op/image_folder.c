@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_folder.c: images in one directory per class. */
 #include "base/error.h"
+#include "codec/codec.h"
 #include "io/directory.h"
 #include "op/path_source.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 struct image_folder {
     const char *dir;
@@ -19,23 +19,27 @@ static const struct stk_param params[] = {
 
 static bool is_image(const char *name)
 {
-    static const char *const endings[] = { ".jpg", ".jpeg", ".png" };
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-        if (!strcasecmp(dot, endings[i]))
-            return true;
-    return false;
+    return dot && stk__is_image_ending(dot + 1);
 }
+
+/* Files that a user may take for a part of the data. */
+struct left_out {
+    size_t n_other;  /* below the classes, and not images */
+    size_t n_beside; /* images beside the directories of the classes */
+};
 
 /* Classes are the subdirectories, with or without images; names with a dot in front are left
  * out. */
-static int find_classes(const char *dir, struct stk__paths *classes, struct stk_error *err)
+static int find_classes(const char *dir, struct stk__paths *classes, struct left_out *left_out,
+                        struct stk_error *err)
 {
     struct stk__paths names = { 0 };
     int code = stk__directory_list(dir, &names, NULL, err);
     for (size_t i = 0; i < names.n && !code; i++) {
         const char *name = stk__paths_at(&names, i);
         size_t len = strlen(name);
+        left_out->n_beside += *name != '.' && is_image(name);
         if (*name != '.' && name[len - 1] == '/' && stk__paths_add(classes, name, len - 1))
             code = stk__out_of_memory(err);
     }
@@ -50,7 +54,8 @@ static int find_classes(const char *dir, struct stk__paths *classes, struct stk_
     return code;
 }
 
-static int find_images(const char *dir, struct stk__path_source *source, struct stk_error *err)
+static int find_images(const char *dir, struct stk__path_source *source, struct left_out *left_out,
+                       struct stk_error *err)
 {
     char path[STK__PATH_BYTES];
     const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
@@ -60,15 +65,15 @@ static int find_images(const char *dir, struct stk__path_source *source, struct 
             snprintf(path, sizeof path, "%s%s%s", dir, slash, stk__paths_at(&source->classes, i));
         if (len >= STK__PATH_BYTES)
             return stk_fail(err, STK_IO, "the path '%.60s...' is too long", path);
-        code = stk__directory_walk(path, is_image, &source->paths, err);
+        code = stk__directory_walk(path, is_image, &source->paths, &left_out->n_other, err);
     }
     if (!code && stk__paths_sort(&source->paths))
         code = stk__out_of_memory(err);
     if (!code && source->paths.n == 0)
         code = stk_fail(err, STK_IO,
-                        "no images (.jpg, .jpeg, .png) below the %zu subdirectories of "
-                        "'%s'",
-                        source->classes.n, dir);
+                        "no images (.jpg, .jpeg, .png, .webp, .gif, .bmp) below the %zu "
+                        "subdirectories of '%s', which hold %zu other files",
+                        source->classes.n, dir, left_out->n_other);
     return code;
 }
 
@@ -87,21 +92,35 @@ static int label_images(const char *dir, struct stk__path_source *source, struct
     return STK_OK;
 }
 
+static void remark(struct stk__path_source *source, const struct left_out *left_out)
+{
+    size_t at = 0, n_other = left_out->n_other, n_beside = left_out->n_beside;
+    if (n_other)
+        at = (size_t)snprintf(source->remark, sizeof source->remark, "left out: %zu other file%s",
+                              n_other, n_other > 1 ? "s" : "");
+    if (n_beside)
+        snprintf(source->remark + at, sizeof source->remark - at,
+                 "%s%zu image%s in no class folder", at ? ", " : "left out: ", n_beside,
+                 n_beside > 1 ? "s" : "");
+}
+
 static int open_folder(const void *given, struct stk_arena *arena, void **state,
                        struct stk_error *err)
 {
     const struct image_folder *p = given;
     struct stk__path_source *source = stk__path_source_new();
+    struct left_out left_out = { 0 };
     (void)arena;
     if (!source)
         return stk__out_of_memory(err);
     int code = *p->dir ? STK_OK : stk_fail(err, STK_VALUE, "the directory's name is empty");
     if (!code)
-        code = find_classes(p->dir, &source->classes, err);
+        code = find_classes(p->dir, &source->classes, &left_out, err);
     if (!code)
-        code = find_images(p->dir, source, err);
+        code = find_images(p->dir, source, &left_out, err);
     if (!code)
         code = label_images(p->dir, source, err);
+    remark(source, &left_out);
     if (code)
         stk__path_source_free(source);
     else
@@ -110,17 +129,19 @@ static int open_folder(const void *given, struct stk_arena *arena, void **state,
 }
 
 const struct stk_op stk__op_image_folder = {
-    .decl = { "image_folder", 1, "Images in one directory per class.",
-              "Fields `path` and `label` (int64) for every .jpg, .jpeg and .png file (in "
-              "capitals too) at any depth below `dir/<class>/`. Classes are the sorted names of "
+    .decl = { "image_folder", 2, "Images in one directory per class.",
+              "Fields `path` and `label` (int64) for every .jpg, .jpeg, .png, .webp, .gif and .bmp "
+              "file (in capitals too) at any depth below `dir/<class>/`. Classes are the sorted "
+              "names of "
               "the directories in `dir`, empty ones included, and are numbered from 0; the names "
               "are the class names of `label`. Files are sorted by bytes. Names that begin with "
               "a dot are left out.\n"
               "\n"
               "    image_folder('train').shuffle().decode().resize(224, 224).batch(32)\n"
               "\n"
-              "A directory that is missing, has no subdirectories, or holds no images is an "
-              "error.",
+              "Other files are left out; `stoker plan` says how many, and `stoker inspect` "
+              "which endings they have. A directory that is missing, has no subdirectories, or "
+              "holds no images is an error.",
               params, sizeof(struct image_folder) },
     .flags = STK_OP_ROOT,
     .open = open_folder,
@@ -130,5 +151,6 @@ const struct stk_op stk__op_image_folder = {
     .source = { .count = stk__path_source_count,
                 .rows = stk__path_source_rows,
                 .describe = stk__path_source_describe,
-                .class_name = stk__path_source_class_name },
+                .class_name = stk__path_source_class_name,
+                .remark = stk__path_source_remark },
 };

@@ -82,3 +82,9 @@ const char *stk__path_source_class_name(const void *state, const char *field, in
     bool is_known = value >= 0 && (uint64_t)value < source->classes.n && !strcmp(field, "label");
     return is_known ? stk__paths_at(&source->classes, (size_t)value) : NULL;
 }
+
+const char *stk__path_source_remark(const void *state)
+{
+    const struct stk__path_source *source = state;
+    return *source->remark ? source->remark : NULL;
+}

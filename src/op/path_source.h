@@ -8,6 +8,7 @@ struct stk__path_source {
     struct stk__paths paths;   /* sorted */
     struct stk__paths classes; /* sorted names of labels; empty when labels have none */
     int64_t *label;            /* [paths.n], or NULL: no field `label` */
+    char remark[120];          /* what `plan` says of the listing, or empty */
 };
 
 /* Returns new, or NULL. */
@@ -23,4 +24,5 @@ int stk__path_source_infer(struct stk_infer *inf, struct stk_error *err);
 int64_t stk__path_source_count(const void *state);
 int stk__path_source_rows(struct stk_rows *rows, const uint64_t *index);
 void stk__path_source_describe(const void *state, uint64_t index, char *text, size_t size);
+const char *stk__path_source_remark(const void *state);
 const char *stk__path_source_class_name(const void *state, const char *field, int64_t value);
