@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *choice = data;
     const struct stk__csv_dialect dialect = { .delimiter = choice[0] & 1 ? ';' : ',',
                                               .quote = choice[0] & 2 ? '"' : 0,
-                                              .comment = choice[0] & 4 ? '#' : 0 };
+                                              .comment = choice[0] & 4 ? '#' : 0,
+                                              .is_lenient = choice[0] & 8 };
     size_t n = size - 4 < MOST_BYTES ? size - 4 : MOST_BYTES;
     uint8_t *text = malloc(n + 64);
     must(text != NULL);

@@ -18,7 +18,7 @@ struct reference {
     struct stk__csv_dialect dialect;
     size_t start;
     bool is_open;
-    int n_cells;
+    int n_cells, stray; /* stray: the first cell with a quote where none may be, or -1 */
     size_t cell_at[REFERENCE_CELLS], cell_len[REFERENCE_CELLS];
     uint8_t text[REFERENCE_BYTES];
     size_t n_text;
@@ -60,10 +60,15 @@ static inline void reference_quoted(struct reference *r)
 static inline void reference_cell(struct reference *r)
 {
     size_t from = r->n_text;
-    if (r->dialect.quote && r->at < r->n && r->data[r->at] == r->dialect.quote)
+    bool is_quoted = r->dialect.quote && r->at < r->n && r->data[r->at] == r->dialect.quote;
+    if (is_quoted)
         reference_quoted(r);
-    while (r->at < r->n && r->data[r->at] != r->dialect.delimiter && !reference_ends_line(r))
+    while (r->at < r->n && r->data[r->at] != r->dialect.delimiter && !reference_ends_line(r)) {
+        bool is_quote = r->dialect.quote && r->data[r->at] == r->dialect.quote;
+        if (r->stray < 0 && (is_quoted || is_quote))
+            r->stray = r->n_cells;
         r->text[r->n_text++] = r->data[r->at++];
+    }
     if (r->n_cells < REFERENCE_CELLS) {
         r->cell_at[r->n_cells] = from;
         r->cell_len[r->n_cells] = r->n_text - from;
@@ -79,6 +84,7 @@ static inline bool reference_row(struct reference *r)
     r->n_cells = 0;
     r->n_text = 0;
     r->is_open = false;
+    r->stray = -1;
     if (r->at == r->n)
         return false;
     for (;;) {
@@ -117,9 +123,13 @@ static inline void reference_free(uint8_t *list)
 static inline bool same_row(const struct reference *r, const struct stk__csv_split *split,
                             const struct stk__csv_cell *cell, const struct stk__csv_result *result)
 {
+    bool is_stray = r->stray >= 0 && !r->dialect.is_lenient;
     int status = r->is_open                       ? STK__CSV_OPEN
+                 : is_stray                       ? STK__CSV_STRAY
                  : r->n_cells != split->n_columns ? STK__CSV_RAGGED
                                                   : STK__CSV_OK;
+    if (status == STK__CSV_STRAY && result->target != r->stray)
+        return false;
     if (result->status != status || result->n_found != r->n_cells || result->start != r->start)
         return false;
     for (int k = 0; k < split->n_wanted && !status; k++) {

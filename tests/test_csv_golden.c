@@ -42,7 +42,7 @@ static void check_cell(const uint8_t **at, const struct stk__csv_cell *cell)
 static void check_table(const char *csv, const char *cells)
 {
     enum { MOST = 16 };
-    const struct stk__csv_dialect dialect = { ',', '"', 0 };
+    const struct stk__csv_dialect dialect = { ',', '"', 0, true };
     size_t n = read_golden(csv, text), n_expected = read_golden(cells, expected);
     static uint32_t mark[STK__CSV_LEAST_ROOM];
     static const int wanted[MOST] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };

@@ -1274,6 +1274,7 @@ def csv(
     skip_rows: int = 0,
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
     index: str | None = 'auto',
+    quotes: Literal['strict', 'lenient'] = 'strict',
 ) -> Dataset:
     """The rows of CSV files and other delimited text."""
 def files(

@@ -78,7 +78,8 @@ ROWS = {
     'csv': (('file', 'texts', ..., False), ('columns', 'value', None, False), ('header', 'value',
         None, False), ('delimiter', 'text', ',', False), ('quote', 'text', '"', False), ('na',
         'texts', None, False), ('comment', 'text', None, False), ('skip_rows', 'int', 0, False),
-        ('compression', 'choice', 'auto', False), ('index', 'text', 'auto', False)),
+        ('compression', 'choice', 'auto', False), ('index', 'text', 'auto', False), ('quotes',
+        'choice', 'strict', False)),
     'cutmix': (('alpha', 'real', 1.0, False), ('num_classes', 'int', None, False), ('probability',
         'real', 1.0, False), ('seed', 'int', None, False), ('labels', 'text', None, False),
         ('field', 'text', None, False), ('layout', 'choice', 'NHWC', False)),
@@ -2876,7 +2877,7 @@ def counter(start=0, step=1):
 
 
 def csv(file, columns=None, header=None, delimiter=',', quote='"', na=None, comment=None,
-        skip_rows=0, compression='auto', index='auto'):
+        skip_rows=0, compression='auto', index='auto', quotes='strict'):
     """The rows of CSV files and other delimited text.
 
     A field for every column, named by the header. Any row can be reached, so len, shuffle() and
@@ -2898,11 +2899,12 @@ def csv(file, columns=None, header=None, delimiter=',', quote='"', na=None, comm
     type says what to put there, as in `int64(default=-1)`. A default of a category is also for
     texts that are not listed. Numbers may have spaces around them; floats are rounded correctly.
 
-    Values in quotes may hold delimiters and line ends; a doubled quote is one. Lines end with \\n,
-    \\r\\n or \\r, and empty ones are no rows. A row with more or fewer values than the header, or with
-    a value that is not of its type, is a bad element with file, line and column. Compressed files,
-    pipes and '-' are streams; for a pipe `header` must list the names and `columns` the types.
-    tf.data's CsvDataset differs: an empty line is a row, and there is no header by default.
+    Values in quotes may hold delimiters and line ends; a doubled quote is one. Quotes elsewhere
+    make the row bad, unless `quotes=lenient` takes them for text. Lines end with \\n, \\r\\n or \\r,
+    and empty ones are no rows. A row with more or fewer values than the header, or with a value
+    that is not of its type, is a bad element with file, line and column. Compressed files, pipes
+    and '-' are streams; for a pipe `header` must list the names and `columns` the types. tf.data's
+    CsvDataset differs: an empty line is a row, and there is no header by default.
 
     Stream: elements come in order and from the start. `shuffle` needs a buffer size behind it.
 
@@ -2920,9 +2922,11 @@ def csv(file, columns=None, header=None, delimiter=',', quote='"', na=None, comm
     compression: of the files; auto: by their first bytes (auto, none, gzip, zlib, zstd)
     index: where an index is kept for the next time: auto (beside a large file, as NAME.stkidx),
         none, or a directory (text, none)
+    quotes: strict: a row with a quote inside a value without quotes, or with text behind a
+        closing quote, is bad, as RFC 4180 has it; lenient: such quotes are text (strict or lenient)
     """
     from . import _dataset
-    return _dataset.root('csv', (file, columns, header, delimiter, quote, na, comment, skip_rows, compression, index))
+    return _dataset.root('csv', (file, columns, header, delimiter, quote, na, comment, skip_rows, compression, index, quotes))
 
 
 def files(pattern, labels=None):

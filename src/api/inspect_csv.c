@@ -40,6 +40,19 @@ static bool fits(const struct stk__inspection *in, char delimiter)
     return n_rows > 1;
 }
 
+/* Some row has quotes where none may be. */
+static bool has_stray_quotes(const struct stk__inspection *in, char delimiter)
+{
+    uint32_t mark[STK__CSV_LEAST_ROOM];
+    const struct stk__csv_split split = { .n_columns = 1 };
+    struct stk__csv_scan scan;
+    struct stk__csv_result row = { 0 };
+    begin_rows(in, delimiter, true, mark, &scan);
+    while (row.status != STK__CSV_STRAY && stk__csv_split_rows(&scan, &split, 1, NULL, &row) > 0)
+        ;
+    return row.status == STK__CSV_STRAY;
+}
+
 static char find_delimiter(const struct stk__inspection *in)
 {
     const char *d = delimiters;
@@ -88,6 +101,11 @@ static int describe(struct stk__inspection *in, struct stk_error *err)
     if (*delimiter != ',') {
         stk__text_add(&in->rest, ", delimiter=");
         stk__quote(&in->rest, delimiter);
+    }
+    if (has_stray_quotes(in, *delimiter)) {
+        stk__inspect_note(in, "there are quotes inside values or before text: quotes=lenient takes "
+                              "them for text");
+        stk__text_add(&in->rest, ", quotes=lenient");
     }
     stk__text_add(&in->rest, ")");
     return STK_OK;

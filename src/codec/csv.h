@@ -3,9 +3,11 @@
  *
  * A row ends at \n, \r\n or a lone \r that is not inside quotes, or at the end of the data. A cell
  * that begins with the quote ends at the next one that is not doubled; inside, delimiters and line
- * ends are text and a doubled quote is one. What stands between a closing quote and the next
- * delimiter is text, and so is a quote anywhere else. Empty lines are no rows, and neither are
- * lines that begin with the comment character, up to their line end, whatever quotes they have.
+ * ends are text and a doubled quote is one. RFC 4180 has nothing between a closing quote and the
+ * next delimiter, and no quote anywhere else: a row with such a stray quote is bad, or they are
+ * text where the dialect is lenient; rows are the same in both. Empty lines are no rows, and
+ * neither are lines that begin with the comment character, up to their line end, whatever quotes
+ * they have.
  *
  *     data ─ marks ─▶ positions of , " \r \n ─ split ─▶ cells of some rows ─ convert ─▶ columns
  *
@@ -25,6 +27,7 @@ enum {
 
 struct stk__csv_dialect {
     uint8_t delimiter, quote, comment; /* 0: there is no quote, no comment */
+    bool is_lenient;                   /* stray quotes are text */
 };
 
 /* A walk over data, row by row. */
@@ -71,6 +74,7 @@ enum stk__csv_status {
     STK__CSV_OK,
     STK__CSV_RAGGED,  /* n_found says how many cells there are */
     STK__CSV_OPEN,    /* a quote that does not end */
+    STK__CSV_STRAY,   /* a quote where none may be, and the dialect is not lenient */
     STK__CSV_MISSING, /* no value, and no default for it */
     STK__CSV_BAD,     /* no value of its type */
     STK__CSV_GONE,    /* there is no such row; set by callers */
@@ -81,7 +85,7 @@ struct stk__csv_result {
     uint32_t start; /* of the row */
     int n_found;    /* cells */
     uint8_t status; /* stk__csv_status */
-    int target;     /* MISSING, BAD: which */
+    int target;     /* MISSING, BAD: which; STRAY: the column */
 };
 
 /* Splits up to n rows into cell[row * n_wanted + k]; returns how many rows there were, -1 without

@@ -110,7 +110,7 @@ static uint32_t find_closing(struct stk__csv_scan *scan, bool *is_doubled)
 struct raw_cell {
     uint32_t start, stop;    /* of all of it, */
     uint32_t inner, closing; /* of what is in quotes */
-    bool is_quoted, is_doubled, is_open;
+    bool is_quoted, is_doubled, is_open, is_stray;
 };
 
 /* The cell at `start`; returns the mark that ends it. */
@@ -126,9 +126,12 @@ static uint32_t read_cell(struct stk__csv_scan *scan, uint32_t start, struct raw
         cell->is_open = cell->closing == scan->bytes;
         mark = next_mark(scan);
     }
-    while (mark < scan->bytes && d->quote && scan->data[mark] == d->quote)
+    while (mark < scan->bytes && d->quote && scan->data[mark] == d->quote) {
         mark = next_mark(scan);
+        cell->is_stray = true;
+    }
     cell->stop = mark;
+    cell->is_stray |= cell->is_quoted && !cell->is_open && cell->closing + 1 != mark;
     return mark;
 }
 
@@ -192,15 +195,31 @@ static bool put_cell(const struct stk__csv_scan *scan, const struct stk__csv_spl
     return true;
 }
 
+/* `stray`: the first column with a stray quote, or -1. */
+static void judge_row(const struct stk__csv_scan *scan, const struct stk__csv_split *split,
+                      bool is_open, int stray, struct stk__csv_result *result)
+{
+    bool is_ragged = result->n_found != split->n_columns;
+    if (is_open) {
+        result->status = STK__CSV_OPEN;
+    } else if (stray >= 0 && !scan->dialect.is_lenient) {
+        result->status = STK__CSV_STRAY;
+        result->target = stray;
+    } else {
+        result->status = is_ragged ? STK__CSV_RAGGED : STK__CSV_OK;
+    }
+}
+
 /* Any row, cell by cell; false without memory. */
 static bool walk_row(struct stk__csv_scan *scan, const struct stk__csv_split *split,
                      struct stk__csv_cell *cell, struct stk__csv_result *result)
 {
     struct raw_cell raw;
     uint32_t start = scan->at, mark;
-    int column = 0, k = 0;
+    int column = 0, k = 0, stray = -1;
     do {
         mark = read_cell(scan, start, &raw);
+        stray = raw.is_stray && stray < 0 ? column : stray;
         if (k < split->n_wanted && split->wanted[k] == column &&
             !put_cell(scan, split, &raw, &cell[k++]))
             return false;
@@ -209,9 +228,7 @@ static bool walk_row(struct stk__csv_scan *scan, const struct stk__csv_split *sp
     } while (mark < scan->bytes && !is_line_end(scan->data[mark]));
     scan->at = mark < scan->bytes ? mark + 1 : mark;
     result->n_found = column;
-    result->status = raw.is_open                  ? STK__CSV_OPEN
-                     : column != split->n_columns ? STK__CSV_RAGGED
-                                                  : STK__CSV_OK;
+    judge_row(scan, split, raw.is_open, stray, result);
     for (k = 0; result->status && k < split->n_wanted; k++)
         cell[k] = (struct stk__csv_cell){ .at = scan->data };
     return true;

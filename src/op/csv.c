@@ -17,7 +17,11 @@ struct csv {
     int64_t skip_rows;
     int compression;
     const char *index;
+    int quotes;
 };
+
+enum { STRICT, LENIENT };
+static const char *const quotes_words[] = { "strict", "lenient", NULL };
 
 static const struct stk_param params[] = {
     STK_TEXTS_ROW(csv, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
@@ -37,6 +41,10 @@ static const struct stk_param params[] = {
     STK_CHOICE_ROW(csv, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "of the files; auto: by their first bytes"),
     STK_TEXT_ROW(csv, index, "auto", STK_TUNABLE | STK_TAKES_NONE, STK__INDEX_HELP),
+    STK_CHOICE_ROW(
+        csv, quotes, quotes_words, STRICT, 0,
+        "strict: a row with a quote inside a value without quotes, or with text behind a "
+        "closing quote, is bad, as RFC 4180 has it; lenient: such quotes are text"),
     STK_ROWS_END,
 };
 
@@ -58,6 +66,7 @@ static int read_character(const char *name, const char *text, uint8_t *out, stru
 static int read_dialect(const struct csv *p, struct stk__csv_dialect *d, struct stk_error *err)
 {
     int code = read_character("delimiter", p->delimiter, &d->delimiter, err);
+    d->is_lenient = p->quotes == LENIENT;
     if (!code)
         code = read_character("quote", p->quote, &d->quote, err);
     if (!code)
@@ -336,7 +345,8 @@ const struct stk_op stk__op_csv = {
               "category is also for texts that are not listed. Numbers may have spaces around "
               "them; floats are rounded correctly.\n"
               "\n"
-              "Values in quotes may hold delimiters and line ends; a doubled quote is one. Lines "
+              "Values in quotes may hold delimiters and line ends; a doubled quote is one. Quotes "
+              "elsewhere make the row bad, unless `quotes=lenient` takes them for text. Lines "
               "end with \\n, \\r\\n or \\r, and empty ones are no rows. A row with more or fewer "
               "values than the header, or with a value that is not of its type, is a bad element "
               "with file, line and column. Compressed files, pipes and '-' are streams; for a pipe "

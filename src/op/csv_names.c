@@ -102,6 +102,11 @@ static int name_by_row(struct stk__csv_table *table, const struct stk__csv_head 
                         STK__CSV_MAX_COLUMNS);
     if (work.result->status == STK__CSV_OPEN)
         return stk_fail(err, STK_DATA, "the first row has a quote that does not end");
+    if (work.result->status == STK__CSV_STRAY)
+        return stk_fail(err, STK_DATA,
+                        "the first row has a quote in column %d where none may be; "
+                        "quotes=lenient takes such quotes for text",
+                        work.result->target + 1);
     table->name = stk_arena_alloc(arena, (size_t)n * sizeof *table->name);
     for (int i = 0; i < n && !code; i++) {
         const struct stk__csv_cell *cell = &work.cell[i];

@@ -108,6 +108,17 @@ static const char *type_name(const struct stk__csv_type *type)
     return type->kind == STK__CSV_TIMESTAMP ? "timestamp" : stk_dtype_name(type->dtype);
 }
 
+static void explain_stray(const struct stk__csv_table *table, int column, char *text, size_t size)
+{
+    int n = column < table->n_columns
+                ? snprintf(text, size, "column '%s'", table->name[column].text)
+                : snprintf(text, size, "field %d", column + 1);
+    if (n >= 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n,
+                 ": a quote inside a value, or text behind a closing quote; a quote in a value is "
+                 "written twice, all in quotes; quotes=lenient takes it for text");
+}
+
 void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_work *work, int row,
                       char *text, size_t size)
 {
@@ -121,6 +132,10 @@ void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_
                  result->status == STK__CSV_OPEN
                      ? "a quoted field does not end"
                      : "the row is gone: the file was changed after it was opened");
+        return;
+    }
+    if (result->status == STK__CSV_STRAY) {
+        explain_stray(table, result->target, text, size);
         return;
     }
     const struct stk__csv_target *target = &table->target[result->target];

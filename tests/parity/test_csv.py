@@ -113,6 +113,21 @@ def test_guesses_are_like_pandas(tmp_path, seed):
         assert np.array_equal(found[name], expected[name], equal_nan=name == "holes")
 
 
+@pytest.mark.parametrize("row", ['a"b', '"a"b', '"a" ', ' "a"', '"a"', '"a""b"', 'a', '"a""', 'a"'])
+def test_quotes_are_judged_as_by_tensorflow(tmp_path, row):
+    """A row is bad to both, or has the same text in both."""
+    tf = pytest.importorskip("tensorflow")
+    path = tmp_path / "quotes.csv"
+    path.write_text(f"{row}\n", encoding="ascii")
+    try:
+        (expected,) = [row[0].numpy() for row in tf.data.experimental.CsvDataset(str(path), [tf.string])]
+    except tf.errors.InvalidArgumentError:
+        expected = None
+    ds = stoker.csv(str(path), {"t": "text"}, header=["t"])
+    (found,) = [bytes(e.t) for e in ds.iterate(on_error="skip")] or [None]
+    assert found == expected
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_are_those_of_tf_data(tmp_path, seed):
     tf = pytest.importorskip("tensorflow")
