@@ -5,6 +5,7 @@
  * Input: kind, length of the file in two bytes, then the sidecar; if the kind says so, its
  * checksum or all of its header but counts are put right. */
 #include "base/crc32c.h"
+#include "base/hash.h"
 #include "io/record_index.h"
 
 #include <fcntl.h>
@@ -84,12 +85,14 @@ ssize_t __wrap_read(int fd, void *into, size_t bytes)
 
 static void put_right(uint8_t *data, size_t size, uint8_t kind, uint64_t file_bytes)
 {
+    static const uint64_t inode_and_ctime[2];
     const uint64_t fields[3] = { 7, file_bytes, 11 };
+    const uint64_t identity = stk__hash_bytes(0, inode_and_ctime, sizeof inode_and_ctime);
     const uint32_t version = 1;
     if (kind & 1) {
         memcpy(data, "STKIDX\r\nfuzz\0\0\0\0\0\0\0\0\0\0\0\0", 24);
         memcpy(data + 24, fields, sizeof fields);
-        memset(data + COUNTS + 24, 0, 8);
+        memcpy(data + COUNTS + 24, &identity, sizeof identity);
         memcpy(data + VERSION, &version, sizeof version);
     }
     if (kind & 2) {

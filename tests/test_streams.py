@@ -352,6 +352,28 @@ def test_fixed_length_that_does_not_fit(stoker, tmp_path, size):
     assert len(packed) == max(0, size - 4) // 3
 
 
+def test_an_index_is_of_one_file_as_it_was(stoker, tmp_path):
+    """Size and mtime alone are set by programs that copy: other rows under both are found."""
+    path, home = tmp_path / "a.csv", tmp_path / "home"
+    chain = f"csv('{path}', {{x: text}}, index='{home}')"
+
+    def rows():
+        lines = stoker("run", chain, "--dump", "--quiet").stdout.splitlines()
+        return [json.loads(line)["fields"]["x"] for line in lines]
+
+    def put(into, text):
+        into.write_text(text)
+        os.utime(into, ns=(10**18, 10**18))
+
+    put(path, "x\n" + "a\n" * 400 + "bbbb\n" * 400)
+    assert rows() == ["a"] * 400 + ["bbbb"] * 400
+    put(path, "x\n" + "bbbb\n" * 400 + "a\n" * 400)  # the same inode
+    assert rows() == ["bbbb"] * 400 + ["a"] * 400
+    put(tmp_path / "new", "x\n" + "a\n" * 400 + "bbbb\n" * 400)
+    (tmp_path / "new").rename(path)  # another one
+    assert rows() == ["a"] * 400 + ["bbbb"] * 400
+
+
 def test_the_directory_of_indices_is_made(stoker, tmp_path):
     """If the one above it is there; an index is never required."""
     (tmp_path / "a.csv").write_text("x\n1\n2\n")

@@ -86,6 +86,11 @@ size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likel
     return low;
 }
 
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 int stk__data_files_add(struct stk__data_files *files, const char *path, struct stk_error *err)
 {
     struct stat st;
@@ -100,8 +105,9 @@ int stk__data_files_add(struct stk__data_files *files, const char *path, struct 
     struct stk__data_file *file = &files->item[files->n];
     *file = (struct stk__data_file){ .path = strdup(path),
                                      .bytes = (uint64_t)st.st_size,
-                                     .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
-                                                 st.st_mtim.tv_nsec };
+                                     .mtime_ns = nanoseconds(st.st_mtim),
+                                     .inode = (uint64_t)st.st_ino,
+                                     .ctime_ns = nanoseconds(st.st_ctim) };
     if (!file->path)
         return stk__out_of_memory(err);
     files->n++;

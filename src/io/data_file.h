@@ -15,6 +15,8 @@ struct stk__data_file {
     char *path;
     uint64_t bytes;
     int64_t mtime_ns;
+    uint64_t inode;
+    int64_t ctime_ns;       /* of the last change to content or inode; no program can set it */
     _Atomic(uint8_t *) map; /* pairs with itself: release when made; NULL: none yet */
     atomic_bool is_unmappable;
     atomic_int kept; /* its descriptor + 1; pairs with itself: set once. 0: none */

@@ -3,6 +3,10 @@
  *
  *     header (88 bytes) | base of each block, step of each record, or all offsets in full
  *
+ * An index is of one file as it was: same size, times and inode. Size and mtime alone are not
+ * enough, because programs set both (cp -p, tar, rsync), and a wrong index gives wrong rows without
+ * a word. So a copy of data and index has its index made once more.
+ *
  * All numbers are little-endian. The checksum is over the header up to it and all that follows it.
  */
 #define _GNU_SOURCE
@@ -23,7 +27,7 @@ struct header {
     char magic[8], format[16];
     uint64_t parameters, file_bytes;
     int64_t file_mtime_ns;
-    uint64_t n, end, is_wide, reserved;
+    uint64_t n, end, is_wide, identity; /* identity: of inode and ctime */
     uint32_t version, crc;
 };
 
@@ -31,11 +35,18 @@ _Static_assert(sizeof(struct header) == 88, "the header has no holes");
 static const char magic[8] = "STKIDX\r\n";
 enum { VERSION = 1 };
 
+static uint64_t identity_of(const struct stk__data_file *file)
+{
+    const uint64_t parts[] = { file->inode, (uint64_t)file->ctime_ns };
+    return stk__hash_bytes(0, parts, sizeof parts);
+}
+
 static struct header make_header(const struct stk__sidecar *sidecar)
 {
     struct header header = { .parameters = sidecar->parameters,
                              .file_bytes = sidecar->file->bytes,
                              .file_mtime_ns = sidecar->file->mtime_ns,
+                             .identity = identity_of(sidecar->file),
                              .version = VERSION };
     memcpy(header.magic, magic, sizeof magic);
     strncpy(header.format, sidecar->format, sizeof header.format - 1);
