@@ -107,6 +107,26 @@ static void write_many(int n)
 }
 
 /* Of every file the library would keep a megabyte. */
+static void test_a_file_newer_than_the_library(void **state)
+{
+    enum { SUPERBLOCK_VERSION = 8, UNKNOWN = 99 };
+    struct stk_error err;
+    char version[32];
+    struct stk_dataset *data = NULL;
+    unsigned v[3];
+    (void)state;
+    write_cube("new.h5", 0, (hsize_t[]){ 3, 4, 5 }, (hsize_t[]){ 2, 2, 2 });
+    FILE *file = fopen("new.h5", "r+b");
+    assert_non_null(file);
+    assert_true(!fseek(file, SUPERBLOCK_VERSION, SEEK_SET) && fputc(UNKNOWN, file) == UNKNOWN);
+    assert_int_equal(fclose(file), 0);
+    assert_true(H5get_libversion(&v[0], &v[1], &v[2]) >= 0);
+    snprintf(version, sizeof version, "library, %u.%u.%u, is older", v[0], v[1], v[2]);
+    assert_int_equal(stk_dataset_new("hdf5('new.h5')", NULL, &data, &err), STK_DATA);
+    if (!strstr(err.text, version))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, version);
+}
+
 static void test_nothing_is_kept_unseen(void **state)
 {
     enum { FILES = 24 };
@@ -149,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_a_file_newer_than_the_library),
         cmocka_unit_test(test_nothing_is_kept_unseen),
         cmocka_unit_test(test_a_budget_below_the_files),
     };

@@ -54,6 +54,20 @@ static void end_silently(void)
     pthread_mutex_unlock(&library_lock);
 }
 
+/* A file with parts that the library does not know: files written with libver='latest' say so with
+ * their versions. */
+static int fail_new(struct stk_error *err, const char *what, const char *reason)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    return stk_fail(
+        err, STK_DATA,
+        "%s (libhdf5: %s): the system's HDF5 library, %u.%u.%u, is older than the file, "
+        "or the file is damaged; write it without libver='latest', or install a newer "
+        "library",
+        what, reason, major, minor, release);
+}
+
 int stk__hdf5_fail(struct stk_error *err, const char *what)
 {
     static bool is_told; /* under the lock */
@@ -62,5 +76,7 @@ int stk__hdf5_fail(struct stk_error *err, const char *what)
         is_told = !atexit(end_silently);
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_reason, reason);
     H5Eclear2(H5E_DEFAULT);
+    if (strstr(reason, "version") || strstr(reason, "unknown"))
+        return fail_new(err, what, reason);
     return stk_fail(err, STK_DATA, reason[0] ? "%s (libhdf5: %s)" : "%s", what, reason);
 }
