@@ -218,6 +218,16 @@ static void find_field(const struct predict *p, struct stk_field_info *out)
     stk_dataset_field(p->data, 0, out);
 }
 
+/* Likewise, of labels. */
+static const char *label_field(const struct predict *p)
+{
+    struct stk_field_info field;
+    for (int i = 0; p->label && i < stk_dataset_n_fields(p->data); i++)
+        if (!stk_dataset_field(p->data, i, &field) && !strcmp(field.name, p->label))
+            return p->label;
+    return "label";
+}
+
 /* "16×16×3" */
 static void shape_text(const int64_t *shape, int rank, char *out, size_t size)
 {
@@ -266,6 +276,8 @@ static int open_data(struct predict *p, const char *chain, struct stk_error *err
         return rc;
     find_field(p, &field);
     rc = check_field(&field, rank == 1 ? input + 2 : input, rank, err);
+    if (!rc)
+        rc = stk_checkpoint_check_classes(p->args->words[0], p->data, label_field(p), err);
     if (rc || field.rank != rank)
         return rc;
     rc = stk_dataset_then(p->data, "batch(32)", NULL, &batched, err);

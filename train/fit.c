@@ -602,7 +602,7 @@ static int eval_all(struct stk_fit *fit, struct stk_iterator *it, const char *we
                 rc = stk_trainer_load_weights(fit->trainer, weights, NULL, 0, err);
         }
         if (!rc)
-            rc = eval_batch(fit, batch, fit->valid ? 1 : 0, sums, err);
+            rc = eval_batch(fit, batch, 1, sums, err);
         stk_batch_unref(batch);
         if (rc)
             break;
@@ -617,15 +617,23 @@ int stk_fit_eval(struct stk_fit *fit, const char *weights, struct stk_fit_means 
     struct stk_options *options = NULL;
     struct stk_iterator *it = NULL;
     struct stk__sums sums = { 0 };
+    *out = stk__fit_means(&sums);
     int rc = fit->it || fit->trainer ? stk_fail(err, STK_STATE, "the loop has begun") : STK_OK;
+    if (!rc && !fit->valid)
+        rc = stk_fail(err, STK_NAME,
+                      "the recipe has no valid to look at; valid = … names the data that the model "
+                      "was not trained on");
     if (!rc && !weights)
         rc = find_weights(fit, path, err);
+    weights = weights ? weights : path;
+    if (!rc)
+        rc = stk_checkpoint_check_classes(weights, fit->valid, fit->label[1], err);
     if (!rc)
         rc = base_options(fit, &options, err);
     if (!rc)
-        rc = stk_iterator_new(fit->valid ? fit->valid : fit->train, options, &it, err);
+        rc = stk_iterator_new(fit->valid, options, &it, err);
     if (!rc)
-        rc = eval_all(fit, it, weights ? weights : path, &sums, err);
+        rc = eval_all(fit, it, weights, &sums, err);
     stk_iterator_free(it);
     stk_options_free(options);
     *out = stk__fit_means(&sums);

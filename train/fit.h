@@ -84,6 +84,14 @@ int stk__fit_views(const struct stk_fit *fit, const struct stk_batch *batch, int
 void stk__fit_blame(const struct stk_fit *fit, const struct stk_batch *batch,
                     const struct stk_view *labels, struct stk_error *err);
 
+/* ---- fit_classes.c: names of labels ---- */
+
+/* Whether valid numbers its classes as train does. After the fields were checked. */
+int stk__fit_compare_classes(const struct stk_fit *fit, struct stk_error *err);
+
+/* Names of train's labels, a line for each: what later data is compared with. */
+void stk__fit_list_classes(const struct stk_fit *fit, struct stk__text *out);
+
 /* ---- fit_save.c: checkpoints ---- */
 
 int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err);

@@ -283,7 +283,7 @@ int stk__fit_check_data(struct stk_fit *fit, struct stk_error *err)
         fit->image[which] = image.name;
         fit->label[which] = label.name;
     }
-    return rc;
+    return rc ? rc : stk__fit_compare_classes(fit, err);
 }
 
 /* ---- batches ---- */

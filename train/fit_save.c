@@ -98,22 +98,20 @@ static int read_progress(const char *text, struct stk_arena *arena, struct stk__
 
 /* ---- writing ---- */
 
-/* Names of the classes, a line for each: what predict tells people. */
+/* What predict calls the classes: as the recipe says, else as the data does. A line for each. */
 static void list_classes(const struct stk_fit *fit, struct stk__text *out)
 {
     const struct stk_texts *given = &fit->recipe.classes;
-    const char *name;
     for (int i = 0; i < given->n; i++)
         stk__text_add(out, "%s\n", given->item[i]);
-    for (int64_t i = 0; !given->n && (name = stk_dataset_class_name(fit->train, fit->label[0], i));
-         i++)
-        stk__text_add(out, "%s\n", name);
+    if (!given->n)
+        stk__fit_list_classes(fit, out);
 }
 
 int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err)
 {
     char *state = NULL;
-    struct stk__text progress = { 0 }, classes = { 0 };
+    struct stk__text progress = { 0 }, classes = { 0 }, data_classes = { 0 };
     if (!fit->recipe.checkpoint || (fit->has_saved && !is_best))
         return STK_OK;
     int rc = fit->last    ? stk_batch_state(fit->last, &state, err)
@@ -121,6 +119,7 @@ int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err)
                           : stk_fail(err, STK_STATE, "no step was made yet");
     print_progress(&fit->progress, &progress);
     list_classes(fit, &classes);
+    stk__fit_list_classes(fit, &data_classes);
     const struct stk_note note[] = {
         { "recipe", fit->text },
         { "pipeline", state        ? state
@@ -128,11 +127,12 @@ int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err)
                                    : "" },
         { "progress", progress.data },
         { "classes", classes.data ? classes.data : "" },
+        { "data_classes", data_classes.data ? data_classes.data : "" },
         { "image", fit->image[fit->valid ? 1 : 0] }, /* fields that predict looks at */
         { "label", fit->label[fit->valid ? 1 : 0] },
     };
     enum { N_NOTES = sizeof note / sizeof *note };
-    if (!rc && (progress.failed || classes.failed))
+    if (!rc && (progress.failed || classes.failed || data_classes.failed))
         rc = stk__out_of_memory(err);
     if (!rc)
         rc = stk__checkpoint_dir_save(&fit->dir, fit->trainer, fit->progress.total_steps, note,
@@ -142,6 +142,7 @@ int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err)
     fit->has_saved = !rc;
     stk__text_free(&progress);
     stk__text_free(&classes);
+    stk__text_free(&data_classes);
     stk_text_free(state);
     return rc;
 }

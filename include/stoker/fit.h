@@ -49,6 +49,11 @@ STK_API int stk_trainer_load_weights(struct stk_trainer *trainer, const char *pa
 STK_API int stk_checkpoint_text(const char *path, const char *name, char **out,
                                 struct stk_error *err);
 
+/* Whether labels of a dataset, in this field, mean the classes that a checkpoint of a recipe was trained on:
+ * STK_VALUE says how its class names differ. STK_OK where either has no names. */
+STK_API int stk_checkpoint_check_classes(const char *path, const struct stk_dataset *dataset,
+                                         const char *field, struct stk_error *err);
+
 /* How a model is exported. */
 struct stk_export_options {
     bool is_nchw;     /* images come and go as [N, C, H, W]; else as here, [N, H, W, C] */
@@ -115,8 +120,8 @@ STK_API int stk_fit_next(struct stk_fit *fit, struct stk_fit_event *out, struct 
 /* Writes a checkpoint now, as at the end of an epoch; nothing if the recipe names no directory. */
 STK_API int stk_fit_save(struct stk_fit *fit, struct stk_error *err);
 
-/* Loss and accuracy of the recipe's valid (train where there is none) by the weights of a file; NULL:
- * of the best checkpoint, else the newest. Not while the loop runs. */
+/* Loss and accuracy of the recipe's valid by the weights of a file; NULL: of the best checkpoint, else the
+ * newest. STK_NAME: the recipe has no valid. Not while the loop runs. */
 STK_API int stk_fit_eval(struct stk_fit *fit, const char *weights, struct stk_fit_means *out,
                          struct stk_error *err);
 

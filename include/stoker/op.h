@@ -92,6 +92,7 @@ struct stk_param {
     const struct stk__namespace *calls; /* VALUE: what may be called in it, or NULL */
     uint32_t offset;
     uint8_t type, flags;
+    bool takes_classes; /* TEXTS: a chain may stand for the class names of its labels */
     union {
         int64_t i;
         double r;
@@ -125,6 +126,9 @@ struct stk_param {
 #define STK_TEXTS_ROW(T, f, l, h, fl, text)                                                        \
     { STK_ROW_FIELD(T, f, struct stk_texts), .type = STK_ROW_TEXTS, .flags = (fl), .lo.i = (l),    \
       .hi.i = (h), .help = (text) }
+#define STK_CLASSES_ROW(T, f, text)                                                                \
+    { STK_ROW_FIELD(T, f, struct stk_texts), .type = STK_ROW_TEXTS, .flags = STK_TAKES_NONE,       \
+      .takes_classes = true, .lo.i = 1, .hi.i = INT32_MAX, .help = (text) }
 #define STK_PAIRS_ROW(T, f, fl, text)                                                              \
     { STK_ROW_FIELD(T, f, struct stk_pairs), .type = STK_ROW_PAIRS, .flags = (fl), .help = (text) }
 #define STK_VALUE_ROW(T, f, fl, text)                                                              \
@@ -503,6 +507,8 @@ enum stk_op_flags {
     STK_OP_ELEMENT = 1 << 19, /* the element that such a chain is opened for */
     /* keeps rows; carried out by the executor, its state is a stk__cache */
     STK_OP_CACHE = 1 << 20,
+    /* labels that it computes are of the same classes under the same numbers */
+    STK_OP_KEEPS_CLASSES = 1 << 21,
 };
 
 /* Part of an image. */

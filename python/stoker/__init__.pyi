@@ -1280,6 +1280,7 @@ def csv(
 def files(
     pattern: str | PathLike[str] | Sequence[str | PathLike[str]],
     labels: float | Sequence[float] | Literal['parent'] | None = None,
+    classes: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
 ) -> Dataset:
     """Files by pattern or by name."""
 def fixed_length(
@@ -1298,7 +1299,10 @@ def hdf5(
     hold: int = 4194304,
 ) -> Dataset:
     """The rows, or patches, of datasets in HDF5 files."""
-def image_folder(dir: str) -> Dataset:
+def image_folder(
+    dir: str,
+    classes: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+) -> Dataset:
     """Images in one directory per class."""
 def jsonl(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],

@@ -108,7 +108,8 @@ ROWS = {
     'erasing': (('scale', 'numbers', None, False), ('ratio', 'numbers', None, False), ('value',
         'numbers', None, False), ('probability', 'real', 1.0, False), ('seed', 'int', None, False),
         ('field', 'text', None, False)),
-    'files': (('pattern', 'texts', ..., False), ('labels', 'numbers', None, False)),
+    'files': (('pattern', 'texts', ..., False), ('labels', 'numbers', None, False), ('classes',
+        'texts', None, False)),
     'filter': (('expression', 'text', ..., False),),
     'fixed_length': (('file', 'texts', ..., False), ('record_bytes', 'int', ..., False), ('header',
         'int', 0, False), ('footer', 'int', 0, False), ('compression', 'choice', 'none', False)),
@@ -129,7 +130,7 @@ ROWS = {
     'hdf5': (('file', 'texts', ..., False), ('fields', 'pairs', None, False), ('patch', 'numbers',
         None, False), ('stride', 'numbers', None, False), ('hold', 'int', 4194304, False)),
     'ignore_errors': (),
-    'image_folder': (('dir', 'text', ..., False),),
+    'image_folder': (('dir', 'text', ..., False), ('classes', 'texts', None, False)),
     'interleave': (('chain', 'chains', ..., False), ('cycle_length', 'int', 8, False),
         ('block_length', 'int', 1, False)),
     'invert': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field', 'text',
@@ -2929,7 +2930,7 @@ def csv(file, columns=None, header=None, delimiter=',', quote='"', na=None, comm
     return _dataset.root('csv', (file, columns, header, delimiter, quote, na, comment, skip_rows, compression, index, quotes))
 
 
-def files(pattern, labels=None):
+def files(pattern, labels=None, classes=None):
     """Files by pattern or by name.
 
     A field `path` for each file, sorted by bytes over all patterns; a file that is matched twice
@@ -2948,8 +2949,9 @@ def files(pattern, labels=None):
     read.
 
     With labels there is a field `label` (int64). `parent` numbers the sorted names of the
-    directories the files are in, and the names are the class names. A list of numbers belongs to
-    the paths as they are listed, or, where there are patterns, to the sorted files.
+    directories the files are in, and the names are the class names; `classes` gives the numbers, as
+    with image_folder. A list of numbers belongs to the paths as they are listed, or, where there
+    are patterns, to the sorted files.
 
     tf.data's list_files differs: it shuffles by default, `*` matches dotfiles, and a file that is
     matched twice appears twice.
@@ -2960,9 +2962,11 @@ def files(pattern, labels=None):
     pattern: a pattern or a path, or a list of them (text or list of texts)
     labels: a whole number for each file, or parent: from the name of its directory (number or
         list of numbers, parent, none)
+    classes: with labels=parent: names in the order of their numbers; none: sorted (text or list
+        of texts, none)
     """
     from . import _dataset
-    return _dataset.root('files', (pattern, labels))
+    return _dataset.root('files', (pattern, labels, classes))
 
 
 def fixed_length(file, record_bytes, header=0, footer=0, compression='none'):
@@ -3033,7 +3037,7 @@ def hdf5(file, fields=None, patch=None, stride=None, hold=4194304):
     return _dataset.root('hdf5', (file, fields, patch, stride, hold))
 
 
-def image_folder(dir):
+def image_folder(dir, classes=None):
     """Images in one directory per class.
 
     Fields `path` and `label` (int64) for every .jpg, .jpeg, .png, .webp, .gif and .bmp file (in
@@ -3042,6 +3046,12 @@ def image_folder(dir):
     `label`. Files are sorted by bytes. Names that begin with a dot are left out.
 
         image_folder('train').shuffle().decode().resize(224, 224).batch(32)
+        image_folder('valid', classes=['cat', 'dog']).decode().batch(32)
+
+    `classes` says which number each class has: a list of names, or a chain whose class names they
+    are (in a recipe `classes=@train`, in Python another Dataset). So a directory that lacks some of
+    the classes keeps the numbers of the others. A directory whose name is not in the list is an
+    error.
 
     Other files are left out; `stoker plan` says how many, and `stoker inspect` which endings they
     have. A directory that is missing, has no subdirectories, or holds no images is an error.
@@ -3050,9 +3060,11 @@ def image_folder(dir):
     read.
 
     dir: directory with one directory per class (text)
+    classes: names in the order of their numbers; none: those of the directories, sorted (text
+        or list of texts, none)
     """
     from . import _dataset
-    return _dataset.root('image_folder', (dir,))
+    return _dataset.root('image_folder', (dir, classes))
 
 
 def jsonl(file, fields, compression='auto'):

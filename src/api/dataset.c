@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "exec/plan.h"
+#include "graph/class_names.h"
 #include "lang/objects.h"
 #include "pass/pass.h"
 #include "pass/rewrite.h"
@@ -142,11 +143,10 @@ int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_f
 const char *stk_dataset_class_name(const struct stk_dataset *dataset, const char *field,
                                    int64_t value)
 {
+    struct stk__class_names names;
     int f = stk_type_find(&dataset->root->type, field);
-    const struct stk__node *source = f < 0 ? NULL : stk__graph_trace(dataset->root, f);
-    if (!source || !source->op->source.class_name)
-        return NULL;
-    return source->op->source.class_name(source->state, field, value);
+    bool is_named = f >= 0 && stk__class_names_find(dataset->root, f, &names);
+    return is_named ? stk__class_names_at(&names, value) : NULL;
 }
 
 char *stk_dataset_explain(const struct stk_dataset *dataset)

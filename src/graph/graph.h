@@ -95,8 +95,12 @@ int stk__graph_infer(struct stk_dataset *graph, struct stk_error *err);
 size_t stk__graph_bytes(const struct stk_dataset *graph);
 
 /* The source node that a row of this field comes from, following untouched fields; NULL when
- * computed. */
+ * computed. Of inputs that take turns, the first. */
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field);
+
+/* A step of that way back: the input that a field comes from, and which field it is there. False
+ * when it is computed here, or the node is a source. */
+bool stk__graph_step_back(const struct stk__node *node, int *field, int *input);
 
 /* A parameter of a node's call, by name; the name must be one the op declares. */
 const void *stk__node_param(const struct stk__node *node, const char *name);

@@ -6,6 +6,7 @@
 #include "base/type.h"
 #include "graph/cache_key.h"
 #include "graph/choices.h"
+#include "graph/class_names.h"
 #include "graph/classify.h"
 #include "graph/graph.h"
 #include "graph/guard.h"
@@ -274,6 +275,8 @@ static int infer_node(struct builder *b, struct stk__node *node)
         node->count = node->is_opened ? STK_UNKNOWN_COUNT : node->op->source.count(node->state);
     if (!rc && node->nest)
         node->count = stk__nest_count(node, 0, 1);
+    if (!rc && (rc = stk__class_names_agree(node, b->err)))
+        fail_node(b, node, rc);
     return rc;
 }
 
@@ -537,6 +540,8 @@ int stk__graph_new(const char *text, const struct stk_objects *objects, struct s
         rc = stk__out_of_memory(err);
     if (!rc)
         rc = stk__parse(g->text, objects, &g->arena, &g->value, err);
+    if (!rc)
+        rc = stk__class_names_write_out(g->value, objects, &g->arena, err);
     if (!rc && keep_objects(g, g->value))
         rc = stk__out_of_memory(err);
     if (!rc && g->value->kind != STK__CHAIN)
@@ -611,19 +616,26 @@ void stk_dataset_unref(struct stk_dataset *dataset)
         stk__graph_free(whole);
 }
 
+bool stk__graph_step_back(const struct stk__node *node, int *field, int *input)
+{
+    if (!node->n_inputs || stk__is_source(node->op))
+        return false;
+    int from = node->op->flags & STK_OP_BATCH ? *field : node->from[*field], i = 0;
+    if (from < 0)
+        return false;
+    for (; i + 1 < node->n_inputs && from >= node->input[i]->type.n_fields; i++)
+        from -= node->input[i]->type.n_fields;
+    *field = from;
+    *input = i;
+    return true;
+}
+
 const struct stk__node *stk__graph_trace(const struct stk__node *node, int field)
 {
-    while (node->n_inputs && !stk__is_source(node->op)) {
-        int from = node->op->flags & STK_OP_BATCH ? field : node->from[field];
-        if (from < 0)
-            return NULL;
-        int i = 0;
-        for (; i + 1 < node->n_inputs && from >= node->input[i]->type.n_fields; i++)
-            from -= node->input[i]->type.n_fields;
-        node = node->input[i];
-        field = from;
-    }
-    return node;
+    int input;
+    while (stk__graph_step_back(node, &field, &input))
+        node = node->input[input];
+    return node->n_inputs && !stk__is_source(node->op) ? NULL : node;
 }
 
 const void *stk__node_param(const struct stk__node *node, const char *name)

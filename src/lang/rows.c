@@ -147,6 +147,8 @@ static const char *taken(const struct stk_param *row, int i)
     for (const char *const *label = row->choices; label && *label; label++)
         if (i-- == 0)
             return *label;
+    if (row->takes_classes && i-- == 0)
+        return "a chain that has class names";
     if (stk__row_takes_none(row) && i-- == 0)
         return "none";
     return stk__row_takes_auto(row) && i == 0 ? "auto" : NULL;

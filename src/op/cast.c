@@ -76,6 +76,7 @@ static const char doc[] =
 
 const struct stk_op stk__op_cast = {
     .decl = { "cast", 1, "Convert a field to another dtype.", doc, params, sizeof(struct cast) },
+    .flags = STK_OP_KEEPS_CLASSES,
     .infer = infer,
     .finish = finish,
     .row = { .run = run },

@@ -121,7 +121,7 @@ static const char doc[] =
 const struct stk_op stk__op_cutmix = {
     .decl = { "cutmix", 1, "Put parts of images of a batch into each other, and mix labels.", doc,
               params, sizeof(struct cutmix) },
-    .flags = STK_OP_RANDOM | STK_OP_HEAVY,
+    .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK_OP_KEEPS_CLASSES,
     .infer = infer,
     .row = { .run = run },
 };

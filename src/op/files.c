@@ -10,6 +10,7 @@
 struct files {
     struct stk_texts pattern;
     struct stk_numbers labels;
+    struct stk_texts classes;
 };
 
 enum { LABELS_PARENT = 0 };
@@ -20,6 +21,8 @@ static const struct stk_param params[] = {
                   "a pattern or a path, or a list of them"),
     STK_NUMBERS_ROW(files, labels, label_words, 1, INT32_MAX, STK_TAKES_NONE,
                     "a whole number for each file, or parent: from the name of its directory"),
+    STK_CLASSES_ROW(files, classes,
+                    "with labels=parent: names in the order of their numbers; none: sorted"),
     STK_ROWS_END,
 };
 
@@ -100,12 +103,17 @@ static bool is_list_of_paths(const struct files *p, const struct stk__path_sourc
 static int label_files(const struct files *p, struct stk__path_source *source,
                        struct stk_error *err)
 {
+    bool is_parent = p->labels.n == 0 && p->labels.choice == LABELS_PARENT;
+    if (p->classes.n && !is_parent)
+        return stk_fail(err, STK_VALUE, "classes names the directories of labels=parent");
     if (p->labels.n == 0 && p->labels.choice < 0)
         return STK_OK;
     if (stk__path_source_label(source))
         return stk__out_of_memory(err);
-    if (p->labels.choice == LABELS_PARENT)
-        return label_by_parent(source, err);
+    if (is_parent) {
+        int code = label_by_parent(source, err);
+        return code ? code : stk__path_source_number(source, &p->classes, err);
+    }
     bool is_listed = is_list_of_paths(p, source);
     int code = check_labels(p, is_listed ? (size_t)p->pattern.n : source->paths.n, err);
     if (!code && is_listed)
@@ -156,8 +164,9 @@ const struct stk_op stk__op_files = {
               "element is bad when it is read.\n"
               "\n"
               "With labels there is a field `label` (int64). `parent` numbers the sorted names "
-              "of the directories the files are in, and the names are the class names. A list of "
-              "numbers belongs to the paths as they are listed, or, where there are patterns, to "
+              "of the directories the files are in, and the names are the class names; `classes` "
+              "gives the numbers, as with image_folder. A list of numbers belongs to the paths as "
+              "they are listed, or, where there are patterns, to "
               "the sorted files.\n"
               "\n"
               "tf.data's list_files differs: it shuffles by default, `*` matches dotfiles, and a "

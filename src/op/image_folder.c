@@ -10,10 +10,13 @@
 
 struct image_folder {
     const char *dir;
+    struct stk_texts classes;
 };
 
 static const struct stk_param params[] = {
     STK_TEXT_ROW(image_folder, dir, NULL, STK_REQUIRED, "directory with one directory per class"),
+    STK_CLASSES_ROW(image_folder, classes,
+                    "names in the order of their numbers; none: those of the directories, sorted"),
     STK_ROWS_END,
 };
 
@@ -120,6 +123,8 @@ static int open_folder(const void *given, struct stk_arena *arena, void **state,
         code = find_images(p->dir, source, &left_out, err);
     if (!code)
         code = label_images(p->dir, source, err);
+    if (!code)
+        code = stk__path_source_number(source, &p->classes, err);
     remark(source, &left_out);
     if (code)
         stk__path_source_free(source);
@@ -138,6 +143,12 @@ const struct stk_op stk__op_image_folder = {
               "a dot are left out.\n"
               "\n"
               "    image_folder('train').shuffle().decode().resize(224, 224).batch(32)\n"
+              "    image_folder('valid', classes=['cat', 'dog']).decode().batch(32)\n"
+              "\n"
+              "`classes` says which number each class has: a list of names, or a chain whose class "
+              "names they are (in a recipe `classes=@train`, in Python another Dataset). So a "
+              "directory that lacks some of the classes keeps the numbers of the others. A "
+              "directory whose name is not in the list is an error.\n"
               "\n"
               "Other files are left out; `stoker plan` says how many, and `stoker inspect` "
               "which endings they have. A directory that is missing, has no subdirectories, or "

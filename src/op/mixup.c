@@ -79,7 +79,7 @@ static const char doc[] =
 const struct stk_op stk__op_mixup = {
     .decl = { "mixup", 1, "Fade images of a batch into each other, and their labels.", doc, params,
               sizeof(struct mixup) },
-    .flags = STK_OP_RANDOM | STK_OP_HEAVY,
+    .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK_OP_KEEPS_CLASSES,
     .infer = infer,
     .row = { .run = run },
 };

@@ -154,6 +154,7 @@ static const char doc[] =
 const struct stk_op stk__op_one_hot = {
     .decl = { "one_hot", 1, "Turn numbers of classes into vectors.", doc, params,
               sizeof(struct one_hot) },
+    .flags = STK_OP_KEEPS_CLASSES,
     .infer = infer,
     .row = { .run = run },
 };

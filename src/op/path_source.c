@@ -2,6 +2,8 @@
 /* path_source.c: rows of listed files. */
 #include "op/path_source.h"
 
+#include "base/error.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,99 @@ int stk__path_source_label(struct stk__path_source *source)
 {
     source->label = calloc(source->paths.n ? source->paths.n : 1, sizeof *source->label);
     return source->label ? STK_OK : STK_MEMORY;
+}
+
+/* ---- classes in an order that was given ---- */
+
+struct class_number {
+    const char *name;
+    int64_t number;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct class_number *)a)->name, ((const struct class_number *)b)->name);
+}
+
+/* The list, sorted to be searched. Returns new, or NULL with an error. */
+static struct class_number *sort_list(const struct stk_texts *classes, struct stk_error *err)
+{
+    struct class_number *list = malloc(sizeof *list * (size_t)classes->n);
+    for (int i = 0; list && i < classes->n; i++)
+        list[i] = (struct class_number){ classes->item[i], i };
+    if (!list) {
+        stk__out_of_memory(err);
+        return NULL;
+    }
+    qsort(list, (size_t)classes->n, sizeof *list, compare_names);
+    for (int i = 1; i < classes->n; i++)
+        if (!strcmp(list[i - 1].name, list[i].name)) {
+            stk_fail(err, STK_VALUE, "classes has '%s' twice", list[i].name);
+            free(list);
+            return NULL;
+        }
+    return list;
+}
+
+/* "'cat', 'dog', …" */
+static void quote_some(const struct stk_texts *classes, char *out, size_t size)
+{
+    enum { SOME = 8 };
+    size_t len = 0;
+    for (int i = 0; i < classes->n && i < SOME && len < size; i++)
+        len +=
+            (size_t)snprintf(out + len, size - len, "%s'%.40s'", i ? ", " : "", classes->item[i]);
+    if (classes->n > SOME && len < size)
+        snprintf(out + len, size - len, ", …");
+}
+
+/* The new number of each class that was found. */
+static int match_classes(const struct stk__paths *found, const struct stk_texts *classes,
+                         int64_t *number, struct stk_error *err)
+{
+    struct class_number *list = sort_list(classes, err);
+    int code = list ? STK_OK : err->code;
+    for (size_t i = 0; i < found->n && !code; i++) {
+        const struct class_number wanted = { stk__paths_at(found, i), 0 };
+        const struct class_number *at =
+            bsearch(&wanted, list, (size_t)classes->n, sizeof *list, compare_names);
+        char some[480];
+        number[i] = at ? at->number : -1;
+        if (at)
+            continue;
+        quote_some(classes, some, sizeof some);
+        code = stk_fail(err, STK_VALUE,
+                        "the directory '%s' is not among the %d classes: %s; add it to the list, "
+                        "or move it away",
+                        wanted.name, classes->n, some);
+    }
+    free(list);
+    return code;
+}
+
+int stk__path_source_number(struct stk__path_source *source, const struct stk_texts *classes,
+                            struct stk_error *err)
+{
+    if (!classes->n)
+        return STK_OK;
+    int64_t *number = malloc(sizeof *number * (source->classes.n + 1));
+    struct stk__paths listed = { 0 };
+    int code =
+        number ? match_classes(&source->classes, classes, number, err) : stk__out_of_memory(err);
+    for (int i = 0; i < classes->n && !code; i++)
+        if (stk__paths_add(&listed, classes->item[i], strlen(classes->item[i])))
+            code = stk__out_of_memory(err);
+    if (code) {
+        stk__paths_free(&listed);
+    } else {
+        for (size_t i = 0; i < source->paths.n; i++)
+            source->label[i] = number[source->label[i]];
+        stk__paths_free(&source->classes);
+        stk__paths_fit(&listed);
+        source->classes = listed;
+    }
+    free(number);
+    return code;
 }
 
 void stk__path_source_free(void *state)

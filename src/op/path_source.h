@@ -6,7 +6,7 @@
 
 struct stk__path_source {
     struct stk__paths paths;   /* sorted */
-    struct stk__paths classes; /* sorted names of labels; empty when labels have none */
+    struct stk__paths classes; /* names of labels, by number; empty when labels have none */
     int64_t *label;            /* [paths.n], or NULL: no field `label` */
     char remark[120];          /* what `plan` says of the listing, or empty */
 };
@@ -16,6 +16,11 @@ struct stk__path_source *stk__path_source_new(void);
 
 /* Makes room for labels, all 0. STK_OK or STK_MEMORY. */
 int stk__path_source_label(struct stk__path_source *source);
+
+/* Numbers the classes that were found as this list does; none given: as they are. Fails where a
+ * class is not in it. */
+int stk__path_source_number(struct stk__path_source *source, const struct stk_texts *classes,
+                            struct stk_error *err);
 
 /* The entries of a source's declaration; `state` is the struct above. */
 void stk__path_source_free(void *state);
