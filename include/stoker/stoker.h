@@ -298,6 +298,12 @@ STK_API int stk_iterator_next(struct stk_iterator *it, struct stk_batch **out,
 STK_API int stk_iterator_poll(struct stk_iterator *it, int64_t milliseconds, struct stk_batch **out,
                               struct stk_error *err);
 
+/* Gives back the batch that next or poll last returned, untouched: it comes again with the next call,
+ * and a state taken meanwhile is that before it. For callers that are interrupted when they have
+ * it. Takes the batch if it succeeds. */
+STK_API int stk_iterator_unread(struct stk_iterator *it, struct stk_batch *batch,
+                                struct stk_error *err);
+
 /* Makes a blocked and every later next return STK_CANCELLED. Any thread. */
 STK_API void stk_iterator_cancel(struct stk_iterator *it);
 

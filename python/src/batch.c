@@ -7,7 +7,33 @@ struct batch {
     PyObject base;
     struct stk_batch *batch;
     PyObject *names, *attributes; /* tuples of the chain */
+    PyObject **last;              /* where its iterator has it as the last one; NULL: it has not */
+    bool is_used;                 /* somebody has looked at it */
 };
+
+/* ---- the last batch of an iterator, which Ctrl-C may take from whoever was about to get it ---- */
+
+void ext_batch_follow(PyObject *batch, PyObject **last)
+{
+    ext_batch_unfollow(last);
+    ((struct batch *)batch)->last = last;
+    *last = batch;
+}
+
+void ext_batch_unfollow(PyObject **last)
+{
+    if (*last)
+        ((struct batch *)*last)->last = NULL;
+    *last = NULL;
+}
+
+/* An exception is on its way while the interpreter empties its stack. Nobody else has seen the
+ * batch. */
+static bool is_taken_away(const struct batch *self)
+{
+    return self->last && !self->is_used && PyErr_Occurred() &&
+           PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+}
 
 PyObject *ext_batch_new(struct stk_batch *batch, const struct ext_chain *chain)
 {
@@ -30,7 +56,12 @@ struct stk_batch *ext_batch_of(PyObject *batch)
 static void batch_dealloc(PyObject *object)
 {
     struct batch *self = (struct batch *)object;
-    stk_batch_unref(self->batch);
+    PyObject **last = self->last;
+    bool is_lost = is_taken_away(self);
+    if (last)
+        ext_batch_unfollow(last);
+    if (!is_lost || !ext_iterator_unread(last, self->batch))
+        stk_batch_unref(self->batch);
     Py_XDECREF(self->names);
     Py_XDECREF(self->attributes);
     ext_free(object);
@@ -57,6 +88,7 @@ static Py_ssize_t find(PyObject *names, PyObject *name)
 static PyObject *field_at(PyObject *self, Py_ssize_t index)
 {
     struct stk_view view;
+    ((struct batch *)self)->is_used = true;
     if (stk_batch_view_at(((struct batch *)self)->batch, (int)index, &view))
         return ext_raise_state("the batch has no such field");
     return ext_field_new(self, &view);
@@ -67,6 +99,7 @@ static PyObject *batch_getattro(PyObject *self, PyObject *name)
     Py_ssize_t index = find(((struct batch *)self)->attributes, name);
     if (index >= 0)
         return field_at(self, index);
+    ((struct batch *)self)->is_used = true;
     PyObject *found = PyObject_GenericGetAttr(self, name);
     if (!found && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();

@@ -167,6 +167,10 @@ bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *er
 PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options,
                            const char *state);
 
+/* Takes back the batch that came last and that nobody has looked at; false: it is still the
+ * caller's. `last` is the iterator's own (see ext_batch_follow). */
+bool ext_iterator_unread(PyObject **last, struct stk_batch *batch);
+
 /* {'state': text}: takes what stk_batch_state and its kin return. */
 PyObject *ext_state_dict(int rc, char *state, const struct stk_error *err);
 
@@ -195,6 +199,10 @@ PyObject *ext_field_new(PyObject *batch,
                         const struct stk_view *view); /* what a field is to users */
 PyObject *ext_batch_new(struct stk_batch *batch, const struct ext_chain *chain); /* takes batch */
 struct stk_batch *ext_batch_of(PyObject *batch);                                 /* borrowed */
+
+/* *last is the batch, borrowed, until it goes, another one follows or nobody follows any more. */
+void ext_batch_follow(PyObject *batch, PyObject **last);
+void ext_batch_unfollow(PyObject **last);
 
 /* ---- dlpack.c ---- */
 

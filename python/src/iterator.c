@@ -9,6 +9,7 @@
  */
 #include "ext.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,6 +24,7 @@ struct iterator {
     unsigned long user;              /* the thread that holds lock, or 0 */
     int generation;                  /* of the process that made it */
     bool is_over;                    /* nothing more will come */
+    PyObject *last;                  /* the batch that next returned, borrowed; or NULL */
     struct iterator *next, **before; /* in the list of open ones */
 };
 
@@ -79,6 +81,7 @@ static struct stk_iterator *detach(struct iterator *self)
 {
     struct stk_iterator *it = self->it;
     self->it = NULL;
+    ext_batch_unfollow(&self->last);
     list_remove(self);
     return it;
 }
@@ -171,6 +174,30 @@ static PyObject *conclude(const struct iterator *self, int rc, const struct stk_
     return ext_raise(err, NULL, 0);
 }
 
+bool ext_iterator_unread(PyObject **last, struct stk_batch *batch)
+{
+    struct iterator *self =
+        (struct iterator *)(void *)((char *)last - offsetof(struct iterator, last));
+    return self->it && !is_foreign(self) && !stk_iterator_unread(self->it, batch, NULL);
+}
+
+/* A batch for the caller, unless a signal has come meanwhile: then it is there for the next
+ * call. What comes later, while the interpreter takes the object, is seen when that dies. */
+static PyObject *hand_out(struct iterator *self, struct stk_batch *batch)
+{
+    PyObject *object = ext_batch_new(batch, self->chain);
+    if (!object)
+        return NULL;
+    ext_batch_follow(object, &self->last);
+    if (!PyErr_CheckSignals())
+        return object;
+    ext_batch_unfollow(&self->last);
+    if (ext_iterator_unread(&self->last, batch))
+        stk_batch_ref(batch); /* the object lets go of its own */
+    Py_DECREF(object);
+    return NULL;
+}
+
 /* The next batch; NULL without an exception at the end, or when so many milliseconds have passed
  * (negative: never). */
 static PyObject *wait_for_next(struct iterator *self, long milliseconds)
@@ -187,6 +214,7 @@ static PyObject *wait_for_next(struct iterator *self, long milliseconds)
         ext_stay_if_exiting();
         return ext_raise_state("this iterator was closed");
     }
+    ext_batch_unfollow(&self->last);
     while (rc == STK_AGAIN) {
         Py_BEGIN_ALLOW_THREADS rc = stk_iterator_poll(it, EXT_PATIENCE_MS, &batch, &err);
         Py_END_ALLOW_THREADS bool is_late =
@@ -198,7 +226,7 @@ static PyObject *wait_for_next(struct iterator *self, long milliseconds)
     if (rc == STK_CANCELLED)
         ext_stay_if_exiting();
     if (rc == STK_OK)
-        return ext_batch_new(batch, self->chain);
+        return hand_out(self, batch);
     self->is_over |= rc == STK_END;
     return rc == STK_AGAIN ? NULL : conclude(self, rc, &err);
 }

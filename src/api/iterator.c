@@ -118,6 +118,11 @@ int stk_iterator_poll(struct stk_iterator *it, int64_t milliseconds, struct stk_
     return stk__exec_next(it->exec, milliseconds, out, err);
 }
 
+int stk_iterator_unread(struct stk_iterator *it, struct stk_batch *batch, struct stk_error *err)
+{
+    return stk__exec_unread(it->exec, batch, err);
+}
+
 void stk_iterator_cancel(struct stk_iterator *it)
 {
     stk__exec_cancel(it->exec);

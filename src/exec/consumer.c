@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "exec/exec_parts.h"
 
+#include <string.h>
+
 /* Waking a thread costs 4 to 5 us. A consumer that comes back at once and gets its batches for a
  * few us does better alone; the averages change within a few batches when either stops being
  * true. */
@@ -114,6 +116,47 @@ void stk__drop_queue(struct stk__exec *x)
     }
 }
 
+static int say_forked(struct stk_error *err)
+{
+    return stk_fail(err, STK_STATE,
+                    "this iterator was started before a fork; make a new one in the child");
+}
+
+/* Counts a batch as the caller's. */
+static void hand_out(struct stk__exec *x, const struct stk_batch *batch)
+{
+    x->stats.batches++;
+    x->stats.elements += (uint64_t)batch->n;
+    x->before = x->handed;
+    x->handed = batch->bookmark;
+}
+
+static struct stk_batch *read_again(struct stk__exec *x)
+{
+    struct stk_batch *batch = x->unread;
+    x->unread = NULL;
+    hand_out(x, batch);
+    return batch;
+}
+
+int stk__exec_unread(struct stk__exec *x, struct stk_batch *batch, struct stk_error *err)
+{
+    if (!stk__exec_is_ours(x))
+        return say_forked(err);
+    pthread_mutex_lock(&x->lock);
+    bool is_last = !x->unread && x->stats.batches && batch->depot == x->depot &&
+                   !memcmp(&batch->bookmark, &x->handed, sizeof x->handed);
+    if (is_last) {
+        x->stats.batches--;
+        x->stats.elements -= (uint64_t)batch->n;
+        x->handed = x->before;
+        x->unread = batch;
+    }
+    pthread_mutex_unlock(&x->lock);
+    return is_last ? STK_OK
+                   : stk_fail(err, STK_STATE, "only the batch that came last can be given back");
+}
+
 static int end_code(const struct stk__exec *x, struct stk_error *err)
 {
     if (err)
@@ -150,10 +193,14 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
 {
     *out = NULL;
     if (!stk__exec_is_ours(x))
-        return stk_fail(err, STK_STATE,
-                        "this iterator was started before a fork; make a new one in the child");
+        return say_forked(err);
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
+    if (x->unread && !x->is_cancelled) {
+        *out = read_again(x);
+        pthread_mutex_unlock(&x->lock);
+        return STK_OK;
+    }
     note_entry(&x->pace, entered);
     stk__pulse_ask(x, entered);
     stk__consumer_enters(x, entered);
@@ -181,9 +228,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     x->queue_len--;
     stk__credit(x, &x->batch_account, x->plan->batch_bytes);
     x->n_open--;
-    x->stats.batches++;
-    x->stats.elements += (uint64_t)d.batch->n;
-    x->handed = d.batch->bookmark;
+    hand_out(x, d.batch);
     ask_for_more(x);
     uint64_t left = stk__clock_ns();
     note_exit(&x->pace, entered, left);

@@ -270,6 +270,8 @@ struct stk__exec {
     struct stk__restart restart;  /* behind the last row that it used */
     uint64_t n_dropped;           /* rows to come that were used before the run was resumed */
     struct stk__bookmark handed;  /* the end of the batch that next last returned */
+    struct stk__bookmark before;  /* and of the one before it */
+    struct stk_batch *unread;     /* one that was given back: next returns it again; or NULL */
     struct stk__judge judge;      /* the batcher's; changed by whoever holds its busy bit */
     struct stk_error error;       /* how the run ended */
     struct stk__delivery *queue;
@@ -676,6 +678,9 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
 /* milliseconds < 0: waits for ever. */
 int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch **batch,
                    struct stk_error *err);
+
+/* Takes back the batch that next last returned: the next one gives it again. */
+int stk__exec_unread(struct stk__exec *x, struct stk_batch *batch, struct stk_error *err);
 void stk__exec_cancel(struct stk__exec *x);
 void stk__exec_free(struct stk__exec *x);
 

@@ -270,6 +270,7 @@ static void free_stage(struct stk__exec *x, struct stk__stage *s)
 static void free_batches(struct stk__exec *x)
 {
     stk__drop_queue(x);
+    stk__batch_give_back(x->unread);
     for (int i = 0; x->batch && i < x->plan->max_window; i++)
         stk__batch_give_back(x->batch[i]);
     free(x->batch);
