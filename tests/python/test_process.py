@@ -9,6 +9,7 @@ import textwrap
 import time
 
 import pytest
+import stoker
 
 HANG_SECONDS = 60
 
@@ -48,12 +49,17 @@ ENDLESS = {
     ".iterate(workers=2))",
     "a generator that works": "for e in stoker.from_generator(lambda: iter(int, 1), 'int8'): pass",
     "building": "stoker.range(4 * 10**8).split([0.5, 0.5], 0, by='x')",
-    "a fifo": "next(stoker.files('fifo').read().iterate())",
     "lines of a fifo": "next(stoker.lines('fifo').iterate())",
     "JSON of a fifo": "next(stoker.jsonl('fifo', {'a': 'int64'}).iterate(workers=0))",
-    "an element": "stoker.files('fifo').read()[0]",
     "no workers": "for b in stoker.range(1000).repeat().batch(2).iterate(workers=0): pass",
 }
+
+
+@pytest.mark.parametrize("ask", [list, lambda ds: ds[0]], ids=["a loop", "an element"])
+def test_a_named_pipe_among_files_is_not_waited_for(ask, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(stoker.Error, match="a named pipe"):
+        ask(stoker.files(tmp_path / "fifo").read())
 
 
 @pytest.mark.parametrize("what", ENDLESS)
