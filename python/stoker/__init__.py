@@ -24,6 +24,7 @@ from ._errors import (
     Error,
     OutOfMemoryError,
     StateError,
+    StokerWarning,
     StorageError,
     TypeMismatchError,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "Statistics",
     "Stats",
     "Step",
+    "StokerWarning",
     "StorageError",
     "Trainer",
     "Training",

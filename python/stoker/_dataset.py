@@ -4,7 +4,7 @@
 import os
 from _thread import allocate_lock
 
-from . import _ops, _text
+from . import _ops, _ranks, _text
 from ._core import Chain, state_epochs
 
 INFINITE = -1  # ds.cardinality of an endless dataset
@@ -239,7 +239,11 @@ class Dataset(_ops.Ops):
         return hash(self.canonical)
 
     def __reduce__(self):
-        return _restore, (type(self), str(self), self._chain.objects, self._settings)
+        """The process that reads it back may not know the rank: it goes along."""
+        settings = self._settings
+        if _ranks.is_dealt_out(self._chain):
+            settings = {**_ranks.found(), **settings}
+        return _restore, (type(self), str(self), self._chain.objects, settings)
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -262,12 +266,14 @@ class Dataset(_ops.Ops):
     @property
     def cardinality(self):
         """Elements (batches, behind batch) in an epoch; stoker.INFINITE or stoker.UNKNOWN where
-        that is no number.
+        that is no number. Where shard() deals them out, those of this process.
         """
-        return self._chain.count
+        if self._chain.count < 0 or not _ranks.is_dealt_out(self._chain):
+            return self._chain.count
+        return self._plan({}).json["count"]
 
     def __len__(self):
-        count = self._chain.count
+        count = self.cardinality
         if count >= 0:
             return count
         if count == INFINITE:
@@ -306,12 +312,12 @@ class Dataset(_ops.Ops):
             return self._slice(key)
         if not hasattr(key, "__index__"):
             raise TypeError(f"an element is asked for by its number, not by {key!r}")
-        index, count = key.__index__(), self._chain.count
+        index, count = key.__index__(), self.cardinality
         if index < 0:
             index += len(self)
         if index < 0 or 0 <= count <= index:
             raise IndexError(f"there are {count} elements, so there is no element {key}")
-        return self._chain.at(self._settings, index)
+        return self._chain.at(_ranks.settled(self._chain, self._settings), index)
 
     def _slice(self, key):
         start, stop, step = key.start, key.stop, 1 if key.step is None else key.step
@@ -328,7 +334,7 @@ class Dataset(_ops.Ops):
 
     def head(self, n=5):
         """The first n elements (or batches) of epoch 0, a list."""
-        options = {"epoch": "0", **self._settings, "epochs": "1"}
+        options = {"epoch": "0", **_ranks.settled(self._chain, self._settings), "epochs": "1"}
         with self.take(max(0, n))._chain.iterate(options) as batches:
             return list(batches)
 
@@ -377,7 +383,7 @@ class Dataset(_ops.Ops):
         return self._start(settings)
 
     def _start(self, settings, *state):
-        it = self._chain.iterate(settings, *state)
+        it = self._chain.iterate(_ranks.settled(self._chain, settings), *state)
         if self._watch is not None:
             self._watch._started(it)
         return it
@@ -389,7 +395,10 @@ class Dataset(_ops.Ops):
         return first
 
     def _plan(self, given):
-        return Plan(self._chain, {**self._settings, **texts(given)})
+        settings = {**self._settings, **texts(given)}
+        if _ranks.is_dealt_out(self._chain):
+            settings = {**_ranks.found(), **settings}
+        return Plan(self._chain, settings)
 
     def pack(
         self,

@@ -53,6 +53,10 @@ class CancelledError(StateError):
     """The run was ended by somebody else."""
 
 
+class StokerWarning(UserWarning):
+    """What a program should know though nothing failed, such as data that nobody deals out."""
+
+
 _CLASSES = {
     "SYNTAX": ChainError,
     "NAME": ChainError,
@@ -66,7 +70,7 @@ _CLASSES = {
 }
 
 
-for _kind in (Error, StateError, *_CLASSES.values()):
+for _kind in (Error, StateError, StokerWarning, *_CLASSES.values()):
     _kind.__module__ = "stoker"  # where users find them
 
 

@@ -217,6 +217,7 @@ def test_import_is_lean():
         "stoker._dataset",
         "stoker._errors",
         "stoker._ops",
+        "stoker._ranks",
         "stoker._text",
         "atexit",
     }, new

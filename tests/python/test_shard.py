@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """shard(): whose elements are whose, and who says which process this is."""
 
+import pickle
+import sys
+import types
+import warnings
+
 import pytest
 import stoker
+from stoker import _ranks
 
 LAUNCHERS = {
     "torchrun": ("RANK", "WORLD_SIZE"),
@@ -17,6 +23,7 @@ def no_launcher(monkeypatch):
     for names in LAUNCHERS.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
 
 
 def elements(ds, **options):
@@ -92,3 +99,69 @@ def test_remainders_need_positions(remainder):
         stoker.range(9).filter("x > 3").shard(2, 0, remainder=remainder)
     with pytest.raises(stoker.Error, match="put it before batch"):
         stoker.range(9).batch(2).shard(2, 0, remainder=remainder)
+
+
+# ---- PyTorch knows it ----
+
+
+@pytest.fixture
+def group(monkeypatch):
+    """A stand-in for torch.distributed with an initialised process group of three."""
+    module = types.ModuleType("torch.distributed")
+    module.rank, module.is_on = 1, True
+    module.is_available = lambda: True
+    module.is_initialized = lambda: module.is_on
+    module.get_rank = lambda: module.rank
+    module.get_world_size = lambda: 3
+    monkeypatch.setitem(sys.modules, "torch.distributed", module)
+    monkeypatch.setattr(_ranks, "_has_warned", False)
+    return module
+
+
+def test_a_process_group_says_which_process_this_is(group):
+    ds = stoker.range(8).shard()
+    assert elements(ds) == [1, 4, 7] and len(ds) == 3 and int(ds[1].x) == 4
+    assert [int(row.x) for row in ds.head(2)] == [1, 4]
+    assert elements(ds, rank=0, world=2) == [0, 2, 4, 6]
+    group.rank = 2  # asked when a loop begins, not when the chain is built
+    assert elements(ds) == [2, 5] and len(ds) == 2 == ds.cardinality
+    assert len(stoker.range(8).shard(remainder="pad")) == 3
+    assert len(stoker.range(8).shard().batch(2).options(rank=0, world=2)) == 2
+
+
+def test_a_group_before_the_launcher(group, monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    ds = stoker.range(8).shard()
+    assert elements(ds) == [1, 4, 7]
+    group.is_on = False
+    assert elements(ds) == [0, 2, 4, 6] and len(ds) == 4
+
+
+def test_the_rank_goes_along_with_a_pickle(group):
+    there = pickle.dumps(stoker.range(8).shard())
+    group.is_on = False  # as in a worker process
+    ds = pickle.loads(there)
+    assert elements(ds) == [1, 4, 7] and len(ds) == 3
+
+
+def test_data_that_nobody_deals_out_gets_one_warning(group):
+    with pytest.warns(stoker.StokerWarning, match="one of 3 processes.*no shard") as seen:
+        assert len(elements(stoker.range(8))) == 8
+        assert len(elements(stoker.range(9))) == 9
+    assert len(seen) == 1 and seen[0].filename == __file__
+
+
+@pytest.mark.parametrize("ds", [stoker.range(8).shard(), stoker.range(8).options(rank=0, world=3)])
+def test_no_warning_where_it_is_said(group, ds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        elements(ds)
+
+
+def test_a_process_of_lightning_gets_the_warning(monkeypatch):
+    monkeypatch.setattr(_ranks, "_has_warned", False)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.warns(stoker.StokerWarning, match="one of 2 processes"):
+        elements(stoker.range(8))
