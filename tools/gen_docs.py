@@ -4,7 +4,7 @@
 
     tools/gen_docs.py STOKER [DIRECTORY]
 
-STOKER is the command. It is asked for its ops (`ops --json`) and for the help of each sub-command; nothing
+STOKER is the command. It is asked for its sub-commands, its ops (`ops --json`) and the help of each sub-command; nothing
 about them is written down here a second time. DIRECTORY is where the tree to write to begins (default: this one).
 """
 import json
@@ -13,8 +13,6 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-
-COMMANDS = ["run", "head", "inspect", "stats", "pack", "plan", "train", "eval", "predict", "export", "ops", "model", "layers", "devices", "version"]
 
 GROUPS = [
     ("source", "Sources", "Where elements come from. A chain begins with one."),
@@ -59,8 +57,8 @@ class Option:
     def __init__(self, words, text):
         self.name, _, self.value = words.partition(" ")
         self.text = text
-        listed = re.search(r": (\w+(?:, \w+)+)", text)
-        self.choices = listed[1].split(", ") if listed else []
+        listed = re.search(r": (\w+(?:, (?:or )?\w+)+)", text)
+        self.choices = re.findall(r"\w+", listed[1].replace(", or ", ", ")) if listed else []
 
 
 class Command:
@@ -320,6 +318,11 @@ _stoker_chain() {{
     compopt -o nospace
 }}
 
+_stoker_files() {{
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+    compopt -o filenames 2>/dev/null
+}}
+
 _stoker() {{
     local word=$2 previous=$3 options=
     COMPREPLY=()
@@ -343,8 +346,12 @@ _stoker() {{
         mapfile -t COMPREPLY < <(compgen -W "input( $_stoker_models" -- "${{word#[\\"\\']}}")
     elif [[ ${{COMP_WORDS[1]}} == model ]]; then
         _stoker_chain "$word" "$_stoker_layers"
+    elif [[ " {file_commands} " == *" ${{COMP_WORDS[1]}} "* ]]; then
+        _stoker_files "$word"
     else
         _stoker_chain "$word" "$_stoker_ops"
+        # A recipe or a folder may stand in the place of a chain.
+        ((${{#COMPREPLY[@]}})) || _stoker_files "$word"
     fi
 }}
 
@@ -353,24 +360,34 @@ complete -F _stoker stoker
 
 
 def completion(ops, layers, models, commands):
-    choices, directories = {}, set()
+    choices, directories, files = {}, set(), set()
     for option in (option for command in commands for option in command.options()):
         if option.choices:
             choices[option.name] = option.choices
         if option.value == "DIR":
             directories.add(option.name)
+        if option.value in ("FILE", "PATTERN"):
+            files.add(option.name)
     values = [f'    {name}) mapfile -t COMPREPLY < <(compgen -W "{" ".join(words)}" -- "$word"); return ;;'
               for name, words in choices.items()]
     values += [f'    {name}) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;'
                for name in sorted(directories)]
+    if files:
+        values.append(f'    {"|".join(sorted(files))}) _stoker_files "$word"; return ;;')
     options = [f'    {c.name}) options="{" ".join(o.name for o in c.options())}" ;;' for c in commands]
     names = {"ops": ops, "layers": layers, "models": models}
     names = {key: " ".join(one["name"] for one in found) for key, found in names.items()}
-    return COMPLETION.format(**names, values="\n".join(values),
+    file_commands = " ".join(c.name for c in commands if c.operand and "CHAIN" not in c.operand and "NAME" not in c.operand)
+    return COMPLETION.format(**names, file_commands=file_commands, values="\n".join(values),
                              commands=" ".join(c.name for c in commands), options="\n".join(options))
 
 
 # ---- ----
+
+
+def command_names(overview):
+    """The sub-commands that `stoker help` lists; help itself has no options to describe."""
+    return [name for name in re.findall(r"^  (\w+)  +\S", overview, re.MULTILINE) if name != "help"]
 
 
 def ask(stoker, *words):
@@ -386,7 +403,7 @@ def main():
     stoker = str(Path(sys.argv[1]).resolve())
     top = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).resolve().parent.parent
     ops = sorted(json.loads(ask(stoker, "ops", "--json")), key=lambda op: op["name"])
-    commands = [Command(name, ask(stoker, name, "--help")) for name in COMMANDS]
+    commands = [Command(name, ask(stoker, name, "--help")) for name in command_names(ask(stoker, "help"))]
     layers = json.loads(ask(stoker, "layers", "--json"))
     models = json.loads(ask(stoker, "model", "--list", "--json"))
     version = re.search(r"\d+\.\d+\.\d+", ask(stoker, "version"))[0]

@@ -16,21 +16,27 @@ _stoker_chain() {
     compopt -o nospace
 }
 
+_stoker_files() {
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+    compopt -o filenames 2>/dev/null
+}
+
 _stoker() {
     local word=$2 previous=$3 options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan train eval predict export ops model layers devices version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan profile train eval predict export ops model layers devices version" -- "$word")
         return
     fi
     case $previous in
     --progress) mapfile -t COMPREPLY < <(compgen -W "auto live lines none" -- "$word"); return ;;
     --cpu) mapfile -t COMPREPLY < <(compgen -W "auto scalar avx2 avx512" -- "$word"); return ;;
-    --io) mapfile -t COMPREPLY < <(compgen -W "auto threads or" -- "$word"); return ;;
+    --io) mapfile -t COMPREPLY < <(compgen -W "auto threads uring" -- "$word"); return ;;
     --on-error) mapfile -t COMPREPLY < <(compgen -W "fail skip replace" -- "$word"); return ;;
     --to) mapfile -t COMPREPLY < <(compgen -W "tfrecord tar" -- "$word"); return ;;
     --compression) mapfile -t COMPREPLY < <(compgen -W "none gzip zlib" -- "$word"); return ;;
     --png) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
+    --checkpoint|--metrics|--plugin|--png|--prometheus|--report|--save|--trace) _stoker_files "$word"; return ;;
     esac
     case ${COMP_WORDS[1]} in
     run) options="--take --json --digest --dump --errors --tuning --checkpoint --every --resume --metrics --prometheus --trace --progress --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
@@ -39,6 +45,7 @@ _stoker() {
     stats) options="--take --json --save --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     plan) options="--json --explain --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
+    profile) options="--seconds --consumer-ms --no-trials --report --trace --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     train) options="--resume --progress --json --quiet --lines --cpu --plugin --help" ;;
     eval) options="--checkpoint --json --cpu --plugin --help" ;;
     predict) options="--take --png --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
@@ -59,8 +66,12 @@ _stoker() {
         mapfile -t COMPREPLY < <(compgen -W "input( $_stoker_models" -- "${word#[\"\']}")
     elif [[ ${COMP_WORDS[1]} == model ]]; then
         _stoker_chain "$word" "$_stoker_layers"
+    elif [[ " inspect train eval export model " == *" ${COMP_WORDS[1]} "* ]]; then
+        _stoker_files "$word"
     else
         _stoker_chain "$word" "$_stoker_ops"
+        # A recipe or a folder may stand in the place of a chain.
+        ((${#COMPREPLY[@]})) || _stoker_files "$word"
     fi
 }
 
