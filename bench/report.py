@@ -386,7 +386,7 @@ def readme_apart(results, works, peers):
         ]
         rates = [rate for rate in rates if not rate.startswith(" ")]
         lines += (
-            [f"For scale, not a loader: a {peer.name} does {' and '.join(rates)}."] if rates else []
+            [f"For scale, not a loader: *{peer.name}* does {' and '.join(rates)}."] if rates else []
         )
     return lines
 
