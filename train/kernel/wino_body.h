@@ -18,7 +18,7 @@
 enum { IN = 2 * PAIRS + 2, OUT = IN - 2, PLANES = IN * IN };
 
 /* The sum of factors by every second value; the last factor is 1. */
-TILE vector add_every_second(const float *factor, const int n, const vector *from)
+INLINE vector add_every_second(const float *factor, const int n, const vector *from)
 {
     vector sum = from[2 * (n - 1)];
     UNROLL for (int i = n - 2; i >= 0; i--) sum = fuse(spread(factor[i]), from[2 * i], sum);
@@ -26,7 +26,7 @@ TILE vector add_every_second(const float *factor, const int n, const vector *fro
 }
 
 /* Bᵀ d */
-TILE void to_points(const vector *d, vector *out)
+INLINE void to_points(const vector *d, vector *out)
 {
     out[0] = add_every_second(all_squares, PAIRS + 1, d);
     out[IN - 1] = add_every_second(all_squares, PAIRS + 1, d + 1);
@@ -40,7 +40,7 @@ TILE void to_points(const vector *d, vector *out)
 }
 
 /* Sums and differences of the values at a pair of points. */
-TILE void fold_pairs(const vector *m, vector *even, vector *odd)
+INLINE void fold_pairs(const vector *m, vector *even, vector *odd)
 {
     UNROLL for (int i = 0; i < PAIRS; i++)
     {
@@ -50,14 +50,14 @@ TILE void fold_pairs(const vector *m, vector *even, vector *odd)
 }
 
 /* The sum of pairs by a power of their points, the others added to `last`. */
-TILE vector add_pairs(const vector *pair, const int k, vector last)
+INLINE vector add_pairs(const vector *pair, const int k, vector last)
 {
     UNROLL for (int i = PAIRS - 2; i >= 0; i--) last = fuse(spread(power[i][k]), pair[i], last);
     return last;
 }
 
 /* Aᵀ m */
-TILE void from_points(const vector *m, vector *out)
+INLINE void from_points(const vector *m, vector *out)
 {
     enum { LAST = PAIRS - 1 };
     vector even[PAIRS], odd[PAIRS];
@@ -75,7 +75,7 @@ TILE void from_points(const vector *m, vector *out)
 }
 
 /* A dy */
-TILE void gradient_to_points(const vector *y, vector *out)
+INLINE void gradient_to_points(const vector *y, vector *out)
 {
     out[0] = y[0];
     out[IN - 1] = y[OUT - 1];
@@ -93,7 +93,7 @@ TILE void gradient_to_points(const vector *y, vector *out)
 }
 
 /* G g */
-TILE void weights_to_points(const vector *g, vector *out)
+INLINE void weights_to_points(const vector *g, vector *out)
 {
     out[0] = times(spread(part_zero), g[0]);
     out[IN - 1] = g[2];
@@ -106,7 +106,7 @@ TILE void weights_to_points(const vector *g, vector *out)
 }
 
 /* Gᵀ m */
-TILE void weights_from_points(const vector *m, vector *out)
+INLINE void weights_from_points(const vector *m, vector *out)
 {
     enum { LAST = PAIRS - 1 };
     vector even[PAIRS], odd[PAIRS];
@@ -125,8 +125,8 @@ TILE void weights_from_points(const vector *m, vector *out)
 
 /* Some values of size × size in rows, those that are not there 0, one way and then the other; n lanes. */
 #define TAKE(name, size, points)                                                                   \
-    TILE void name(const int dtype, const struct stk__wino_take *tile, int n_rows, int n_columns,  \
-                   int c, int n)                                                                   \
+    INLINE void name(const int dtype, const struct stk__wino_take *tile, int n_rows,               \
+                     int n_columns, int c, int n)                                                  \
     {                                                                                              \
         vector half[IN][size];                                                                     \
         UNROLL for (int j = 0; j < (size); j++)                                                    \
@@ -151,7 +151,7 @@ TAKE(take_image_lanes, IN, to_points)
 TAKE(take_gradient_lanes, OUT, gradient_to_points)
 TAKE(take_weights_lanes, 3, weights_to_points)
 
-TILE void take_image_of(const int dtype, const struct stk__wino_take *tile)
+INLINE void take_image_of(const int dtype, const struct stk__wino_take *tile)
 {
     int c = 0;
     if (tile->n_rows == IN && tile->n_columns == IN)
@@ -166,7 +166,7 @@ static void take_image(const struct stk__wino_take *tile)
     BY_DTYPE(&tile->x, take_image_of, tile);
 }
 
-TILE void add_up(const struct stk__wino_take *tile, int c, int n)
+INLINE void add_up(const struct stk__wino_take *tile, int c, int n)
 {
     vector sum = get(tile->sums + c, n);
     for (int i = 0; i < tile->n_rows; i++)
@@ -205,8 +205,8 @@ static void take_weights(const struct stk__wino_take *taps)
         UNROLL for (int i = 0; i < (size); i++) half[i][j] = column[i];                            \
     }
 
-TILE void give_output_lanes(const struct stk__wino_give *tile, int n_rows, int n_columns, int c,
-                            int n)
+INLINE void give_output_lanes(const struct stk__wino_give *tile, int n_rows, int n_columns, int c,
+                              int n)
 {
     const vector bias = tile->bias ? get(tile->bias + c, n) : zero();
     const vector low = spread(tile->low), high = spread(tile->high);

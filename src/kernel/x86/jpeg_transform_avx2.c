@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jpeg_transform_avx2.c: the inverse transforms of scalar/jpeg_pixels.c and scalar/jpeg_fast.c on two
  * blocks at a time, one per half of a vector. */
+#include "kernel/inline.h"
 #include "kernel/jpeg.h"
 #include "kernel/x86/jpeg_avx2.h"
 #include "kernel/x86/jpeg_wide_avx2.h"
 
 /* Both transforms want all of this in registers. */
-#define INLINE static inline __attribute__((always_inline))
 
 /* Factors of the fast transform, times 2^8. */
 enum { FAST_1_082 = 277, FAST_1_414 = 362, FAST_M1_613 = -413, FAST_1_847 = 473 };

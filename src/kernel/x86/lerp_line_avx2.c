@@ -16,9 +16,9 @@
  *               integers, 32768 times the value. Lerping between rows goes on with that; powers of
  *               two change no rounding, and the last step takes them away again.
  */
+#include "kernel/inline.h"
 #include "kernel/x86/lerp_avx2.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
 
 enum kind { ROUNDED, EXACT, WHOLE };

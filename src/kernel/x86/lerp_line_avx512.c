@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lerp_line_avx512.c: lines and pairs of them with sixteen lanes: a byte permutation takes the neighbours
  * of sixteen values out of 64 source bytes. */
+#include "kernel/inline.h"
 #include "kernel/resample.h"
 
 #include <immintrin.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* Lanes are left | right << 16. */
 INLINE __m512 across(const uint8_t *window, __m512i shuffle, __m512 weight)

@@ -2,12 +2,12 @@
 /* span_avx2.c: runs of taps along a row for AVX2, four output pixels at a time (resample.h has the
  * layout). Bytes are read four taps at a time, 16 bytes; a byte shuffle puts them in lanes. Quads
  * near the end of the row read what is there and shift it. */
+#include "kernel/inline.h"
 #include "kernel/resample.h"
 
 #include <immintrin.h>
 
 /* Channels and is_plain are constants where the loops are compiled: worth a third. */
-#define INLINE static inline __attribute__((always_inline))
 
 /* A row at work. */
 struct run {

@@ -6,13 +6,13 @@
  * pixels, images whose bytes 32 bits cannot count, and the last few pixels of a block are left to
  * plain C.
  */
+#include "kernel/inline.h"
 #include "kernel/warp.h"
 
 #include <immintrin.h>
 #include <string.h>
 
 /* Loops over channels are unrolled where their number is a constant, which it is once inlined. */
-#define INLINE static inline __attribute__((always_inline))
 
 /* ---- places ---- */
 

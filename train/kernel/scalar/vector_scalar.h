@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector_scalar.h: a vector of one float, for bodies that are compiled for any; see vector_avx512.h. */
 #pragma once
-#include "train/kernel/x86/tile.h"
+#include "kernel/inline.h"
 
 #include <stoker/stoker.h>
 
@@ -16,12 +16,12 @@ typedef float vector;
 #define fuse(a, b, c) ((a) * (b) + (c))
 #define fuse_negative(a, b, c) ((c) - (a) * (b))
 
-TILE vector load(const float *from)
+INLINE vector load(const float *from)
 {
     return *from;
 }
 
-TILE void store(float *to, vector value)
+INLINE void store(float *to, vector value)
 {
     *to = value;
 }
@@ -34,12 +34,12 @@ TILE void store(float *to, vector value)
 #define load_halves(dtype, from, n) ((void)(from), zero())
 #define store_halves(dtype, to, value, n) ((void)(to))
 
-TILE vector least(vector a, vector b)
+INLINE vector least(vector a, vector b)
 {
     return a < b ? a : b;
 }
 
-TILE vector greatest(vector a, vector b)
+INLINE vector greatest(vector a, vector b)
 {
     return a > b ? a : b;
 }

@@ -29,8 +29,8 @@ static void clamp_gradient(const float *y, const float *dy, size_t n, float low,
     EACH_SPAN(n, CLAMP_GRADIENT);
 }
 
-TILE void clamp_gradient_of(const int dtype, const uint16_t *y, const uint16_t *dy, size_t n,
-                            float low, float high, float *dx)
+INLINE void clamp_gradient_of(const int dtype, const uint16_t *y, const uint16_t *dy, size_t n,
+                              float low, float high, float *dx)
 {
     const vector least_value = spread(low), most = spread(high);
 #define CLAMP_HALVES(i, lanes)                                                                     \
@@ -80,42 +80,42 @@ static void leaky_gradient(const float *x, const float *dy, size_t n, float slop
 #define TANH_SCALE 0.797884561f /* sqrt(2/π) */
 #define TANH_CUBE 0.044715f
 
-TILE vector gelu_of(vector x)
+INLINE vector gelu_of(vector x)
 {
     return times(x, normal_of(x).below);
 }
 
 /* gelu by tanh: a sigmoid of twice what the tanh is of. */
-TILE vector gelu_argument(vector x)
+INLINE vector gelu_argument(vector x)
 {
     const vector cube = fuse(times(x, x), spread(TANH_CUBE), spread(1));
     return times(times(x, spread(2 * TANH_SCALE)), cube);
 }
 
-TILE vector gelu_tanh_of(vector x)
+INLINE vector gelu_tanh_of(vector x)
 {
     return times(x, sigmoid_of(gelu_argument(x)).value);
 }
 
-TILE vector swish_of(vector x)
+INLINE vector swish_of(vector x)
 {
     return times(x, sigmoid_of(x).value);
 }
 
-TILE vector plain_sigmoid_of(vector x)
+INLINE vector plain_sigmoid_of(vector x)
 {
     return sigmoid_of(x).value;
 }
 
 /* Slopes are 0 or 1 where x is large: what is above needs no product with it. */
-TILE vector gelu_slope(vector x)
+INLINE vector gelu_slope(vector x)
 {
     x = within(x, spread(-20), spread(20));
     const struct normal normal = normal_of(x);
     return fuse(x, normal.density, normal.below);
 }
 
-TILE vector gelu_tanh_slope(vector x)
+INLINE vector gelu_tanh_slope(vector x)
 {
     x = within(x, spread(-20), spread(20));
     const struct sigmoid s = sigmoid_of(gelu_argument(x));
@@ -124,7 +124,7 @@ TILE vector gelu_tanh_slope(vector x)
     return fuse(times(x, s.slope), inner, s.value);
 }
 
-TILE vector swish_slope(vector x)
+INLINE vector swish_slope(vector x)
 {
     x = within(x, spread(-87), spread(87));
     const struct sigmoid s = sigmoid_of(x);
@@ -132,12 +132,12 @@ TILE vector swish_slope(vector x)
 }
 
 /* Of y. */
-TILE vector sigmoid_slope(vector y)
+INLINE vector sigmoid_slope(vector y)
 {
     return times(y, minus(spread(1), y));
 }
 
-TILE vector tanh_slope(vector y)
+INLINE vector tanh_slope(vector y)
 {
     return fuse_negative(y, y, spread(1));
 }
@@ -177,7 +177,7 @@ GRADIENT(tanh_gradient, tanh_slope)
 /* ---- channels of a pixel ---- */
 
 /* Lanes behind the last channel. */
-TILE vector get_or(const float *from, int n, vector other)
+INLINE vector get_or(const float *from, int n, vector other)
 {
     return n >= LANES ? load(from) : choose(some_lanes(n), other, load_some(from, n));
 }

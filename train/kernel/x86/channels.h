@@ -4,12 +4,12 @@
 #include "train/kernel/map.h"
 
 /* n: lanes. A constant LANES makes it a plain load. */
-TILE vector get(const float *from, int n)
+INLINE vector get(const float *from, int n)
 {
     return n >= LANES ? load(from) : load_some(from, n);
 }
 
-TILE void put(float *to, vector value, int n)
+INLINE void put(float *to, vector value, int n)
 {
     if (n >= LANES)
         store(to, value);
@@ -19,12 +19,12 @@ TILE void put(float *to, vector value, int n)
 
 /* Values of a map from `at` on. dtype: STK_F32, or what its halves are, where it should be known when the
  * function is compiled. */
-TILE vector get_from(const int dtype, const struct stk__read_map *map, int64_t at, int n)
+INLINE vector get_from(const int dtype, const struct stk__read_map *map, int64_t at, int n)
 {
     return dtype == STK_F32 ? get(map->at + at, n) : load_halves(dtype, map->halves.at + at, n);
 }
 
-TILE void put_to(const struct stk__write_map *map, int64_t at, vector value, int n)
+INLINE void put_to(const struct stk__write_map *map, int64_t at, vector value, int n)
 {
     if (map->halves.at)
         store_halves(map->halves.dtype, map->halves.at + at, value, n);
@@ -44,7 +44,7 @@ TILE void put_to(const struct stk__write_map *map, int64_t at, vector value, int
     } while (0)
 
 /* NaN stays. */
-TILE vector within(vector value, vector low, vector high)
+INLINE vector within(vector value, vector low, vector high)
 {
     return least(high, greatest(low, value));
 }

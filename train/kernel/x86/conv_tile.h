@@ -32,8 +32,8 @@ struct pixels {
         sum[row][1] = fuse(value, right, sum[row][1]);                                             \
     }
 
-TILE void add_pieces(const int n, const struct stk__patch *patch, const struct pixels *pixels,
-                     const float *weights, vector (*sum)[2])
+INLINE void add_pieces(const int n, const struct stk__patch *patch, const struct pixels *pixels,
+                       const float *weights, vector (*sum)[2])
 {
     const int64_t a = pixels->across, a3 = 3 * a, a5 = 5 * a, a7 = 7 * a, a9 = 9 * a, a11 = 11 * a,
                   a13 = 13 * a;
@@ -59,12 +59,12 @@ TILE void add_pieces(const int n, const struct stk__patch *patch, const struct p
     }
 }
 
-TILE vector begin(const float *bias, int n)
+INLINE vector begin(const float *bias, int n)
 {
     return n <= 0 || !bias ? zero() : n >= LANES ? load(bias) : load_some(bias, n);
 }
 
-TILE void end(vector value, const struct stk__conv_rows *job, int64_t y, int n)
+INLINE void end(vector value, const struct stk__conv_rows *job, int64_t y, int n)
 {
     value = within(value, spread(job->low), spread(job->high));
     if (n <= 0)
@@ -76,8 +76,8 @@ TILE void end(vector value, const struct stk__conv_rows *job, int64_t y, int n)
 }
 
 /* `first`: of the block's filters. */
-TILE void tile(const int n, const struct stk__conv_rows *job, int first,
-               const struct pixels *pixels)
+INLINE void tile(const int n, const struct stk__conv_rows *job, int first,
+                 const struct pixels *pixels)
 {
     int left = job->filters - first;
     size_t terms = (size_t)job->patch->n_pieces * (size_t)job->patch->piece;
@@ -110,8 +110,8 @@ typedef void tile_fn(const struct stk__conv_rows *job, int first, const struct p
 /* ---- gradients of weights ---- */
 
 /* Some weights of a piece by a block of filters, over all pixels of some rows. */
-TILE void gather(const int n, const struct stk__conv_gradient *job, const float *place,
-                 const float *dy, int filters, float *weights)
+INLINE void gather(const int n, const struct stk__conv_gradient *job, const float *place,
+                   const float *dy, int filters, float *weights)
 {
     vector sum[14][2];
 #define LOAD(row)                                                                                  \

@@ -36,15 +36,15 @@ struct product {
 };
 
 /* Has lines of memory brought into the second cache level. */
-TILE void fetch(const float *from, int n)
+INLINE void fetch(const float *from, int n)
 {
     for (int i = 0; i < n; i += 16)
         _mm_prefetch((const char *)(from + i), _MM_HINT_T1);
 }
 
 /* vectors: 1 or 2; the last one has `n` lanes. */
-TILE void begin_tile(const int rows, const int vectors, const struct product *p, int n,
-                     vector (*sum)[2])
+INLINE void begin_tile(const int rows, const int vectors, const struct product *p, int n,
+                       vector (*sum)[2])
 {
     UNROLL
     for (int r = 0; r < rows; r++)
@@ -60,8 +60,8 @@ TILE void begin_tile(const int rows, const int vectors, const struct product *p,
     }
 }
 
-TILE void add_terms(const int rows, const int vectors, const int down, const struct product *p,
-                    int n, vector (*sum)[2])
+INLINE void add_terms(const int rows, const int vectors, const int down, const struct product *p,
+                      int n, vector (*sum)[2])
 {
     const float *a = p->a, *b = p->b;
     for (int t = 0; t < p->terms; t++, a += p->step, b += p->b_down) {
@@ -81,8 +81,8 @@ TILE void add_terms(const int rows, const int vectors, const int down, const str
     }
 }
 
-TILE void end_tile(const int rows, const int vectors, const struct product *p, int n,
-                   vector (*sum)[2])
+INLINE void end_tile(const int rows, const int vectors, const struct product *p, int n,
+                     vector (*sum)[2])
 {
     const vector low = spread(p->low), high = spread(p->high);
     UNROLL
@@ -95,7 +95,7 @@ TILE void end_tile(const int rows, const int vectors, const struct product *p, i
     }
 }
 
-TILE void tile(const int rows, const int vectors, const int down, const struct product *p)
+INLINE void tile(const int rows, const int vectors, const int down, const struct product *p)
 {
     const int n = p->columns - (vectors - 1) * LANES;
     vector sum[MOST][2];

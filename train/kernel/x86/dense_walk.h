@@ -65,7 +65,7 @@ static void rows(const struct stk__dense_rows *job)
             add_inputs(job, k, column, lesser(COLUMNS, job->m - column));
 }
 
-TILE void join_values(const struct stk__dense_parts *job, int row, int c, const int n)
+INLINE void join_values(const struct stk__dense_parts *job, int row, int c, const int n)
 {
     const float *part = job->part + (int64_t)row * job->m + c;
     vector sum = job->bias ? get(job->bias + c, n) : zero();

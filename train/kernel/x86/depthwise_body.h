@@ -32,7 +32,7 @@ struct sums {
 
 enum { ROWS = 2, PIXELS = REGISTERS / 8, WIDE = 8 };
 
-TILE void put_sum(const struct sums *job, int64_t at, vector sum, int n)
+INLINE void put_sum(const struct sums *job, int64_t at, vector sum, int n)
 {
     put_to(&job->y, at, within(sum, spread(job->low), spread(job->high)), n);
 }
@@ -51,9 +51,9 @@ struct place {
 };
 
 /* `rows` by `pixels` sums; `stride` is that of the kernel, cells lie side by side. */
-TILE void sum_tile(const int dtype, const int rows, const int pixels, const int stride,
-                   const struct sums *job, const struct kernel_3x3 *kernel, struct place at,
-                   const int n)
+INLINE void sum_tile(const int dtype, const int rows, const int pixels, const int stride,
+                     const struct sums *job, const struct kernel_3x3 *kernel, struct place at,
+                     const int n)
 {
     vector sum[ROWS][PIXELS];
     const int64_t down = job->walk.down, across = job->walk.across;
@@ -87,7 +87,7 @@ TILE void sum_tile(const int dtype, const int rows, const int pixels, const int 
     }
 }
 
-TILE struct kernel_3x3 get_kernel(const struct sums *job, int c, const int n)
+INLINE struct kernel_3x3 get_kernel(const struct sums *job, int c, const int n)
 {
     struct kernel_3x3 kernel;
 #define WEIGHT(k)                                                                                  \
@@ -99,7 +99,7 @@ TILE struct kernel_3x3 get_kernel(const struct sums *job, int c, const int n)
     return kernel;
 }
 
-TILE struct place place_of(const struct sums *job, int row, int p, int c)
+INLINE struct place place_of(const struct sums *job, int row, int p, int c)
 {
     return (struct place){ row * job->x.down + p * job->x.across + c,
                            row * job->y.down + p * job->y.across + c };
@@ -107,8 +107,8 @@ TILE struct place place_of(const struct sums *job, int row, int p, int c)
 
 /* Rows for a vector of channels, whose kernel stays in registers. The last tile begins where it ends with
  * the row: some sums are made twice. */
-TILE void sum_lane(const int dtype, const int rows, const int stride, const struct sums *job,
-                   int row, int c, const int n)
+INLINE void sum_lane(const int dtype, const int rows, const int stride, const struct sums *job,
+                     int row, int c, const int n)
 {
     const struct kernel_3x3 kernel = get_kernel(job, c, n);
     for (int p = 0; job->width < PIXELS && p < job->width; p++)
@@ -122,7 +122,7 @@ TILE void sum_lane(const int dtype, const int rows, const int stride, const stru
 /* Two rows for few channels: tile by tile for all of them, so that memory is read as it lies. */
 enum { FEW = 4 * LANES };
 
-TILE void sum_few(const int dtype, const int stride, const struct sums *job, int row)
+INLINE void sum_few(const int dtype, const int stride, const struct sums *job, int row)
 {
     for (int done = 0; done < job->width; done += PIXELS) {
         const int p = done + PIXELS > job->width ? job->width - PIXELS : done;
@@ -133,7 +133,7 @@ TILE void sum_few(const int dtype, const int stride, const struct sums *job, int
     }
 }
 
-TILE void sum_many(const int dtype, const int stride, const struct sums *job, int row)
+INLINE void sum_many(const int dtype, const int stride, const struct sums *job, int row)
 {
     for (int c = 0; c < job->channels; c += LANES) {
         const int left = job->channels - c;
@@ -146,7 +146,7 @@ TILE void sum_many(const int dtype, const int stride, const struct sums *job, in
     }
 }
 
-TILE void sum_all(const int dtype, const int stride, const struct sums *job)
+INLINE void sum_all(const int dtype, const int stride, const struct sums *job)
 {
     const bool is_few = job->channels <= FEW && job->channels % LANES == 0 && job->width >= PIXELS;
     for (int row = 0; row < job->height; row += ROWS) {
@@ -170,8 +170,8 @@ static void sum_3x3_by_2(const struct sums *job)
 /* ---- any kernel ---- */
 
 /* `pixels` sums of one row. */
-TILE void sum_pixels(const int dtype, const int pixels, const struct sums *job, int c,
-                     struct place at, const int n)
+INLINE void sum_pixels(const int dtype, const int pixels, const struct sums *job, int c,
+                       struct place at, const int n)
 {
     const struct walk *walk = &job->walk;
     vector sum[WIDE];
@@ -192,7 +192,7 @@ TILE void sum_pixels(const int dtype, const int pixels, const struct sums *job, 
         put_sum(job, at.y + p * job->y.across, sum[p], n);
 }
 
-TILE void sum_row(const int dtype, const struct sums *job, int row, int c, const int n)
+INLINE void sum_row(const int dtype, const struct sums *job, int row, int c, const int n)
 {
     for (int p = 0; p < job->width;) {
         const struct place at = place_of(job, row, p, c);
@@ -206,7 +206,7 @@ TILE void sum_row(const int dtype, const struct sums *job, int row, int c, const
     }
 }
 
-TILE void sum_rows(const int dtype, const struct sums *job)
+INLINE void sum_rows(const int dtype, const struct sums *job)
 {
     for (int row = 0; row < job->height; row++)
         for (int c = 0; c < job->channels; c += LANES) {
@@ -329,9 +329,9 @@ static void image(const struct stk__depthwise_image *job)
 /* ---- gradients of weights ---- */
 
 /* What `rows` by `pixels` outputs add; sum[9] is that of the bias. */
-TILE void gather_tile(const int dtype, const int rows, const int pixels, const int stride,
-                      const struct stk__depthwise_gradient *job, int64_t x, const float *dy,
-                      vector *sum, const int n)
+INLINE void gather_tile(const int dtype, const int rows, const int pixels, const int stride,
+                        const struct stk__depthwise_gradient *job, int64_t x, const float *dy,
+                        vector *sum, const int n)
 {
     vector d[ROWS][PIXELS];
     UNROLL
@@ -361,15 +361,15 @@ TILE void gather_tile(const int dtype, const int rows, const int pixels, const i
     }
 }
 
-TILE void add_to(float *to, vector sum, const int n)
+INLINE void add_to(float *to, vector sum, const int n)
 {
     put(to, plus(get(to, n), sum), n);
 }
 
 enum { GATHERED = PIXELS > 2 ? PIXELS : 2 };
 
-TILE void gather_rows(const int dtype, const int rows, const int stride,
-                      const struct stk__depthwise_gradient *job, int row, int c, const int n)
+INLINE void gather_rows(const int dtype, const int rows, const int stride,
+                        const struct stk__depthwise_gradient *job, int row, int c, const int n)
 {
     const int64_t x = row * stride * job->x.down + c;
     const float *dy = job->dy.at + row * job->dy.down + c;
@@ -390,7 +390,7 @@ TILE void gather_rows(const int dtype, const int rows, const int stride,
         add_to(job->bias + c, sum[9], n);
 }
 
-TILE void gather_all(const int dtype, const int stride, const struct stk__depthwise_gradient *job)
+INLINE void gather_all(const int dtype, const int stride, const struct stk__depthwise_gradient *job)
 {
     for (int row = 0; row < job->height; row += ROWS)
         for (int c = 0; c < job->shape->channels; c += LANES) {
@@ -405,8 +405,8 @@ TILE void gather_all(const int dtype, const int stride, const struct stk__depthw
 }
 
 /* A cell of any kernel, or the bias (x: -1), over the pixels of a row. */
-TILE vector gather_cell(const int dtype, const struct stk__depthwise_gradient *job, int64_t x,
-                        const float *dy, const int n)
+INLINE vector gather_cell(const int dtype, const struct stk__depthwise_gradient *job, int64_t x,
+                          const float *dy, const int n)
 {
     const int64_t across = job->shape->stride_x * job->x.across;
     vector sum[4] = { zero(), zero(), zero(), zero() };
@@ -427,8 +427,8 @@ TILE vector gather_cell(const int dtype, const struct stk__depthwise_gradient *j
     return plus(plus(sum[0], sum[1]), plus(sum[2], sum[3]));
 }
 
-TILE void gather_any(const int dtype, const struct stk__depthwise_gradient *job, int row, int c,
-                     int n)
+INLINE void gather_any(const int dtype, const struct stk__depthwise_gradient *job, int row, int c,
+                       int n)
 {
     const struct stk__depthwise *s = job->shape;
     const int64_t x = row * s->stride_y * job->x.down + c;
@@ -446,7 +446,7 @@ TILE void gather_any(const int dtype, const struct stk__depthwise_gradient *job,
         add_to(job->bias + c, gather_cell(dtype, job, -1, dy, n), n);
 }
 
-TILE void gather_cells(const int dtype, const struct stk__depthwise_gradient *job)
+INLINE void gather_cells(const int dtype, const struct stk__depthwise_gradient *job)
 {
     const int channels = job->shape->channels;
     for (int row = 0; row < job->height; row++)

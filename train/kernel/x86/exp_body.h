@@ -4,7 +4,7 @@
 #include "train/kernel/x86/channels.h"
 
 /* exp of numbers from -87 to 0, to 1.2e-7: 2^k · e^r with |r| below ln 2 / 2; the polynomial is Cephes'. */
-TILE vector exp_of(vector x)
+INLINE vector exp_of(vector x)
 {
     const vector k = nearest(times(x, spread(1.44269504f)));
     vector r = fuse_negative(k, spread(0.693359375f), x);
@@ -20,7 +20,7 @@ TILE vector exp_of(vector x)
 }
 
 /* Of numbers up to 0; below -87 it is that of -87. */
-TILE vector exp_below(vector x)
+INLINE vector exp_below(vector x)
 {
     return exp_of(greatest(spread(-87), x));
 }
@@ -30,7 +30,7 @@ struct sigmoid {
     vector value, slope;
 };
 
-TILE struct sigmoid sigmoid_of(vector x)
+INLINE struct sigmoid sigmoid_of(vector x)
 {
     const vector e = exp_below(minus(zero(), size_of(x))), one = spread(1);
     const vector part = over(one, plus(one, e)), rest = times(e, part);
@@ -38,7 +38,7 @@ TILE struct sigmoid sigmoid_of(vector x)
 }
 
 /* Below 0.625 Cephes' polynomial, above (1 - e) / (1 + e) with e = exp(-2 |x|). */
-TILE vector tanh_of(vector x)
+INLINE vector tanh_of(vector x)
 {
     const vector size = size_of(x), square = times(x, x), one = spread(1);
     const vector e = exp_below(times(spread(-2), size));
@@ -56,7 +56,7 @@ struct normal {
     vector below, density;
 };
 
-TILE struct normal normal_of(vector x)
+INLINE struct normal normal_of(vector x)
 {
     const vector e = exp_below(times(times(x, x), spread(-0.5f))), size = size_of(x);
     const vector t = over(spread(1), fuse(size, spread(0.23164190f), spread(1)));

@@ -7,13 +7,13 @@
 #include <math.h>
 
 /* exp of numbers up to 0, and of -inf. */
-TILE vector exp_or_zero(vector x)
+INLINE vector exp_or_zero(vector x)
 {
     return choose(is_below(x, spread(least_exponent)), exp_of(x), zero());
 }
 
 /* What is in lanes behind the row counts nothing. */
-TILE vector of_row(vector value, vector otherwise, int n)
+INLINE vector of_row(vector value, vector otherwise, int n)
 {
     return n < LANES ? choose(some_lanes(n), otherwise, value) : value;
 }

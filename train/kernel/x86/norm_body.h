@@ -10,7 +10,7 @@
 
 enum { SUMS = 4 }; /* vectors times pixels */
 
-TILE void add_row(double *to, vector sum, int n)
+INLINE void add_row(double *to, vector sum, int n)
 {
     if (n >= LANES) {
         add_doubles(to, sum);
@@ -52,7 +52,7 @@ struct two_sums {
     vector first[SUMS], second[SUMS];
 };
 
-TILE void clear(struct two_sums *sums)
+INLINE void clear(struct two_sums *sums)
 {
     UNROLL
     for (int i = 0; i < SUMS; i++)
@@ -60,8 +60,8 @@ TILE void clear(struct two_sums *sums)
 }
 
 /* Sums of pixels beside each other have every `vectors`th place. */
-TILE void add_sums(const struct two_sums *sums, const int vectors, double *first, double *second,
-                   const int n)
+INLINE void add_sums(const struct two_sums *sums, const int vectors, double *first, double *second,
+                     const int n)
 {
     UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -78,8 +78,8 @@ TILE void add_sums(const struct two_sums *sums, const int vectors, double *first
 
 /* ---- values ---- */
 
-TILE void sum_row(const int dtype, const int vectors, const struct stk__norm_sums *job, int row,
-                  int c, const int n)
+INLINE void sum_row(const int dtype, const int vectors, const struct stk__norm_sums *job, int row,
+                    int c, const int n)
 {
     const int64_t x = row * job->x.down + c;
     struct two_sums sums;
@@ -100,7 +100,7 @@ TILE void sum_row(const int dtype, const int vectors, const struct stk__norm_sum
     add_sums(&sums, vectors, job->sum + c, job->squares + c, n);
 }
 
-TILE void sums_of(const int dtype, const struct stk__norm_sums *job)
+INLINE void sums_of(const int dtype, const struct stk__norm_sums *job)
 {
     for (int row = 0; row < job->height; row++) {
 #define SUM_ROW(vectors, c, n) sum_row(dtype, vectors, job, row, c, n)
@@ -114,8 +114,8 @@ static void sums(const struct stk__norm_sums *job)
 }
 
 /* A row's pixels for some vectors of channels, whose coefficients stay in registers. */
-TILE void norm_row(const int dtype, const int vectors, const struct stk__norm_rows *job, int row,
-                   int c, const int n)
+INLINE void norm_row(const int dtype, const int vectors, const struct stk__norm_rows *job, int row,
+                     int c, const int n)
 {
     int64_t x = row * job->x.down + c, y = row * job->y.down + c;
     const vector low = spread(job->low), high = spread(job->high);
@@ -134,7 +134,7 @@ TILE void norm_row(const int dtype, const int vectors, const struct stk__norm_ro
     }
 }
 
-TILE void rows_of(const int dtype, const struct stk__norm_rows *job)
+INLINE void rows_of(const int dtype, const struct stk__norm_rows *job)
 {
     for (int row = 0; row < job->height; row++) {
 #define NORM_ROW(vectors, c, n) norm_row(dtype, vectors, job, row, c, n)
@@ -155,13 +155,13 @@ static bool has_values(const struct stk__read_map *map)
 }
 
 /* The part of dy that counts. */
-TILE vector counted(vector dy, vector y, vector low, vector high)
+INLINE vector counted(vector dy, vector y, vector low, vector high)
 {
     return only(is_both(is_above(y, low), is_below(y, high)), dy);
 }
 
-TILE void gradient_sum_row(const int dtype, const int vectors,
-                           const struct stk__norm_gradient_sums *job, int row, int c, const int n)
+INLINE void gradient_sum_row(const int dtype, const int vectors,
+                             const struct stk__norm_gradient_sums *job, int row, int c, const int n)
 {
     const int64_t x = row * job->x.down + c, dy = row * job->dy.down + c;
     const int64_t y = row * job->y.down + c;
@@ -188,7 +188,7 @@ TILE void gradient_sum_row(const int dtype, const int vectors,
     add_sums(&sums, vectors, job->sum + c, job->products + c, n);
 }
 
-TILE void gradient_sums_of(const int dtype, const struct stk__norm_gradient_sums *job)
+INLINE void gradient_sums_of(const int dtype, const struct stk__norm_gradient_sums *job)
 {
     for (int row = 0; row < job->height; row++) {
 #define GRADIENT_SUM_ROW(vectors, c, n) gradient_sum_row(dtype, vectors, job, row, c, n)
@@ -201,8 +201,8 @@ static void gradient_sums(const struct stk__norm_gradient_sums *job)
     BY_DTYPE(&job->x, gradient_sums_of, job);
 }
 
-TILE void gradient_row(const int dtype, const int vectors,
-                       const struct stk__norm_gradient_rows *job, int row, int c, const int n)
+INLINE void gradient_row(const int dtype, const int vectors,
+                         const struct stk__norm_gradient_rows *job, int row, int c, const int n)
 {
     int64_t x = row * job->x.down + c, dx = row * job->dx.down + c;
     const int64_t dy = row * job->dy.down + c, y = row * job->y.down + c;
@@ -230,7 +230,7 @@ TILE void gradient_row(const int dtype, const int vectors,
     }
 }
 
-TILE void gradient_rows_of(const int dtype, const struct stk__norm_gradient_rows *job)
+INLINE void gradient_rows_of(const int dtype, const struct stk__norm_gradient_rows *job)
 {
     for (int row = 0; row < job->height; row++) {
 #define GRADIENT_ROW(vectors, c, n) gradient_row(dtype, vectors, job, row, c, n)

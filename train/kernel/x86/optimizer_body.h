@@ -9,27 +9,27 @@ struct rates {
     vector grad_factor, clip, pull, keep, decay;
 };
 
-TILE struct rates spread_rates(const struct stk__step_rates *r)
+INLINE struct rates spread_rates(const struct stk__step_rates *r)
 {
     return (struct rates){ spread(r->grad_factor), spread(r->clip), spread(r->pull),
                            spread(r->keep), spread(r->decay) };
 }
 
 /* least and greatest give their second operand where one is NaN, so NaN stays. */
-TILE vector gradient_of(vector raw, vector weight, const struct rates *r)
+INLINE vector gradient_of(vector raw, vector weight, const struct rates *r)
 {
     vector gradient = times(raw, r->grad_factor);
     gradient = greatest(minus(zero(), r->clip), least(r->clip, gradient));
     return fuse(r->pull, weight, gradient);
 }
 
-TILE vector decayed(vector weight, const struct rates *r)
+INLINE vector decayed(vector weight, const struct rates *r)
 {
     return fuse_negative(r->decay, weight, times(r->keep, weight));
 }
 
 /* Adds 0, or NaN where a gradient is not finite. */
-TILE vector note_finite(vector sum, vector raw)
+INLINE vector note_finite(vector sum, vector raw)
 {
     return fuse(raw, zero(), sum);
 }
@@ -41,8 +41,8 @@ struct sgd {
     vector momentum, push, from_first, from_gradient;
 };
 
-TILE vector sgd_part(const struct stk__step_span *s, const struct sgd *c, size_t i, int n,
-                     vector noted)
+INLINE vector sgd_part(const struct stk__step_span *s, const struct sgd *c, size_t i, int n,
+                       vector noted)
 {
     const vector raw = get(s->gradient + i, n);
     vector weight = get(s->weight + i, n);
@@ -78,8 +78,8 @@ struct adam {
     vector take_first, take_second, rate, epsilon;
 };
 
-TILE vector adam_part(const struct stk__step_span *s, const struct adam *c, size_t i, int n,
-                      vector noted)
+INLINE vector adam_part(const struct stk__step_span *s, const struct adam *c, size_t i, int n,
+                        vector noted)
 {
     const vector raw = get(s->gradient + i, n), weight = get(s->weight + i, n);
     vector first = get(s->first + i, n), second = get(s->second + i, n);

@@ -8,7 +8,7 @@
 enum { SUMS = 4, MOST_SMALL = 16 };
 
 /* A row's pixels for a vector of channels, in several sums. */
-TILE void sum_row(const struct stk__pixel_sums *job, int row, int c, const int n)
+INLINE void sum_row(const struct stk__pixel_sums *job, int row, int c, const int n)
 {
     const float *x = job->x.at + row * job->x.down + c;
     vector sum[SUMS] = { zero(), zero(), zero(), zero() };

@@ -14,7 +14,7 @@ struct best {
     cells cell;
 };
 
-TILE struct best better(struct best a, vector value, int cell)
+INLINE struct best better(struct best a, vector value, int cell)
 {
     const lanes is_more = is_above(value, a.value);
     return (struct best){ choose(is_more, a.value, value),
@@ -27,8 +27,8 @@ struct pixel {
     uint8_t *cells; /* or NULL */
 };
 
-TILE void put_best(const struct stk__maxpool_rows *job, const struct pixel *to, struct best best,
-                   int c, int n)
+INLINE void put_best(const struct stk__maxpool_rows *job, const struct pixel *to, struct best best,
+                     int c, int n)
 {
     const vector low = spread(job->low), high = spread(job->high);
     if (to->cells) {
@@ -39,8 +39,8 @@ TILE void put_best(const struct stk__maxpool_rows *job, const struct pixel *to, 
 }
 
 /* Windows of 2×2 without padding. x: the first cell. */
-TILE void max_of_4(const struct stk__maxpool_rows *job, const float *x, const struct pixel *to,
-                   int c, const int n)
+INLINE void max_of_4(const struct stk__maxpool_rows *job, const float *x, const struct pixel *to,
+                     int c, const int n)
 {
     const float *below = x + job->x.down;
     struct best best = { get(x + c, n), spread_cell(0) };
@@ -51,8 +51,8 @@ TILE void max_of_4(const struct stk__maxpool_rows *job, const float *x, const st
 }
 
 /* Any window. x: the first cell, of the padding or not. */
-TILE void max_of_any(const struct stk__maxpool_rows *job, const float *x, struct stk__range down,
-                     struct stk__range across, const struct pixel *to, int c, const int n)
+INLINE void max_of_any(const struct stk__maxpool_rows *job, const float *x, struct stk__range down,
+                       struct stk__range across, const struct pixel *to, int c, const int n)
 {
     const int width = job->pool->width;
     struct best best = { get(x + down.first * job->x.down + across.first * job->x.across + c, n),
@@ -131,8 +131,8 @@ static int list_lookers(const struct stk__maxpool_gradient *job, int y, int x, i
     return n;
 }
 
-TILE void add_lookers(const int dtype, const struct stk__read_map *dy, const struct looker *list,
-                      int n_lookers, bool begins, float *dx, int c, const int n)
+INLINE void add_lookers(const int dtype, const struct stk__read_map *dy, const struct looker *list,
+                        int n_lookers, bool begins, float *dx, int c, const int n)
 {
     vector sum = begins ? zero() : get(dx + c, n);
     for (int i = 0; i < n_lookers; i++) {
@@ -143,8 +143,8 @@ TILE void add_lookers(const int dtype, const struct stk__read_map *dy, const str
     put(dx + c, sum, n);
 }
 
-TILE void gather_pixel(const int dtype, const struct stk__maxpool_gradient *job, int y, int x,
-                       float *dx)
+INLINE void gather_pixel(const int dtype, const struct stk__maxpool_gradient *job, int y, int x,
+                         float *dx)
 {
     struct looker list[LOOKERS];
     int done = 0, n_lookers = LOOKERS;
@@ -155,7 +155,7 @@ TILE void gather_pixel(const int dtype, const struct stk__maxpool_gradient *job,
     }
 }
 
-TILE void gather_row(const int dtype, const struct stk__maxpool_gradient *job, int row)
+INLINE void gather_row(const int dtype, const struct stk__maxpool_gradient *job, int row)
 {
     float *dx = job->dx.at + (row - job->first) * job->dx.down;
     for (int x = 0; x < job->pool->in_width; x++, dx += job->dx.across)
@@ -170,8 +170,8 @@ struct pair {
     int first, end; /* rows of the windows */
 };
 
-TILE void scatter_to_4(const int dtype, const struct stk__maxpool_gradient *job,
-                       const struct pair *pair, int c, const int n)
+INLINE void scatter_to_4(const int dtype, const struct stk__maxpool_gradient *job,
+                         const struct pair *pair, int c, const int n)
 {
     const vector dy = get_from(dtype, &job->dy, pair->dy + c, n);
     const cells chosen = load_cells(pair->cells + c, n);
@@ -183,7 +183,7 @@ TILE void scatter_to_4(const int dtype, const struct stk__maxpool_gradient *job,
 }
 
 /* Returns the row behind. */
-TILE int scatter_rows(const int dtype, const struct stk__maxpool_gradient *job, int row)
+INLINE int scatter_rows(const int dtype, const struct stk__maxpool_gradient *job, int row)
 {
     const struct stk__pool *p = job->pool;
     const int64_t at = row / 2 - job->dy_row;
@@ -206,7 +206,7 @@ TILE int scatter_rows(const int dtype, const struct stk__maxpool_gradient *job, 
     return row / 2 * 2 + first.end;
 }
 
-TILE void max_gradient_of(const int dtype, const struct stk__maxpool_gradient *job)
+INLINE void max_gradient_of(const int dtype, const struct stk__maxpool_gradient *job)
 {
     const struct stk__pool *p = job->pool;
     const bool is_plain = p->height == 2 && p->width == 2 && p->stride_y == 2 && p->stride_x == 2 &&
@@ -232,8 +232,8 @@ static float part_of(struct stk__range down, struct stk__range across)
     return 1 / (float)((down.end - down.first) * (across.end - across.first));
 }
 
-TILE void mean_of(const struct stk__avgpool_rows *job, const float *x, struct stk__range down,
-                  struct stk__range across, float *y, int c, const int n)
+INLINE void mean_of(const struct stk__avgpool_rows *job, const float *x, struct stk__range down,
+                    struct stk__range across, float *y, int c, const int n)
 {
     vector sum = zero();
     for (int ky = down.first; ky < down.end; ky++)
@@ -263,7 +263,7 @@ static void mean_rows(const struct stk__avgpool_rows *job)
 }
 
 /* Adds a window's part to a pixel, or begins with it. */
-TILE void add_part(const float *dy, vector part, bool begins, float *dx, int c, const int n)
+INLINE void add_part(const float *dy, vector part, bool begins, float *dx, int c, const int n)
 {
     put(dx + c, begins ? times(get(dy + c, n), part) : fuse(get(dy + c, n), part, get(dx + c, n)),
         n);

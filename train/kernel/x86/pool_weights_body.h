@@ -22,8 +22,8 @@ static void make_quads(const float *x, int64_t down, int channels, int n, float 
 }
 
 /* Gradients, where a cell was chosen. */
-TILE vector chosen_gradient(const int dtype, const struct stk__maxpool_weights *job, int64_t at,
-                            cells chosen, int n)
+INLINE vector chosen_gradient(const int dtype, const struct stk__maxpool_weights *job, int64_t at,
+                              cells chosen, int n)
 {
     return choose(is_cell(chosen, spread_cell(STK__NO_CELL)), get_from(dtype, &job->dy, at, n),
                   zero());
@@ -31,8 +31,8 @@ TILE vector chosen_gradient(const int dtype, const struct stk__maxpool_weights *
 
 /* Adds to `taps` weights of filters f and on, vectors of n. quads: those that the first weight meets in
  * window 0. */
-TILE void add_taps(const int dtype, const struct stk__maxpool_weights *job, const float *quads,
-                   int f, const int vectors, const int n, const int taps, float *weights)
+INLINE void add_taps(const int dtype, const struct stk__maxpool_weights *job, const float *quads,
+                     int f, const int vectors, const int n, const int taps, float *weights)
 {
     const int64_t step = 8 * (int64_t)job->channels;
     vector sum[TAPS][VECTORS];
@@ -67,8 +67,8 @@ TILE void add_taps(const int dtype, const struct stk__maxpool_weights *job, cons
 }
 
 /* All filters of some weights. */
-TILE void add_tap_rows(const int dtype, const struct stk__maxpool_weights *job, const float *quads,
-                       const int taps, float *weights)
+INLINE void add_tap_rows(const int dtype, const struct stk__maxpool_weights *job,
+                         const float *quads, const int taps, float *weights)
 {
     int f = 0;
     for (; VECTORS > 1 && f + VECTORS * LANES <= job->filters; f += VECTORS * LANES)
@@ -79,7 +79,7 @@ TILE void add_tap_rows(const int dtype, const struct stk__maxpool_weights *job, 
         add_taps(dtype, job, quads, f, 1, job->filters - f, taps, weights);
 }
 
-TILE void add_kernel_row(const int dtype, const struct stk__maxpool_weights *job, float *weights)
+INLINE void add_kernel_row(const int dtype, const struct stk__maxpool_weights *job, float *weights)
 {
     const int n = job->kernel_width * job->channels;
     int t = 0;
@@ -91,7 +91,7 @@ TILE void add_kernel_row(const int dtype, const struct stk__maxpool_weights *job
         add_tap_rows(dtype, job, job->quads + 4 * t, 1, weights + (int64_t)t * job->filters);
 }
 
-TILE void add_bias(const int dtype, const struct stk__maxpool_weights *job, int f, const int n)
+INLINE void add_bias(const int dtype, const struct stk__maxpool_weights *job, int f, const int n)
 {
     vector sum = get(job->bias + f, n);
     for (int64_t x = 0, at = f; x < job->width; x++, at += job->filters)
@@ -99,7 +99,7 @@ TILE void add_bias(const int dtype, const struct stk__maxpool_weights *job, int 
     put(job->bias + f, sum, n);
 }
 
-TILE void max_weights_of(const int dtype, const struct stk__maxpool_weights *job)
+INLINE void max_weights_of(const int dtype, const struct stk__maxpool_weights *job)
 {
     const int64_t row = (int64_t)job->kernel_width * job->channels * job->filters;
     const int n = (2 * job->width - 2 + job->kernel_width) * job->channels;

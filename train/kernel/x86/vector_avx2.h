@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector_avx2.h: a vector of eight floats, for bodies that are compiled for any; see vector_avx512.h. */
 #pragma once
-#include "train/kernel/x86/tile.h"
+#include "kernel/inline.h"
 
 #include <stoker/stoker.h>
 
@@ -31,7 +31,7 @@ typedef __m256i cells; /* a byte for each lane, as int32 */
 #define least _mm256_min_ps
 #define greatest _mm256_max_ps
 
-TILE __m256i first_lanes(int n)
+INLINE __m256i first_lanes(int n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
@@ -41,7 +41,7 @@ TILE __m256i first_lanes(int n)
 
 /* ---- half precision ---- */
 
-TILE vector load_halves(int dtype, const uint16_t *from, int n)
+INLINE vector load_halves(int dtype, const uint16_t *from, int n)
 {
     uint16_t some[LANES] = { 0 };
     if (n < LANES)
@@ -52,7 +52,7 @@ TILE vector load_halves(int dtype, const uint16_t *from, int n)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-TILE __m128i bfloats_of(vector value)
+INLINE __m128i bfloats_of(vector value)
 {
     const __m256i bits = _mm256_castps_si256(value), one = _mm256_set1_epi32(1);
     const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
@@ -64,11 +64,11 @@ TILE __m128i bfloats_of(vector value)
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
 
-TILE void store_halves(int dtype, uint16_t *to, vector value, int n)
+INLINE void store_halves(int dtype, uint16_t *to, vector value, int n)
 {
     uint16_t some[LANES];
-    const __m128i bits = dtype == STK_F16 ? _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT)
-                                          : bfloats_of(value);
+    const __m128i bits =
+        dtype == STK_F16 ? _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT) : bfloats_of(value);
     _mm_storeu_si128((__m128i *)(n < LANES ? some : to), bits);
     if (n < LANES)
         memcpy(to, some, (size_t)n * sizeof *some);
@@ -76,68 +76,68 @@ TILE void store_halves(int dtype, uint16_t *to, vector value, int n)
 
 /* ---- choices ---- */
 
-TILE lanes is_above(vector a, vector b)
+INLINE lanes is_above(vector a, vector b)
 {
     return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
 }
 
-TILE lanes is_below(vector a, vector b)
+INLINE lanes is_below(vector a, vector b)
 {
     return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
 }
 
 /* NaN is other than anything. */
-TILE lanes is_other(vector a, vector b)
+INLINE lanes is_other(vector a, vector b)
 {
     return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ);
 }
 
-TILE lanes is_both(lanes a, lanes b)
+INLINE lanes is_both(lanes a, lanes b)
 {
     return _mm256_and_ps(a, b);
 }
 
-TILE lanes some_lanes(int n)
+INLINE lanes some_lanes(int n)
 {
     return _mm256_castsi256_ps(first_lanes(n));
 }
 
 /* b in the lanes, a elsewhere. */
-TILE vector choose(lanes where, vector a, vector b)
+INLINE vector choose(lanes where, vector a, vector b)
 {
     return _mm256_blendv_ps(a, b, where);
 }
 
 /* 0 elsewhere. */
-TILE vector only(lanes where, vector a)
+INLINE vector only(lanes where, vector a)
 {
     return _mm256_and_ps(where, a);
 }
 
 /* Whether any lane is. */
-TILE bool has_nan(vector a)
+INLINE bool has_nan(vector a)
 {
     return _mm256_movemask_ps(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)) != 0;
 }
 
 /* ---- bytes ---- */
 
-TILE cells spread_cell(int cell)
+INLINE cells spread_cell(int cell)
 {
     return _mm256_set1_epi32(cell);
 }
 
-TILE cells choose_cells(lanes where, cells a, cells b)
+INLINE cells choose_cells(lanes where, cells a, cells b)
 {
     return _mm256_blendv_epi8(a, b, _mm256_castps_si256(where));
 }
 
-TILE lanes is_cell(cells a, cells b)
+INLINE lanes is_cell(cells a, cells b)
 {
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b));
 }
 
-TILE cells load_cells(const uint8_t *from, int n)
+INLINE cells load_cells(const uint8_t *from, int n)
 {
     uint64_t bytes = 0;
     if (n >= LANES)
@@ -148,7 +148,7 @@ TILE cells load_cells(const uint8_t *from, int n)
     return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes));
 }
 
-TILE void store_cells(uint8_t *to, cells a, int n)
+INLINE void store_cells(uint8_t *to, cells a, int n)
 {
     __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
     uint64_t bytes = (uint64_t)_mm_cvtsi128_si64(_mm_packus_epi16(words, words));
@@ -159,7 +159,7 @@ TILE void store_cells(uint8_t *to, cells a, int n)
             to[i] = (uint8_t)(bytes >> 8 * i);
 }
 
-TILE vector load_bytes(const uint8_t *from, int n)
+INLINE vector load_bytes(const uint8_t *from, int n)
 {
     return _mm256_cvtepi32_ps(load_cells(from, n));
 }
@@ -168,12 +168,12 @@ TILE vector load_bytes(const uint8_t *from, int n)
 
 typedef __m256i places;
 
-TILE places places_of(cells a) /* below 4 */
+INLINE places places_of(cells a) /* below 4 */
 {
     return a;
 }
 
-TILE vector spread_quad(const float *from)
+INLINE vector spread_quad(const float *from)
 {
     return _mm256_broadcast_ps((const __m128 *)from);
 }
@@ -181,7 +181,7 @@ TILE vector spread_quad(const float *from)
 #define pick _mm256_permutevar_ps
 
 /* n quads: a[0], b[0], c[0], d[0], a[1] … */
-TILE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
+INLINE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
 {
     const vector low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
     const vector low_2 = _mm256_unpacklo_ps(c, d), high_2 = _mm256_unpackhi_ps(c, d);
@@ -203,7 +203,7 @@ TILE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
 
 /* ---- sums in double ---- */
 
-TILE void add_doubles(double *to, vector a)
+INLINE void add_doubles(double *to, vector a)
 {
     __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
     __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
@@ -211,14 +211,14 @@ TILE void add_doubles(double *to, vector a)
     _mm256_storeu_pd(to + 4, _mm256_add_pd(_mm256_loadu_pd(to + 4), high));
 }
 
-TILE float sum_lanes(vector x)
+INLINE float sum_lanes(vector x)
 {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
 }
 
-TILE float greatest_lane(vector x)
+INLINE float greatest_lane(vector x)
 {
     __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     half = _mm_max_ps(half, _mm_movehl_ps(half, half));
@@ -227,25 +227,25 @@ TILE float greatest_lane(vector x)
 
 /* ---- parts of a float ---- */
 
-TILE vector nearest(vector x)
+INLINE vector nearest(vector x)
 {
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 /* x * 2^k for a whole k from -126 to 127. */
-TILE vector scale_by_power(vector x, vector k)
+INLINE vector scale_by_power(vector x, vector k)
 {
     __m256i power = _mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127));
     return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(power, 23)));
 }
 
-TILE vector size_of(vector x)
+INLINE vector size_of(vector x)
 {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
 
 /* The size of a with the sign of b. */
-TILE vector with_sign(vector a, vector b)
+INLINE vector with_sign(vector a, vector b)
 {
     const vector sign = _mm256_set1_ps(-0.0f);
     return _mm256_or_ps(_mm256_andnot_ps(sign, a), _mm256_and_ps(sign, b));
@@ -254,7 +254,7 @@ TILE vector with_sign(vector a, vector b)
 /* ---- blocks ---- */
 
 /* to[i][r] = from[r][i], or added, LANES by LANES: pairs, quads and halves change places. */
-TILE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
+INLINE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
 {
     vector a[LANES], b[LANES];
     UNROLL

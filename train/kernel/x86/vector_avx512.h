@@ -7,7 +7,7 @@
  * `_some` and a count n below LANES: the first n only, nothing else is touched.
  */
 #pragma once
-#include "train/kernel/x86/tile.h"
+#include "kernel/inline.h"
 
 #include <stoker/stoker.h>
 
@@ -37,7 +37,7 @@ typedef __m128i cells;   /* a byte for each lane */
 #define least _mm512_min_ps
 #define greatest _mm512_max_ps
 
-TILE lanes first_lanes(int n)
+INLINE lanes first_lanes(int n)
 {
     return (lanes)((1u << n) - 1);
 }
@@ -47,7 +47,7 @@ TILE lanes first_lanes(int n)
 
 /* ---- half precision: n lanes, dtype STK_F16 or STK_BF16 ---- */
 
-TILE vector load_halves(int dtype, const uint16_t *from, int n)
+INLINE vector load_halves(int dtype, const uint16_t *from, int n)
 {
     const __m256i bits = n >= LANES ? _mm256_loadu_si256((const __m256i *)from)
                                     : _mm256_maskz_loadu_epi16(first_lanes(n), from);
@@ -57,7 +57,7 @@ TILE vector load_halves(int dtype, const uint16_t *from, int n)
 }
 
 /* Rounded to even; NaN stays one. */
-TILE __m256i bfloats_of(vector value)
+INLINE __m256i bfloats_of(vector value)
 {
     const __m512i bits = _mm512_castps_si512(value), one = _mm512_set1_epi32(1);
     const __m512i last = _mm512_and_epi32(_mm512_srli_epi32(bits, 16), one);
@@ -69,10 +69,10 @@ TILE __m256i bfloats_of(vector value)
         _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, is_nan, quiet), 16));
 }
 
-TILE void store_halves(int dtype, uint16_t *to, vector value, int n)
+INLINE void store_halves(int dtype, uint16_t *to, vector value, int n)
 {
-    const __m256i bits = dtype == STK_F16 ? _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT)
-                                          : bfloats_of(value);
+    const __m256i bits =
+        dtype == STK_F16 ? _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT) : bfloats_of(value);
     if (n >= LANES)
         _mm256_storeu_si256((__m256i *)to, bits);
     else
@@ -81,74 +81,74 @@ TILE void store_halves(int dtype, uint16_t *to, vector value, int n)
 
 /* ---- choices ---- */
 
-TILE lanes is_above(vector a, vector b)
+INLINE lanes is_above(vector a, vector b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
-TILE lanes is_below(vector a, vector b)
+INLINE lanes is_below(vector a, vector b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
 }
 
 /* NaN is other than anything. */
-TILE lanes is_other(vector a, vector b)
+INLINE lanes is_other(vector a, vector b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ);
 }
 
-TILE lanes is_both(lanes a, lanes b)
+INLINE lanes is_both(lanes a, lanes b)
 {
     return a & b;
 }
 
-TILE lanes some_lanes(int n)
+INLINE lanes some_lanes(int n)
 {
     return first_lanes(n);
 }
 
 /* b in the lanes, a elsewhere. */
-TILE vector choose(lanes where, vector a, vector b)
+INLINE vector choose(lanes where, vector a, vector b)
 {
     return _mm512_mask_mov_ps(a, where, b);
 }
 
 /* 0 elsewhere. */
-TILE vector only(lanes where, vector a)
+INLINE vector only(lanes where, vector a)
 {
     return _mm512_maskz_mov_ps(where, a);
 }
 
 /* Whether any lane is. */
-TILE bool has_nan(vector a)
+INLINE bool has_nan(vector a)
 {
     return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q) != 0;
 }
 
 /* ---- bytes ---- */
 
-TILE cells spread_cell(int cell)
+INLINE cells spread_cell(int cell)
 {
     return _mm_set1_epi8((char)cell);
 }
 
-TILE cells choose_cells(lanes where, cells a, cells b)
+INLINE cells choose_cells(lanes where, cells a, cells b)
 {
     return _mm_mask_mov_epi8(a, where, b);
 }
 
-TILE lanes is_cell(cells a, cells b)
+INLINE lanes is_cell(cells a, cells b)
 {
     return _mm_cmpeq_epi8_mask(a, b);
 }
 
-TILE cells load_cells(const uint8_t *from, int n)
+INLINE cells load_cells(const uint8_t *from, int n)
 {
     return n >= LANES ? _mm_loadu_si128((const __m128i *)from)
                       : _mm_maskz_loadu_epi8(first_lanes(n), from);
 }
 
-TILE void store_cells(uint8_t *to, cells a, int n)
+INLINE void store_cells(uint8_t *to, cells a, int n)
 {
     if (n >= LANES)
         _mm_storeu_si128((__m128i *)to, a);
@@ -156,7 +156,7 @@ TILE void store_cells(uint8_t *to, cells a, int n)
         _mm_mask_storeu_epi8(to, first_lanes(n), a);
 }
 
-TILE vector load_bytes(const uint8_t *from, int n)
+INLINE vector load_bytes(const uint8_t *from, int n)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_cells(from, n)));
 }
@@ -165,12 +165,12 @@ TILE vector load_bytes(const uint8_t *from, int n)
 
 typedef __m512i places;
 
-TILE places places_of(cells a) /* below 4 */
+INLINE places places_of(cells a) /* below 4 */
 {
     return _mm512_cvtepu8_epi32(a);
 }
 
-TILE vector spread_quad(const float *from)
+INLINE vector spread_quad(const float *from)
 {
     return _mm512_broadcast_f32x4(_mm_loadu_ps(from));
 }
@@ -178,7 +178,7 @@ TILE vector spread_quad(const float *from)
 #define pick _mm512_permutevar_ps
 
 /* n quads: a[0], b[0], c[0], d[0], a[1] … */
-TILE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
+INLINE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
 {
     const vector low = _mm512_unpacklo_ps(a, b), high = _mm512_unpackhi_ps(a, b);
     const vector low_2 = _mm512_unpacklo_ps(c, d), high_2 = _mm512_unpackhi_ps(c, d);
@@ -202,7 +202,7 @@ TILE void put_quads(vector a, vector b, vector c, vector d, float *to, int n)
 
 /* ---- sums in double ---- */
 
-TILE void add_doubles(double *to, vector a)
+INLINE void add_doubles(double *to, vector a)
 {
     __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
     __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));
@@ -215,7 +215,7 @@ TILE void add_doubles(double *to, vector a)
 
 /* ---- parts of a float ---- */
 
-TILE vector nearest(vector x)
+INLINE vector nearest(vector x)
 {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -223,13 +223,13 @@ TILE vector nearest(vector x)
 /* x * 2^k for a whole k from -126 to 127. */
 #define scale_by_power _mm512_scalef_ps
 
-TILE vector size_of(vector x)
+INLINE vector size_of(vector x)
 {
     return _mm512_abs_ps(x);
 }
 
 /* The size of a with the sign of b. */
-TILE vector with_sign(vector a, vector b)
+INLINE vector with_sign(vector a, vector b)
 {
     const __m512i sign = _mm512_set1_epi32(INT32_MIN);
     return _mm512_castsi512_ps(
@@ -239,7 +239,7 @@ TILE vector with_sign(vector a, vector b)
 /* ---- blocks ---- */
 
 /* to[i][r] = from[r][i], or added, LANES by LANES: pairs, quads and quarters change places. */
-TILE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
+INLINE void turn_block(const float *from, int64_t from_down, int adds, float *to, int64_t to_down)
 {
     vector a[LANES], b[LANES];
     UNROLL
