@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo python test bench bench-formats bench-tuning parity mutants install docs sheets format tidy clean distclean help setup setup-test configure
+.PHONY: build demo python test bench bench-formats bench-tuning parity mutants soak install docs sheets format tidy clean distclean help setup setup-test configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -41,6 +41,9 @@ parity: build $(PEERS)/.peers ## compare results with the installed TensorFlow, 
 
 mutants: build ## break the executor's rules one by one; its test must notice each (about 5 minutes)
 	@python3 tests/mutate.py $(BUILD)
+
+soak: build python ## mixed runs with signals, faults and small budgets, compared with reference runs: make soak MINUTES=60
+	@$(VENV)/bin/python tests/soak.py --minutes $(or $(MINUTES),60) --stoker $(BUILD)/stoker --failures $(BUILD)/soak-failures.txt
 
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
