@@ -143,7 +143,7 @@ static const struct cli_option options[] = {
     { "out", "NAME", "names of the files; {shard:05d} and {shards:05d} stand for numbers", CLI_TEXT,
       offsetof(struct cli_args, out) },
     { "shards", "N", "how many files (default 1)", CLI_COUNT, offsetof(struct cli_args, shards) },
-    { "to", "FORMAT", "format of the files: tfrecord, tar (default tfrecord)", CLI_TEXT,
+    { "to", "FORMAT", "format of the files: tfrecord, tar (default: as named, else tfrecord)", CLI_TEXT,
       offsetof(struct cli_args, to) },
     { "compression", "KIND", "of each file: none, gzip, zlib (default none)", CLI_TEXT,
       offsetof(struct cli_args, compression) },

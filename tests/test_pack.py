@@ -474,3 +474,17 @@ def test_full_disk(stoker, tmp_path):
         assert not list(tmp_path.glob(".*"))
     finally:
         subprocess.run(["umount", tmp_path], timeout=HANG_SECONDS, check=True)
+
+
+@pytest.mark.parametrize("name", ["x-{shard}.tar", "x.tgz", "x.tfrecord", "x.records"])
+def test_the_name_decides(stoker, tmp_path, name):
+    pack(stoker, "range(3)", tmp_path / name)
+    path = tmp_path / name.format(shard=0)
+    assert tarfile.is_tarfile(path) == (".t" in name and "tfrecord" not in name)
+
+
+@pytest.mark.parametrize("name, to", [("x.tar", "tfrecord"), ("x.TFRECORD.gz", "tar"), ("x.tgz", "tfrecord")])
+def test_a_contradiction_is_an_error(stoker, tmp_path, name, to):
+    done = stoker("pack", "range(3)", "--out", tmp_path / name, "--to", to)
+    assert done.returncode != 0 and "leave the format out" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -36,7 +36,7 @@ struct stk_pack_progress {
 struct stk_pack_options {
     const char *out;         /* names of the files: "train-{shard:05d}-of-{shards:05d}.tfrecord" */
     int64_t shards;          /* how many files */
-    const char *format;      /* "tfrecord" (the default) or "tar" */
+    const char *format;      /* "tfrecord" or "tar"; default: as `out` ends, else tfrecord */
     const char *compression; /* "none" (the default), "gzip", "zlib" */
     int64_t variants;        /* 0: one pass over the data; k: k passes, as if they were k epochs */
     bool keep_original;      /* before them a pass without the random ops */

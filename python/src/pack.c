@@ -78,7 +78,7 @@ PyObject *ext_chain_pack(PyObject *self, PyObject *args)
     PyObject *given;
     long long shards, variants;
     int keeps, force;
-    if (!PyArg_ParseTuple(args, "O!yLssLppO:pack", &PyDict_Type, &given, &wanted.out, &shards,
+    if (!PyArg_ParseTuple(args, "O!yLzsLppO:pack", &PyDict_Type, &given, &wanted.out, &shards,
                           &wanted.format, &wanted.compression, &variants, &keeps, &force,
                           &call.tell))
         return NULL;

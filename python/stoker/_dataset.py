@@ -405,7 +405,7 @@ class Dataset(_ops.Ops):
         out,
         shards=1,
         *,
-        to="tfrecord",
+        to=None,
         compression=None,
         variants=None,
         keep_original=False,
@@ -414,7 +414,8 @@ class Dataset(_ops.Ops):
         **options,
     ):
         """Stores every element in `shards` record files that TensorFlow (to='tfrecord') or
-        WebDataset (to='tar') read, with a manifest beside them. Gives a Packed.
+        WebDataset (to='tar') read, with a manifest beside them; without `to` the ending of the
+        names decides. Gives a Packed.
 
             ds.pack('train-{shard:05d}-of-{shards:05d}.tfrecord', shards=8)
 

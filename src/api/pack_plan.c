@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* MAX_OPEN: shards that are filled at the same time, each with a block in memory. */
 enum { MAX_SHARDS = 1000000, MAX_OPEN = 4096, MAX_VARIANTS = 100000, MAX_DIGITS = 19 };
@@ -359,12 +360,52 @@ static int choose(const char *const *names, const char *name, const char *what,
     return -1;
 }
 
-static int read_wishes(struct stk__pack *pack, struct stk_error *err)
+/* Whether a name ends in this, before endings of compressed files or as one of them. */
+static bool has_ending(const char *name, const char *ending)
+{
+    static const char *const compressed[] = { "", ".gz", ".gzip", ".zlib", ".z" };
+    size_t len = strlen(name), ending_len = strlen(ending);
+    for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++) {
+        size_t more = strlen(compressed[i]);
+        if (len > ending_len + more && !strcasecmp(name + len - more, compressed[i]) &&
+            !strncasecmp(name + len - more - ending_len, ending, ending_len))
+            return true;
+    }
+    return false;
+}
+
+/* The format that the names of the files say, or -1: others will take it for that. */
+static int format_of_name(const char *name)
+{
+    static const struct {
+        const char *ending;
+        int format;
+    } endings[] = { { ".tfrecord", 0 }, { ".tfrecords", 0 }, { ".tar", 1 }, { ".tgz", 1 } };
+    for (size_t i = 0; name && i < sizeof endings / sizeof *endings; i++)
+        if (has_ending(name, endings[i].ending))
+            return endings[i].format;
+    return -1;
+}
+
+static int choose_format(const struct stk_pack_options *w, struct stk_error *err)
 {
     static const char *const formats[] = { "tfrecord", "tar", NULL };
+    int named = format_of_name(w->out);
+    int wanted = w->format ? choose(formats, w->format, "format", err) : named < 0 ? 0 : named;
+    if (wanted < 0 || named < 0 || named == wanted)
+        return wanted;
+    stk_fail(err, STK_VALUE,
+             "the files are named '%s', as %s files are, but the format is to be %s; leave the "
+             "format out, or give them another ending",
+             w->out, formats[named], formats[wanted]);
+    return -1;
+}
+
+static int read_wishes(struct stk__pack *pack, struct stk_error *err)
+{
     static const char *const forms[] = { "none", "gzip", "zlib", NULL };
     const struct stk_pack_options *w = pack->wanted;
-    int format = choose(formats, w->format, "format", err);
+    int format = choose_format(w, err);
     int form = format < 0 ? -1 : choose(forms, w->compression, "compression", err);
     if (form < 0)
         return STK_VALUE;
