@@ -410,7 +410,7 @@ class Dataset:
         out: str | PathLike[str],
         shards: int = 1,
         *,
-        to: Literal['tfrecord', 'tar'] = 'tfrecord',
+        to: Literal['tfrecord', 'tar'] | None = None,
         compression: Literal['none', 'gzip', 'zlib'] | None = None,
         variants: int | None = None,
         keep_original: bool = False,
