@@ -196,7 +196,7 @@ def test_bars_decide():
 def test_readme_keeps_what_is_around():
     section = report.readme_section(MADE_UP, [CARRY], MADE_UP_PEERS)
     assert "| slow | 1,500/s (2.00×) | 2.5 s | 400 MB |" in section
-    assert "a loop does 2,000/s (1.50×) of *carry*" in section
+    assert "*loop* does 2,000/s (1.50×) of *carry*" in section
     text = report.put_between_marks(f"above\n{report.BEGIN}\nold\n{report.END}\nbelow\n", section)
     assert text == f"above\n{report.BEGIN}\n{section}\n{report.END}\nbelow\n"
     with pytest.raises(ValueError, match="README.md has no"):
