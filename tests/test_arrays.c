@@ -207,6 +207,29 @@ static void test_patches(void **state)
         }
 }
 
+/* Parts of one chunk that begin at the same byte and end at different ones are reads of their own. */
+static void test_patches_that_begin_alike(void **state)
+{
+    static uint8_t held[ROOM], got[ROOM];
+    static const char *const options[] = { "workers=0", "workers=2 io=threads",
+                                           "workers=2 io=uring" };
+    static const char *const orders[] = { "", ".shuffle()", ".repeat(2).shuffle()" };
+    (void)state;
+    for (size_t i = 0; i < 9; i++) {
+        const char *form = "hdf5('tests/golden/arrays/volume.h5', {data: colour}, "
+                           "patch=[1, 1, 3, 3], stride=[1, 1, 1, 1]%s)%s.batch(4)";
+        char from_memory[300], from_file[300];
+        int64_t n;
+        snprintf(from_memory, sizeof from_memory, form, "", orders[i / 3]);
+        snprintf(from_file, sizeof from_file, form, ", hold=0", orders[i / 3]);
+        size_t len = gather(from_memory, "workers=1", held, &n);
+        assert_true(len >= (size_t)(9 * 12 * 8 * 9));
+        assert_int_equal(gather(from_file, options[i % 3], got, &n), len);
+        if (memcmp(got, held, len))
+            fail_msg("%s with %s: wrong values", from_file, options[i % 3]);
+    }
+}
+
 static void test_patches_of_several_datasets(void **state)
 {
     struct stk_dataset *data = make_dataset(
@@ -283,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_order_does_not_matter),
         cmocka_unit_test(test_files_follow_each_other),
         cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_patches_that_begin_alike),
         cmocka_unit_test(test_patches_of_several_datasets),
         cmocka_unit_test(test_refusals),
     };

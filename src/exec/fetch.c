@@ -13,6 +13,7 @@
 #include "exec/elevator.h"
 #include "exec/exec.h"
 #include "exec/ring_reads.h"
+#include "io/data_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,13 +72,6 @@ static int push_paths(struct stk__exec *x, struct stk__request r, const struct s
     return n;
 }
 
-static bool follows(const struct stk_place *place, int step)
-{
-    const struct stk_place *before = place - step;
-    bool is_behind = place->offset == before->offset + before->bytes;
-    return place->file == before->file && (is_behind || place->offset == before->offset);
-}
-
 static const uint64_t most_read_bytes = 1 << 20;
 
 /* The places of all rows that have the same number: one request where reads are quick, else a few
@@ -90,7 +84,7 @@ static int push_places(struct stk__exec *x, struct stk__request r, int n_all)
         r.run_bytes = r.place[0].file == STK__NOWHERE ? 0 : bytes;
         for (r.n = 1; r.n < n_all; r.n++) {
             const struct stk_place *place = &r.place[r.n * r.step];
-            bool is_run = r.run_bytes && follows(place, r.step);
+            bool is_run = r.run_bytes && stk__place_follows(place - r.step, place);
             bytes += place->bytes;
             if (x->width.now && ((r.n >= group && !is_run) || bytes > most_read_bytes))
                 break;

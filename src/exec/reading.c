@@ -161,13 +161,10 @@ struct run {
 static struct run next_run(const struct stk__request *r, int first)
 {
     struct run run = { first, 1, *place_at(r, first) };
-    for (int i = first + 1; i < r->n && place_at(r, i)->file == run.all.file; i++, run.n++) {
-        const struct stk_place *p = place_at(r, i), *before = place_at(r, i - 1);
-        bool is_same = p->offset == before->offset && p->bytes == before->bytes;
-        if (!is_same && p->offset != run.all.offset + run.all.bytes)
-            break;
-        run.all.bytes += is_same ? 0 : p->bytes;
-    }
+    int i = first + 1;
+    for (; i < r->n && stk__place_follows(place_at(r, i - 1), place_at(r, i)); i++)
+        run.all.bytes = place_at(r, i)->offset + place_at(r, i)->bytes - run.all.offset;
+    run.n = i - first;
     return run;
 }
 

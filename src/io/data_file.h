@@ -46,6 +46,16 @@ int stk__data_files_add(struct stk__data_files *files, const char *path, struct 
  * is looked at before the others. */
 size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likely);
 
+/* True if a place can be read in one go with the one before it: it is the same one again, or begins where
+ * that ends. Places of any other kind that overlap are reads of their own, such as two that begin alike and
+ * end apart. */
+static inline bool stk__place_follows(const struct stk_place *before, const struct stk_place *next)
+{
+    bool is_same = next->offset == before->offset && next->bytes == before->bytes;
+    return next->file == before->file &&
+           (is_same || next->offset == before->offset + before->bytes);
+}
+
 /* Reads a part. Thread-safe. The message is the cause alone, as of a row that is bad. */
 int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
                         struct stk_error *err);

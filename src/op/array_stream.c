@@ -141,11 +141,9 @@ static int find_neighbours(const struct block *b, size_t n_places, size_t slot, 
     *out = b->place[(size_t)first * n_places + slot];
     for (i++; i < b->n; i++) {
         const struct stk_place *place = &b->place[(size_t)i * n_places + slot];
-        bool is_shared = is_same_place(place, place - n_places);
-        bool is_next = place->file == out->file && place->offset == out->offset + out->bytes;
-        if (!is_shared && !is_next)
+        if (!stk__place_follows(place - n_places, place))
             break;
-        out->bytes += is_shared ? 0 : place->bytes;
+        out->bytes = place->offset + place->bytes - out->offset;
     }
     return i - first;
 }
