@@ -3,7 +3,11 @@
 sets how many, as in test_model.py.
 """
 
+import random
+import struct
+
 import pytest
+from model import damage
 from model.random_chain import Maker, Options, write_files
 from test_model import N_CHAINS, check
 
@@ -76,3 +80,37 @@ def test_files_are_read_for_the_input_that_was_chosen(stoker, folder, rest):
     ):
         for on_error in ("fail", "skip"):
             check(stoker, text, Options(seed=3, epochs=2, on_error=on_error))
+
+
+N_ROWS = 150  # of a file: many groups of rows, and several tickets
+NO_DAMAGE = damage.Damager(random.Random(0), 0)
+
+
+def one_file(folder, kind):
+    """A chain over a file of N_ROWS elements that differ."""
+    texts = [b"%d" % i for i in range(N_ROWS)]
+    path = folder / f"same.{kind}"
+    content, rest = {
+        "csv": lambda: (damage.csv(NO_DAMAGE, [(i, "s", 0.5) for i in range(N_ROWS)]), ", {i: int64}"),
+        "tfrecord": lambda: (damage.tfrecord(NO_DAMAGE, texts), ""),
+        "tar": lambda: (damage.tar(NO_DAMAGE, [{"txt": text} for text in texts]), ", {t: 'txt'}"),
+        "fixed_length": lambda: (b"".join(b"%4d" % i for i in range(N_ROWS)), ", 4"),
+        "npy": lambda: (damage.npy("<i8", [N_ROWS], struct.pack(f"<{N_ROWS}q", *range(N_ROWS))), ""),
+        "hdf5": lambda: (damage.hdf5(NO_DAMAGE, [[i, -i] for i in range(N_ROWS)], 8), ", hold=0"),
+        "lines": lambda: (b"\n".join(texts), ""),
+    }[kind]()
+    path.write_bytes(content)
+    return f"{kind}('{path}'{rest})"
+
+
+@pytest.mark.parametrize(
+    "kind", ["csv", "tfrecord", "tar", "fixed_length", "npy", "hdf5", "lines"])
+def test_one_file_in_several_inputs(stoker, folder, kind):
+    one = one_file(folder, kind)
+    for text in (
+        f"sample_from([{one}, {one}]).batch(64)",
+        f"range(300).map('x % 2').choose_from([{one}, {one}]).batch(64)",
+        f"concatenate({one}, {one}).shuffle(40).batch(64)",
+        f"sample_from([{one}.repeat(2), {one}.skip(3)], weights=[1, 3]).batch(64)",
+    ):
+        check(stoker, text, Options(seed=5, epochs=2))

@@ -184,6 +184,21 @@ struct run {
     uint64_t offset; /* of the piece in the file */
 };
 
+/* True if row i comes behind the one before it in the piece of memory that ends at `end`. A group that
+ * several rows wanted may have been read several times, and the copies may lie side by side: that its
+ * bytes come next does not make it the next group. */
+static bool is_behind(const struct stk_rows *r, const uint64_t *index, int i, size_t file,
+                      const uint8_t *end)
+{
+    const struct stk__csv_table *table = r->state;
+    if (r->mask[i] != STK_LIVE || index[i] != index[i - 1] + 1 ||
+        index[i] >= table->first_row[file + 1] || r->fetched[i].owner != r->fetched[i - 1].owner)
+        return false;
+    uint64_t in_file = index[i] - table->first_row[file];
+    bool is_new_group = in_file % (uint64_t)table->group_rows[file] == 0;
+    return r->fetched[i].data == (is_new_group ? end : r->fetched[i - 1].data);
+}
+
 static struct run next_run(const struct stk_rows *r, const uint64_t *index, int from)
 {
     const struct stk__csv_table *table = r->state;
@@ -196,15 +211,10 @@ static struct run next_run(const struct stk_rows *r, const uint64_t *index, int 
     run.first = find_group(table, index[from], &run.file, &group);
     stk__record_index_at(table->groups->index[run.file], group, &place);
     run.offset = place.offset;
-    for (int i = from + 1; i < r->n; i++, run.n++) {
-        bool is_next = r->mask[i] == STK_LIVE && index[i] == index[i - 1] + 1 &&
-                       index[i] < table->first_row[run.file + 1] &&
-                       fetched[i].owner == fetched[from].owner;
-        bool is_same = is_next && fetched[i].data == fetched[i - 1].data;
-        if (!is_same && !(is_next && fetched[i].data == run.data + run.bytes))
-            break;
-        run.bytes += is_same ? 0 : fetched[i].bytes;
-    }
+    int i = from + 1;
+    for (; i < r->n && is_behind(r, index, i, run.file, run.data + run.bytes); i++)
+        run.bytes = (size_t)(fetched[i].data - run.data) + fetched[i].bytes;
+    run.n = i - from;
     return run;
 }
 
