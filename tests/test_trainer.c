@@ -410,6 +410,14 @@ static void test_pools(void **unused)
         { "input(17, 18, 2).conv2d(2, 2).maxpool(16, 1)" END, NULL },
         { "input(5, 6, 2).conv2d(4, 2, activation=relu).global_avgpool().dense(3)", NULL },
         { "input(8, 8, 2).conv2d(4, 3).maxpool(2).conv2d(3, 3, padding=same)" END, NULL },
+        { "input(5, 6, 2).conv2d(4, 2).global_avgpool(keepdims=true).conv2d(3, 3, "
+          "padding=same)" END,
+          NULL },
+        { "input(5, 6, 2).conv2d(4, 2).global_avgpool(keepdims=true).conv2d(3, 1)" END, NULL },
+        { "input(5, 6, 2).conv2d(4, 2).global_avgpool(keepdims=true)" END, NULL },
+        { "input(3, 4, 2).conv2d(9, 1).concat([maxpool([3, 4]), global_avgpool(keepdims=true), "
+          "avgpool([3, 4]).depthwise_conv2d(3, padding=1)])" END,
+          NULL },
     };
     (void)unused;
     RUN(trials);

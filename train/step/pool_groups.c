@@ -283,32 +283,40 @@ static void mean_backward(const struct stk__work *work, const struct stk__group 
 
 /* ---- means of whole images ---- */
 
-/* Sums of rows, in the output, which is float32. */
+/* Sums of rows; features are float32, an image of one pixel may be in half precision and have a frame. */
+static void mean_of_image(const struct stk__work *work, const struct stk__group *group, int i)
+{
+    struct stk__map in = stk__input_map(work, group, 0, i), out = stk__map_at(work, group->out, i);
+    struct stk__image mean = stk__rows_to(&out, 0, 1, stk__strip(work, group, 1));
+    float factor = 1 / ((float)in.width * (float)in.height);
+    memset(mean.at, 0, (size_t)in.channels * sizeof *mean.at);
+    for (int at = 0, end; at < in.height; at = end) {
+        end = stk__strip_end(group, at, in.height);
+        struct stk__image x = stk__load(&in, at, end - at, stk__strip(work, group, 0));
+        work->run->kernels->pixel.sums(
+            &(struct stk__pixel_sums){ stk__reads(&x), x.width, x.height, x.channels, mean.at });
+    }
+    for (int c = 0; c < in.channels; c++)
+        mean.at[c] *= factor;
+    stk__store(&out, 0, &mean);
+}
+
 static void whole_forward(const struct stk__work *work, const struct stk__group *group)
 {
-    for (int i = 0; i < work->n; i++) {
-        struct stk__map in = stk__input_map(work, group, 0, i);
-        float *sum = stk__at(work, group->out, i);
-        float factor = 1 / ((float)in.width * (float)in.height);
-        memset(sum, 0, (size_t)in.channels * sizeof *sum);
-        for (int at = 0, end; at < in.height; at = end) {
-            end = stk__strip_end(group, at, in.height);
-            struct stk__image x = stk__load(&in, at, end - at, stk__strip(work, group, 0));
-            work->run->kernels->pixel.sums(
-                &(struct stk__pixel_sums){ stk__reads(&x), x.width, x.height, x.channels, sum });
-        }
-        for (int c = 0; c < in.channels; c++)
-            sum[c] *= factor;
-    }
+    for (int i = 0; i < work->n; i++)
+        mean_of_image(work, group, i);
+    stk__clear_frames(work, group->out);
 }
 
 static void whole_back_rows(const struct stk__work *work, const struct stk__group *group, int i,
                             int first, const struct stk__image *dx)
 {
     const struct stk__tensor *in = &work->run->plan->tensor[group->in[0]];
+    struct stk__map d_out = stk__map_at(work, group->d_out, i);
+    struct stk__image dy = stk__load(&d_out, 0, 1, stk__strip(work, group, 0));
     (void)first;
     work->run->kernels->pixel.spread(
-        &(struct stk__pixel_spread){ .value = stk__at(work, group->d_out, i),
+        &(struct stk__pixel_spread){ .value = dy.at,
                                      .factor = 1 / ((float)in->width * (float)in->height),
                                      .y = stk__writes(dx),
                                      .width = dx->width,
