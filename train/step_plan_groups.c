@@ -85,6 +85,7 @@ static const struct stk__group_type *dense_type(const struct stk__step_plan *pla
                                                                         : &stk__dense_group;
 }
 
+/* NULL: nothing carries that kind out. */
 static const struct stk__group_type *type_of(const struct stk__step_plan *plan,
                                              const struct stk__node *node)
 {
@@ -113,17 +114,22 @@ static const struct stk__group_type *type_of(const struct stk__step_plan *plan,
         return &stk__dropout_group;
     case STK__NODE_ADD:
         return &stk__add_group;
-    default:
+    case STK__NODE_CONCAT:
         return &stk__concat_group;
     }
+    return NULL;
 }
 
-static void begin_group(struct grouping *g, int node)
+static int begin_group(struct grouping *g, int node, struct stk_error *err)
 {
     struct stk__step_plan *plan = g->plan;
     const struct stk__node *of = &plan->model->node[node];
+    const struct stk__group_type *type = type_of(plan, of);
+    if (!type)
+        return stk_fail(err, STK_TYPE, "%s: nothing here carries out a layer of kind %d", of->name,
+                        (int)of->kind);
     struct stk__group *group = &plan->group[plan->n_groups];
-    *group = (struct stk__group){ .type = type_of(plan, of),
+    *group = (struct stk__group){ .type = type,
                                   .number = plan->n_groups++,
                                   .node = node,
                                   .activation = -1,
@@ -138,6 +144,7 @@ static void begin_group(struct grouping *g, int node)
         take_activation(g, group);
     if (of->kind == STK__NODE_CONV)
         take_pool(g, group);
+    return STK_OK;
 }
 
 int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct stk_error *err)
@@ -150,7 +157,7 @@ int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct 
     int rc = count_readers(&g, err);
     for (int i = 0; !rc && i < plan->model->n_nodes; i++)
         if (!g.is_taken[i])
-            begin_group(&g, i);
+            rc = begin_group(&g, i, err);
     return rc;
 }
 
