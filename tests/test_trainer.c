@@ -13,305 +13,38 @@
 
 #include <stoker/stoker.h>
 
-#include "trainer_model.h"
-
-/* ---- one model ---- */
-
-struct trial {
-    const char *chain;
-    const char *loss; /* NULL: cross_entropy() */
-};
-
-/* How far results may be from those in double: outputs, losses and statistics relative to 1 and their size;
- * gradients to the greatest of their weight, and in half precision of all weights. Values of maps are within 2^-11 and 2^-8 of themselves in half
- * precision, and a maximum or a ReLU of two that are as close may go the other way. */
-struct precision {
-    const char *name, *loss_scale;
-    double output, gradient, statistic;
-};
-
-static const struct precision exact = { "float32", NULL, 2e-5, 1e-4, 1e-5 };
-static const struct precision halves[] = { { "mixed_float16", "fixed(256)", 4e-3, 2e-2, 2e-3 },
-                                           { "mixed_bfloat16", NULL, 3e-2, 0.15, 2e-2 } };
-
-struct setting {
-    int threads, max_batch, rows;
-    const char *cpu; /* the second time */
-    const struct precision *precision;
-};
-
-static int n_wrong;
-
-#define WRONG(...)                                                                                 \
-    do {                                                                                           \
-        print_error(__VA_ARGS__);                                                                  \
-        n_wrong++;                                                                                 \
-    } while (0)
-
-static uint32_t state;
-
-static float next_value(void)
-{
-    state = state * 1664525u + 1013904223u;
-    return (float)(state >> 8) / (float)(1 << 23) - 1;
-}
-
-struct data {
-    float *images, *targets;
-    int32_t *labels;
-    int64_t outputs;
-    int64_t shape[4];
-};
-
-static struct data make_data(const struct stk__model *model, int rows)
-{
-    const struct stk__shape *in = &model->node[0].shape;
-    size_t n = (size_t)rows * (size_t)stk__shape_values(in);
-    struct data d = { .outputs = stk__shape_values(&model->node[model->n_nodes - 1].shape),
-                      .shape = { rows, in->height, in->width, in->channels } };
-    d.images = malloc(n * sizeof *d.images);
-    d.labels = malloc((size_t)rows * sizeof *d.labels);
-    d.targets = malloc((size_t)rows * (size_t)d.outputs * sizeof *d.targets);
-    for (size_t i = 0; i < n; i++)
-        d.images[i] = next_value();
-    for (int i = 0; i < rows; i++)
-        d.labels[i] = (int32_t)((uint32_t)(next_value() * 1000 + 1000) % (uint32_t)d.outputs);
-    for (int64_t i = 0; i < rows * d.outputs; i++)
-        d.targets[i] = next_value() / 2 + 0.5f;
-    return d;
-}
-
-static void free_data(struct data *d)
-{
-    free(d->images);
-    free(d->labels);
-    free(d->targets);
-}
-
-static enum reference_loss kind_of(const char *loss)
-{
-    if (!loss || !strncmp(loss, "cross", 5))
-        return ENTROPY;
-    return !strncmp(loss, "mse", 3) ? SQUARES : BINARY;
-}
-
-/* Biases, betas and statistics begin as 0 or 1, which would hide faults. */
-static void shake_weights(struct stk_trainer *trainer, struct reference *r)
-{
-    for (int w = 0; w < stk_trainer_n_weights(trainer); w++) {
-        struct stk_view view;
-        const struct stk__weight *weight = &r->model->weight[w];
-        assert_int_equal(stk_trainer_weight(trainer, w, &view), STK_OK);
-        assert_string_equal(view.name, weight->name);
-        float *at = view.data;
-        for (int64_t i = 0; i < weight->n_values; i++) {
-            if (weight->role != STK__KERNEL)
-                at[i] += 0.3f * (weight->role == STK__MOVING_VARIANCE ? fabsf(next_value())
-                                                                      : next_value());
-            r->weight[w][i] = at[i];
-        }
-    }
-    stk_trainer_changed(trainer);
-}
-
-struct case_run {
-    struct stk_model *model;
-    struct stk_trainer *trainer;
-    struct reference reference;
-    struct data data;
-    struct stk_view images, targets;
-    enum reference_loss kind;
-    const struct precision *precision;
-};
+#include "base/text.h"
+#include "trainer_case.h"
 
 /* Where windows of a maxpool overlap, values that differ little may be one in half precision, and
  * another of them wins: the gradient is then that of another function. With some data (one of 20 to 40
  * that were tried) this happens, so such models have data of their own. */
 static uint32_t data_for(const struct trial *trial, const struct precision *precision)
 {
-    return precision != &exact && strstr(trial->chain, "maxpool(3, 1") ? 77 : 12345;
-}
-
-static struct case_run begin_case(const struct trial *trial, const struct setting *s)
-{
-    struct case_run c = { .kind = kind_of(trial->loss), .precision = s->precision };
-    struct stk_error err = { 0 };
-    struct stk_trainer_options options = { .loss = trial->loss,
-                                           .precision = s->precision->name,
-                                           .loss_scale = s->precision->loss_scale,
-                                           .max_batch = s->max_batch,
-                                           .threads = s->threads,
-                                           .seed = 7,
-                                           .deterministic = true };
-    if (stk_model_new(trial->chain, &c.model, &err) ||
-        stk_trainer_new(c.model, &options, &c.trainer, &err))
-        fail_msg("%s: %s", trial->chain, err.text);
-    state = data_for(trial, s->precision);
-    c.reference = reference_new(&c.model->graph, s->rows);
-    c.reference.seed = 7;
-    c.data = make_data(&c.model->graph, s->rows);
-    shake_weights(c.trainer, &c.reference);
-    c.images = stk_view_rows(c.data.images, STK_F32, 4, c.data.shape);
-    c.targets = c.kind == ENTROPY ? stk_view_rows(c.data.labels, STK_I32, 1, c.data.shape)
-                                  : stk_view_rows(c.data.targets, STK_F32, 2,
-                                                  (int64_t[]){ s->rows, c.data.outputs });
-    return c;
-}
-
-static void end_case(struct case_run *c)
-{
-    stk_trainer_free(c->trainer);
-    reference_free(&c->reference);
-    free_data(&c->data);
-    stk_model_free(c->model);
-}
-
-static double loss_of(struct case_run *c)
-{
-    reference_forward(&c->reference, c->data.images);
-    return reference_loss(&c->reference, c->kind, c->data.labels, c->data.targets);
-}
-
-/* ---- what is compared ---- */
-
-static void check_outputs(struct case_run *c, const char *chain)
-{
-    const struct stk__model *model = &c->model->graph;
-    size_t n = (size_t)c->reference.rows * (size_t)c->data.outputs;
-    float *outputs = malloc(n * sizeof *outputs);
-    struct stk_error err = { 0 };
-    struct stk_step step;
-    if (stk_trainer_predict(c->trainer, &c->images, outputs, &err) ||
-        stk_trainer_eval(c->trainer, &c->images, &c->targets, &step, &err))
-        fail_msg("%s: %s", chain, err.text);
-    c->reference.trains = false;
-    double loss = loss_of(c);
-    for (size_t i = 0; i < n; i++) {
-        double want = c->reference.value[model->n_nodes - 1][i];
-        if (!(fabs(outputs[i] - want) <= c->precision->output * (1 + fabs(want))))
-            WRONG("%s: output %zu is %.9g, not %.9g\n", chain, i, outputs[i], want);
-    }
-    if (!(fabs(step.loss - loss) <= c->precision->output * (1 + fabs(loss))))
-        WRONG("%s: the loss of eval is %.9g, not %.9g\n", chain, step.loss, loss);
-    c->reference.trains = true;
-    free(outputs);
-}
-
-/* The derivative, by a difference so small that few kinks are within its reach. */
-static double slope(struct case_run *c, double *weight)
-{
-    const double h = 1e-7;
-    double at = *weight;
-    *weight = at + h;
-    double more = loss_of(c);
-    *weight = at - h;
-    double less = loss_of(c);
-    *weight = at;
-    return (more - less) / (2 * h);
-}
-
-static double greatest_gradient(struct case_run *c, int weight)
-{
-    const struct stk__weight *of = &c->model->graph.weight[weight];
-    struct stk_view view;
-    double greatest = 0;
-    if (stk_trainer_gradient(c->trainer, weight, &view))
-        return 0;
-    for (int64_t i = 0; i < of->n_values; i++)
-        greatest = fmax(greatest, fabs(((float *)view.data)[i]));
-    return greatest;
-}
-
-/* Gradients of few large ones that cancel out are as far off as those were. */
-static double gradient_tolerance(struct case_run *c, int weight)
-{
-    double own = fmax(greatest_gradient(c, weight), 1e-3), all = 0;
-    for (int w = 0; w < c->model->graph.n_weights; w++)
-        all = fmax(all, greatest_gradient(c, w));
-    return c->precision->gradient * (c->precision == &exact ? own : own + all / 8) + 1e-6;
-}
-
-static void check_gradient(struct case_run *c, const char *chain, int weight)
-{
-    enum { MOST = 7 };
-    const struct stk__weight *of = &c->model->graph.weight[weight];
-    struct stk_view view;
-    int rc = stk_trainer_gradient(c->trainer, weight, &view);
-    assert_int_equal(rc, of->is_trainable ? STK_OK : STK_STATE);
-    if (rc)
-        return;
-    double within = gradient_tolerance(c, weight);
-    int64_t by = of->n_values > MOST ? of->n_values / MOST : 1;
-    for (int64_t i = 0; i < of->n_values; i += by) {
-        double got = ((float *)view.data)[i], want = slope(c, &c->reference.weight[weight][i]);
-        if (!(fabs(got - want) <= within))
-            WRONG("%s: gradient of %s[%lld] is %.9g, not %.9g\n", chain, of->name, (long long)i,
-                  got, want);
-    }
-}
-
-static double kept_variance(const struct case_run *c, const struct stk__node *node, int64_t channel)
-{
-    double n = (double)(c->reference.rows * node->shape.height * node->shape.width);
-    double variance = c->reference.variance[node - c->model->graph.node][channel];
-    return node->is_unbiased && n > 1 ? variance * n / (n - 1) : variance;
-}
-
-/* Moving statistics follow those of the batch. */
-static void check_statistics(struct case_run *c, const char *chain, int weight)
-{
-    const struct stk__weight *of = &c->model->graph.weight[weight];
-    const struct stk__node *node = &c->model->graph.node[of->node];
-    struct stk_view view;
-    stk_trainer_weight(c->trainer, weight, &view);
-    for (int64_t i = 0; i < of->n_values; i++) {
-        double batch = of->role == STK__MOVING_MEAN ? c->reference.mean[of->node][i]
-                                                    : kept_variance(c, node, i);
-        double want =
-            c->reference.weight[weight][i] * node->momentum + batch * (1 - node->momentum);
-        double got = ((float *)view.data)[i];
-        if (!(fabs(got - want) <= c->precision->statistic * (1 + fabs(want))))
-            WRONG("%s: %s[%lld] is %.9g, not %.9g\n", chain, of->name, (long long)i, got, want);
-    }
-}
-
-static void run_case(const struct trial *trial, const struct setting *s)
-{
-    struct case_run c = begin_case(trial, s);
-    struct stk_error err = { 0 };
-    struct stk_step step;
-    check_outputs(&c, trial->chain);
-    double want = loss_of(&c);
-    if (stk_trainer_gradients(c.trainer, &c.images, &c.targets, &step, &err))
-        fail_msg("%s: %s", trial->chain, err.text);
-    if (!(fabs(step.loss - want) <= c.precision->output * (1 + fabs(want))))
-        WRONG("%s: the loss is %.9g, not %.9g\n", trial->chain, step.loss, want);
-    for (int w = 0; w < c.model->graph.n_weights; w++)
-        if (!c.model->graph.weight[w].is_trainable)
-            check_statistics(&c, trial->chain, w);
-    for (int w = 0; w < c.model->graph.n_weights; w++)
-        check_gradient(&c, trial->chain, w);
-    end_case(&c);
+    return precision != &float_precision && strstr(trial->chain, "maxpool(3, 1") ? 77 : 12345;
 }
 
 /* Each with two counts of threads, the second time with one of the instruction sets; then in half. */
 static void run_trials(const struct trial *trials, int n)
 {
-    static const struct setting settings[] = { { 1, 3, 3, "scalar", &exact },
-                                               { 2, 7, 5, "avx2", &exact },
-                                               { 3, 4, 2, "auto", &exact } };
-    n_wrong = 0;
+    static const struct setting settings[] = { { 1, 3, 3, .cpu = "scalar" },
+                                               { 2, 7, 5, .cpu = "avx2" },
+                                               { 3, 4, 2, .cpu = "auto" } };
+    struct stk__text report = { 0 };
+    int n_wrong = 0;
     for (int i = 0; i < 4 * n; i += IS_SANITIZED ? 7 : 1) {
         struct setting s = settings[(i + i / n) % 3];
         bool is_limited = i >= n && !stk_cpu_limit(s.cpu, NULL);
         if (!is_limited)
             stk_cpu_limit("auto", NULL);
-        s.precision = i < 2 * n ? &exact : &halves[i >= 3 * n];
+        s.precision = i < 2 * n ? &float_precision : &half_precisions[i >= 3 * n];
+        s.data = data_for(&trials[i % n], s.precision);
         int before = n_wrong;
-        run_case(&trials[i % n], &s);
+        n_wrong += run_case(&trials[i % n], &s, &report);
         if (n_wrong > before)
-            print_error("with %d threads and %d of %d rows, %s, on %s\n", s.threads, s.rows,
-                        s.max_batch, s.precision->name, is_limited ? s.cpu : "the best");
+            print_error("%swith %d threads and %d of %d rows, %s, on %s\n", report.data, s.threads,
+                        s.rows, s.max_batch, s.precision->name, is_limited ? s.cpu : "the best");
+        stk__text_free(&report);
     }
     assert_int_equal(n_wrong, 0);
 }
@@ -532,6 +265,20 @@ static void test_wide_dense(void **unused)
     RUN(trials);
 }
 
+/* A kind that has no group is refused. */
+static void test_unknown_kind(void **unused)
+{
+    struct stk_model *model;
+    struct stk_trainer *trainer;
+    struct stk_error err = { 0 };
+    (void)unused;
+    assert_int_equal(stk_model_new("input(4).dense(3)", &model, NULL), STK_OK);
+    model->graph.node[1].kind = 77;
+    assert_int_equal(stk_trainer_new(model, NULL, &trainer, &err), STK_TYPE);
+    assert_string_equal(err.text, "dense: nothing here carries out a layer of kind 77");
+    stk_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,7 +286,7 @@ int main(void)
         cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_pools),
         cmocka_unit_test(test_activations),  cmocka_unit_test(test_norms),
         cmocka_unit_test(test_branches),     cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_wide_dense),
+        cmocka_unit_test(test_wide_dense),   cmocka_unit_test(test_unknown_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

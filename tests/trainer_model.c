@@ -287,6 +287,20 @@ static double value_at(const struct reference *r, int number, int row, int64_t y
     }
 }
 
+/* From -1 to 1. */
+static double chance(const struct reference *r, int node, int64_t at)
+{
+    uint64_t word[] = { r->noise_seed, (uint64_t)node, (uint64_t)at };
+    return (double)stk__hash_bytes(1, word, sizeof word) / 0x1p63 - 1;
+}
+
+static void add_noise(struct reference *r, int node)
+{
+    int64_t n = r->rows * stk__shape_values(&r->model->node[node].shape);
+    for (int64_t i = 0; r->noise > 0 && i < n; i++)
+        r->value[node][i] *= 1 + r->noise * chance(r, node, i);
+}
+
 static void forward_node(struct reference *r, int node)
 {
     if (r->model->node[node].kind == STK__NODE_BATCHNORM)
@@ -298,6 +312,7 @@ static void forward_node(struct reference *r, int node)
                 for (int64_t c = 0; c < out.channels; c++)
                     pixel(&out, y, x)[c] = value_at(r, node, row, y, x, c);
     }
+    add_noise(r, node);
 }
 
 void reference_forward(struct reference *r, const float *images)
@@ -305,35 +320,82 @@ void reference_forward(struct reference *r, const float *images)
     size_t n = (size_t)r->rows * values_of(&r->model->node[0]);
     for (size_t i = 0; i < n; i++)
         r->value[0][i] = images[i];
+    add_noise(r, 0);
     for (int node = 1; node < r->model->n_nodes; node++)
         forward_node(r, node);
 }
 
 /* ---- losses ---- */
 
-static double entropy(const double *out, int64_t n, int32_t label, bool is_probability)
+/* What a row is to be: its label as values, or the values given. */
+struct row_target {
+    const float *value; /* NULL: the label's alone is 1 */
+    int64_t label;      /* or the greatest value's */
+};
+
+static struct row_target target_of(const int32_t *labels, const float *targets, int64_t row,
+                                   int64_t n)
 {
-    return -log(is_probability ? out[label] : softmax_at(out, n, label));
+    if (labels)
+        return (struct row_target){ NULL, labels[row] };
+    struct row_target t = { targets + row * n, 0 };
+    for (int64_t i = 1; i < n; i++)
+        if (t.value[i] > t.value[t.label])
+            t.label = i;
+    return t;
 }
 
-double reference_loss(const struct reference *r, enum reference_loss kind, const int32_t *labels,
-                      const float *targets)
+static double entropy_of(const struct stk__loss *loss, const double *out, int64_t n,
+                         struct row_target t, bool is_probability)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double value = t.value ? t.value[i] : i == t.label;
+        value = (1 - loss->label_smoothing) * value + loss->label_smoothing / (double)n;
+        if (loss->is_pytorch && loss->n_classes)
+            value *= loss->class_weight[i];
+        sum -= value * log(is_probability ? out[i] : softmax_at(out, n, i));
+    }
+    return loss->n_classes && !loss->is_pytorch ? sum * loss->class_weight[t.label] : sum;
+}
+
+static double entropy(const struct reference *r, const struct stk__loss *loss,
+                      const int32_t *labels, const float *targets, bool is_probability)
 {
     const struct stk__node *last = &r->model->node[r->model->n_nodes - 1];
-    bool is_last = last->kind == STK__NODE_ACTIVATION;
-    int64_t n = stk__shape_values(&last->shape);
-    double sum = 0;
+    int64_t n = last->shape.channels;
+    double sum = 0, divisor = 0;
     for (int row = 0; row < r->rows; row++) {
         const double *out = r->value[r->model->n_nodes - 1] + row * n;
-        if (kind == ENTROPY)
-            sum += entropy(out, n, labels[row], is_last && last->activation.kind == STK__SOFTMAX);
-        for (int64_t i = 0; kind != ENTROPY && i < n; i++) {
-            double t = targets[row * n + i];
-            bool is_done = is_last && last->activation.kind == STK__SIGMOID;
-            double p = is_done ? out[i] : 1 / (1 + exp(-out[i]));
-            sum +=
-                kind == SQUARES ? (out[i] - t) * (out[i] - t) : -t * log(p) - (1 - t) * log(1 - p);
-        }
+        struct row_target t = target_of(labels, targets, row, n);
+        sum += entropy_of(loss, out, n, t, is_probability);
+        divisor += loss->is_pytorch && loss->n_classes && labels ? loss->class_weight[t.label] : 1;
     }
-    return sum / (double)(kind == ENTROPY ? r->rows : r->rows * n);
+    return sum / divisor;
+}
+
+static double mean_of_outputs(const struct reference *r, const struct stk__loss *loss,
+                              const float *targets, bool is_probability)
+{
+    const struct stk__node *last = &r->model->node[r->model->n_nodes - 1];
+    const double *out = r->value[r->model->n_nodes - 1];
+    int64_t n = r->rows * stk__shape_values(&last->shape);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double t = (1 - loss->label_smoothing) * targets[i] + loss->label_smoothing / 2;
+        double p = is_probability ? out[i] : 1 / (1 + exp(-out[i]));
+        sum += loss->kind == STK__LOSS_SQUARES ? (out[i] - targets[i]) * (out[i] - targets[i])
+                                               : -t * log(p) - (1 - t) * log(1 - p);
+    }
+    return sum / (double)n;
+}
+
+double reference_loss(const struct reference *r, const struct stk__loss *loss,
+                      const int32_t *labels, const float *targets)
+{
+    const struct stk__node *last = &r->model->node[r->model->n_nodes - 1];
+    int kind = last->kind == STK__NODE_ACTIVATION ? (int)last->activation.kind : STK__LINEAR;
+    if (loss->kind == STK__LOSS_CROSS_ENTROPY)
+        return entropy(r, loss, labels, targets, kind == STK__SOFTMAX);
+    return mean_of_outputs(r, loss, targets, kind == STK__SIGMOID);
 }

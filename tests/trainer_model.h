@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sanitized.h"
+#include "train/loss.h"
 #include "train/model.h"
 
 struct reference {
@@ -15,6 +16,10 @@ struct reference {
     bool trains;
     uint64_t seed;
     int64_t n_batches;
+    /* How far every value is off by chance, relative to itself, and which chance: what rounding may do to
+     * a model. The same at each call, so that differences are as smooth as without it. */
+    double noise;
+    uint32_t noise_seed;
 };
 
 struct reference reference_new(const struct stk__model *model, int rows);
@@ -23,9 +28,7 @@ void reference_free(struct reference *reference);
 /* All values, from images [rows][height][width][channels]. */
 void reference_forward(struct reference *reference, const float *images);
 
-enum reference_loss { ENTROPY, BINARY, SQUARES };
-
-/* The mean loss of the values; labels of entropy, or a target for each output. A last softmax or sigmoid is
- * what the loss wants probabilities from. */
-double reference_loss(const struct reference *reference, enum reference_loss kind,
+/* The mean loss of the values: of labels [rows], or, where these are NULL, of a target for each output. A
+ * last softmax or sigmoid is what the loss wants probabilities from. */
+double reference_loss(const struct reference *reference, const struct stk__loss *loss,
                       const int32_t *labels, const float *targets);
