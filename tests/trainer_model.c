@@ -345,8 +345,19 @@ static struct row_target target_of(const int32_t *labels, const float *targets, 
     return t;
 }
 
-static double entropy_of(const struct stk__loss *loss, const double *out, int64_t n,
-                         struct row_target t, bool is_probability)
+/* The logarithm of softmax, of what goes into it. */
+static double log_softmax(const double *x, int64_t n, int64_t c)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(x[i] - most);
+    return x[c] - most - log(sum);
+}
+
+static double entropy_of(const struct stk__loss *loss, const double *logits, int64_t n,
+                         struct row_target t)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -354,38 +365,40 @@ static double entropy_of(const struct stk__loss *loss, const double *out, int64_
         value = (1 - loss->label_smoothing) * value + loss->label_smoothing / (double)n;
         if (loss->is_pytorch && loss->n_classes)
             value *= loss->class_weight[i];
-        sum -= value * log(is_probability ? out[i] : softmax_at(out, n, i));
+        sum -= value * log_softmax(logits, n, i);
     }
     return loss->n_classes && !loss->is_pytorch ? sum * loss->class_weight[t.label] : sum;
 }
 
-static double entropy(const struct reference *r, const struct stk__loss *loss,
-                      const int32_t *labels, const float *targets, bool is_probability)
+static double entropy(const struct reference *r, int node, const struct stk__loss *loss,
+                      const int32_t *labels, const float *targets)
 {
-    const struct stk__node *last = &r->model->node[r->model->n_nodes - 1];
-    int64_t n = last->shape.channels;
+    int64_t n = r->model->node[node].shape.channels;
     double sum = 0, divisor = 0;
     for (int row = 0; row < r->rows; row++) {
-        const double *out = r->value[r->model->n_nodes - 1] + row * n;
         struct row_target t = target_of(labels, targets, row, n);
-        sum += entropy_of(loss, out, n, t, is_probability);
+        sum += entropy_of(loss, r->value[node] + row * n, n, t);
         divisor += loss->is_pytorch && loss->n_classes && labels ? loss->class_weight[t.label] : 1;
     }
     return sum / divisor;
 }
 
-static double mean_of_outputs(const struct reference *r, const struct stk__loss *loss,
-                              const float *targets, bool is_probability)
+/* -t·log(p) - (1 - t)·log(1 - p), p the sigmoid of x. */
+static double binary_at(double x, double t)
 {
-    const struct stk__node *last = &r->model->node[r->model->n_nodes - 1];
-    const double *out = r->value[r->model->n_nodes - 1];
-    int64_t n = r->rows * stk__shape_values(&last->shape);
+    return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
+}
+
+static double mean_of_outputs(const struct reference *r, int node, const struct stk__loss *loss,
+                              const float *targets)
+{
+    const double *out = r->value[node];
+    int64_t n = r->rows * stk__shape_values(&r->model->node[node].shape);
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         double t = (1 - loss->label_smoothing) * targets[i] + loss->label_smoothing / 2;
-        double p = is_probability ? out[i] : 1 / (1 + exp(-out[i]));
         sum += loss->kind == STK__LOSS_SQUARES ? (out[i] - targets[i]) * (out[i] - targets[i])
-                                               : -t * log(p) - (1 - t) * log(1 - p);
+                                               : binary_at(out[i], t);
     }
     return sum / (double)n;
 }
@@ -393,9 +406,14 @@ static double mean_of_outputs(const struct reference *r, const struct stk__loss 
 double reference_loss(const struct reference *r, const struct stk__loss *loss,
                       const int32_t *labels, const float *targets)
 {
-    const struct stk__node *last = &r->model->node[r->model->n_nodes - 1];
-    int kind = last->kind == STK__NODE_ACTIVATION ? (int)last->activation.kind : STK__LINEAR;
+    int node = r->model->n_nodes - 1;
+    const struct stk__node *last = &r->model->node[node];
+    int wanted = loss->kind == STK__LOSS_CROSS_ENTROPY ? STK__SOFTMAX
+                 : loss->kind == STK__LOSS_BINARY      ? STK__SIGMOID
+                                                       : STK__LINEAR;
+    if (last->kind == STK__NODE_ACTIVATION && (int)last->activation.kind == wanted)
+        node = last->input[0];
     if (loss->kind == STK__LOSS_CROSS_ENTROPY)
-        return entropy(r, loss, labels, targets, kind == STK__SOFTMAX);
-    return mean_of_outputs(r, loss, targets, kind == STK__SIGMOID);
+        return entropy(r, node, loss, labels, targets);
+    return mean_of_outputs(r, node, loss, targets);
 }
