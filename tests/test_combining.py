@@ -465,3 +465,19 @@ def test_plans_say_why_they_are_streams(stoker, call):
     assert kinds == ["segment", "serial stage"]
     found, _, _ = nodes(stoker, f"range(9).filter('x > 1').{call}")
     assert found[name][:2] == ("stream", "its input is a stream")
+
+
+@pytest.mark.parametrize("rest, batches", [
+    ("batch(2).ignore_errors()", [[1, 2], [3, 4]]),
+    ("padded_batch(2).ignore_errors()", [[1, 2], [3, 4]]),
+    ("window(2).ignore_errors()", [[1, 2], [3, 4]]),
+    ("batch(2).rebatch(3).ignore_errors()", [[1, 2, 3], [4]]),
+    ("batch(2).unbatch().ignore_errors()", [1, 2, 3, 4]),
+    ("batch(2).take(2).ignore_errors()", [[1, 2]]),  # the bad element is one of the two
+    ("batch(2).map('z = 6 // (x - 3)').ignore_errors()", [[1, 2]]),  # a batch that became bad
+])
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+def test_errors_are_ignored_behind_batches(stoker, rest, batches, on_error):
+    chain = f"values({{x: [1, 0, 2, 3, 4]}}).map('y = 10 // x').{rest}"
+    done = stoker("run", chain, "--dump", "--quiet", "--on-error", on_error)
+    assert [json.loads(line)["fields"]["x"] for line in done.stdout.splitlines()] == batches

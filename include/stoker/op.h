@@ -496,6 +496,7 @@ enum stk_op_flags {
     /* serial, and works on addresses alone: keeps an indexed input addressed */
     STK_OP_ADDRESSES = 1 << 9,
     STK_OP_SHUFFLES = 1 << 10, /* another order in every pass */
+    STK_OP_FORGIVES = 1 << 13, /* row: bad rows may end here, so nobody judges them before */
     STK_OP_BLOCKS = 1 << 12,   /* a source that may wait for something else than storage */
     /* serial: makes elements of each of its own; rows that were batches are none any more */
     STK_OP_EXPANDS = 1 << 16,

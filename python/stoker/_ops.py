@@ -1203,8 +1203,11 @@ class Ops:
             files('train/*/*.jpg').decode().ignore_errors().take(1000)
             values({x: [1, 0, 2]}).map('y = 10 // x').ignore_errors()
 
-        Elements are judged by batch, so behind batch it leaves out batches that became bad there. A
-        stream that breaks still ends the run.
+        Behind `batch` and its kin it leaves out bad elements too, and batches are filled up with
+        those that follow; a batch that became bad itself, because its elements differ in shape or
+        in an op behind it, is left out whole. A stream that breaks still ends the run.
+
+            values({x: [1, 0, 2]}).map('y = 10 // x').batch(2).ignore_errors()
 
         Leaves elements out, so nobody knows beforehand how many will come.
         """

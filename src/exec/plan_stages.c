@@ -234,6 +234,17 @@ static int build_segment(struct planner *p, const struct stk__node *node)
     return s;
 }
 
+/* The last batch, where bad rows are judged; NULL: they may go further, to what joins or forgives. */
+static const struct stk__node *find_judge(const struct stk__node *node)
+{
+    while (node && !(node->op->flags & STK_OP_BATCH)) {
+        bool is_one = node->n_inputs == 1 && !node->nest;
+        bool goes_on = (is_one || node->op->beside) && !(node->op->flags & STK_OP_FORGIVES);
+        node = goes_on ? node->input[0] : NULL;
+    }
+    return node;
+}
+
 static int build_serial(struct planner *p, const struct stk__node *node)
 {
     int input[STK_MAX_INPUTS];
@@ -482,10 +493,7 @@ static int build_trunk(struct planner *p)
         memcpy(plan->gather, grouping->gather, sizeof plan->gather);
         node = plan->batch->input[0];
     }
-    for (p->judge = plan->batch ? NULL : node; p->judge && !(p->judge->op->flags & STK_OP_BATCH);) {
-        bool is_one = p->judge->n_inputs == 1 && !p->judge->nest;
-        p->judge = is_one || p->judge->op->beside ? p->judge->input[0] : NULL;
-    }
+    p->judge = plan->batch ? NULL : find_judge(node);
     if (p->judge && plan->options.on_error == STK__REPLACE)
         return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
                             "%s: on_error=replace needs batch to be the last op",

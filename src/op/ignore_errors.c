@@ -35,10 +35,14 @@ const struct stk_op stk__op_ignore_errors = {
               "    files('train/*/*.jpg').decode().ignore_errors().take(1000)\n"
               "    values({x: [1, 0, 2]}).map('y = 10 // x').ignore_errors()\n"
               "\n"
-              "Elements are judged by batch, so behind batch it leaves out batches that became "
-              "bad there. A stream that breaks still ends the run.",
+              "Behind `batch` and its kin it leaves out bad elements too, and batches are filled "
+              "up with those that follow; a batch that became bad itself, because its elements "
+              "differ in shape or in an op behind it, is left out whole. A stream that breaks "
+              "still ends the run.\n"
+              "\n"
+              "    values({x: [1, 0, 2]}).map('y = 10 // x').batch(2).ignore_errors()",
               params, 0 },
-    .flags = STK_OP_FILTER,
+    .flags = STK_OP_FILTER | STK_OP_FORGIVES,
     .infer = infer,
     .row = { .run = run },
 };

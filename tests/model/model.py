@@ -138,9 +138,10 @@ class Run:
 
 
 def last_batch(node):
-    """The batch that judges: the last one that no zip or concatenate follows."""
+    """The batch that judges: the last one that no zip, concatenate or ignore_errors follows."""
     while node and node.name not in BATCHES:
-        node = node.inputs[0] if len(node.inputs) == 1 else None
+        goes_on = len(node.inputs) == 1 and node.name != "ignore_errors"
+        node = node.inputs[0] if goes_on else None
     return node
 
 
