@@ -328,7 +328,7 @@ MUTANTS = [
     Mutant(
         "no second look",
         EXEC,
-        "} while (x->has_changed && !x->is_stopped);",
+        "} while (x->has_changed && !stk__is_over(x));",
         "} while (false);",
     ),
     Mutant(

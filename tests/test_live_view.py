@@ -147,7 +147,7 @@ def test_a_view_that_goes_away_at_the_end(terminal):
     assert len({tuple(f) for f in shown.frames}) > 1
     shown.process.send_signal(signal.SIGINT)
     assert shown.end() == 130
-    assert [line.split()[0] for line in shown.screen.shown()][:2] == ["elements", "rate"]
+    assert [line.split()[0] for line in shown.screen.shown()][:3] == ["elements", "ended", "rate"]
     assert not any("waiting" in line for line in shown.screen.shown())
 
 

@@ -463,7 +463,8 @@ struct stk_source_table {
      * Marks rows through mask. */
     int (*rows)(struct stk_rows *rows, const uint64_t *index);
     /* stream: begin → next… → STK_END; rewind starts again. next appends rows to `out` and stops
-     * when it is full; a return other than STK_OK and STK_END breaks the stream. */
+     * when it is full; where it has searched for long it may return without a row, and is called
+     * again. A return other than STK_OK and STK_END breaks the stream. */
     int (*begin)(const struct stk_source_begin *begin, void **run, struct stk_error *err);
     int (*rewind)(void *run, struct stk_error *err);
     int (*next)(void *run, struct stk_chunk *out, struct stk_error *err);

@@ -3049,7 +3049,7 @@ def image_folder(dir, classes=None):
     `label`. Files are sorted by bytes. Names that begin with a dot are left out.
 
         image_folder('train').shuffle().decode().resize(224, 224).batch(32)
-        image_folder('valid', classes=['cat', 'dog']).decode().batch(32)
+        image_folder('photos', classes=[cat, dog, owl, wolf]).decode().resize(32, 32).batch(8)
 
     `classes` says which number each class has: a list of names, or a chain whose class names they
     are (in a recipe `classes=@train`, in Python another Dataset). So a directory that lacks some of
