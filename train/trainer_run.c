@@ -130,7 +130,7 @@ static void run_thread(void *context, int thread)
     };
     bool trains = run->program == &run->plan->train;
     run->found[thread] = (struct stk__found){ .bad_op = run->program->n_ops };
-    if (trains)
+    if (trains && run->plan->sums_floats) /* a model without weights has no sums */
         memset(run->sums[thread], 0, run->plan->sums_floats * sizeof(float));
     pack(&work);
     stk__team_meet(run->team);
