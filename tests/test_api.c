@@ -341,6 +341,67 @@ static void test_position(void **state)
     assert_true(hash != hash_of("range(10).batch(4)", "seed=1"));
 }
 
+static char *state_of(struct stk_iterator *it)
+{
+    char *text = NULL;
+    struct stk_error err;
+    if (stk_iterator_state(it, &text, &err))
+        fail_msg("%s", err.text);
+    return text;
+}
+
+/* Every second batch is given back, and comes again with its place: 0, 0, 4, 8, 8. */
+static void test_unread(void **state)
+{
+    (void)state;
+    for (int workers = 0; workers <= 2; workers += 2) {
+        struct stk_iterator *it =
+            start_chain("range(10).batch(4)", workers ? "workers=2" : "workers=0");
+        struct stk_error err;
+        for (int64_t at = 0; at < 10; at += 4) {
+            char *before = state_of(it);
+            struct stk_batch *batch = next(it);
+            if (at != 4) {
+                assert_int_equal(stk_iterator_unread(it, batch, &err), STK_OK);
+                char *after = state_of(it);
+                assert_string_equal(after, before);
+                stk_text_free(after);
+                batch = next(it);
+            }
+            assert_int_equal(*(const int64_t *)view_of(batch, "x").data, at);
+            check_position(batch, 0, (uint64_t)at / 4, at < 8 ? (uint64_t)at + 4 : 10);
+            stk_batch_unref(batch);
+            stk_text_free(before);
+        }
+        struct stk_stats stats;
+        stk_iterator_stats(it, &stats);
+        assert_int_equal(stats.batches, 3);
+        assert_int_equal(stats.elements, 10);
+        stk_iterator_free(it);
+    }
+}
+
+/* Only the last batch can be given back, to its own iterator, once; one that lies there at the end
+ * goes with the iterator. */
+static void test_unread_of_others(void **state)
+{
+    struct stk_dataset *data = make_dataset("range(10).batch(4)");
+    struct stk_iterator *it = start(data, ""), *other = start(data, "");
+    struct stk_batch *first = next(it), *last = next(it), *foreign = next(other);
+    struct stk_error err;
+    (void)state;
+    assert_int_equal(stk_iterator_unread(it, first, &err), STK_STATE);
+    assert_int_equal(stk_iterator_unread(it, foreign, &err), STK_STATE);
+    assert_int_equal(stk_iterator_unread(it, last, &err), STK_OK);
+    assert_int_equal(stk_iterator_unread(it, first, &err), STK_STATE);
+    assert_non_null(strstr(err.text, "came last"));
+    stk_batch_unref(first);
+    stk_batch_unref(foreign);
+    stk_iterator_free(it);
+    stk_iterator_free(other);
+    stk_dataset_unref(data);
+}
+
 static void test_skipped_errors(void **state)
 {
     struct stk_iterator *it = start_chain("files('mixed/*').decode().resize(4, 4).batch(2)",
@@ -472,6 +533,8 @@ int main(void)
         cmocka_unit_test(test_error_for_ever),
         cmocka_unit_test(test_nothing_is_fine),
         cmocka_unit_test(test_position),
+        cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_unread_of_others),
         cmocka_unit_test(test_skipped_errors),
         cmocka_unit_test(test_kept_errors),
         cmocka_unit_test(test_stats),
