@@ -24,8 +24,8 @@ static int run(struct cli_args *args)
 static const struct cli_option options[] = {
     { "nchw", NULL, "images come as [N, C, H, W]; else as pipelines give them, [N, H, W, C]",
       CLI_FLAG, offsetof(struct cli_args, nchw) },
-    { "softmax", NULL, "the output goes through softmax: probabilities", CLI_FLAG,
-      offsetof(struct cli_args, softmax) },
+    { "softmax", NULL, "the output is probabilities: softmax is added unless the model ends in it",
+      CLI_FLAG, offsetof(struct cli_args, softmax) },
     { 0 },
 };
 

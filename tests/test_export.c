@@ -104,6 +104,43 @@ static void test_bytes_as_they_were_checked(void **state)
     assert_memory_equal(got, want, n);
 }
 
+static int count_of(const char *what, const char *data, size_t n)
+{
+    int found = 0;
+    const char *end = data + n;
+    for (const char *at = data; (at = memmem(at, (size_t)(end - at), what, strlen(what))); at++)
+        found++;
+    return found;
+}
+
+/* softmax=true gives probabilities once, whatever the model ends in. */
+static void test_softmax_is_applied_once(void **state)
+{
+    static const char *const chains[] = {
+        "input(4).dense(3)",
+        "input(4).dense(3, activation=relu)",
+        "input(4).dense(3, activation=softmax)",
+        "input(4).dense(3).activation(softmax).activation(linear)",
+        "input(4).dense(3, activation=softmax).dropout(0.5)",
+        "input(4, 4, 2).conv2d(3, 4, activation=softmax).flatten()",
+        "input(4, 4, 2).conv2d(3, 2, activation=softmax)",
+    };
+    static char got[1 << 17];
+    char path[] = "/tmp/stk_export_XXXXXX";
+    (void)state;
+    close(mkstemp(path));
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct stk__model model = model_of(chains[i]);
+        struct stk_error err = { 0 };
+        if (write_model(&model, "softmax", path, NULL, &err))
+            fail_msg("%s: %s", chains[i], err.text);
+        size_t n = read_all(path, got, sizeof got);
+        if (count_of("\"\7Softmax", got, n) != 1 || count_of("probabilities", got, n) < 2)
+            fail_msg("%s: %d nodes of softmax", chains[i], count_of("\"\7Softmax", got, n));
+    }
+    unlink(path);
+}
+
 static void test_models_that_cannot_be_written(void **state)
 {
     static const struct {
@@ -114,6 +151,11 @@ static void test_models_that_cannot_be_written(void **state)
         { "input(4)", "nhwc", "/tmp/x.onnx", STK_VALUE, "no layers" },
         { "input(4).dense(3, name=probabilities).dense(2)", "softmax", "/tmp/x.onnx", STK_NAME,
           "named probabilities" },
+        { "input(4).dense(3, activation=sigmoid)", "softmax", "/tmp/x.onnx", STK_VALUE,
+          "ends in sigmoid" },
+        { "input(4, 4, 1).conv2d(2, 1, activation=sigmoid).flatten()", "softmax", "/tmp/x.onnx",
+          STK_VALUE, "export it without softmax" },
+        { "input(4).dense(1)", "softmax", "/tmp/x.onnx", STK_VALUE, "dense, has one output" },
         { "input(4).dense(3)", "nhwc", "/nowhere/x.onnx", STK_IO, "/nowhere/x.onnx" },
     };
     (void)state;
@@ -159,6 +201,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         TRAIN_TEST(test_bytes_as_they_were_checked),
+        TRAIN_TEST(test_softmax_is_applied_once),
         TRAIN_TEST(test_models_that_cannot_be_written),
         TRAIN_TEST(test_memory_that_runs_out),
     };

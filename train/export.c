@@ -304,20 +304,48 @@ static struct stk__onnx_tensor border_of(const struct stk__exporting *e,
     };
 }
 
+/* Outputs that are probabilities already only get the name. */
+static void add_probabilities(struct stk__exporting *e, struct stk__onnx_tensor *output)
+{
+    bool is_softmax = stk__model_output_activation(e->model) == STK__SOFTMAX;
+    bool is_nchw = output->rank == 4 && e->export->is_nchw;
+    struct stk__onnx_node node = { is_softmax ? "Identity" : "Softmax",
+                                   "/probabilities",
+                                   { output->name },
+                                   { "probabilities" },
+                                   { { 0 } } };
+    if (!is_softmax)
+        node.attribute[0] = stk__onnx_int("axis", is_nchw ? 1 : -1);
+    stk__export_node(e, &node);
+    output->name = "probabilities";
+}
+
 static void add_output(struct stk__exporting *e)
 {
     struct stk__onnx_tensor output = border_of(e, &e->model->node[e->model->n_nodes - 1]);
-    if (e->export->has_softmax) {
-        bool is_nchw = output.rank == 4 && e->export->is_nchw;
-        stk__export_node(e,
-                         &(struct stk__onnx_node){ "Softmax",
-                                                   "/probabilities",
-                                                   { output.name },
-                                                   { "probabilities" },
-                                                   { stk__onnx_int("axis", is_nchw ? 1 : -1) } });
-        output.name = "probabilities";
-    }
+    if (e->export->has_softmax)
+        add_probabilities(e, &output);
     stk__onnx_output(&e->onnx, &output);
+}
+
+/* Whether the outputs can be made probabilities of classes. */
+static int check_softmax(const struct stk__model *model, struct stk_error *err)
+{
+    const struct stk__node *last = &model->node[model->n_nodes - 1];
+    if (stk__model_find_node(model, "probabilities") >= 0)
+        return stk_fail(err, STK_NAME,
+                        "a layer of the model is named probabilities, as softmax=true names the "
+                        "output; another name= for the layer, or no softmax");
+    if (stk__model_output_activation(model) == STK__SIGMOID)
+        return stk_fail(err, STK_VALUE,
+                        "the model ends in sigmoid, so each of its outputs is a probability by "
+                        "itself; export it without softmax");
+    if (last->shape.channels == 1)
+        return stk_fail(err, STK_VALUE,
+                        "the model's last layer, %s, has one output, whose softmax is always 1; "
+                        "export it without softmax",
+                        last->name);
+    return STK_OK;
 }
 
 /* Values of the largest kernel, which is turned before it is written. */
@@ -339,10 +367,9 @@ int stk__export_onnx(const struct stk__export *export, const char *path, struct 
     };
     if (model->n_nodes == 1)
         return stk_fail(err, STK_VALUE, "the model has no layers behind its input");
-    if (export->has_softmax && stk__model_find_node(model, "probabilities") >= 0)
-        return stk_fail(err, STK_NAME,
-                        "a layer of the model is named probabilities, as softmax=true names the "
-                        "output");
+    int rc = export->has_softmax ? check_softmax(model, err) : STK_OK;
+    if (rc)
+        return rc;
     stk__arena_init(&e.arena, 1 << 14);
     e.turned = malloc(largest_weight(model) * sizeof *e.turned);
     e.failed = !e.turned;
@@ -352,7 +379,7 @@ int stk__export_onnx(const struct stk__export *export, const char *path, struct 
         add_node(&e, i);
     add_output(&e);
     stk__onnx_metadata(&e.onnx, "model", model->text);
-    int rc = e.failed ? stk__out_of_memory(err) : stk__onnx_write(&e.onnx, path, err);
+    rc = e.failed ? stk__out_of_memory(err) : stk__onnx_write(&e.onnx, path, err);
     stk__onnx_free(&e.onnx);
     stk__arena_free(&e.arena);
     free(e.turned);

@@ -14,7 +14,7 @@
 struct stk__export {
     struct stk__weights weights;
     bool is_nchw;     /* images come and go as [N, C, H, W]; else as [N, H, W, C] */
-    bool has_softmax; /* what the model puts out goes through softmax: "probabilities" */
+    bool has_softmax; /* the output is "probabilities": softmax is added, unless it is there */
     const char *producer_version; /* NULL: the library's */
 };
 

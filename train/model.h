@@ -120,6 +120,10 @@ const struct stk__weight *stk__node_weight(const struct stk__model *model,
 int stk__model_find_node(const struct stk__model *model, const char *name);
 int stk__model_find_weight(const struct stk__model *model, const char *name);
 
+/* What outputs have gone through: softmax, sigmoid, …, behind which flatten, dropout or linear may stand, as
+ * these change no value in use. STK__LINEAR where the last layer that computes is no activation. */
+enum stk__activation_kind stk__model_output_activation(const struct stk__model *model);
+
 int64_t stk__shape_values(const struct stk__shape *shape);
 
 /* "224×224×3", "128 features". */

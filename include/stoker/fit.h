@@ -57,7 +57,7 @@ STK_API int stk_checkpoint_check_classes(const char *path, const struct stk_data
 /* How a model is exported. */
 struct stk_export_options {
     bool is_nchw;     /* images come and go as [N, C, H, W]; else as here, [N, H, W, C] */
-    bool has_softmax; /* the output goes through softmax, and is named "probabilities" */
+    bool has_softmax; /* the output is "probabilities": softmax is added, unless it is there */
 };
 
 /* The model with its weights as an ONNX file for inference, with any size of batch. Options may be

@@ -353,5 +353,5 @@ class Trainer:
 
     def export(self, path, *, nchw=False, softmax=False):
         """Writes the model as an ONNX file, for any size of batch. nchw: images come as [N, C, H, W];
-        softmax: the output is probabilities."""
+        softmax: the output is probabilities; it is added unless the model ends in it."""
         self._core.export(_path(path), nchw, softmax)
