@@ -40,8 +40,13 @@ class Panel:
         self.label = 14 + LETTER * max(len(row[0]) for row in rows)
 
     @property
+    def above(self):
+        """Room above the bars: none where there is no title."""
+        return TITLE if self.title else 0
+
+    @property
     def height(self):
-        return TITLE + PITCH * len(self.rows) + APART
+        return self.above + PITCH * len(self.rows) + APART
 
     def length(self, value, room):
         """Of a bar. A logarithmic one begins a little below the smallest value."""
@@ -57,7 +62,7 @@ class Panel:
         room = width - self.label - VALUE
         for number, row in enumerate(self.rows):
             gap = APART if row[3] == LIGHT else 0
-            out += self.bar(x, y + TITLE + PITCH * number + gap, room, row)
+            out += self.bar(x, y + self.above + PITCH * number + gap, room, row)
         return out
 
     def bar(self, x, y, room, row):

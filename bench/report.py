@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.py found, as text: the table on the terminal, docs/benchmarks.md and README's table.
+"""What run.py found, as text: the table on the terminal, docs/benchmarks.md, and what front.py takes from it.
 
 Called with the path of a results.json that run.py left, it writes the documents again.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import catalog
 import data
+import front
 import plot
 
 TOP = Path(__file__).resolve().parent.parent
@@ -21,8 +22,7 @@ TUNING_TEXT = (
     "[tuning](tuning.md#how-good-it-is) says how. Bars: 97 % of the best, a step that takes 1 % longer at most,\n"
     "95 % of the device from cold storage, memory within 1.05 times the budget."
 )
-BEGIN, END = "<!-- bench:begin (written by make bench) -->", "<!-- bench:end -->"
-MAIN = "stoker"
+MAIN = front.MAIN
 FREE_CORES = 1.8  # what two busy processes do at least, compared with one, where two cores are free
 
 HOW = """\
@@ -53,17 +53,16 @@ measures on yours, with generated images, or with `DATA=directory` of JPEG files
 ARGS=--help` shows what else there is.
 """
 
+LIST_TEXT = """\
+Every work that somebody else does too, with the fastest of them. Rates are images, numbers or records per
+second. Below, each work has a section: its chain, all who do it, the time to the first batch, memory, and where
+they do not do the same. [How it is measured](#how-it-is-measured) and [who they are](#who) stand at the end."""
+
 LIKE_PHOTOS = """\
 Generated images stand in for photographs: heaps of shapes with 1/f texture, blur and noise, stored
 with the sizes, qualities and chroma sampling that ImageNet's files have (`bench/data.py`). Decoding
 300 of them takes 2 % longer per megapixel than decoding 300 originals of ImageNet, and 2 % less in
 the mean over images (libjpeg-turbo)."""
-README_RECORDS = ("tfrecord-raw", "tfrecord-read", "tfrecord-example", "hdf5", "csv")
-README_TEXT = """\
-Images, numbers or records per second from Python; in brackets, how many times as fast stoker is. First batch
-(from the start of the process) and memory are those of *seed*. FFCV reads its own re-encoded file.
-{cpu}, two cores, files in the page cache. What is not the same, how it is measured, and more:
-[docs/benchmarks.md](docs/benchmarks.md)."""
 
 
 # ---- numbers as text ----
@@ -340,7 +339,8 @@ def rounds_text(results):
 def markdown(results, works, peers):
     lines = ["# Benchmarks", "", "Written by `make bench`.", ""]
     lines += [f"- {line}" for line in machine_lines(results)]
-    lines += ["", "![stoker against its peers](benchmarks.svg)", ""]
+    lines += ["", LIST_TEXT, "", *front.LIST_MARKS, ""]
+    lines += ["![stoker against its peers](benchmarks.svg)", ""]
     for work in works:
         if results["works"].get(work.name):
             lines += work_section(work, peers, results["works"][work.name])
@@ -348,86 +348,7 @@ def markdown(results, works, peers):
     return "\n".join(lines) + "\n" + HOW.format(rounds=rounds_text(results), epoch=3000)
 
 
-# ---- README.md ----
-
-
-def readme_cell(readings, name):
-    if "per_s" not in readings.get(name, {}):
-        return ""
-    ratio = stoker_is(readings, name)
-    return rate_text(readings[name]) + (f" ({ratio})" if ratio else "")
-
-
-def readme_table(results, names, columns, last=()):
-    """Rows of rates and ratios; `last` are (title, function of the first work's reading)."""
-    rows = [["", *columns, *(title for title, _ in last)]]
-    for name in names:
-        found = [results["works"].get(column, {}) for column in columns]
-        if not any("per_s" in readings.get(name, {}) for readings in found):
-            continue
-        title = f"**{name}**" if name == MAIN else name
-        rows.append(
-            [
-                title,
-                *(readme_cell(readings, name) for readings in found),
-                *(text(found[0].get(name, {})) for _, text in last),
-            ]
-        )
-    return markdown_table(rows)
-
-
-def readme_apart(results, works, peers):
-    """A sentence on each peer that is listed apart."""
-    lines = []
-    for peer in (peer for peer in peers if peer.IS_APART):
-        rates = [
-            f"{readme_cell(results['works'].get(work, {}), peer.name)} of *{work}*"
-            for work in works
-        ]
-        rates = [rate for rate in rates if not rate.startswith(" ")]
-        lines += (
-            [f"For scale, not a loader: *{peer.name}* does {' and '.join(rates)}."] if rates else []
-        )
-    return lines
-
-
-def readme_section(results, works, peers):
-    shown = [
-        peer.name for peer in peers if peer.name == MAIN or not (peer.IS_STOKER or peer.IS_APART)
-    ]
-    is_step = {work.name: work.name.startswith("train-") for work in works}
-    images = [work.name for work in works if work.DATA == "images" and not is_step[work.name]]
-    numbers = [
-        work.name
-        for work in works
-        if work.COUNT and not work.DATA and not work.DOES and work.name != "iterate"
-    ]
-    steps = [name for name in results["works"] if is_step.get(name) and "-one-" not in name]
-    steps = [work.name for work in works if work.name in steps and work.DOES != "train_half"]
-    records = [name for name in README_RECORDS if name in results["works"]]
-    texts = {work.name: work.text for work in works}
-    lines = readme_table(
-        results,
-        shown,
-        images,
-        [("first batch", lambda r: first_text(r).partition(" (")[0]), ("memory", memory_text)],
-    )
-    for some in (numbers, records, steps):
-        lines += ["", *readme_table(results, shown, some)] if some else []
-    lines += ["", *(f"- **{name}**: {texts[name]}" for name in images + numbers + records + steps)]
-    lines += [
-        "",
-        README_TEXT.format(cpu=results["machine"]["cpu"]),
-        *readme_apart(results, images, peers),
-    ]
-    return "\n".join(lines)
-
-
-def put_between_marks(text, section):
-    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
-    if not pattern.search(text):
-        raise ValueError(f"README.md has no {BEGIN} … {END}")
-    return pattern.sub(lambda _: f"{BEGIN}\n{section}\n{END}", text)
+# ---- files ----
 
 
 def tuning_section(top):
@@ -438,14 +359,10 @@ def tuning_section(top):
 
 
 def write_all(top, results, works, peers):
-    readme = top / "README.md"
     page = markdown(results, works, peers) + "\n".join(tuning_section(top))
     (top / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
     (top / "docs" / "benchmarks.svg").write_text(plot.draw(results, works, peers), encoding="utf-8")
-    section = readme_section(results, works, peers)
-    readme.write_text(
-        put_between_marks(readme.read_text(encoding="utf-8"), section), encoding="utf-8"
-    )
+    front.write(top)
 
 
 if __name__ == "__main__":

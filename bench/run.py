@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares stoker with its peers, side by side; writes docs/benchmarks.* and README's table.
+"""Compares stoker with its peers, side by side; writes docs/benchmarks.*, README's chart and table.
 
 Everything runs on the same two cores, each measurement in a process of its own. Work after work, a
 round measures stoker and its peers in turn, so that what slows the machine for a while slows all of
@@ -308,7 +308,7 @@ def main(words=None):
     print(report.terminal(results, works, peers))
     if is_kept and not options.no_write:
         report.write_all(TOP, add_results(path, results), catalog.works(), peers)
-        print(f"\nwritten: {path}, docs/benchmarks.md, docs/benchmarks.svg, the table in README.md")
+        print(f"\nwritten: {path}, docs/benchmarks.md, docs/benchmarks.svg, the chart and the table of README.md")
     return 1 if options.strict and not report.all_hold(results, works) else 0
 
 

@@ -18,6 +18,7 @@ sys.path.insert(0, str(TREE / "bench"))
 import bars
 import catalog
 import data
+import front
 import install
 import jobs
 import plot
@@ -171,7 +172,7 @@ def test_terminal_is_as_expected():
 
 def test_markdown_is_as_expected():
     text = report.markdown(MADE_UP, [CARRY], MADE_UP_PEERS)
-    assert SECTION in text
+    assert SECTION in text and "\n".join(front.LIST_MARKS) in text
     assert "- **slow**: How slow is set up." in text and "of 3 rounds" in text
 
 
@@ -193,14 +194,69 @@ def test_bars_decide():
     assert report.all_hold(MADE_UP, [held])
 
 
-def test_readme_keeps_what_is_around():
-    section = report.readme_section(MADE_UP, [CARRY], MADE_UP_PEERS)
-    assert "| slow | 1,500/s (2.00×) | 2.5 s | 400 MB |" in section
-    assert "*loop* does 2,000/s (1.50×) of *carry*" in section
-    text = report.put_between_marks(f"above\n{report.BEGIN}\nold\n{report.END}\nbelow\n", section)
-    assert text == f"above\n{report.BEGIN}\n{section}\n{report.END}\nbelow\n"
+PAGE = f"""\
+# Benchmarks
+
+- A processor (avx2), 2 of 4 cores used
+
+{front.LIST_MARKS[0]}
+old
+{front.LIST_MARKS[1]}
+
+## seed
+
+Carries things.
+
+|  | rate | stoker is | first batch (after import) | memory | CPU / 1000 |
+|---|--:|--:|--:|--:|--:|
+| **stoker** | 3,000/s |  | 50 ms (20 ms) | 80 MB | 0.50 s |
+| stoker command | 9,000/s | 0.33× | 5 ms | 8 MB | 0.50 s |
+| tf.data | 900,000/s | 2.00× | 2.5 s (250 ms) | 400 MB | 12.30 ms |
+| DALI, CPU | 1.2 M/s | 1.50× | 1 s | 300 MB | 1 ms |
+| FFCV | not measured: ImportError: no such thing |  |  |  |  |
+
+| bar | is | must be |  |
+|---|--:|--:|--:|
+| times as fast as tf.data | 2.00× | ≥ 1.5× | pass |
+
+## decode
+
+|  | rate | stoker is | first batch (after import) | memory | CPU / 1000 |
+|---|--:|--:|--:|--:|--:|
+| **stoker** | 2,176/s |  |  |  |  |
+"""
+
+
+def test_readme_takes_the_best_peer_from_the_page(tmp_path):
+    (tmp_path / "docs" / "img").mkdir(parents=True)
+    (tmp_path / "docs" / "benchmarks.md").write_text(PAGE, encoding="utf-8")
+    readme = tmp_path / "README.md"
+    readme.write_text("above\n{}\nold\n{}\nbelow\n".format(*front.MARKS), encoding="utf-8")
+    front.write(tmp_path)
+    text, words = readme.read_text(encoding="utf-8"), front.ROWS[0][1]
+    assert text.startswith("above\n") and text.endswith("below\n") and "old" not in text
+    assert f"| {words} | 3,000 images/s | NVIDIA DALI on the CPU: 1.2 M/s | 1.50× |" in text
+    assert "50 ms after the start of the process (tf.data: 2.5 s)" in text and "(A processor)" in text
+    page = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert "| [seed](#seed) | Carries things. | 3,000/s | DALI, CPU | 1.2 M/s | 1.50× |" in page
+    assert "[decode]" not in page and "old" not in page
+    assert (tmp_path / front.CHART).read_text(encoding="utf-8").count("<rect") == 1 + 3
+
+
+def test_a_file_without_marks_is_refused():
     with pytest.raises(ValueError, match="README.md has no"):
-        report.put_between_marks("nothing", section)
+        front.put_between("nothing", front.MARKS, ["a line"], "README.md")
+
+
+def test_readme_has_the_figures_of_the_page(tmp_path):
+    """`python3 bench/front.py` would change nothing."""
+    names = ["README.md", "docs/benchmarks.md", front.CHART]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((TREE / name).read_bytes())
+    front.write(tmp_path)
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (TREE / name).read_bytes(), name
 
 
 def test_plot_is_svg_with_a_bar_for_each_reading():

@@ -417,12 +417,26 @@ def test_make_targets():
 
 
 @pytest.mark.parametrize("listed", ["packages.txt", "packages-test.txt", "requirements.txt"])
-def test_readme_says_why(listed):
-    """Everything that the build and the tests install is in README.md, with its reason."""
-    readme = (TREE / "README.md").read_text(encoding="utf-8")
+def test_install_page_says_why(listed):
+    """Everything that the build and the tests install is in docs/install.md, with its reason."""
+    page = (TREE / "docs" / "install.md").read_text(encoding="utf-8")
     lines = (TREE / "tools" / listed).read_text(encoding="utf-8").splitlines()
     for name in (re.split(r"[#=\s]", line)[0] for line in lines):
-        assert not name or f"`{name}`" in readme, f"{name} of tools/{listed}"
+        assert not name or f"`{name}`" in page, f"{name} of tools/{listed}"
+
+
+def test_readme_is_short():
+    """Understood in two minutes: few lines, one chart, no table that is wider than four columns."""
+    text = (TREE / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 170
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) == 1
+    assert all(row.count("|") <= 5 for row in re.findall(r"^\|.*$", text, re.MULTILINE))
+
+
+def test_index_has_every_page():
+    index = (TREE / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([a-z0-9-]+\.md)", index))
+    assert linked == {path.name for path in (TREE / "docs").glob("*.md")} - {"index.md"}
 
 
 def test_fuzzers_are_listed():

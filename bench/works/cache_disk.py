@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same kept on disk by `cache('dir')`, read from the page cache."""
+"""Decoded images of 224×224 as float32, kept on disk by `cache('dir')`, read from the page cache."""
 
 from bars import faster_than
 
