@@ -384,6 +384,8 @@ def test_faults_have_their_place(stoker, data):
     told(recipe_of(data, train="shufle().batch(16)"), "shufle", "did you mean shuffle?")
     told(recipe_of(data, model=MODEL.replace("8, 8, 1", "8, 9, 1")), "input", "the model takes 8×9×1, but train gives float32 8×8×1")
     told(recipe_of(data, model="input(8, 8, 1).conv2d(2, 3)"), "conv2d", "conv2d, puts out 6×6×2", "flatten()")
+    told(recipe_of(data, model="input(8, 8, 1).flatten().dense(2, activation=sigmoid)"), "dense", "ends in sigmoid",
+         "loss=binary_cross_entropy()")  # fmt: skip
     told(recipe_of(data, train="shuffle()"), "npz", "one element at a time; batch(32)")
     told(recipe_of(data, "label = lable"), "npz", "no field lable; it has image, label")
     floats = "cast(float32, field=label).batch(16)"

@@ -30,9 +30,11 @@
 struct maker {
     uint64_t seed, n_drawn;
     struct stk__text text;
-    struct stk__shape shape; /* of what the chain gives so far */
-    struct stk__node last;   /* names are not there any more */
-    bool has_wide;           /* it has a dense layer of the wide kind */
+    struct stk__shape shape;       /* of what the chain gives so far */
+    struct stk__node last;         /* names are not there any more */
+    enum stk__activation_kind end; /* what outputs have gone through */
+    bool is_alone;                 /* the last layer stands behind the input */
+    bool has_wide;                 /* it has a dense layer of the wide kind */
 };
 
 static int64_t below(struct maker *m, int64_t n)
@@ -369,6 +371,8 @@ static bool is_model(struct maker *m)
         return false;
     bool fits = is_small(m, &model->graph);
     m->last = model->graph.node[model->graph.n_nodes - 1];
+    m->end = stk__model_output_activation(&model->graph);
+    m->is_alone = m->last.n_inputs && m->last.input[0] == 0;
     m->shape = m->last.shape;
     stk_model_free(model);
     return fits;
@@ -384,6 +388,8 @@ static bool try_layer(struct maker *m, void (*add)(struct maker *))
         return true;
     m->shape = before.shape;
     m->last = before.last;
+    m->end = before.end;
+    m->is_alone = before.is_alone;
     m->has_wide = before.has_wide;
     m->text.len = before.text.len;
     m->text.data[m->text.len] = 0;
@@ -408,17 +414,18 @@ static void add_classes(struct maker *m)
         happens(m, 30) ? ", activation=softmax" : "");
 }
 
-static bool ends_in(const struct maker *m, enum stk__activation_kind kind)
+/* Whether outputs are what the loss takes: not through softmax or sigmoid yet, or through its own last. */
+static bool are_logits(const struct maker *m, enum stk__activation_kind own)
 {
-    return m->last.kind == STK__NODE_ACTIVATION && m->last.activation.kind == kind;
+    bool is_undone =
+        m->last.kind == STK__NODE_ACTIVATION && m->last.activation.kind == own && !m->is_alone;
+    return (m->end != STK__SOFTMAX && m->end != STK__SIGMOID) || is_undone;
 }
 
-/* Whether outputs are logits of classes, or softmax of them. */
 static bool has_classes(const struct maker *m)
 {
     return m->shape.height * m->shape.width == 1 && m->shape.channels > 1 &&
-           m->last.kind != STK__NODE_FLATTEN && !ends_in(m, STK__SIGMOID) &&
-           !ends_in(m, STK__LINEAR);
+           are_logits(m, STK__SOFTMAX);
 }
 
 static void make_chain(struct maker *m)
@@ -457,8 +464,7 @@ static void make_loss(struct maker *m, struct stk__text *loss)
     int64_t kind = below(m, 5);
     if (kind < 2)
         make_entropy(m, loss);
-    else if (kind == 2 && m->last.kind != STK__NODE_FLATTEN && !ends_in(m, STK__SOFTMAX) &&
-             !ends_in(m, STK__LINEAR))
+    else if (kind == 2 && are_logits(m, STK__SIGMOID))
         stk__text_add(loss, "binary_cross_entropy(label_smoothing=%s)",
                       happens(m, 40) ? "0.1" : "0");
     else

@@ -414,6 +414,97 @@ static void test_bad_options(void **unused)
     }
 }
 
+/* What a trainer that trains, or one that is asked for a loss, says of its model and loss. */
+static int try_loss(const char *chain, const char *loss, bool only_forward, struct stk_error *err)
+{
+    static float values[64];
+    struct stk_trainer_options options = {
+        .loss = loss, .threads = 1, .max_batch = 1, .only_forward = only_forward
+    };
+    struct stk_model *given;
+    struct stk_trainer *trainer;
+    struct stk_step out;
+    int64_t input[3], outputs, features[] = { 1, 4 };
+    assert_int_equal(stk_model_new(chain, &given, err), STK_OK);
+    int rc = stk_trainer_new(given, &options, &trainer, err);
+    if (!rc && only_forward) {
+        stk_trainer_shapes(trainer, input, &outputs);
+        const int64_t image[] = { 1, 4, 4, 2 }, targets[] = { 1, outputs };
+        bool is_flat = input[0] == 1;
+        struct stk_view images = is_flat ? stk_view_rows(values, STK_F32, 2, features)
+                                         : stk_view_rows(values, STK_F32, 4, image);
+        struct stk_view wanted = stk_view_rows(values, STK_F32, 2, targets);
+        rc = stk_trainer_eval(trainer, &images, &wanted, &out, err);
+    }
+    stk_trainer_free(trainer);
+    stk_model_free(given);
+    return rc;
+}
+
+static void test_losses_that_do_not_fit_the_outputs(void **unused)
+{
+    static const struct {
+        const char *chain, *loss, *says; /* NULL: taken */
+    } trials[] = {
+        { "input(4).dense(3)", "cross_entropy()", NULL },
+        { "input(4).dense(3, activation=softmax)", "cross_entropy()", NULL },
+        { "input(4).dense(3, activation=softmax)", "mse()", NULL },
+        { "input(4).dense(3, activation=relu)", "cross_entropy(0.1)", NULL },
+        { "input(4).dense(1, activation=sigmoid)", "binary_cross_entropy()", NULL },
+        { "input(4).dense(1)", "binary_cross_entropy(0.1)", NULL },
+        { "input(4, 4, 2).conv2d(3, 4)", "cross_entropy()", NULL },
+        { "input(4, 4, 2).conv2d(3, 2).flatten()", "cross_entropy()", NULL },
+        { "input(4, 4, 2).conv2d(3, 2)", "binary_cross_entropy()", NULL },
+        { "input(4, 4, 2).conv2d(3, 2)", "mse()", NULL },
+        { "input(4, 4, 2).conv2d(3, 2)", "cross_entropy()", "conv2d, puts out 3×3×3, a map" },
+        { "input(4, 4, 2).conv2d(3, 2, activation=softmax)", "cross_entropy()", "flatten()" },
+        { "input(4).dense(1)", "cross_entropy()", "binary_cross_entropy() is for one output" },
+        { "input(4).dense(3, activation=sigmoid)", "cross_entropy()", "ends in sigmoid" },
+        { "input(4).dense(3, activation=sigmoid).dropout(0.1)", "cross_entropy()",
+          "loss=binary_cross_entropy()" },
+        { "input(4).dense(3, activation=softmax)", "binary_cross_entropy()",
+          "ends in softmax; for outputs" },
+        { "input(4).dense(3, activation=softmax).activation(linear)", "cross_entropy()",
+          "leave it out, or make it the last layer" },
+        { "input(4).dense(3, activation=softmax).dropout(0.5)", "cross_entropy()",
+          "last layer is dropout" },
+        { "input(4, 4, 2).conv2d(3, 4, activation=softmax).flatten()", "cross_entropy()",
+          "last layer is flatten" },
+        { "input(4, 4, 2).conv2d(3, 2, activation=softmax).flatten()", "cross_entropy()",
+          "have gone through it already" },
+        { "input(4, 4, 2).conv2d(1, 2, activation=sigmoid).flatten()", "binary_cross_entropy()",
+          "applies sigmoid to outputs" },
+        { "input(4).activation(softmax)", "cross_entropy()", "have gone through it already" },
+        { "input(4).activation(sigmoid)", "binary_cross_entropy()", "gone through it already" },
+    };
+    (void)unused;
+    for (size_t i = 0; i < 2 * sizeof trials / sizeof *trials; i++) {
+        const char *chain = trials[i / 2].chain, *says = trials[i / 2].says;
+        struct stk_error err = { 0 };
+        int rc = try_loss(chain, trials[i / 2].loss, i % 2, &err);
+        if (!rc != !says || (says && !strstr(err.text, says)))
+            fail_msg("%s, %s%s: \"%s\" does not say \"%s\"", chain, trials[i / 2].loss,
+                     i % 2 ? ", forward" : "", err.text, says ? says : "");
+    }
+}
+
+/* A trainer that goes forward has a loss by default, which nobody asked for. */
+static void test_a_map_is_predicted_without_a_loss(void **unused)
+{
+    static float values[4 * 4 * 2], outputs[4 * 4];
+    const int64_t shape[] = { 1, 4, 4, 2 };
+    struct stk_trainer_options options = { .threads = 1, .max_batch = 1, .only_forward = true };
+    struct stk_view images = stk_view_rows(values, STK_F32, 4, shape);
+    struct stk_model *given;
+    struct stk_trainer *trainer;
+    (void)unused;
+    assert_int_equal(stk_model_new("input(4, 4, 2).conv2d(1, 1)", &given, NULL), STK_OK);
+    assert_int_equal(stk_trainer_new(given, &options, &trainer, NULL), STK_OK);
+    assert_int_equal(stk_trainer_predict(trainer, &images, outputs, NULL), STK_OK);
+    stk_trainer_free(trainer);
+    stk_model_free(given);
+}
+
 static void test_nonfinite(void **unused)
 {
     struct stk_trainer_options options = { .threads = 2 };
@@ -502,13 +593,22 @@ static void test_figures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),          cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_gradients_are_kept), cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_state_carries_on),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_smaller_batches),    cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_bad_batches),        cmocka_unit_test(test_bad_affine),
-        cmocka_unit_test(test_bad_options),        cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_scale_backs_off),    cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_gradients_are_kept),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_state_carries_on),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_smaller_batches),
+        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_bad_batches),
+        cmocka_unit_test(test_bad_affine),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_losses_that_do_not_fit_the_outputs),
+        cmocka_unit_test(test_a_map_is_predicted_without_a_loss),
+        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_scale_backs_off),
+        cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

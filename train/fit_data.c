@@ -269,6 +269,9 @@ static int check_classes(const struct stk_fit *fit, struct stk_error *err)
 int stk__fit_check_data(struct stk_fit *fit, struct stk_error *err)
 {
     int rc = check_classes(fit, err);
+    if (!rc)
+        rc = stk__piece_fault(&fit->model_piece,
+                              stk__loss_check_model(&fit->loss, &fit->model->graph, err), err);
     for (int which = 0; which < (fit->valid ? 2 : 1) && !rc; which++) {
         const struct stk_dataset *data = which ? fit->valid : fit->train;
         struct stk_field_info image = { 0 }, label = { 0 };

@@ -28,6 +28,14 @@ extern const struct stk__namespace stk__losses;
 int stk__loss_read(const struct stk_value *value, struct stk_arena *arena, struct stk__loss *out,
                    struct stk_error *err);
 
+/* Whether the model's last layer is undone: the loss is computed from what goes into it. */
+struct stk__model;
+bool stk__loss_merges_last(const struct stk__loss *loss, const struct stk__model *model);
+
+/* Whether the model's outputs are what the loss takes; a fault has the place of the last layer. */
+int stk__loss_check_model(const struct stk__loss *loss, const struct stk__model *model,
+                          struct stk_error *err);
+
 struct stk__loss_batch {
     const float *logits; /* [rows, outputs] */
     struct stk__targets targets;

@@ -41,7 +41,8 @@ static const struct stk_decl decls[N_CALLS] = {
     [STK__LOSS_BINARY] = { "binary_cross_entropy", 1, "For outputs that are each true or false.",
                            "The mean over all outputs, which are logits: as Keras' "
                            "BinaryCrossentropy(from_logits=True) and PyTorch's "
-                           "BCEWithLogitsLoss.\n"
+                           "BCEWithLogitsLoss. A model whose last layer is sigmoid has the same "
+                           "loss and gradients; one that ends in softmax is refused.\n"
                            "\n"
                            "    binary_cross_entropy(label_smoothing=0.1)",
                            binary_rows, sizeof(struct binary) },
@@ -49,7 +50,10 @@ static const struct stk_decl decls[N_CALLS] = {
                                   "The mean over the batch of the cross entropy of "
                                   "softmax(outputs) "
                                   "and the targets: labels, or a value for each class (one-hot, or "
-                                  "soft as of mixup).\n"
+                                  "soft as of mixup). A model whose last layer is softmax has "
+                                  "the same loss and gradients. Refused are models that end in "
+                                  "sigmoid, have one output, or put out a map of more than one "
+                                  "pixel.\n"
                                   "\n"
                                   "Class weights multiply the losses of a class's rows. With "
                                   "form=keras the sum is divided by the number of rows, as by "

@@ -126,24 +126,17 @@ static int read_options(struct stk_trainer *t, struct stk_error *err)
     return rc;
 }
 
-static int check_loss(const struct stk_trainer *t, struct stk_error *err)
+int stk__trainer_check_loss(const struct stk_trainer *t, struct stk_error *err)
 {
     int64_t outputs = stk__shape_values(&t->model->node[t->model->n_nodes - 1].shape);
-    if (!t->loss.n_classes || t->loss.n_classes == outputs)
-        return STK_OK;
+    int rc = stk__loss_check_model(&t->loss, t->model, err);
+    if (rc && err)
+        err->at = err->len = 0; /* of the model's text, which the caller may not have */
+    if (rc || !t->loss.n_classes || t->loss.n_classes == outputs)
+        return rc;
     return stk_fail(err, STK_VALUE,
                     "loss: there are %d class weights, and the model has %lld outputs",
                     t->loss.n_classes, (long long)outputs);
-}
-
-/* Whether the loss is computed from what goes into the last layer. */
-static bool merges_last(const struct stk_trainer *t)
-{
-    const struct stk__node *last = &t->model->node[t->model->n_nodes - 1];
-    if (last->kind != STK__NODE_ACTIVATION || last->input[0] == 0)
-        return false;
-    return (last->activation.kind == STK__SOFTMAX && t->loss.kind == STK__LOSS_CROSS_ENTROPY) ||
-           (last->activation.kind == STK__SIGMOID && t->loss.kind == STK__LOSS_BINARY);
 }
 
 /* ---- memory ---- */
@@ -356,7 +349,8 @@ static int plan(struct stk_trainer *t, struct stk_error *err)
     struct stk__step_plan_options options = { .max_batch = t->options.max_batch,
                                               .n_threads = t->options.threads,
                                               .trains = !t->options.only_forward,
-                                              .merges_last = merges_last(t),
+                                              .merges_last =
+                                                  stk__loss_merges_last(&t->loss, t->model),
                                               .deterministic = t->options.deterministic,
                                               .puts_off = stk__update_puts_off(t),
                                               .dtype = t->dtype };
@@ -377,8 +371,8 @@ int stk_trainer_new(const struct stk_model *model, const struct stk_trainer_opti
         t->options = *options;
     stk__arena_init(&t->arena, 1 << 16);
     int rc = read_options(t, err);
-    if (!rc)
-        rc = check_loss(t, err);
+    if (!rc && !t->options.only_forward) /* which may never ask for a loss */
+        rc = stk__trainer_check_loss(t, err);
     if (!rc)
         rc = plan(t, err);
     if (!rc)

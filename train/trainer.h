@@ -57,6 +57,10 @@ struct stk_trainer {
     double *seconds; /* of each op and thread, when they are measured */
 };
 
+/* Whether the model's outputs are what the loss takes: when a trainer is made that trains, else when a loss is
+ * asked for. */
+int stk__trainer_check_loss(const struct stk_trainer *trainer, struct stk_error *err);
+
 /* ---- trainer_input.c ---- */
 
 /* Checks a batch and fills a run in; targets may be NULL. */

@@ -32,7 +32,9 @@ static int begin(struct stk_trainer *t, const struct stk_view *images,
                  const struct stk_view *targets, struct stk__run *run, double *divisor,
                  struct stk_error *err)
 {
-    int rc = stk__trainer_take(t, images, targets, run, err);
+    int rc = t->plan.trains ? STK_OK : stk__trainer_check_loss(t, err);
+    if (!rc)
+        rc = stk__trainer_take(t, images, targets, run, err);
     if (!rc)
         rc = stk__loss_begin(&t->loss, &run->batch, divisor, err);
     return rc;

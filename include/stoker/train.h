@@ -119,7 +119,8 @@ struct stk_step {
 /* One step: forward, loss, backward, update. Images are [rows, height, width, channels], of type
  * float32 or uint8, with 1 to max_batch rows. Targets are labels [rows] of any integer type, or
  * [rows, outputs] of integers, float32 or float64. Where the last layer is softmax and the loss
- * cross entropy, or sigmoid and binary_cross_entropy, the loss is computed from what goes into it.
+ * cross entropy, or sigmoid and binary_cross_entropy, the loss is computed from what goes into it;
+ * trainers whose outputs are not what their loss takes are not made.
  * Errors: shapes (both are named), a label that is none (its row and value), loss or gradients that
  * are not finite; weights are then as before, except where it was gradients alone. */
 STK_API int stk_trainer_step(struct stk_trainer *trainer, const struct stk_view *images,
