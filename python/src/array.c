@@ -116,6 +116,12 @@ static PyObject *array_shape(PyObject *self, void *unused)
     return ext_shape(shape, array->rank);
 }
 
+static PyObject *array_is_writable(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((struct ext_array *)self)->is_writable);
+}
+
 static PyObject *array_dtype(PyObject *self, void *unused)
 {
     (void)unused;
@@ -309,11 +315,52 @@ static PyObject *array_jax(PyObject *self, PyObject *unused)
     return ext_call("_convert", "jax", "(O)", self);
 }
 
-static PyObject *array_reduce(PyObject *self, PyObject *unused)
+/* ---- pickles ---- */
+
+static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 {
-    (void)self, (void)unused;
-    PyErr_SetString(PyExc_TypeError,
-                    "an Array belongs to its batch and cannot be pickled; pickle array.numpy()");
+    return ext_call("_pickling", "array", "(OO)", self, protocol);
+}
+
+/* The same memory as bytes, whatever its dtype. */
+static PyObject *array_raw(PyObject *self, PyObject *unused)
+{
+    const struct ext_array *array = (struct ext_array *)self;
+    (void)unused;
+    PyObject *raw = ext_array_new(array->owner, array->data, STK_U8, 1, &array->n_bytes);
+    if (raw)
+        ((struct ext_array *)raw)->is_writable = array->is_writable;
+    return raw;
+}
+
+/* restore_array(memory, dtype, shape, is_writable): an Array of memory that a Memory keeps. */
+PyObject *ext_array_restore(PyObject *module, PyObject *args)
+{
+    PyObject *memory, *shape;
+    const char *name;
+    int64_t dims[STK_MAX_RANK];
+    int is_writable;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!sO!p:restore_array", ext_types.memory, &memory, &name,
+                          &PyTuple_Type, &shape, &is_writable))
+        return NULL;
+    const struct stk_array *bytes = &((struct ext_memory *)memory)->array;
+    int dtype = ext_dtype_of_name(name), rank = (int)PyTuple_Size(shape);
+    bool is_right = dtype >= 0 && rank <= STK_MAX_RANK && bytes->rank == 1;
+    for (int d = 0; is_right && d < rank; d++) {
+        dims[d] = PyLong_AsLongLong(PyTuple_GetItem(shape, d));
+        is_right = dims[d] >= 0; /* -1 with an exception, too */
+    }
+    PyObject *array =
+        is_right ? ext_array_new(memory, (void *)(uintptr_t)bytes->data, dtype, rank, dims) : NULL;
+    if (array && ((struct ext_array *)array)->n_bytes ==
+                     bytes->shape[0] * (int64_t)stk_dtype_bytes(bytes->dtype)) {
+        ((struct ext_array *)array)->is_writable = is_writable;
+        return array;
+    }
+    Py_XDECREF(array);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "the shape does not fit the data");
     return NULL;
 }
 
@@ -332,7 +379,8 @@ static PyMethodDef methods[] = {
     { "__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
       "A DLPack capsule, versioned if max_version allows it." },
     { "__dlpack_device__", array_dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
-    { "__reduce__", array_reduce, METH_NOARGS, NULL },
+    { "_raw", array_raw, METH_NOARGS, NULL },
+    { "__reduce_ex__", array_reduce, METH_O, NULL },
     { 0 },
 };
 
@@ -342,6 +390,7 @@ static PyGetSetDef getters[] = {
     { "ndim", array_ndim, NULL, "Number of dimensions.", NULL },
     { "size", array_size, NULL, "Number of values.", NULL },
     { "nbytes", array_nbytes, NULL, "Bytes of all values.", NULL },
+    { "_is_writable", array_is_writable, NULL, NULL, NULL },
     { "address", array_address, NULL, "Where the memory begins.", NULL },
     { 0 },
 };

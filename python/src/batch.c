@@ -5,7 +5,8 @@
 
 struct batch {
     PyObject base;
-    struct stk_batch *batch;
+    struct stk_batch *batch;      /* NULL: restored from a pickle, and all it knows is in kept */
+    PyObject *kept;               /* tuple: fields, n_rows, origins, position, state; or NULL */
     PyObject *names, *attributes; /* tuples of the chain */
     PyObject **last;              /* where its iterator has it as the last one; NULL: it has not */
     bool is_used;                 /* somebody has looked at it */
@@ -48,9 +49,9 @@ PyObject *ext_batch_new(struct stk_batch *batch, const struct ext_chain *chain)
     return (PyObject *)self;
 }
 
-struct stk_batch *ext_batch_of(PyObject *batch)
+struct stk_batch *ext_batch_of(PyObject *owner)
 {
-    return ((struct batch *)batch)->batch;
+    return Py_TYPE(owner) == ext_types.batch ? ((struct batch *)owner)->batch : NULL;
 }
 
 static void batch_dealloc(PyObject *object)
@@ -60,12 +61,61 @@ static void batch_dealloc(PyObject *object)
     bool is_lost = is_taken_away(self);
     if (last)
         ext_batch_unfollow(last);
-    if (!is_lost || !ext_iterator_unread(last, self->batch))
+    if (self->batch && (!is_lost || !ext_iterator_unread(last, self->batch)))
         stk_batch_unref(self->batch);
+    Py_XDECREF(self->kept);
     Py_XDECREF(self->names);
     Py_XDECREF(self->attributes);
     ext_free(object);
     ext_drain();
+}
+
+/* ---- one that came from another process ---- */
+
+enum { KEPT_FIELDS, KEPT_N_ROWS, KEPT_ORIGINS, KEPT_POSITION, KEPT_STATE };
+
+static PyObject *kept(PyObject *self, int what) /* borrowed */
+{
+    return PyTuple_GetItem(((struct batch *)self)->kept, what);
+}
+
+/* restore_batch(names, (fields, n_rows, origins, position, state)) */
+PyObject *ext_batch_restore(PyObject *module, PyObject *args)
+{
+    PyObject *names, *parts, *fields, *n_rows, *origins, *position, *state;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:restore_batch", &PyTuple_Type, &names, &PyTuple_Type, &parts))
+        return NULL;
+    if (!PyArg_ParseTuple(parts, "O!O!O!O!O!:restore_batch", &PyTuple_Type, &fields, &PyLong_Type,
+                          &n_rows, &PyList_Type, &origins, &PyTuple_Type, &position, &PyDict_Type,
+                          &state))
+        return NULL;
+    if (PyTuple_Size(names) != PyTuple_Size(fields)) {
+        PyErr_SetString(PyExc_ValueError, "a batch has a name for each field");
+        return NULL;
+    }
+    struct batch *self = ext_new(ext_types.batch, sizeof *self);
+    if (!self)
+        return NULL;
+    self->names = Py_NewRef(names);
+    self->kept = Py_NewRef(parts);
+    self->attributes = ext_batch_attributes(names);
+    if (!self->attributes)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+/* Names of fields as attributes: None where Batch has an attribute of that name. */
+PyObject *ext_batch_attributes(PyObject *names)
+{
+    Py_ssize_t n = PyTuple_Size(names);
+    PyObject *attributes = PyTuple_New(n);
+    for (Py_ssize_t i = 0; attributes && i < n; i++) {
+        PyObject *name = PyTuple_GetItem(names, i);
+        bool is_taken = PyObject_HasAttr((PyObject *)ext_types.batch, name);
+        PyTuple_SetItem(attributes, i, Py_NewRef(is_taken ? Py_None : name));
+    }
+    return attributes;
 }
 
 /* ---- fields ---- */
@@ -89,6 +139,8 @@ static PyObject *field_at(PyObject *self, Py_ssize_t index)
 {
     struct stk_view view;
     ((struct batch *)self)->is_used = true;
+    if (((struct batch *)self)->kept)
+        return PySequence_GetItem(kept(self, KEPT_FIELDS), index);
     if (stk_batch_view_at(((struct batch *)self)->batch, (int)index, &view))
         return ext_raise_state("the batch has no such field");
     return ext_field_new(self, &view);
@@ -190,6 +242,8 @@ static PyObject *batch_iter(PyObject *self)
 static PyObject *batch_n_rows(PyObject *self, void *unused)
 {
     (void)unused;
+    if (((struct batch *)self)->kept)
+        return Py_NewRef(kept(self, KEPT_N_ROWS));
     return PyLong_FromLongLong(stk_batch_n_rows(((struct batch *)self)->batch));
 }
 
@@ -208,6 +262,8 @@ static PyObject *batch_state_dict(PyObject *self, PyObject *unused)
     struct stk_error err = { 0 };
     char *state = NULL;
     (void)unused;
+    if (((struct batch *)self)->kept)
+        return PyDict_Copy(kept(self, KEPT_STATE));
     int rc = stk_batch_state(((struct batch *)self)->batch, &state, &err);
     return ext_state_dict(rc, state, &err);
 }
@@ -216,9 +272,11 @@ static PyObject *batch_origin(PyObject *self, PyObject *number)
 {
     const struct stk_batch *batch = ((struct batch *)self)->batch;
     Py_ssize_t row = PyNumber_AsSsize_t(number, PyExc_IndexError);
-    int64_t n = stk_batch_n_rows(batch);
     if (row == -1 && PyErr_Occurred())
         return NULL;
+    if (((struct batch *)self)->kept)
+        return PySequence_GetItem(kept(self, KEPT_ORIGINS), row);
+    int64_t n = stk_batch_n_rows(batch);
     row += row < 0 ? (Py_ssize_t)n : 0;
     if (row >= 0 && row < n)
         return origin_of(batch, row);
@@ -229,9 +287,11 @@ static PyObject *batch_origin(PyObject *self, PyObject *number)
 static PyObject *batch_origins(PyObject *self, void *unused)
 {
     const struct stk_batch *batch = ((struct batch *)self)->batch;
+    (void)unused;
+    if (((struct batch *)self)->kept)
+        return PySequence_List(kept(self, KEPT_ORIGINS));
     int64_t n = stk_batch_n_rows(batch);
     PyObject *list = PyList_New((Py_ssize_t)n);
-    (void)unused;
     for (int64_t row = 0; list && row < n; row++) {
         PyObject *origin = origin_of(batch, row);
         if (!origin || PyList_SetItem(list, (Py_ssize_t)row, origin) < 0)
@@ -259,11 +319,13 @@ PyStructSequence_Desc ext_position_desc = {
 static PyObject *batch_position(PyObject *self, void *unused)
 {
     struct stk_position position;
+    (void)unused;
+    if (((struct batch *)self)->kept)
+        return Py_NewRef(kept(self, KEPT_POSITION));
     stk_batch_position(((struct batch *)self)->batch, &position);
     const uint64_t value[] = { position.epoch, position.batch, position.rows, position.errors,
                                position.hash };
     PyObject *tuple = PyStructSequence_New(ext_types.position);
-    (void)unused;
     for (int i = 0; tuple && i < 5; i++)
         PyStructSequence_SetItem(tuple, i, PyLong_FromUnsignedLongLong(value[i]));
     if (tuple && PyErr_Occurred())
@@ -317,12 +379,9 @@ static PyObject *batch_dir(PyObject *self, PyObject *unused)
     return names;
 }
 
-static PyObject *batch_reduce(PyObject *self, PyObject *unused)
+static PyObject *batch_reduce(PyObject *self, PyObject *protocol)
 {
-    (void)self, (void)unused;
-    PyErr_SetString(PyExc_TypeError,
-                    "a Batch cannot be pickled; pickle batch.numpy() or batch.torch()");
-    return NULL;
+    return ext_call("_pickling", "batch", "(OO)", self, protocol);
 }
 
 static PyMethodDef methods[] = {
@@ -339,7 +398,7 @@ static PyMethodDef methods[] = {
     { "jax", batch_jax, METH_NOARGS, "A dict of JAX arrays." },
     { "_repr_html_", batch_html, METH_NOARGS, NULL },
     { "__dir__", batch_dir, METH_NOARGS, NULL },
-    { "__reduce__", batch_reduce, METH_NOARGS, NULL },
+    { "__reduce_ex__", batch_reduce, METH_O, NULL },
     { 0 },
 };
 

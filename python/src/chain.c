@@ -99,24 +99,22 @@ static struct build *build_new(PyObject *text, PyObject *objects, struct stk_dat
 
 /* ---- the object ---- */
 
-/* Names of fields as Python texts; as attributes only those that Batch leaves free. */
+/* Names of fields as Python texts. */
 static int name_fields(struct ext_chain *self)
 {
     int n = stk_dataset_n_fields(self->dataset);
     struct stk_field_info field;
     self->names = PyTuple_New(n);
-    self->attributes = PyTuple_New(n);
-    for (int i = 0; self->names && self->attributes && i < n; i++) {
+    for (int i = 0; self->names && i < n; i++) {
         stk_dataset_field(self->dataset, i, &field);
         PyObject *name = ext_text(field.name);
         if (!name)
             return -1;
         PyUnicode_InternInPlace(&name);
-        bool is_taken = PyObject_HasAttr((PyObject *)ext_types.batch, name);
-        PyTuple_SetItem(self->attributes, i, Py_NewRef(is_taken ? Py_None : name));
         PyTuple_SetItem(self->names, i, name);
     }
-    return self->names && self->attributes ? 0 : -1;
+    self->attributes = self->names ? ext_batch_attributes(self->names) : NULL;
+    return self->attributes ? 0 : -1;
 }
 
 static bool has_callers(PyObject *objects)

@@ -59,20 +59,34 @@ static const struct dl_dtype dtypes[STK_N_DTYPES] = {
 /* ---- export ---- */
 
 /* A tensor and what it points to, in one allocation. It keeps the batch, not the Python object, so
- * that it can be deleted by any thread without the GIL. */
+ * that it can be deleted by any thread without the GIL. What was restored from a pickle has an
+ * owner instead, which waits for a thread with the GIL. */
 struct export
 {
+    struct ext_deferred deferred; /* first: an export is its deferred work */
     union {
         struct dl_managed plain;
         struct dl_versioned versioned;
     };
     struct stk_batch *batch;
+    PyObject *owner;
     void *copy;
     int64_t shape[STK_MAX_RANK], strides[STK_MAX_RANK];
 };
 
+static void let_owner_go(struct ext_deferred *work)
+{
+    Py_DECREF(((struct export *)work)->owner);
+    free(work);
+}
+
 static void export_free(struct export *export)
 {
+    if (export->owner) {
+        export->deferred.finish = let_owner_go;
+        ext_defer(&export->deferred);
+        return;
+    }
     stk_batch_unref(export->batch);
     free(export->copy);
     free(export);
@@ -109,11 +123,14 @@ static struct export *export_new(const struct ext_array *array, bool is_copy)
         PyErr_NoMemory();
         return NULL;
     }
+    struct stk_batch *batch = ext_batch_of(array->owner);
     export->copy = copy;
     if (copy)
         memcpy(copy, array->data, (size_t)array->n_bytes);
+    else if (batch)
+        export->batch = stk_batch_ref(batch);
     else
-        export->batch = stk_batch_ref(ext_batch_of(array->owner));
+        export->owner = Py_NewRef(array->owner);
     for (int d = 0; d < array->rank; d++) {
         export->shape[d] = array->shape[d];
         export->strides[d] = array->strides[d] / (Py_ssize_t)stk_dtype_bytes(array->dtype);

@@ -44,7 +44,7 @@ struct ext_chain {
 /* One array in memory that an owner keeps, C-contiguous. */
 struct ext_array {
     PyObject base;
-    PyObject *owner; /* a Batch */
+    PyObject *owner; /* a Batch, or what keeps the memory of one that was restored */
     void *data;
     int dtype, rank;
     bool is_writable;
@@ -198,7 +198,13 @@ PyObject *ext_array_new(PyObject *owner, void *data, int dtype, int rank, const 
 PyObject *ext_field_new(PyObject *batch,
                         const struct stk_view *view); /* what a field is to users */
 PyObject *ext_batch_new(struct stk_batch *batch, const struct ext_chain *chain); /* takes batch */
-struct stk_batch *ext_batch_of(PyObject *batch);                                 /* borrowed */
+struct stk_batch *ext_batch_of(PyObject *owner); /* borrowed; NULL: no memory of the library's */
+PyObject *ext_batch_attributes(PyObject *names); /* returns new */
+
+/* What pickles are made of again: functions of the module (stoker/_pickling.py). */
+PyObject *ext_batch_restore(PyObject *module, PyObject *args);
+PyObject *ext_array_restore(PyObject *module, PyObject *args);
+PyObject *ext_rows_restore(PyObject *module, PyObject *args);
 
 /* *last is the batch, borrowed, until it goes, another one follows or nobody follows any more. */
 void ext_batch_follow(PyObject *batch, PyObject **last);

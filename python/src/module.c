@@ -165,6 +165,9 @@ static PyMethodDef functions[] = {
     { "load_plugin", core_load_plugin, METH_O, NULL },
     { "inspect", ext_inspect, METH_VARARGS, NULL },
     { "state_epochs", core_state_epochs, METH_O, NULL },
+    { "restore_array", ext_array_restore, METH_VARARGS, NULL },
+    { "restore_rows", ext_rows_restore, METH_VARARGS, NULL },
+    { "restore_batch", ext_batch_restore, METH_VARARGS, NULL },
     { "_exit", core_exit, METH_NOARGS, NULL },
     { 0 },
 };

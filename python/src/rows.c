@@ -7,7 +7,7 @@
  * their own. */
 struct rows {
     PyObject base;
-    PyObject *batch;
+    PyObject *batch; /* or what keeps the memory of rows that were restored */
     char *data;
     const int64_t *splits; /* [n + 1] */
     Py_ssize_t n;
@@ -253,12 +253,99 @@ static PyObject *rows_repr(PyObject *self)
     return ext_call("_show", "rows_repr", "(O)", self);
 }
 
-static PyObject *rows_reduce(PyObject *self, PyObject *unused)
+/* ---- pickles ---- */
+
+static PyObject *rows_reduce(PyObject *self, PyObject *protocol)
 {
-    (void)self, (void)unused;
-    PyErr_SetString(PyExc_TypeError,
-                    "the field belongs to its batch and cannot be pickled; pickle field.tolist()");
-    return NULL;
+    (void)protocol;
+    return ext_call("_pickling", "rows", "(O)", self);
+}
+
+/* Values that the rows use, and the splits that begin with 0 for them: (values, splits). */
+static PyObject *rows_parts(PyObject *self, PyObject *unused)
+{
+    const struct rows *rows = (struct rows *)self;
+    int64_t first = rows->splits[0], end = rows->splits[rows->n], shape[STK_MAX_RANK];
+    (void)unused;
+    if (rows->entry_splits || !first)
+        return Py_BuildValue("(NN)", rows_values(self, NULL), rows_splits(self, NULL));
+    for (int d = 1; d < rows->rank; d++)
+        shape[d] = rows->shape[d];
+    shape[0] = end - first;
+    PyObject *values = ext_array_new(rows->batch, rows->data + first * rows->value_bytes,
+                                     rows->dtype, rows->rank, shape);
+    PyObject *splits = PyList_New(rows->n + 1);
+    for (Py_ssize_t i = 0; splits && i <= rows->n; i++)
+        PyList_SetItem(splits, i, PyLong_FromLongLong(rows->splits[i] - first));
+    return Py_BuildValue("(NN)", values, splits);
+}
+
+/* Splits never fall and stay within the values, whoever made them. */
+static bool are_splits(const struct ext_array *splits, int64_t n_values)
+{
+    const int64_t *at = splits->data;
+    if (splits->dtype != STK_I64 || splits->rank != 1 || splits->shape[0] < 1 || at[0] < 0)
+        return false;
+    for (Py_ssize_t i = 1; i < splits->shape[0]; i++)
+        if (at[i] < at[i - 1])
+            return false;
+    return at[splits->shape[0] - 1] <= n_values;
+}
+
+/* Rows over an Array, or over rows whose own splits are those of entries. */
+static int take_values(struct rows *self, PyObject *values)
+{
+    if (Py_TYPE(values) == ext_types.array) {
+        const struct ext_array *array = (struct ext_array *)values;
+        self->data = array->data;
+        self->dtype = array->dtype;
+        self->rank = array->rank;
+        self->value_bytes = array->rank ? array->strides[0] : 0;
+        for (int d = 0; d < array->rank; d++)
+            self->shape[d] = array->shape[d];
+        return array->rank ? 0 : -1;
+    }
+    const struct rows *entries = (struct rows *)values;
+    if ((Py_TYPE(values) != ext_types.bytes && Py_TYPE(values) != ext_types.ragged) ||
+        entries->entry_splits)
+        return -1;
+    PyObject base = self->base;
+    *self = *entries;
+    self->base = base;
+    self->batch = NULL;
+    self->entry_splits = entries->splits;
+    self->n_entries = entries->n;
+    return 0;
+}
+
+/* restore_rows(is_bytes, values, splits, row_length) */
+PyObject *ext_rows_restore(PyObject *module, PyObject *args)
+{
+    int is_bytes;
+    PyObject *values, *splits;
+    long long row_length;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "pOO!L:restore_rows", &is_bytes, &values, ext_types.array, &splits,
+                          &row_length))
+        return NULL;
+    struct rows *self = ext_new(is_bytes ? ext_types.bytes : ext_types.ragged, sizeof *self);
+    if (!self)
+        return NULL;
+    int rc = take_values(self, values);
+    int64_t n_values = self->entry_splits ? self->n_entries : self->shape[0];
+    if (rc || !are_splits((struct ext_array *)splits, n_values)) {
+        PyErr_SetString(PyExc_ValueError, "the splits do not fit the data");
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->is_text = is_bytes || self->is_text;
+    self->splits = ((struct ext_array *)splits)->data;
+    self->n = ((struct ext_array *)splits)->shape[0] - 1;
+    self->row_length = row_length;
+    self->batch = PyTuple_Pack(2, values, splits);
+    if (!self->batch)
+        Py_CLEAR(self);
+    return (PyObject *)self;
 }
 
 #define CONVERTER(name)                                                                            \
@@ -280,7 +367,8 @@ static PyMethodDef bytes_methods[] = {
     { "torch", rows_torch, METH_NOARGS, "A list of bytes objects: PyTorch has no strings." },
     { "tensorflow", rows_tensorflow, METH_NOARGS, "A TensorFlow tensor of strings." },
     { "jax", rows_jax, METH_NOARGS, "A list of bytes objects: JAX has no strings." },
-    { "__reduce__", rows_reduce, METH_NOARGS, NULL },
+    { "_parts", rows_parts, METH_NOARGS, NULL },
+    { "__reduce_ex__", rows_reduce, METH_O, NULL },
     { 0 },
 };
 
@@ -304,7 +392,8 @@ static PyMethodDef ragged_methods[] = {
     { "tensorflow", rows_tensorflow, METH_NOARGS,
       "A RaggedTensor, or a tensor of strings if rows have a row_length." },
     { "jax", rows_jax, METH_NOARGS, "A list of JAX arrays." },
-    { "__reduce__", rows_reduce, METH_NOARGS, NULL },
+    { "_parts", rows_parts, METH_NOARGS, NULL },
+    { "__reduce_ex__", rows_reduce, METH_O, NULL },
     { 0 },
 };
 

@@ -4,7 +4,7 @@
 import os
 from _thread import allocate_lock
 
-from . import _ops, _ranks, _text
+from . import _epochs, _ops, _ranks, _text, _workers
 from ._core import Chain, state_epochs
 
 INFINITE = -1  # ds.cardinality of an endless dataset
@@ -122,7 +122,16 @@ class Dataset(_ops.Ops):
     wrong without reading data is raised at once, on the line that says it.
     """
 
-    __slots__ = ("_chain", "_settings", "_next_epoch", "_state", "_watch", "__weakref__")
+    __slots__ = (
+        "_chain",
+        "_settings",
+        "_next_epoch",
+        "_number",
+        "_came_with",
+        "_state",
+        "_watch",
+        "__weakref__",
+    )
 
     def __init__(self, text):
         """The dataset of a chain or a recipe, as stoker.parse."""
@@ -131,8 +140,17 @@ class Dataset(_ops.Ops):
 
     def _set(self, chain, settings):
         self._chain, self._settings, self._next_epoch = chain, settings, 0
+        self._number, self._came_with = _epochs.new_number(), None
         self._state = self._watch = None
         return self
+
+    @property
+    def __class__(self):
+        """isinstance() asks for it where it has not found the type, so PyTorch's DataLoader does
+        before it decides how to read a dataset.
+        """
+        _workers.register()
+        return type(self)
 
     # ---- making others ----
 
@@ -243,7 +261,8 @@ class Dataset(_ops.Ops):
         settings = self._settings
         if _ranks.is_dealt_out(self._chain):
             settings = {**_ranks.found(), **settings}
-        return _restore, (type(self), str(self), self._chain.objects, settings)
+        along = _epochs.for_spawned(self._number, self._next_epoch)
+        return _restore, (type(self), str(self), self._chain.objects, settings, along)
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -363,10 +382,21 @@ class Dataset(_ops.Ops):
         if "epoch" not in given:
             settings["epoch"] = str(epoch)
             settings["epochs"] = given.get("epochs", "none" if end is None else str(end - epoch))
-        first = int(self._settings.get("epoch", 0))
+        self.set_epoch(epoch + 1 if end is None else end)
+        return self._start(settings, given, text_of_state(state))
+
+    def set_epoch(self, epoch):
+        """Makes the next loop over this Dataset epoch number `epoch`, also in workers of a
+        DataLoader. Without it each loop is the epoch after the last one.
+        """
+        if not hasattr(epoch, "__index__") or epoch.__index__() < 0:
+            raise ValueError(f"epochs are numbered from 0, so there is no epoch {epoch!r}")
+        following = epoch.__index__() - int(self._settings.get("epoch", 0))
+        worker = _workers.info()
         with _epoch_lock:
-            self._next_epoch = (epoch + 1 if end is None else end) - first
-        return self._start(settings, text_of_state(state))
+            self._next_epoch = following
+            if not worker or not _workers.was_made_in(self, worker):
+                _epochs.say(bool(worker), self._came_with, self._number, following)
 
     def load_state_dict(self, state):
         """Makes the next run of this Dataset (`for batch in ds`) go on where `state` says."""
@@ -380,18 +410,26 @@ class Dataset(_ops.Ops):
             settings["epoch"] = str(
                 int(settings.get("epoch", 0)) + self._claim_epochs(settings.get("epochs", "1"))
             )
-        return self._start(settings)
+        return self._start(settings, given)
 
-    def _start(self, settings, *state):
-        it = self._chain.iterate(_ranks.settled(self._chain, settings), *state)
+    def _start(self, settings, given, *state):
+        chain, worker = self._chain, _workers.info()
+        if worker and not ("rank" in given and "world" in given):
+            chain, settings = _workers.part(self, worker), _workers.settings(settings, worker)
+        it = chain.iterate(_ranks.settled(chain, settings), *state)
         if self._watch is not None:
             self._watch._started(it)
         return it
 
     def _claim_epochs(self, n):
+        n, worker = int(n) if n.isdigit() else 1, _workers.info()
         with _epoch_lock:
-            first = self._next_epoch
-            self._next_epoch += int(n) if n.isdigit() else 1
+            if worker and not _workers.was_made_in(self, worker):
+                return _epochs.claim_in_worker(
+                    worker, self._came_with, self._number, self._next_epoch, n
+                )
+            first = _epochs.claim(self._number, self._next_epoch, n)
+            self._next_epoch = first + n
         return first
 
     def _plan(self, given):
@@ -532,5 +570,9 @@ def parse(text, **objects):
     return Dataset.__new__(Dataset)._set(Chain(_text.encode(before + text), bound or None), {})
 
 
-def _restore(kind, text, objects, settings):
-    return Dataset.__new__(kind)._set(Chain(_text.encode(text), objects), settings)
+def _restore(kind, text, objects, settings, along=None):
+    ds = Dataset.__new__(kind)._set(Chain(_text.encode(text), objects), settings)
+    if along:
+        file, number = along
+        ds._came_with = file.detach(), number
+    return ds
