@@ -124,21 +124,15 @@ static void close_csv(void *state)
     if (!table)
         return;
     stk__line_counts_free(table->lines);
-    stk__record_files_free(table->groups);
+    stk__row_groups_free(&table->found);
     stk__block_files_free(table->list);
-    free(table->first_row);
-    free(table->group_rows);
     free(table);
 }
 
 static size_t held_bytes(const void *opened)
 {
     const struct stk__csv_table *table = opened;
-    size_t bytes = stk__block_files_bytes(table->list), n = table->list->paths.n;
-    if (table->groups)
-        bytes += stk__record_files_bytes(table->groups) +
-                 n * (sizeof *table->first_row + sizeof *table->group_rows);
-    return bytes;
+    return stk__block_files_bytes(table->list) + stk__row_groups_bytes(&table->found);
 }
 
 enum { GUESS_BYTES = 1 << 20 };
@@ -150,8 +144,8 @@ static int read_head(const struct csv *p, struct stk__csv_table *table,
                      struct stk_error *err)
 {
     size_t least = p->columns ? 0 : GUESS_BYTES;
-    if (table->groups)
-        return stk__csv_head_read(&table->format, table->groups->files, 0, least, head, err);
+    if (table->found.groups)
+        return stk__csv_head_read(&table->format, table->found.groups->files, 0, least, head, err);
     bool has_file = table->list->paths.n > 0;
     if (has_file && stk__is_on_storage(stk__paths_at(&table->list->paths, 0)))
         return stk__csv_stream_head(table, least, head, err);
@@ -263,13 +257,12 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 static int64_t count(const void *state)
 {
-    const struct stk__csv_table *table = state;
-    return table->groups ? (int64_t)table->first_row[table->groups->files->n] : STK_UNKNOWN_COUNT;
+    return stk__row_groups_total(&((const struct stk__csv_table *)state)->found);
 }
 
 static bool is_stream(const void *state)
 {
-    return !((const struct stk__csv_table *)state)->groups;
+    return !((const struct stk__csv_table *)state)->found.groups;
 }
 
 static bool is_lasting(const void *state)
@@ -285,26 +278,26 @@ static int n_places(const void *state)
 
 static struct stk__data_files *files(const void *state)
 {
-    return ((const struct stk__csv_table *)state)->groups->files;
+    return ((const struct stk__csv_table *)state)->found.groups->files;
 }
 
 static const uint64_t *first_rows(const void *state, size_t *n_files)
 {
     const struct stk__csv_table *table = state;
-    *n_files = table->groups->files->n;
-    return table->first_row;
+    *n_files = table->found.groups->files->n;
+    return table->found.first_row;
 }
 
 static void describe(const void *state, uint64_t index, char *text, size_t size)
 {
     const struct stk__csv_table *table = state;
-    if (!table->groups) {
+    if (!table->found.groups) {
         stk__block_files_describe(table->list, index, text, size);
         return;
     }
-    size_t file = stk__file_of(table->first_row, table->groups->files->n, index, 0);
-    snprintf(text, size, "%s, row %llu", table->groups->files->item[file].path,
-             (unsigned long long)(index - table->first_row[file]));
+    size_t file = stk__file_of(table->found.first_row, table->found.groups->files->n, index, 0);
+    snprintf(text, size, "%s, row %llu", table->found.groups->files->item[file].path,
+             (unsigned long long)(index - table->found.first_row[file]));
 }
 
 static const char *class_name(const void *state, const char *field, int64_t value)

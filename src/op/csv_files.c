@@ -7,12 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    HEAD_BYTES = 64 << 10,
-    WINDOW = 1 << 20,
-    GROUP_ROWS = 8,
-    LARGE_ROW = 1024, /* a group of its own; told by the first row of a file */
-};
+enum { HEAD_BYTES = 64 << 10 };
 
 static const char bom[] = "\xef\xbb\xbf";
 
@@ -60,10 +55,10 @@ bool stk__csv_head_find(const struct stk__csv_format *format, struct stk__csv_he
         return false;
     head->begin = at;
     bool is_found = pass_row(format, head, &at, &first);
-    if (!head->is_all && (!is_found || !first.is_ended) && head->n - head->begin < LARGE_ROW)
+    if (!head->is_all && (!is_found || !first.is_ended) && head->n - head->begin < STK__LARGE_ROW)
         return false;
-    bool is_large = is_found && first.stop - first.start >= LARGE_ROW;
-    head->group_rows = is_large ? 1 : GROUP_ROWS;
+    bool is_large = is_found && first.stop - first.start >= STK__LARGE_ROW;
+    head->group_rows = is_large ? 1 : STK__GROUP_ROWS;
     return true;
 }
 
@@ -100,44 +95,7 @@ int stk__csv_head_read(const struct stk__csv_format *format, struct stk__data_fi
 
 /* ---- groups ---- */
 
-/* A window that moves over a file. */
-struct window {
-    struct stk__data_files *files;
-    size_t file;
-    uint8_t *data;
-    size_t cap, filled;
-    uint64_t offset; /* of data[0] in the file */
-    bool is_last;
-    struct stk_error *err;
-};
-
-/* Keeps what begins at `kept` and reads on. */
-static int move_window(struct window *w, size_t kept)
-{
-    uint64_t all = w->files->item[w->file].bytes;
-    w->offset += kept;
-    w->filled -= kept;
-    memmove(w->data, w->data + kept, w->filled);
-    if (w->filled > w->cap / 2) {
-        uint8_t *data = realloc(w->data, 2 * w->cap + STK__CSV_TAIL);
-        if (!data)
-            return stk__out_of_memory(w->err);
-        w->data = data;
-        w->cap *= 2;
-    }
-    uint64_t left = all - w->offset - w->filled;
-    size_t n = left < w->cap - w->filled ? (size_t)left : w->cap - w->filled;
-    const struct stk_place place = { w->offset + w->filled, n, (uint32_t)w->file };
-    int code = stk__data_file_read(w->files, place, w->data + w->filled, w->err);
-    if (code)
-        stk__error_prefix(w->err, "'%s': ", w->files->item[w->file].path);
-    w->filled += n;
-    w->is_last = n == left;
-    memset(w->data + w->filled, 0, STK__CSV_TAIL);
-    return code;
-}
-
-static int fail_row(const struct window *w, const struct stk__csv_row *row)
+static int fail_row(const struct stk__file_window *w, const struct stk__csv_row *row)
 {
     return stk_fail(w->err, STK_DATA, "'%s': the row at byte %llu is longer than %d MiB%s",
                     w->files->item[w->file].path, (unsigned long long)(w->offset + row->start),
@@ -145,8 +103,8 @@ static int fail_row(const struct window *w, const struct stk__csv_row *row)
 }
 
 /* Adds the rows of the window; *kept is where to go on. */
-static int add_rows(struct window *w, struct stk__csv_scan *scan, int group_rows, uint64_t *n_rows,
-                    struct stk__record_index *out)
+static int add_rows(struct stk__file_window *w, struct stk__csv_scan *scan, int group_rows,
+                    uint64_t *n_rows, struct stk__record_index *out)
 {
     struct stk__csv_row row;
     stk__csv_scan_data(scan, w->data, w->filled);
@@ -164,19 +122,19 @@ static int add_rows(struct window *w, struct stk__csv_scan *scan, int group_rows
     return STK_OK;
 }
 
-static int scan_window(struct window *w, const struct stk__csv_format *format, int group_rows,
-                       struct stk__record_index *out)
+static int scan_window(struct stk__file_window *w, const struct stk__csv_format *format,
+                       int group_rows, struct stk__record_index *out)
 {
     uint32_t mark[STK__CSV_LEAST_ROOM];
     struct stk__csv_scan scan;
     uint64_t n_rows = 0;
-    int code = move_window(w, 0);
+    int code = STK_OK;
     stk__csv_scan_begin(&scan, &format->dialect, false, mark, STK__CSV_LEAST_ROOM);
     while (!code) {
         code = add_rows(w, &scan, group_rows, &n_rows, out);
         if (code || w->is_last)
             break;
-        code = move_window(w, scan.at);
+        code = stk__file_window_move(w, scan.at);
     }
     if (!code && stk__record_index_close(out, w->files->item[w->file].bytes))
         code = stk__out_of_memory(w->err);
@@ -188,50 +146,28 @@ static int scan_file(const void *context, struct stk__data_files *files, size_t 
 {
     const struct stk__csv_format *format = context;
     struct stk__csv_head head;
-    struct window w = { .files = files, .file = file, .cap = WINDOW, .err = err };
+    struct stk__file_window w;
     int code = stk__csv_head_read(format, files, file, 0, &head, err);
     if (code)
         return code;
-    w.offset = head.begin;
     stk__csv_head_free(&head);
-    if (!(w.data = malloc(w.cap + STK__CSV_TAIL)))
-        return stk__out_of_memory(err);
-    code = scan_window(&w, format, head.group_rows, out);
-    free(w.data);
+    code = stk__file_window_open(&w, files, file, head.begin, err);
+    if (!code)
+        code = scan_window(&w, format, head.group_rows, out);
+    stk__file_window_close(&w);
     return code;
 }
 
 /* ---- counting ---- */
 
-/* Rows of the last group, which may have fewer than others. */
-static int count_last(struct stk__csv_table *table, size_t file, uint64_t n_groups, uint64_t *n,
-                      struct stk_error *err)
+static uint64_t count_rows(const void *context, const uint8_t *data, size_t bytes)
 {
-    struct stk__data_files *files = table->groups->files;
-    struct stk_place place = { .file = (uint32_t)file };
+    const struct stk__csv_head part = { .bytes = (uint8_t *)(uintptr_t)data, .n = bytes };
     struct stk__csv_row row;
-    *n = 0;
-    stk__record_index_at(table->groups->index[file], n_groups - 1, &place);
-    struct stk__csv_head part = { .bytes = malloc(place.bytes + STK__CSV_TAIL), .n = place.bytes };
-    if (!part.bytes)
-        return stk__out_of_memory(err);
-    memset(part.bytes + part.n, 0, STK__CSV_TAIL);
-    int code = stk__data_file_read(files, place, part.bytes, err);
-    if (code)
-        stk__error_prefix(err, "'%s': ", files->item[file].path);
-    for (size_t at = 0; !code && pass_row(&table->format, &part, &at, &row);)
-        ++*n;
-    free(part.bytes);
-    return code;
-}
-
-static int count_rows(struct stk__csv_table *table, size_t file, struct stk_error *err)
-{
-    uint64_t n_groups = stk__record_index_count(table->groups->index[file]), n_last = 0;
-    int code = n_groups ? count_last(table, file, n_groups, &n_last, err) : STK_OK;
-    uint64_t n_full = n_groups ? (n_groups - 1) * (uint64_t)table->group_rows[file] : 0;
-    table->first_row[file + 1] = table->first_row[file] + n_full + n_last;
-    return code;
+    uint64_t n = 0;
+    for (size_t at = 0; pass_row(context, &part, &at, &row);)
+        n++;
+    return n;
 }
 
 int stk__csv_check_header(const struct stk__csv_table *table, size_t file,
@@ -255,25 +191,20 @@ int stk__csv_check_header(const struct stk__csv_table *table, size_t file,
 static int check_file(struct stk__csv_table *table, size_t file, struct stk_error *err)
 {
     struct stk__csv_head head;
-    int code = stk__csv_head_read(&table->format, table->groups->files, file, 0, &head, err);
+    int code = stk__csv_head_read(&table->format, table->found.groups->files, file, 0, &head, err);
     if (code)
         return code;
-    table->group_rows[file] = head.group_rows;
     code = stk__csv_check_header(table, file, &head, err);
     stk__csv_head_free(&head);
-    return code ? code : count_rows(table, file, err);
+    return code ? code
+                : stk__row_groups_count(&table->found, file, head.group_rows, count_rows,
+                                        &table->format, err);
 }
 
 int stk__csv_files_count(struct stk__csv_table *table, struct stk_error *err)
 {
-    size_t n = table->groups->files->n;
     int code = STK_OK;
-    table->lines = stk__line_counts_new(table->groups->files);
-    table->first_row = calloc(n + 1, sizeof *table->first_row);
-    table->group_rows = calloc(n, sizeof *table->group_rows);
-    if (!table->lines || !table->first_row || !table->group_rows)
-        return stk__out_of_memory(err);
-    for (size_t i = 0; i < n && !code; i++)
+    for (size_t i = 0; i < table->found.groups->files->n && !code; i++)
         code = check_file(table, i, err);
     return code;
 }
@@ -282,8 +213,10 @@ int stk__csv_files_count(struct stk__csv_table *table, struct stk_error *err)
 static uint64_t hash_of(const struct stk__csv_format *format)
 {
     const struct stk__csv_dialect *d = &format->dialect;
-    const uint8_t rules[] = { d->delimiter, d->quote,        d->comment, format->has_header,
-                              GROUP_ROWS,   LARGE_ROW / 256, 1 };
+    const uint8_t rules[] = {
+        d->delimiter,         d->quote, d->comment, format->has_header, STK__GROUP_ROWS,
+        STK__LARGE_ROW / 256, 1
+    };
     uint64_t h = stk__hash_bytes(0, rules, sizeof rules);
     return stk__mix(h, (uint64_t)format->skip_rows);
 }
@@ -295,5 +228,8 @@ int stk__csv_files_open(struct stk__csv_table *table, const char *index_home, st
                                            .format = "csv",
                                            .parameters = hash_of(&table->format),
                                            .home = index_home };
-    return stk__record_files_open(&table->list->paths, &scan, &table->groups, err);
+    int code = stk__row_groups_open(&table->found, &table->list->paths, &scan, err);
+    if (!code && !(table->lines = stk__line_counts_new(table->found.groups->files)))
+        code = stk__out_of_memory(err);
+    return code;
 }

@@ -100,7 +100,7 @@ static int add_piece(struct learner *l, size_t bytes)
 /* Reads a piece of whole groups. */
 static int read_piece(struct learner *l, struct stk_place place)
 {
-    struct stk__data_files *files = l->table->groups->files;
+    struct stk__data_files *files = l->table->found.groups->files;
     if (place.bytes > l->piece_bytes) {
         free(l->piece);
         l->piece_bytes = place.bytes;
@@ -116,7 +116,7 @@ static int read_piece(struct learner *l, struct stk_place place)
 
 static int read_file(struct learner *l, size_t file)
 {
-    const struct stk__record_index *index = l->table->groups->index[file];
+    const struct stk__record_index *index = l->table->found.groups->index[file];
     uint64_t n = stk__record_index_count(index);
     int code = STK_OK;
     for (uint64_t g = 0; g < n && !code;) {
@@ -163,7 +163,7 @@ int stk__csv_learn(struct stk__csv_table *table, struct stk_arena *arena, struct
         l.n_sets += is_learned(&table->target[t].type);
     if (l.n_sets == 0)
         return STK_OK;
-    if (!table->groups)
+    if (!table->found.groups)
         return stk_fail(err, STK_VALUE,
                         "a category of a stream wants its texts listed, as in "
                         "category(['a', 'b'])");
@@ -174,7 +174,7 @@ int stk__csv_learn(struct stk__csv_table *table, struct stk_arena *arena, struct
         if (is_learned(&table->target[t].type))
             l.set[k++].target = t;
     stk__arena_init(&l.scratch, 1 << 16);
-    for (size_t i = 0; i < table->groups->files->n && !code; i++)
+    for (size_t i = 0; i < table->found.groups->files->n && !code; i++)
         code = read_file(&l, i);
     if (!code)
         code = keep_names(&l);

@@ -152,75 +152,14 @@ void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_
 
 /* ---- a located source ---- */
 
-/* The group of a row, in a file; returns how many rows of the group come before it. */
-static uint64_t find_group(const struct stk__csv_table *table, uint64_t row, size_t *file,
-                           uint64_t *group)
-{
-    *file = stk__file_of(table->first_row, table->groups->files->n, row, *file);
-    uint64_t in_file = row - table->first_row[*file];
-    *group = in_file / (uint64_t)table->group_rows[*file];
-    return in_file % (uint64_t)table->group_rows[*file];
-}
-
 void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
 {
-    const struct stk__csv_table *table = state;
-    size_t file = 0;
-    uint64_t group;
-    for (int i = 0; i < n; i++) {
-        find_group(table, index[i], &file, &group);
-        out[i].file = (uint32_t)file;
-        stk__record_index_at(table->groups->index[file], group, &out[i]);
-    }
-}
-
-/* Rows that follow each other in one piece of memory. */
-struct run {
-    int from, n;
-    const uint8_t *data;
-    size_t bytes;
-    uint64_t first; /* rows before them in the piece */
-    size_t file;
-    uint64_t offset; /* of the piece in the file */
-};
-
-/* True if row i comes behind the one before it in the piece of memory that ends at `end`. A group that
- * several rows wanted may have been read several times, and the copies may lie side by side: that its
- * bytes come next does not make it the next group. */
-static bool is_behind(const struct stk_rows *r, const uint64_t *index, int i, size_t file,
-                      const uint8_t *end)
-{
-    const struct stk__csv_table *table = r->state;
-    if (r->mask[i] != STK_LIVE || index[i] != index[i - 1] + 1 ||
-        index[i] >= table->first_row[file + 1] || r->fetched[i].owner != r->fetched[i - 1].owner)
-        return false;
-    uint64_t in_file = index[i] - table->first_row[file];
-    bool is_new_group = in_file % (uint64_t)table->group_rows[file] == 0;
-    return r->fetched[i].data == (is_new_group ? end : r->fetched[i - 1].data);
-}
-
-static struct run next_run(const struct stk_rows *r, const uint64_t *index, int from)
-{
-    const struct stk__csv_table *table = r->state;
-    const struct stk_span *fetched = r->fetched;
-    struct run run = {
-        .from = from, .n = 1, .data = fetched[from].data, .bytes = fetched[from].bytes
-    };
-    struct stk_place place;
-    uint64_t group;
-    run.first = find_group(table, index[from], &run.file, &group);
-    stk__record_index_at(table->groups->index[run.file], group, &place);
-    run.offset = place.offset;
-    int i = from + 1;
-    for (; i < r->n && is_behind(r, index, i, run.file, run.data + run.bytes); i++)
-        run.bytes = (size_t)(fetched[i].data - run.data) + fetched[i].bytes;
-    run.n = i - from;
-    return run;
+    stk__row_groups_locate(&((const struct stk__csv_table *)state)->found, n, index, out);
 }
 
 /* Finds the rows of a run in its piece: passes over those before, and over those behind one that is
  * alone. */
-static void find_run(const struct stk__csv_table *table, struct run *run)
+static void find_run(const struct stk__csv_table *table, struct stk__row_run *run)
 {
     uint32_t mark[STK__CSV_LEAST_ROOM];
     struct stk__csv_scan scan;
@@ -278,7 +217,7 @@ static void add_empty(struct target_rows *t, const struct stk__csv_origin *origi
         finish_block(t);
 }
 
-static int add_run(struct target_rows *t, struct run *run)
+static int add_run(struct target_rows *t, struct stk__row_run *run)
 {
     const struct stk__csv_table *table = t->rows->state;
     struct stk__csv_work *work = &t->work;
@@ -309,8 +248,9 @@ static void *alloc_rows(void *rows, size_t bytes)
 int stk__csv_rows(struct stk_rows *r, const uint64_t *index)
 {
     static const struct stk__csv_origin nowhere;
+    const struct stk__csv_table *table = r->state;
     struct target_rows t = { .rows = r };
-    struct run run;
+    struct stk__row_run run;
     if (!stk__csv_work_begin(&t.work, r->state, alloc_rows, r))
         return STK_MEMORY;
     for (int i = 0; i < r->n; i += run.n) {
@@ -319,7 +259,7 @@ int stk__csv_rows(struct stk_rows *r, const uint64_t *index)
             add_empty(&t, &nowhere, STK__CSV_LEFT);
             continue;
         }
-        run = next_run(r, index, i);
+        run = stk__row_groups_run(&table->found, r, index, i);
         if (add_run(&t, &run))
             return STK_MEMORY;
     }

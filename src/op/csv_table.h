@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_table.h: what a csv source knows of its files, and the steps of reading them.
- *
- * Rows of a file are indexed in groups of a few: the place of a row is its group's, and rows before
- * it in the group are passed over. That takes half a byte of memory for a row, and neighbouring
- * rows are one read and one run of the parser.
- */
+/* csv_table.h: what a csv source knows of its files, and the steps of reading them. */
 #pragma once
 #include "base/arena.h"
 #include "codec/csv.h"
 #include "io/block_reader.h"
+#include "io/file_window.h"
 #include "io/line_count.h"
-#include "io/record_files.h"
 #include "lang/lang.h"
+#include "op/row_groups.h"
 
-enum { STK__CSV_TAIL = 64 }; /* readable bytes behind data */
+enum { STK__CSV_TAIL = STK__WINDOW_TAIL }; /* readable bytes behind data */
 
 /* How files are to be read. */
 struct stk__csv_format {
@@ -43,12 +39,9 @@ struct stk__csv_table {
     int *wanted;
     struct stk_field field[STK_MAX_FIELDS];
     struct stk__block_files *list;
-    struct stk__csv_text header; /* of the first file */
-    /* files that are read at random; NULL: they are streams */
-    struct stk__record_files *groups;
+    struct stk__csv_text header;  /* of the first file */
+    struct stk__row_groups found; /* of files that are read at random */
     struct stk__line_counts *lines;
-    uint64_t *first_row; /* [files + 1] */
-    int *group_rows;     /* [files] */
 };
 
 /* ---- csv_files.c: finding rows ---- */
