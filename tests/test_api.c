@@ -47,7 +47,8 @@ static void test_counts(void **state)
         { "range(10).repeat(3)", 30 },
         { "range(10).repeat()", STK_INFINITE_COUNT },
         { "range(10).filter('x > 3')", STK_UNKNOWN_COUNT },
-        { "lines('words.txt')", STK_UNKNOWN_COUNT },
+        { "lines('words.txt')", 5 },
+        { "lines('words.txt').filter('len(text) > 3')", STK_UNKNOWN_COUNT },
         { "range(0)", 0 },
         { "range(5).zip(range(3).rename({x: y}))", 3 },
     };

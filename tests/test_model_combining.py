@@ -98,13 +98,14 @@ def one_file(folder, kind):
         "npy": lambda: (damage.npy("<i8", [N_ROWS], struct.pack(f"<{N_ROWS}q", *range(N_ROWS))), ""),
         "hdf5": lambda: (damage.hdf5(NO_DAMAGE, [[i, -i] for i in range(N_ROWS)], 8), ", hold=0"),
         "lines": lambda: (b"\n".join(texts), ""),
+        "jsonl": lambda: (damage.jsonl(NO_DAMAGE, [{"i": i} for i in range(N_ROWS)]), ", {i: int64}"),
     }[kind]()
     path.write_bytes(content)
     return f"{kind}('{path}'{rest})"
 
 
 @pytest.mark.parametrize(
-    "kind", ["csv", "tfrecord", "tar", "fixed_length", "npy", "hdf5", "lines"])
+    "kind", ["csv", "tfrecord", "tar", "fixed_length", "npy", "hdf5", "lines", "jsonl"])
 def test_one_file_in_several_inputs(stoker, folder, kind):
     one = one_file(folder, kind)
     for text in (

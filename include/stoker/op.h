@@ -268,6 +268,7 @@ struct stk_infer {
     /* row ops: the fields of the input it looks at, a bit each; preset to all */
     uint32_t reads;
     bool never_fails; /* row ops: no row can become bad here */
+    bool keeps_all;   /* with this input it is as if it had no flag STK_OP_FILTER */
     /* row ops: rows become bad here only for what is in the fields it makes, so that nobody needs
      * to know where these are not used: what reads, decodes, parses and changes images */
     bool is_optional;
@@ -277,6 +278,7 @@ struct stk_infer {
     void *state;             /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
     enum stk_class in_class; /* of the first input */
+    const char *stream_op, *stream_why; /* the op that made it no indexed one, and why; or NULL */
 };
 
 struct stk_arena;
@@ -579,7 +581,7 @@ struct stk_op {
                 void **state, struct stk_error *err);
     /* Ops that are two in one: the op that is put in before them, which gets their parameters of
      * the same names and types; a source where they begin a chain (STK_OP_ROOT). Else NULL. */
-    const char *begins_with;
+    const struct stk_op *begins_with;
     /* Ops that stand beside a source (enumerate): its name. It is put in as a second input, gets
      * the op's parameters of the same names and types, and is joined as zip joins; else NULL. */
     const char *beside;

@@ -1310,11 +1310,13 @@ def jsonl(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     fields: Mapping[str, Any],
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+    index: str | None = 'auto',
 ) -> Dataset:
     """Values out of files with a JSON text on every line."""
 def lines(
     file: str | PathLike[str] | Sequence[str | PathLike[str]],
     compression: Literal['auto', 'none', 'gzip', 'zlib', 'zstd'] = 'auto',
+    index: str | None = 'auto',
 ) -> Dataset:
     """The lines of text files."""
 def npy(file: str | PathLike[str] | Sequence[str | PathLike[str]], field: str = 'data') -> Dataset:

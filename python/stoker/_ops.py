@@ -138,9 +138,10 @@ ROWS = {
     'jpeg_quality': (('quality', 'numbers', ..., False), ('probability', 'real', 1.0, False),
         ('seed', 'int', None, False), ('field', 'text', None, False)),
     'jsonl': (('file', 'texts', ..., False), ('fields', 'value', ..., False), ('compression',
-        'choice', 'auto', False)),
+        'choice', 'auto', False), ('index', 'text', 'auto', False)),
     'layout': (('order', 'choice', ..., False), ('field', 'text', None, False)),
-    'lines': (('file', 'texts', ..., False), ('compression', 'choice', 'auto', False)),
+    'lines': (('file', 'texts', ..., False), ('compression', 'choice', 'auto', False), ('index',
+        'text', 'auto', False)),
     'lookup': (('vocab', 'value', ..., False), ('field', 'text', None, False), ('default', 'int',
         -1, False), ('oov', 'int', 0, False), ('sep', 'text', None, False), ('into', 'text', None,
         False)),
@@ -3070,11 +3071,13 @@ def image_folder(dir, classes=None):
     return _dataset.root('image_folder', (dir, classes))
 
 
-def jsonl(file, fields, compression='auto'):
+def jsonl(file, fields, compression='auto', index='auto'):
     """Values out of files with a JSON text on every line.
 
     Files are read as `lines` reads them: one after the other, compressed or not, from standard
-    input or a named pipe. Workers take the lines apart. Lines without anything are no elements.
+    input or a named pipe. Any element can be reached, so len, shuffle() and shard work on the
+    whole, but in compressed files and pipes, which are streams. Workers take the lines apart. Lines
+    without anything are no elements.
 
         jsonl('a.jsonl', {label: int64, name: 'user.name'})
         jsonl('a.jsonl', {y: value('score', float32, 0), ids: list('ids', int64)})
@@ -3099,39 +3102,46 @@ def jsonl(file, fields, compression='auto'):
         to a call such as value('a.b', int64) (map)
     compression: how the files are compressed; auto: as their first bytes say (auto, none, gzip,
         zlib, zstd)
+    index: where an index is kept for the next time: auto (beside a large file, as NAME.stkidx),
+        none, or a directory (text, none)
     """
     from . import _dataset
-    return _dataset.root('jsonl', (file, fields, compression))
+    return _dataset.root('jsonl', (file, fields, compression, index))
 
 
-def lines(file, compression='auto'):
+def lines(file, compression='auto', index='auto'):
     """The lines of text files.
 
     One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line without an end
     counts; an empty line is an empty text. Files are read one after the other in the order given,
-    those of a pattern in sorted order. Lines are a stream: they come in order and have to be read
-    from the start, so shuffle needs a buffer size here.
+    those of a pattern in sorted order. Any line can be reached, so len, shuffle() and shard work on
+    the whole: when the dataset is made, files are read once to find where lines begin, and for
+    large files that is remembered (index).
 
-        lines('words.txt')
+        lines('words.txt').shuffle().batch(32)
         lines(['a.txt', 'b.txt']).shuffle(1000).batch(32)
 
     Files that gzip, zlib or zstd have compressed are read too; what they are is seen by their first
     bytes. `'-'` is standard input, and a path may be that of a named pipe: lines are handed on as
-    they come, and the data may never end. Standard input can be read once.
+    they come, and the data may never end. Standard input can be read once. All of these are
+    streams: they come in order and have to be read from the start, so shuffle needs a buffer size
+    there.
 
-    A missing file is an error when the dataset is made. A line above 16 MiB, a failing read and
-    damaged or truncated compressed data end the stream with an error that names file and place.
-    tf.data's TextLineDataset differs: it removes every `\\r`, not only the one before `\\n`, and
-    takes a truncated gzip file for a whole one.
+    A missing file and a line above 16 MiB are errors when the dataset is made. In a stream such a
+    line, a failing read and damaged or truncated compressed data end it with an error that names
+    file and place. tf.data's TextLineDataset differs: it removes every `\\r`, not only the one
+    before `\\n`, and takes a truncated gzip file for a whole one.
 
     Stream: elements come in order and from the start. `shuffle` needs a buffer size behind it.
 
     file: a path or a pattern, or a list of them; '-' is standard input (text or list of texts)
     compression: how the files are compressed; auto: as their first bytes say (auto, none, gzip,
         zlib, zstd)
+    index: where an index is kept for the next time: auto (beside a large file, as NAME.stkidx),
+        none, or a directory (text, none)
     """
     from . import _dataset
-    return _dataset.root('lines', (file, compression))
+    return _dataset.root('lines', (file, compression, index))
 
 
 def npy(file, field='data'):

@@ -30,8 +30,8 @@ static const char *class_of(const struct stk_op *op)
 /* A source that comes in order, or an op before which such a one is put. */
 static bool is_stream(const struct stk_op *op)
 {
-    const struct stk_op *source = op->begins_with ? stk__op_find(op->begins_with) : op;
-    return source && source->source.next;
+    const struct stk_op *source = op->begins_with ? op->begins_with : op;
+    return source->source.next;
 }
 
 static void add_flags(const struct stk_op *op, struct stk__text *out)

@@ -132,7 +132,7 @@ bool stk__chain_uses_world(const struct stk_dataset *dataset)
 
 bool stk__chain_ends_in_shard(const struct stk__node *node)
 {
-    while ((node->op->row.run && !(node->op->flags & STK_OP_FILTER)) ||
+    while ((node->op->row.run && !node->is_filter) ||
            node->op->flags & (STK_OP_FETCH | STK_OP_PREFETCH))
         node = node->input[0];
     return is_shard_of_world(node) && node->is_order;

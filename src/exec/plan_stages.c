@@ -165,8 +165,7 @@ static const struct stk__node *segment_base(const struct stk__node *node,
             *nest = node;
             continue;
         }
-        bool is_filter = node->op->flags & STK_OP_FILTER;
-        if (!is_one_to_one(node) || (*nest && is_filter))
+        if (!is_one_to_one(node) || (*nest && node->is_filter))
             break;
         if (!(node->op->flags & STK_OP_FETCH))
             continue;

@@ -52,12 +52,11 @@ bool stk__subtree_shuffles(const struct stk__node *node)
     return find_shuffle(node) != NULL;
 }
 
-/* The op that made what is not indexed so; those behind it only kept the class. */
-static const struct stk__node *find_stream(const struct stk__node *node)
+const struct stk__node *stk__find_stream(const struct stk__node *node)
 {
     for (int i = 0; i < node->n_inputs; i++)
         if (node->input[i]->class != STK_INDEXED)
-            return find_stream(node->input[i]);
+            return stk__find_stream(node->input[i]);
     return node;
 }
 
@@ -70,7 +69,7 @@ static bool can_run_in_order(const struct stk_op *op, enum stk_mode mode)
 
 static int fail_unindexed(const struct stk__node *node, struct stk_error *err)
 {
-    const struct stk__node *stream = find_stream(node->input[0]);
+    const struct stk__node *stream = stk__find_stream(node->input[0]);
     const char *name = stream->op->decl.name;
     const char *hint = node->op->flags & STK_OP_SHUFFLES && node->op->serial.begin
                            ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
@@ -173,10 +172,12 @@ int stk__classify(struct stk__node *node, struct stk_error *err)
         set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
                   is_indexed        ? "any element can be made from its position"
                   : node->is_opened ? "is read from front to back for each element"
-                                    : "can only be read in order");
+                  : op->source.locate
+                      ? "its files are compressed or come through a pipe: can only be read in order"
+                      : "can only be read in order");
         return STK_OK;
     }
-    if (op->flags & STK_OP_FILTER)
+    if (node->is_filter)
         set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
     else if (op->flags & STK_OP_FETCH && stk__subtree_reads(node->input[0]))
         set_class(node, STK_STREAM,

@@ -7,3 +7,6 @@
 int stk__classify(struct stk__node *node, struct stk_error *err);
 
 bool stk__has_indexed_inputs(const struct stk__node *node);
+
+/* The op that made what is not indexed so; those behind it only kept the class. */
+const struct stk__node *stk__find_stream(const struct stk__node *node);

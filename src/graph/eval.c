@@ -241,7 +241,7 @@ static uint32_t find_finals(const struct stk__eval *e, const struct stk__pnode *
 /* An op of a plug-in: what it did is checked before it goes on. */
 static int run_guarded(const struct stk__node *node, struct stk_rows *rows)
 {
-    struct stk__guard guard = { .from = node->from, .is_filter = node->op->flags & STK_OP_FILTER };
+    struct stk__guard guard = { .from = node->from, .is_filter = node->is_filter };
     if (!stk__guard_begin(&guard, rows))
         return STK_MEMORY;
     int rc = node->op->row.run(rows);

@@ -22,6 +22,7 @@ struct stk__node {
     int from[STK_MAX_FIELDS]; /* see stk_infer */
     uint32_t reads;           /* likewise */
     bool never_fails, is_optional;
+    bool is_filter; /* may mark rows dead */
     int64_t count;
     enum stk_class class;
     const char *why;   /* why it has this class, for `plan` */

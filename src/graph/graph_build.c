@@ -82,6 +82,11 @@ static void prepare_infer(struct builder *b, const struct stk__node *node, struc
     }
     for (int f = 0; f < STK_MAX_FIELDS; f++)
         inf->from[f] = -1;
+    if (node->n_inputs && inf->in_class != STK_INDEXED) {
+        const struct stk__node *stream = stk__find_stream(node->input[0]);
+        inf->stream_op = stream->op->decl.name;
+        inf->stream_why = stream->why;
+    }
 }
 
 static int infer_node(struct builder *b, struct stk__node *node);
@@ -168,9 +173,9 @@ static size_t field_bytes(const struct stk_param *row)
 
 /* Puts in the op that a node begins with, a source or one between it and its input, or the source
  * that it stands beside, as its next input. */
-static int insert_op(struct builder *b, struct stk__node *node, const char *name, bool is_beside)
+static int insert_op(struct builder *b, struct stk__node *node, const struct stk_op *op,
+                     bool is_beside)
 {
-    const struct stk_op *op = stk__op_find(name);
     struct stk__node *other = op ? node_new(b, op) : NULL;
     if (!other)
         return stk__out_of_memory(b->err);
@@ -247,9 +252,9 @@ static int infer_node(struct builder *b, struct stk__node *node)
         if ((rc = insert_wanted(b, node, &inf)))
             return rc;
     }
-    bool is_filter = node->op->flags & STK_OP_FILTER;
+    node->is_filter = node->op->flags & STK_OP_FILTER && !inf.keeps_all;
     if (!stk__op_is_built_in(node->op) && stk__is_row_op(node->op) &&
-        stk__guard_infer(&inf, is_filter, b->err))
+        stk__guard_infer(&inf, node->is_filter, b->err))
         return fail_node(b, node, STK_TYPE);
     memcpy(node->from, inf.from, sizeof node->from);
     node->state = inf.state;
@@ -439,7 +444,7 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     if (!rc && node->op->begins_with)
         rc = insert_op(b, node, node->op->begins_with, false);
     if (!rc && node->op->beside)
-        rc = insert_op(b, node, node->op->beside, true);
+        rc = insert_op(b, node, stk__op_find(node->op->beside), true);
     if (rc)
         return rc;
     *out = node;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/type.h"
+#include "graph/classify.h"
 #include "graph/nest.h"
 #include "graph/scan.h"
 
@@ -109,7 +110,8 @@ int stk__nest_list(struct stk_dataset *graph, const struct stk__node *outer, con
     if (rc)
         return rc;
     const struct stk__node *listed = find_listed(outer, &f);
-    bool is_known = listed->class == STK_INDEXED && listed->count > 0;
+    bool is_known =
+        listed->class == STK_INDEXED && listed->count > 0 && !stk__subtree_reads(listed);
     *out = (struct stk_texts){ .is_word = is_streamed };
     if (is_streamed && !is_known)
         return STK_OK;
@@ -139,7 +141,7 @@ static int refuse(const struct stk__node *node, const char *why, struct stk_erro
 
 static int check_op(const struct stk__node *node, struct stk_error *err)
 {
-    if (node->op->flags & STK_OP_FILTER)
+    if (node->is_filter)
         return refuse(node, "which elements it leaves is known only once they are made", err);
     bool is_plain = stk__is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
     if ((is_plain && node->class == STK_INDEXED) || (is_step(node) && !node->op->scan_field))

@@ -112,7 +112,7 @@ static int add_slots(struct compiler *c, struct stk__pnode *p)
             return stk__out_of_memory(c->err);
     }
     if (p->role == STK__ROLE_ROW || p->role == STK__ROLE_READ) {
-        program->has_filter |= (op->flags & STK_OP_FILTER) != 0;
+        program->has_filter |= p->node->is_filter;
         program->is_heavy |=
             p->role == STK__ROLE_ROW && (op->flags & STK_OP_HEAVY || p->node->is_heavy);
         program->exclusive = op->exclusive ? op->exclusive : program->exclusive;
@@ -187,7 +187,7 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     if (p->role == STK__ROLE_ELEMENT)
         c->is_nested = false;
     p->node = node;
-    p->is_filter = p->role == STK__ROLE_ROW && node->op->flags & STK_OP_FILTER;
+    p->is_filter = p->role == STK__ROLE_ROW && node->is_filter;
     p->is_guarded = p->role == STK__ROLE_ROW && !stk__op_is_built_in(node->op);
     p->seed = stk__mix(program->seed, node->draws_as);
     memcpy(p->dest, dest, sizeof p->dest);

@@ -43,7 +43,7 @@ static int scan_file(struct scanning *s, size_t file, struct stk_error *err)
     if (!(records->index[file] = stk__record_index_new()))
         return stk__out_of_memory(err);
     int code = s->scan->scan(s->scan->context, records->files, file, records->index[file], err);
-    if (!code && has_sidecar)
+    if (!code && has_sidecar && !stk__record_index_is_private(records->index[file]))
         stk__sidecar_save(&sidecar, records->index[file]);
     return code;
 }

@@ -64,6 +64,16 @@ int stk__record_index_close(struct stk__record_index *index, uint64_t end)
     return STK_OK;
 }
 
+void stk__record_index_keep_private(struct stk__record_index *index)
+{
+    index->is_private = true;
+}
+
+bool stk__record_index_is_private(const struct stk__record_index *index)
+{
+    return index->is_private;
+}
+
 size_t stk__record_index_bytes(const struct stk__record_index *index)
 {
     size_t n = (size_t)index->n;

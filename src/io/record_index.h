@@ -22,6 +22,10 @@ void stk__record_index_free(struct stk__record_index *index); /* NULL is fine */
 int stk__record_index_add(struct stk__record_index *index, uint64_t offset);
 int stk__record_index_close(struct stk__record_index *index, uint64_t end);
 
+/* No sidecar is to be written: it would not say all that the scan found. */
+void stk__record_index_keep_private(struct stk__record_index *index);
+bool stk__record_index_is_private(const struct stk__record_index *index);
+
 size_t stk__record_index_bytes(const struct stk__record_index *index);
 uint64_t stk__record_index_count(const struct stk__record_index *index);
 

@@ -11,6 +11,7 @@ struct stk__record_index {
     uint64_t *wide;
     uint64_t *base; /* of each block of 64 */
     uint32_t *step; /* behind it */
+    bool is_private;
 };
 
 static inline uint64_t stk__index_blocks(uint64_t n)

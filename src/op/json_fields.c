@@ -3,6 +3,7 @@
 #include "op/json_fields.h"
 
 #include "op/field_map.h"
+#include "op/lines.h"
 #include "op/text_op.h"
 
 #include <string.h>
@@ -260,15 +261,6 @@ static int put_value(const struct line *line, const struct stk__json_field *fiel
     return STK_OK;
 }
 
-static bool is_blank(struct stk__json_piece text)
-{
-    while (text.bytes && (*text.data == ' ' || *text.data == '\t' || *text.data == '\r')) {
-        text.data++;
-        text.bytes--;
-    }
-    return text.bytes == 0;
-}
-
 static int put_row(const struct line *line, const struct stk__json_fields *fields)
 {
     struct stk__json_piece found[STK_MAX_FIELDS];
@@ -295,7 +287,7 @@ int stk__json_fields_run(struct stk_rows *rows, const struct stk__json_fields *f
         const struct line line = { rows, row, { span->data, span->bytes }, span->owner };
         if (rows->mask[row] != STK_LIVE)
             continue;
-        if (drops_blank && is_blank(line.text))
+        if (drops_blank && stk__is_blank_line(line.text.data, line.text.bytes))
             rows->mask[row] = STK_DEAD;
         else
             code = put_row(&line, fields);

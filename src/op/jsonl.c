@@ -2,12 +2,15 @@
 /* jsonl.c: files with a JSON value on every line. */
 #include "base/error.h"
 #include "io/decompress.h"
+#include "io/record_files.h"
 #include "op/json_fields.h"
+#include "op/lines.h"
 
 struct jsonl {
     struct stk_texts file;
     const struct stk_value *fields;
     int compression;
+    const char *index;
 };
 
 static const struct stk_param params[] = {
@@ -16,6 +19,7 @@ static const struct stk_param params[] = {
     STK_CALLS_ROW(jsonl, fields, &stk__json_calls, STK_REQUIRED | STK_MAKES, STK__JSON_FIELDS_HELP),
     STK_CHOICE_ROW(jsonl, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "how the files are compressed; auto: as their first bytes say"),
+    STK_TEXT_ROW(jsonl, index, "auto", STK_TUNABLE | STK_TAKES_NONE, STK__INDEX_HELP),
     STK_ROWS_END,
 };
 
@@ -26,7 +30,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (!fields)
         return stk__out_of_memory(err);
     inf->state = fields;
-    inf->count = STK_UNKNOWN_COUNT;
+    inf->keeps_all = inf->in_class != STK_STREAM;
+    if (!inf->keeps_all)
+        inf->count = STK_UNKNOWN_COUNT;
     int code = stk__json_fields_read(p->fields, inf->arena, fields, err);
     return code ? code : stk__json_fields_infer(inf, NULL, fields, err);
 }
@@ -39,8 +45,9 @@ static int run(struct stk_rows *rows)
 const struct stk_op stk__op_jsonl = {
     .decl = { "jsonl", 1, "Values out of files with a JSON text on every line.",
               "Files are read as `lines` reads them: one after the other, compressed or not, from "
-              "standard input or a named pipe. Workers take the lines apart. Lines without "
-              "anything are no elements.\n"
+              "standard input or a named pipe. Any element can be reached, so len, shuffle() and "
+              "shard work on the whole, but in compressed files and pipes, which are streams. "
+              "Workers take the lines apart. Lines without anything are no elements.\n"
               "\n"
               "    jsonl('a.jsonl', {label: int64, name: 'user.name'})\n"
               "    jsonl('a.jsonl', {y: value('score', float32, 0), ids: list('ids', int64)})\n"
@@ -59,7 +66,7 @@ const struct stk_op stk__op_jsonl = {
               "one counts.",
               params, sizeof(struct jsonl) },
     .flags = STK_OP_ROOT | STK_OP_FILTER,
-    .begins_with = "lines",
+    .begins_with = &stk__op_filled_lines,
     .infer = infer,
     .row = { .run = run },
 };

@@ -66,6 +66,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : count(inf, &inf->count, err);
 }
 
+extern const struct stk_op stk__op_unbatch;
+
 const struct stk_op stk__op_rebatch = {
     .decl = { "rebatch", 1, "Put the rows of batches together in batches of another size.",
               "The same as `unbatch` and `batch`: rows keep their order, and no row is lost or "
@@ -81,7 +83,7 @@ const struct stk_op stk__op_rebatch = {
               "With on_error=skip a batch is filled up with the rows that follow a bad one.",
               params, sizeof(struct rebatch) },
     .flags = STK_OP_BATCH,
-    .begins_with = "unbatch",
+    .begins_with = &stk__op_unbatch,
     .infer = infer,
     .order = { .count = count },
 };

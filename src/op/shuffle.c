@@ -54,6 +54,11 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     *out = inf->in_count[0];
     if (!is_global(inf) || *out >= 0)
         return STK_OK;
+    if (*out != STK_INFINITE_COUNT && inf->stream_op)
+        return stk_fail(err, STK_VALUE,
+                        "a global shuffle needs an input of known length, and this one is of "
+                        "unknown length (%s: %s); give buffer_size, as in shuffle(10000)",
+                        inf->stream_op, inf->stream_why);
     return stk_fail(err, STK_VALUE,
                     "a global shuffle needs an input of known length, and this one is %s; give "
                     "buffer_size, as in shuffle(10000)",

@@ -16,7 +16,7 @@ static const char pass[] = "drop_nothing";
 static bool changes_no_field(const struct stk__node *node)
 {
     const struct stk_type *in = &node->input[0]->type;
-    if (!node->op->row.run || node->op->flags & STK_OP_FILTER || !node->never_fails ||
+    if (!node->op->row.run || node->is_filter || !node->never_fails ||
         node->type.n_fields != in->n_fields)
         return false;
     for (int f = 0; f < in->n_fields; f++)

@@ -40,7 +40,7 @@ static struct way find_way(const struct stk__node *filter)
     struct way way = { .lowest = NULL };
     uint32_t fields = filter->reads;
     struct stk__node *op = filter->input[0];
-    for (; stk__node_is_row_op(op) && !(op->op->flags & STK_OP_FILTER); op = op->input[0]) {
+    for (; stk__node_is_row_op(op) && !op->is_filter; op = op->input[0]) {
         fields = fields_before(op, fields, &way.field);
         if (!fields)
             break;
@@ -53,7 +53,7 @@ static struct way find_way(const struct stk__node *filter)
 
 static bool is_filter(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_FILTER && node->op->row.run && node->reads != UINT32_MAX;
+    return node->is_filter && node->op->row.run && node->reads != UINT32_MAX;
 }
 
 static int move(struct stk_dataset *graph, struct stk__node *filter, struct stk__node *lowest,

@@ -22,8 +22,7 @@ static bool is_choice(const struct stk__node *node)
 
 static bool can_cross(const struct stk__node *node)
 {
-    return (stk__node_is_row_op(node) && !(node->op->flags & STK_OP_FILTER)) ||
-           node->op->flags & STK_OP_PREFETCH;
+    return (stk__node_is_row_op(node) && !node->is_filter) || node->op->flags & STK_OP_PREFETCH;
 }
 
 /* The lowest op it may come before, or NULL if it stays. */
@@ -65,9 +64,8 @@ static int tell_why_not(struct stk_dataset *graph, const struct stk__node *node,
         below = below->input[0];
     const char *why = below->op->flags & STK_OP_BATCH ? "batches are made of good elements, and "
                                                         "which are good is known once they are made"
-                      : below->op->flags & STK_OP_FILTER
-                          ? "which elements it keeps is known once they are made"
-                          : NULL;
+                      : below->is_filter ? "which elements it keeps is known once they are made"
+                                         : NULL;
     return !why ? STK_OK
                 : stk__tell(graph, pass, false, err, "%s stays behind %s: %s",
                             stk__call_text(node).text, stk__call_text(below).text, why);

@@ -28,7 +28,7 @@ static bool is_shuffle(const struct stk__node *node)
 /* Ops that a cache may come before: the same elements, one by one or in another order. */
 static bool can_cross(const struct stk__node *node)
 {
-    bool is_plain = stk__node_is_row_op(node) && !(node->op->flags & STK_OP_FILTER);
+    bool is_plain = stk__node_is_row_op(node) && !node->is_filter;
     return is_plain || is_shuffle(node) || node->op->flags & STK_OP_PREFETCH;
 }
 

@@ -46,7 +46,7 @@ static bool may_go(const struct stk__node *node)
 static bool is_useless(const struct stk__node *node, uint32_t used)
 {
     bool makes = false;
-    if (!stk__node_is_row_op(node) || node->op->flags & STK_OP_FILTER || node->n_inputs != 1)
+    if (!stk__node_is_row_op(node) || node->is_filter || node->n_inputs != 1)
         return false;
     for (int f = 0; f < node->type.n_fields; f++) {
         if (node->from[f] < 0 && used & bit(f))

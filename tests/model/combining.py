@@ -152,7 +152,7 @@ def op_element(node, path, make):
     return make(node, path)
 
 
-STREAMS = {"filter", "ignore_errors", "jsonl", "lines", "reduce", "rejection_resample", "scan"}
+STREAMS = {"filter", "ignore_errors", "reduce", "rejection_resample", "scan"}
 STREAMS |= {"flat_map", "interleave", "sample_from", "take_while", "unbatch", "unique"}
 STREAMS |= batch_ops.BATCHES
 

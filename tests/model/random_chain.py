@@ -171,7 +171,7 @@ class Maker(Combining):
         n = self.random.choice([0, 1, 7, 33])
         packed = self.random.choice(["", ".gz"])
         return Draft(
-            f"lines('{self.folder / f'{n}.lines{packed}'}')", {"text": "bytes"}, n, is_indexed=False
+            f"lines('{self.folder / f'{n}.lines{packed}'}')", {"text": "bytes"}, n, not packed
         )
 
     # files in other formats, new ones; some are damaged where the chain may have bad rows
@@ -265,13 +265,13 @@ class Maker(Combining):
                 made["s"] = pick.choice(["", "plain", "é", 'a "quoted" one'])
             return dict(pick.sample(list(made.items()), len(made)))
 
-        names, n, _ = self.write(
+        names, n, is_packed = self.write(
             "jsonl", lambda n: damage.jsonl(self.damager, [item() for _ in range(n)])
         )
         lists = "l: list('l', int64), w: list('w', text)"
         text = f"jsonl({names}, {{i: int64, s: value('s', text, 'none'), {lists}}})"
         fields = {"i": "int", "s": "bytes", "l": "ragged", "w": "texts"}
-        return Draft(text, fields, n, is_indexed=False)
+        return Draft(text, fields, n, not is_packed)
 
     def fixed_length(self):
         pick = self.random
@@ -366,7 +366,7 @@ class Maker(Combining):
         """In memory, or on disk: the first run fills it, and those that follow find it there. Then
         nobody reads a stream, and in which file of several an element was is not known."""
         where = repr(str(self.folder / f"{self.seed}-{self.name()}.cache"))
-        is_read = any(word in draft.text for word in (".gz'", "jsonl(", "interleave(", "flat_map("))
+        is_read = any(word in draft.text for word in (".gz'", "interleave(", "flat_map("))
         draft.then(f"cache({self.random.choice(['', '', where, where + ', zstd'][:2 if is_read else 4])})")
 
     def compute(self, draft):

@@ -157,16 +157,17 @@ def typed(item, dtype):
 
 def op_jsonl(node, path, file, fields):
     """jsonl('a.jsonl', {i: int64, s: value('s', text, 'none'), l: list('l', int64)}): a row for
-    each line that is not blank; its number counts blank ones."""
+    each line that is not blank. Rows of a stream are numbered as its lines are, blank ones too."""
+    files = [(name, *unpacked(name)) for name in file_names(file)]
+    is_stream = any(is_packed for _, _, is_packed in files) or isinstance(file, InOrder)
     index = 0
-    for name in file_names(file):
-        data, _ = unpacked(name)
+    for name, data, _ in files:
         for number, line in enumerate(data.split(b"\n"), start=1):
             if line.strip():
                 row = source_row(node, path, index, {}, f"{name}, line {number}")
                 found = fields_or_none(json_fields, line, fields)
                 yield replace(row, bad="damaged") if found is None else replace(row, fields=found)
-            index += 1
+            index += is_stream or bool(line.strip())
 
 
 def json_fields(line, fields):
