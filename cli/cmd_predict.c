@@ -89,7 +89,7 @@ static void tell_row(struct predict *p, struct stk_batch *batch, const struct st
 {
     double probability;
     int64_t best = judge(output, p->outputs, &probability), truth = -1;
-    char name[96], wanted[96] = "", caption[128];
+    char name[96], wanted[96] = "", caption[160];
     char *origin = stk_batch_origin(batch, row);
     if (label)
         truth = (int64_t)cli_value_read(label->dtype,
@@ -114,7 +114,8 @@ static void tell_row(struct predict *p, struct stk_batch *batch, const struct st
         printf("%-40s  %-12s %6.2f %%%s%s\n", origin ? origin : "", name, probability * 100,
                is_wrong ? "   is " : "", is_wrong ? wanted : "");
     }
-    snprintf(caption, sizeof caption, "%.60s %.0f%%", name, probability * 100);
+    snprintf(caption, sizeof caption, "%.60s %.0f%%%s%.60s", name, probability * 100,
+             is_wrong ? "\nis " : "", is_wrong ? wanted : "");
     if (p->sheet.rgb && image->rank == 4)
         add_picture(p, image, row, caption, is_wrong);
     stk_text_free(origin);
@@ -357,8 +358,9 @@ static int run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     { "take", "N", "stop after so many images", CLI_COUNT, offsetof(struct cli_args, take) },
-    { "png", "FILE", "write the first 40 with what was said of them, side by side", CLI_TEXT,
-      offsetof(struct cli_args, png) },
+    { "png", "FILE",
+      "write the first 40 with what was said of them, and what they are where that is wrong",
+      CLI_TEXT, offsetof(struct cli_args, png) },
     { "json", NULL, "print a JSON object for each image", CLI_FLAG,
       offsetof(struct cli_args, json) },
     { "quiet", NULL, "print nothing of each image", CLI_FLAG, offsetof(struct cli_args, quiet) },

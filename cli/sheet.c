@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 6, FRAME = 2, GLYPH_WIDTH = 6, GLYPH_HEIGHT = 7, CAPTION = 12, PAPER = 245 };
+enum { GAP = 6, FRAME = 2, GLYPH_WIDTH = 6, GLYPH_HEIGHT = 7, PAPER = 245 };
+enum {
+    LINE = 9,
+    CAPTION = 3 + 2 * LINE
+}; /* of text, and the room for two of them below an image */
 enum { WANTED_SIDE = 96 };
 
 static const struct {
@@ -100,11 +104,11 @@ static void put(const struct cli_sheet *s, int x, int y, const uint8_t *rgb)
         memcpy(s->rgb + ((size_t)y * (size_t)sheet_width(s) + (size_t)x) * 3, rgb, 3);
 }
 
-static void write_caption(const struct cli_sheet *s, int left, int top, const char *text,
-                          const uint8_t *ink)
+static void write_line(const struct cli_sheet *s, int left, int top, const char *text,
+                       const uint8_t *ink)
 {
     int room = cell_width(s) - GAP;
-    for (int at = 0; text[at] && (at + 1) * GLYPH_WIDTH <= room; at++)
+    for (int at = 0; text[at] && text[at] != '\n' && (at + 1) * GLYPH_WIDTH <= room; at++)
         for (size_t i = 0; i < sizeof font / sizeof *font; i++) {
             if (font[i].character != tolower((unsigned char)text[at]))
                 continue;
@@ -113,6 +117,15 @@ static void write_caption(const struct cli_sheet *s, int left, int top, const ch
                     if (font[i].rows[y] >> (4 - x) & 1)
                         put(s, left + at * GLYPH_WIDTH + x, top + y, ink);
         }
+}
+
+static void write_caption(const struct cli_sheet *s, int left, int top, const char *text,
+                          const uint8_t *ink)
+{
+    const char *second = strchr(text, '\n');
+    write_line(s, left, top, text, ink);
+    if (second)
+        write_line(s, left, top + LINE, second + 1, ink);
 }
 
 static uint8_t level(float value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sheet.h: images side by side with a line of text under each, as one PNG file. */
+/* sheet.h: images side by side with one or two lines of text under each, as one PNG file. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,8 @@ struct cli_sheet {
 /* Room for so many images; false when memory is short. */
 bool cli_sheet_begin(struct cli_sheet *sheet, int height, int width, int channels, int cells);
 
-/* The next image, values from 0 to 255, with a caption in green or, where it is wrong, in red. */
+/* The next image, values from 0 to 255, with a caption of up to two lines, in green or, where it is wrong, in
+ * red. */
 void cli_sheet_add(struct cli_sheet *sheet, const float *image, const char *caption, bool is_wrong);
 
 /* Writes the file; complains and returns false if it cannot. */

@@ -18,6 +18,7 @@ import time
 
 import numpy as np
 import pytest
+from PIL import Image
 
 MODEL = "input(8, 8, 1).conv2d(4, 3, activation=relu).dropout(0.1).flatten().dense(2)"
 
@@ -145,18 +146,37 @@ def test_the_bar(stoker, data, columns):
     assert "best: epoch" in after and "\r\x1b[K" in shown, "the bar is gone at the end"
 
 
+def test_pictures_of_predictions_show_the_class_of_wrong_ones(stoker, data, tmp_path):
+    recipe = recipe_of(data, f"checkpoint = '{tmp_path}/run'", "epochs = 1", "optimizer = sgd(0.0001)")
+    assert stoker("train", recipe, "--quiet").returncode == 0
+    picture = tmp_path / "seen.png"
+    done = stoker("predict", tmp_path / "run/best.safetensors", "--json", "--png", picture)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()][:40]
+    is_wrong = [row["class"] != row["label"] for row in rows]
+    assert 0 < sum(is_wrong) < 40
+    sheet = np.asarray(Image.open(picture)).astype(int)
+    cells = [cell for band in np.split(sheet[6:], 5) for cell in np.split(band[:, 6:], 8, axis=1)]
+    paper, n_caption = sheet[0, 0], 96 + 4 + 3  # an image is drawn 96 dots high, with a frame around it
+    for cell, wrong in zip(cells, is_wrong):
+        first, second = cell[n_caption : n_caption + 8], cell[n_caption + 8 : n_caption + 17]
+        assert (first != paper).any() and (second != paper).any() == wrong
+        inked = (cell[n_caption:] != paper).any(axis=2)
+        reds, greens = cell[n_caption:][inked][:, 0], cell[n_caption:][inked][:, 1]
+        assert ((reds > greens) == wrong).all()
+
+
 def test_predict_and_export(stoker, data, tmp_path):
     recipe = recipe_of(data, f"checkpoint = '{tmp_path}/run'", "epochs = 6")
     assert stoker("train", recipe, "--quiet").returncode == 0
     best = tmp_path / "run/best.safetensors"
-    done = stoker("predict", best, "--json", "--png", tmp_path / "seen.png")
+    done = stoker("predict", best, "--json")
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(rows) == 64
     assert all(0.5 <= row["probability"] <= 1 for row in rows)
     right = sum(row["class"] == row["label"] for row in rows) / 64
     assert right == pytest.approx(json.loads(stoker("eval", recipe, "--json").stdout)["valid"]["accuracy"])
-    assert (tmp_path / "seen.png").read_bytes()[:4] == b"\x89PNG"
     few = stoker("predict", best, f"npz('{data}/valid.npz').select(image)", "--take", 3)
     assert few.returncode == 0, few.stderr
     assert len(few.stdout.splitlines()) == 3
