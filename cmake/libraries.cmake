@@ -1,0 +1,25 @@
+# Looks for all libraries at once, so that a build without some of them names every package that is missing.
+# tools/packages.txt is the list: a library's line ends in brackets with its names for pkg-config.
+file(STRINGS tools/packages.txt lines REGEX "\\[.+\\]$")
+set(missing "")
+find_package(PkgConfig QUIET)
+if(NOT PkgConfig_FOUND)
+    list(APPEND missing pkg-config)
+endif()
+foreach(line IN LISTS lines)
+    string(REGEX MATCH "^[^ ]+" package "${line}")
+    string(REGEX REPLACE ".*\\[(.+)\\]$" "\\1" names "${line}")
+    string(REPLACE " " ";" names "${names}")
+    if(PkgConfig_FOUND)
+        pkg_check_modules(found_${package} QUIET ${names})
+    endif()
+    if(NOT found_${package}_FOUND)
+        list(APPEND missing ${package})
+    endif()
+endforeach()
+if(missing)
+    list(JOIN missing " " missing)
+    message(FATAL_ERROR "stoker needs libraries that are not here. On Debian and Ubuntu, please run:\n"
+        "    sudo apt-get install -y --no-install-recommends ${missing}\n"
+        "On other systems, tools/packages.txt says what they are.")
+endif()
