@@ -49,7 +49,7 @@ soak: build python ## mixed runs with signals, faults and small budgets, compare
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
-docs: build $(VENV)/.done ## regenerate docs/ops.md, docs/layers.md, docs/recipes.md, the man page and the completion; build the site: build/site
+docs: build $(VENV)/.done ## regenerate docs/ops.md, docs/layers.md, docs/recipes.md, the man page and the completions; build the site: build/site
 	@python3 tools/gen_docs.py $(BUILD)/stoker
 	@python3 tools/gen_layers.py $(BUILD)/stoker
 	@python3 tools/gen_recipes.py $(BUILD)/stoker

@@ -21,3 +21,5 @@ install(FILES ${PROJECT_BINARY_DIR}/stokerConfig.cmake ${PROJECT_BINARY_DIR}/sto
 install(FILES docs/stoker.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES tools/completion/stoker.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME stoker)
+install(FILES tools/completion/_stoker DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES tools/completion/stoker.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The man page and the completion know every command, and the completion offers what is meant."""
+"""The man page and the completions know every command, and offer what is meant.
+
+bash is always run; fish and zsh where they are installed (their scripts are made from the same facts, and read as text
+everywhere).
+"""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,6 +14,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent
 SCRIPT = TOP / "tools" / "completion" / "stoker.bash"
+ZSH, FISH = SCRIPT.with_name("_stoker"), SCRIPT.with_name("stoker.fish")
 
 
 def complete(*words, cwd):
@@ -52,3 +58,63 @@ def test_bash_offers(tmp_path, words, offered):
     for name in ("one.tar", "recipe.stk"):
         (tmp_path / name).touch()
     assert complete(*words, cwd=tmp_path) == offered
+
+
+# ---- zsh and fish ----
+
+
+def options_of(stoker, command):
+    return set(re.findall(r"^  (-\S+)", stoker(command, "--help").stdout, re.MULTILINE))
+
+
+def test_zsh_and_fish_know_every_option(stoker):
+    zsh, fish = ZSH.read_text(encoding="utf-8"), FISH.read_text(encoding="utf-8")
+    names = complete("", cwd=TOP)
+    assert set(re.findall(r"^        '(\w+):", zsh, re.MULTILINE)) == set(names)
+    assert set(re.findall(r"__fish_use_subcommand -a (\w+)", fish)) == set(names)
+    for name in names:
+        case = re.search(rf"^    {name}\)\n(.*?)^        ;;", zsh, re.MULTILINE | re.DOTALL)[1]
+        assert set(re.findall(r"^ +'(-[\w-]+)\[", case, re.MULTILINE)) == options_of(stoker, name)
+        flags = re.findall(rf"-n '__stoker_is {name}' -([ls]) ([\w-]+)", fish)
+        assert {("--" if kind == "l" else "-") + flag for kind, flag in flags} == options_of(stoker, name)
+
+
+def test_values_are_those_of_bash():
+    zsh, fish, bash = (path.read_text(encoding="utf-8") for path in (ZSH, FISH, SCRIPT))
+    for name, words in re.findall(r'^    --([\w-]+)\) mapfile .*-W "(.+?)"', bash, re.MULTILINE):
+        assert re.search(rf"'--{name}\[.*:\({words}\)'", zsh), name
+        assert re.search(rf"-l {name} -x -a '{words}'", fish), name
+
+
+@pytest.mark.parametrize(("shell", "script"), [("zsh", ZSH), ("fish", FISH)])
+def test_scripts_can_be_read(shell, script):
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    done = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "line, offered",
+    [
+        ("stoker run --io ", ["auto", "threads", "uring"]),
+        ("stoker profile --cons", ["--consumer-ms"]),
+        ("stoker train run --res", ["--resume"]),
+        ("stoker inspect o", ["one.tar"]),
+        ("stoker run rec", ["recipe.stk"]),
+        ("stoker ops random_r", ["random_resized_crop", "random_rotation"]),
+        ('stoker run "imag', ["image_folder(", "image_folder()"]),
+        ('stoker run "files(x).dec', ["files(x).decode(", "files(x).decode_raw("]),
+        ("stoker model re", ["recipe.stk", "resnet18"]),
+        ('stoker model "input(3).max', ["input(3).maxpool(", "input(3).maxpool()"]),
+    ],
+)
+def test_fish_offers(tmp_path, line, offered):
+    if not shutil.which("fish"):
+        pytest.skip("fish is not installed")
+    for name in ("one.tar", "recipe.stk"):
+        (tmp_path / name).touch()
+    command = f"source {FISH}; complete -C '{line}'"
+    done = subprocess.run(["fish", "--no-config", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not done.stderr
+    assert [row.split("\t")[0] for row in done.stdout.splitlines()] == offered

@@ -12,7 +12,8 @@ python3 tools/gen_layers.py "$build/stoker" "$fresh"
 python3 tools/gen_recipes.py "$build/stoker" "$fresh"
 python3 tools/gen_python.py "$build/stoker" "$fresh"
 status=0
-for file in docs/ops.md docs/layers.md docs/recipes.md docs/options.md docs/stoker.1 tools/completion/stoker.bash \
+for file in docs/ops.md docs/layers.md docs/recipes.md docs/options.md docs/stoker.1 \
+    tools/completion/stoker.bash tools/completion/_stoker tools/completion/stoker.fish \
     python/stoker/_ops.py python/stoker/__init__.pyi; do
     diff -u "$file" "$fresh/$file" || status=1
 done

@@ -13,7 +13,8 @@ root=$place/usr
 make --no-print-directory install BUILD="$build" DESTDIR="$place" PREFIX=/usr >"$place/log" 2>&1 ||
     { cat "$place/log" && exit 1; }
 for file in bin/stoker include/stoker/stoker.h share/man/man1/stoker.1 \
-    share/bash-completion/completions/stoker; do
+    share/bash-completion/completions/stoker share/zsh/site-functions/_stoker \
+    share/fish/vendor_completions.d/stoker.fish; do
     [ -e "$root/$file" ] || { echo "not installed: $file" && exit 1; }
 done
 "$root/bin/stoker" version
