@@ -118,6 +118,10 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
     fprintf(file, "%d, %s, %.2f s of cpu time\n", s->stats.workers, cpu, cli_cpu_seconds());
     label(file, "errors");
     fprintf(file, "%" PRIu64 "\n", s->stats.errors);
+    if (s->stats.warnings) {
+        label(file, "warnings");
+        fprintf(file, "%" PRIu64 " made of data with flaws\n", s->stats.warnings);
+    }
     if (s->args->errors)
         list_errors(file, s);
     if (s->args->tuning)
@@ -177,8 +181,9 @@ static void json_counts(FILE *file, const struct cli_summary *s)
     char cpu[32];
     cpu_name(s, cpu, sizeof cpu);
     fprintf(file,
-            ",\"errors\":%" PRIu64 ",\"bytes_read\":%" PRIu64 ",\"workers\":%d,\"cpu\":\"%s\"",
-            stats->errors, stats->bytes_read, stats->workers, cpu);
+            ",\"errors\":%" PRIu64 ",\"warnings\":%" PRIu64 ",\"bytes_read\":%" PRIu64
+            ",\"workers\":%d,\"cpu\":\"%s\"",
+            stats->errors, stats->warnings, stats->bytes_read, stats->workers, cpu);
     fprintf(file,
             ",\"budget_bytes\":%" PRIu64 ",\"used_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64,
             stats->budget_bytes, stats->used_bytes, stats->peak_bytes);

@@ -22,6 +22,7 @@ JSON_KEYS = {
     "peak_anon_mb",
     "mallocs_per_batch",
     "errors",
+    "warnings",
 }
 OPS = """range values files image_folder lines read decode resize center_crop flip normalize scale
 cast select rename map filter shuffle repeat take skip shard zip concatenate split batch
@@ -344,6 +345,35 @@ def test_bad_image(stoker, tmp_path, name):
     done = stoker("run", chain, "--on-error", "skip", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["errors"] == 1
+
+
+def test_flawed_files_are_delivered_and_counted(stoker, tmp_path):
+    """Stray bytes, zeroed parameters of a scan, a tail that is missing where that is accepted."""
+    good = make_image(tmp_path / "good" / "0.jpg").read_bytes()
+    tables, scan = good.index(b"\xff\xdb"), good.index(b"\xff\xda")
+    zeroed = bytearray(good)
+    zeroed[scan + 11 : scan + 14] = bytes(3)
+    files = [good, good[:tables] + b"stray" + good[tables:], zeroed]
+    for i in range(3):
+        (tmp_path / f"{i}.jpg").write_bytes(files[i])
+    (tmp_path / "cut.jpg").write_bytes(good[:-30])
+    chain = f"files('{tmp_path}/[0-2].jpg')" + DECODE
+    same = f"files('{tmp_path}/good/0.jpg').repeat(3)" + DECODE
+    metrics = tmp_path / "m.json"
+    for workers in "0", "2":
+        done = stoker(
+            "run", chain, "--json", "--digest", "--workers", workers, "--metrics", metrics
+        )
+        told = json.loads(done.stdout)
+        assert (told["elements"], told["errors"], told["warnings"]) == (3, 0, 2), done.stderr
+        assert told["digest"] == json.loads(stoker("run", same, "--json", "--digest").stdout)["digest"]
+        counted = json.loads(metrics.read_text())
+        by_op = {op["op"]: op["warnings"] for op in counted["ops"]}
+        assert counted["warnings"] == by_op["decode"] == 2 == sum(by_op.values())
+    assert "warnings     2 made of data with flaws" in stoker("run", chain).stdout
+    assert "warnings" not in stoker("run", same).stdout
+    cut = chain.replace("[0-2]", "cut").replace("decode()", "decode(on_truncated=gray)")
+    assert json.loads(stoker("run", cut, "--json").stdout)["warnings"] == 1
 
 
 def test_skip_delivers_exactly_the_good_files(stoker, images, damaged):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_jpeg_faults.c: every class of malformed JPEG, in every way of decoding: with each kind of
  * processor, both transforms, in part and smaller, for each on_truncated. What is done to a file
- * decides whether it is refused; who decodes it does not. A message says where and why. */
+ * decides whether it is refused; who decodes it does not. A message says where and why. What libjpeg
+ * only warns about, and no pixel depends on, is read and counted. */
 #include "base/cpu.h"
 #include "jpeg_case.h"
 
@@ -153,13 +154,6 @@ static size_t twelve_bits(struct jpeg_file *file)
     return frame;
 }
 
-static size_t garbage_between_segments(struct jpeg_file *file)
-{
-    size_t at = find_marker(*file, 0xdb);
-    splice(file, at, 0, "lorem ipsum", 11);
-    return at;
-}
-
 static size_t overfull_code(struct jpeg_file *file)
 {
     size_t at = find_marker(*file, 0xc4);
@@ -208,7 +202,6 @@ static const struct fault faults[] = {
     { "code table too short", code_table_too_short, NULL, false, false, false },
     { "frame too long", frame_too_long, NULL, false, false, false },
     { "twelve bits", twelve_bits, "precision 12", false, false, false },
-    { "garbage", garbage_between_segments, "11 extraneous bytes", false, false, false },
     { "overfull code", overfull_code, NULL, false, false, false },
     { "65535 x 65535", size_of_65535, "65500", false, false, false },
     { "60000 x 60000", size_of_60000, "max_pixels", false, false, false },
@@ -326,6 +319,138 @@ static void every_fault_is_judged_alike(void **state)
             }
 }
 
+/* ---- flaws ---- */
+
+static size_t garbage_between_segments(struct jpeg_file *file)
+{
+    size_t at = find_marker(*file, 0xdb);
+    splice(file, at, 0, "lorem ipsum", 11);
+    return at;
+}
+
+static size_t zero_before_scan(struct jpeg_file *file)
+{
+    size_t at = find_marker(*file, 0xda);
+    splice(file, at, 0, "", 1);
+    return at;
+}
+
+/* The end of a segment whose length is too small, with what looks like a restart in it. */
+static size_t restart_before_frame(struct jpeg_file *file)
+{
+    size_t at = find_frame(*file);
+    splice(file, at, 0,
+           "ab\xff\0cd\xff\xd0"
+           "ef",
+           10);
+    return at;
+}
+
+static size_t zeroed_parameters(struct jpeg_file *file)
+{
+    size_t at = find_marker(*file, 0xda), end = at + 2 + file->bytes[at + 3];
+    memset(file->bytes + end - 3, 0, 3);
+    return at;
+}
+
+static size_t odd_parameters(struct jpeg_file *file)
+{
+    size_t at = find_marker(*file, 0xda), end = at + 2 + file->bytes[at + 3];
+    memcpy(file->bytes + end - 3, "\x01\xff\x12", 3);
+    return at;
+}
+
+static size_t version_of_jfif(struct jpeg_file *file)
+{
+    size_t at = find_marker(*file, 0xe0);
+    file->bytes[at + 9] = 7;
+    return at;
+}
+
+static size_t unknown_transform(struct jpeg_file *file)
+{
+    splice(file, 2, 0,
+           "\xff\xee\0\x0e"
+           "Adobe\0d\0\0\0\0\x09",
+           16);
+    return 2;
+}
+
+static size_t garbage_before_end(struct jpeg_file *file)
+{
+    size_t at = file->n - 2;
+    splice(file, at, 0, "\x12\x34\x56", 3);
+    return at;
+}
+
+/* The tables of the second scan, or that scan. */
+static size_t garbage_between_scans(struct jpeg_file *file)
+{
+    size_t at = find_marker(*file, 0xda) + 2;
+    while (file->bytes[at] != 0xff || (file->bytes[at + 1] != 0xc4 && file->bytes[at + 1] != 0xda))
+        at++;
+    splice(file, at, 0, "lorem", 5);
+    return at;
+}
+
+struct flaw {
+    const char *name;
+    damage *apply;
+    unsigned recipes; /* a bit for each that can have it */
+    bool is_behind;   /* all pixels are there before it: nobody reads so far */
+};
+
+enum { ALL = (1 << N_RECIPES) - 1, PROGRESSIVE = 1 << 7, CMYK = 1 << 5, RGB = 1 << 4 };
+
+static const struct flaw flaws[] = {
+    { "garbage", garbage_between_segments, ALL, false },
+    { "zero before scan", zero_before_scan, ALL, false },
+    { "restart before frame", restart_before_frame, ALL, false },
+    { "zeroed parameters", zeroed_parameters, ALL & ~PROGRESSIVE, false },
+    { "odd parameters", odd_parameters, ALL & ~PROGRESSIVE, false },
+    { "version of JFIF", version_of_jfif, ALL & ~CMYK & ~RGB, false },
+    { "unknown transform", unknown_transform, 1 << 8, false },
+    { "garbage before end", garbage_before_end, ALL, true },
+    { "garbage between scans", garbage_between_scans, PROGRESSIVE, false },
+};
+enum { N_FLAWS = sizeof flaws / sizeof *flaws };
+
+/* With the same pixels as the file without it, and counted. */
+static void check_flaw(struct stk__codec *codec, const struct flaw *flaw,
+                       const struct jpeg_recipe *recipe)
+{
+    struct jpeg_file good = make_jpeg(recipe), flawed = make_jpeg(recipe);
+    flaw->apply(&flawed);
+    for (int way = 0; way < N_WAYS; way++) {
+        struct jpeg_wish wish = wish_of(way, recipe);
+        uint64_t n = stk__codec_n_flawed(codec);
+        struct jpeg_shot expected = decode_jpeg(codec, good, &wish);
+        assert_int_equal(stk__codec_n_flawed(codec), n);
+        struct jpeg_shot shot = decode_jpeg(codec, flawed, &wish);
+        if (shot.code)
+            fail_msg("%s, way %d: %s", flaw->name, way, shot.err.text);
+        assert_true(is_same_shot(&shot, &expected));
+        if (!flaw->is_behind && stk__codec_n_flawed(codec) != n + 1)
+            fail_msg("%s, way %d: not counted", flaw->name, way);
+        free_shot(&expected);
+        free_shot(&shot);
+    }
+    free(good.bytes);
+    free(flawed.bytes);
+}
+
+static void flaws_are_read_and_counted(void **state)
+{
+    static const struct jpeg_recipe bare = { 120, 90, 90, JPEG_YCC, 2, 2, .has_no_marker = true };
+    for (int level = 0; level <= (int)stk__cpu_best(); level++) {
+        assert_int_equal(stk_cpu_limit(stk__cpu_level_names[level], NULL), STK_OK);
+        for (int f = 0; f < N_FLAWS; f++)
+            for (int r = 0; r <= N_RECIPES; r++)
+                if (flaws[f].recipes >> r & 1)
+                    check_flaw(*state, &flaws[f], r < N_RECIPES ? &recipes[r] : &bare);
+    }
+}
+
 /* Of a file that is damaged below it a part is what it is of the good file, on any processor. */
 static void part_above_damage_is_good(void **state)
 {
@@ -402,12 +527,34 @@ static void thousands_of_scans_are_refused(void **state)
     free(file.bytes);
 }
 
+/* Bytes too many within a scan: the pixels before them are not what was encoded. */
+static void garbage_before_restart_is_refused(void **state)
+{
+    const struct jpeg_recipe *recipe = &recipes[2];
+    struct jpeg_file file = make_jpeg(recipe);
+    size_t at = middle_of_scan(file);
+    while (file.bytes[at] != 0xff || file.bytes[at + 1] < 0xd0 || file.bytes[at + 1] > 0xd7)
+        at++;
+    splice(&file, at, 0, "\x55\xaa\x55\xaa", 4);
+    for (int level = 0; level <= (int)stk__cpu_best(); level++) {
+        assert_int_equal(stk_cpu_limit(stk__cpu_level_names[level], NULL), STK_OK);
+        struct jpeg_wish wish = wish_of(0, recipe);
+        struct jpeg_shot shot = decode_jpeg(*state, file, &wish);
+        assert_int_equal(shot.code, STK_DATA);
+        assert_non_null(strstr(shot.err.text, "extraneous bytes before marker 0xd"));
+        free_shot(&shot);
+    }
+    free(file.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fault_is_judged_alike),
+        cmocka_unit_test(flaws_are_read_and_counted),
         cmocka_unit_test(part_above_damage_is_good),
         cmocka_unit_test(cut_files_have_the_same_pixels),
+        cmocka_unit_test(garbage_before_restart_is_refused),
         cmocka_unit_test(thousands_of_scans_are_refused),
     };
     return cmocka_run_group_tests(tests, open_codec, close_codec);

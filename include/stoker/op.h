@@ -321,8 +321,9 @@ struct stk_rows {
     struct stk_arena *scratch;      /* memory until the end of this run */
     struct stk_fault **faults;      /* of bad rows; the caller's */
     int n_outside;                  /* rows that were said to be bad and are none of these n */
-    const void *cancelled;          /* for stk_rows_is_cancelled */
-    uint32_t finals; /* a bit per fixed column of out that no other op looks at: it is in
+    int n_warned; /* for the op to set: rows it made although something is wrong with their data */
+    const void *cancelled; /* for stk_rows_is_cancelled */
+    uint32_t finals;       /* a bit per fixed column of out that no other op looks at: it is in
                                      * its batch already */
 };
 

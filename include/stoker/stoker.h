@@ -323,6 +323,8 @@ struct stk_stats {
     char cache_trouble[160];    /* why no more is written to disk, or empty */
     uint64_t cache_limit_bytes; /* of the budget that they may take */
     bool is_cache_full;         /* there was no room for what last came to one */
+    uint64_t
+        warnings; /* rows made although something is wrong with their data, as in libjpeg's warnings */
 };
 STK_API void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out);
 

@@ -432,6 +432,7 @@ static PyStructSequence_Field stats_fields[] = {
     { "cache_limit_bytes", "bytes of the budget that caches may take" },
     { "cache_trouble", "why no more is written to disk, or ''" },
     { "cache_full", "True if there was no room for what last came to a cache" },
+    { "warnings", "rows made although something is wrong with their data" },
     { NULL, NULL },
 };
 
@@ -439,7 +440,7 @@ PyStructSequence_Desc ext_stats_desc = {
     .name = "stoker.Stats",
     .doc = "What an iterator has done so far.",
     .fields = stats_fields,
-    .n_in_sequence = 19,
+    .n_in_sequence = 20,
 };
 
 static PyObject *iterator_stats(PyObject *object, PyObject *unused)
@@ -464,6 +465,8 @@ static PyObject *iterator_stats(PyObject *object, PyObject *unused)
         PyStructSequence_SetItem(tuple, n, PyUnicode_FromString(s.cache_trouble));
     if (tuple)
         PyStructSequence_SetItem(tuple, n + 1, PyBool_FromLong(s.is_cache_full));
+    if (tuple)
+        PyStructSequence_SetItem(tuple, n + 2, PyLong_FromUnsignedLongLong(s.warnings));
     if (tuple && PyErr_Occurred())
         Py_CLEAR(tuple);
     return tuple;

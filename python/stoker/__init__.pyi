@@ -63,6 +63,7 @@ class Stats(NamedTuple):
     cache_limit_bytes: int
     cache_trouble: str
     cache_full: bool
+    warnings: int
 
 class Inspection(Mapping[str, Any]):
     """What stoker.inspect found: a dict that prints as tables."""

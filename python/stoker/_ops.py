@@ -826,7 +826,11 @@ class Ops:
 
         A file that is damaged or something else is a bad element with the reason, and the place in
         the file where it is known, of JPEG always; on which processor, and with which dct or scale,
-        makes no difference. With uint8, PNG files of 16 bits keep the high byte of each sample.
+        makes no difference. Flaws that leave every pixel known are warnings: stray bytes between
+        the segments of a JPEG file, wrong parameters of its scans, an unknown version; numbers that
+        a palette lacks (black, as in Pillow; gray without any palette). So are missing data where
+        on_truncated accepts them. Such pictures are delivered, and counted: warnings in stats,
+        summary and metrics. With uint8, PNG files of 16 bits keep the high byte of each sample.
         Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are
         ignored.
 

@@ -159,6 +159,7 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->used_bytes = x->used_bytes;
     out->peak_bytes = x->peak_bytes;
     const struct stk__cache_metrics cache = stk__cache_metrics_read(x);
+    out->warnings = stk__warnings_read(x);
     out->cache_hits = cache.hits;
     out->cache_misses = cache.misses;
     out->cache_rows = cache.rows;

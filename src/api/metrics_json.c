@@ -49,6 +49,7 @@ static void add_run(const struct stk__metrics *m, struct stk__text *out)
     stk__json_count(out, "batches", m->batches);
     stk__json_count(out, "epochs", m->epochs);
     stk__json_count(out, "errors", m->errors);
+    stk__json_count(out, "warnings", m->warnings);
     stk__json_count(out, "tickets", m->tickets);
     stk__json_count(out, "direct_tickets", m->direct_tickets);
     stk__text_add(out, ",\n");
@@ -137,6 +138,7 @@ static void add_ops(const struct stk__metrics *m, struct stk__text *out)
         stk__json_count(out, "stage", (uint64_t)op->stage);
         add_work(out, &op->work);
         stk__json_count(out, "bytes_out", op->bytes_out);
+        stk__json_count(out, "warnings", op->warnings);
         stk__text_add(out, "}");
     }
     stk__text_add(out, "],\n");

@@ -158,6 +158,8 @@ static const struct member op_members[] = {
     { "op_rows_in_total", "Rows that came into an op.", OP(work.rows_in), false },
     { "op_rows_out_total", "Rows that an op handed on.", OP(work.rows_out), false },
     { "op_bytes_out_total", "Bytes of the fields that an op made.", OP(bytes_out), false },
+    { "op_warnings_total", "Rows made although something is wrong with their data.", OP(warnings),
+      false },
     { "op_seconds_total", "Time in an op, over all workers.", OP(work.wall_ns), true },
     { "op_cpu_seconds_total", "CPU time in an op, over all workers.", OP(work.cpu_ns), true },
 };

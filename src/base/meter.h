@@ -24,6 +24,7 @@ enum { STK__LONG_NS = 50000, STK__ASK_NS = 10000000 };
 struct stk__meter {
     _Atomic uint64_t calls, rows_in, rows_out;
     _Atomic uint64_t rows_dropped; /* came in and were filtered out */
+    _Atomic uint64_t rows_warned;  /* made although something is wrong with their data */
     _Atomic uint64_t span_bytes; /* made, in fields whose rows differ in size; sampled as time is */
     _Atomic uint64_t wall_ns, cpu_ns;
 };

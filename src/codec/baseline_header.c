@@ -150,14 +150,19 @@ static enum stk__colours choose_colours(const struct stk__jpeg_header *header,
     return is_rgb ? STK__RGB : STK__YCC;
 }
 
-static void read_application(struct application *application, int marker, struct segment segment)
+/* Versions and transforms that libjpeg warns about are declined, so that it does. */
+static bool read_application(struct application *application, int marker, struct segment segment)
 {
-    if (marker == APP0 && left_in(&segment) >= 14 && !memcmp(segment.at, "JFIF", 5))
+    if (marker == APP0 && left_in(&segment) >= 14 && !memcmp(segment.at, "JFIF", 5)) {
         application->has_jfif = true;
+        return segment.at[5] == 1;
+    }
     if (marker == APP14 && left_in(&segment) >= 12 && !memcmp(segment.at, "Adobe", 5)) {
         application->has_adobe = true;
         application->transform = segment.at[11];
+        return application->transform <= 1;
     }
+    return (marker >= APP0 && marker <= APP15) || marker == COM;
 }
 
 static bool read_segment(struct stk__jpeg_header *header, struct application *application,
@@ -177,8 +182,7 @@ static bool read_segment(struct stk__jpeg_header *header, struct application *ap
     case SOS:
         return read_scan(header, segment);
     default:
-        read_application(application, marker, segment);
-        return (marker >= APP0 && marker <= APP15) || marker == COM;
+        return read_application(application, marker, segment);
     }
 }
 

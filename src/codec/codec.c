@@ -18,7 +18,7 @@ struct stk__codec {
     struct stk_arena arena; /* of one picture */
     struct stk__jpeg *jpeg;
     struct stk__baseline *baseline;
-    uint64_t n_own;
+    uint64_t n_own, n_flawed;
     bool has_kernels; /* that somebody chose */
 };
 
@@ -57,6 +57,11 @@ size_t stk__codec_bytes(const struct stk__codec *codec)
 uint64_t stk__codec_n_own(const struct stk__codec *codec)
 {
     return codec->n_own;
+}
+
+uint64_t stk__codec_n_flawed(const struct stk__codec *codec)
+{
+    return codec->n_flawed;
 }
 
 void stk__codec_use_kernels(struct stk__codec *codec, const struct stk__jpeg_kernels *kernels)
@@ -198,6 +203,7 @@ static int decode(struct stk__codec *codec, const struct stk__decode_request *re
         code = decoders[format](&codec->arena, request, &canvas, err);
     else
         code = fail_unknown(request->bytes, request->n_bytes, err);
+    codec->n_flawed += !code && canvas.is_flawed;
     if (codec->arena.total_bytes > KEEP_BYTES)
         stk__arena_free(&codec->arena);
     return code;

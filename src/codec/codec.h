@@ -110,6 +110,10 @@ int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request
 /* Memory the codec holds for itself. */
 size_t stk__codec_bytes(const struct stk__codec *codec);
 
+/* Pictures so far that were read although something is wrong in their files: what libjpeg warns about
+ * (stray bytes, odd parameters of a scan), or missing data that on_truncated accepts. */
+uint64_t stk__codec_n_flawed(const struct stk__codec *codec);
+
 /* JPEG pictures that our own decoder decoded; the library did the others. */
 uint64_t stk__codec_n_own(const struct stk__codec *codec);
 

@@ -13,6 +13,7 @@ struct stk__canvas {
     int orientation;
     bool is_aside;                /* rows are not the caller's memory */
     bool is_part;                 /* rows are the part alone */
+    bool is_flawed;               /* set by a decoder that read a file with something wrong in it */
     struct stk__image placed_for; /* the picture that the caller placed `out` for, if any */
 };
 
@@ -70,6 +71,22 @@ int stk__fail_without_palette(struct stk_error *err);
 static inline uint8_t stk__gray_of(unsigned r, unsigned g, unsigned b)
 {
     return (uint8_t)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
+}
+
+/* True if every colour of a palette, `step` bytes each, is the gray of its own number. */
+static inline bool stk__is_gray_ramp(const uint8_t *colours, int n, int step)
+{
+    for (int i = 0; i < n; i++, colours += step)
+        if (colours[0] != i || colours[1] != i || colours[2] != i)
+            return false;
+    return true;
+}
+
+/* What Pillow shows for numbers that a palette lacks: the gray of that number if the palette is the
+ * beginning of such grays, or is not there at all, else black. */
+static inline uint8_t stk__uncoloured(bool is_gray_ramp, int number)
+{
+    return is_gray_ramp ? (uint8_t)number : 0;
 }
 
 /* A colour in each of the channels that a picture may have. */

@@ -2,8 +2,9 @@
 /* jpeg.c: JPEG by libjpeg-turbo's classic interface, rows straight into the caller's memory.
  *
  * One decompressor lives as long as its thread. The library reports faults by calling us; we leave
- * it with longjmp and take its own words as the message. Its warnings mean pixels that are missing
- * or guessed, so they are faults too, but for those listed in is_harmless.
+ * it with longjmp and take its own words as the message. Warnings about coded data mean pixels that
+ * are missing or guessed, so they are faults too. After the others, listed in is_harmless, all pixels
+ * are what the file says: it counts as flawed, and is read.
  *
  * Of its two loops over Huffman codes the faster one takes a code that there is not for a zero and
  * says nothing. It wants 512 bytes per block to be there, so the library gets its bytes in pieces
@@ -38,6 +39,7 @@ struct stk__jpeg {
     const char *cause;         /* of a fault that we found ourselves, or NULL */
     bool has_ended;            /* all bytes were given, and more were asked for */
     bool is_cut;               /* the data ended too early, and that is accepted */
+    bool has_warned;           /* about something that is accepted */
     jmp_buf on_fault;
 };
 
@@ -53,13 +55,31 @@ _Noreturn static void leave(j_common_ptr cinfo)
     longjmp(owner_of(cinfo)->on_fault, 1);
 }
 
-/* An unknown version number, a colour transform that has to be guessed, bytes between the last
- * scan and the end. */
-static bool is_harmless(const struct jpeg_error_mgr *faults)
+/* Bytes too many before a restart marker of a scan: what was decoded before it is not what was
+ * encoded. Before the first scan such a marker means nothing. */
+static bool is_lost_in_scan(j_common_ptr cinfo)
 {
-    int code = faults->msg_code;
-    return code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
-           (code == JWRN_EXTRANEOUS_DATA && faults->msg_parm.i[1] == JPEG_EOI);
+    int marker = cinfo->err->msg_parm.i[1];
+    return marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7 &&
+           ((j_decompress_ptr)cinfo)->input_scan_number > 0;
+}
+
+/* An unknown version number; a colour transform that has to be guessed; parameters of a sequential
+ * scan, which mean nothing (some files have zeros there), and scans that refine what they should not;
+ * bytes between segments. */
+static bool is_harmless(j_common_ptr cinfo)
+{
+    switch (cinfo->err->msg_code) {
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_NOT_SEQUENTIAL:
+    case JWRN_BOGUS_PROGRESSION:
+        return true;
+    case JWRN_EXTRANEOUS_DATA:
+        return !is_lost_in_scan(cinfo);
+    default:
+        return false;
+    }
 }
 
 /* The file ends, or an end mark comes, in the middle of the data. */
@@ -75,7 +95,10 @@ static bool is_about_cut(j_common_ptr cinfo)
 static void hear(j_common_ptr cinfo, int level)
 {
     struct stk__jpeg *jpeg = owner_of(cinfo);
-    if (level >= 0 || is_harmless(cinfo->err) || jpeg->is_cut)
+    if (level >= 0)
+        return;
+    jpeg->has_warned = true;
+    if (is_harmless(cinfo) || jpeg->is_cut)
         return;
     if (!is_about_cut(cinfo) || !stk__is_tolerant(jpeg->request))
         leave(cinfo);
@@ -274,7 +297,7 @@ static void forget_picture(struct stk__jpeg *jpeg)
     memset(cinfo->ac_huff_tbl_ptrs, 0, sizeof cinfo->ac_huff_tbl_ptrs);
     jpeg->memory.is_exhausted = false;
     jpeg->cause = NULL;
-    jpeg->is_cut = jpeg->has_ended = false;
+    jpeg->is_cut = jpeg->has_ended = jpeg->has_warned = false;
 }
 
 /* ---- pixels ---- */
@@ -412,6 +435,7 @@ static int decode(struct stk__jpeg *jpeg, const struct stk__decode_request *requ
     else
         read_rows(cinfo, canvas);
     stk__canvas_close(canvas);
+    canvas->is_flawed = jpeg->has_warned;
     return STK_OK;
 }
 

@@ -237,6 +237,7 @@ static int report(const struct reading *reading, struct stk_error *err)
         return stk__out_of_memory(err);
     if (reading->is_cut && reading->is_open && stk__is_tolerant(reading->request)) {
         stk__canvas_close(reading->canvas);
+        reading->canvas->is_flawed = true;
         return STK_OK;
     }
     return stk_fail(err, STK_DATA, "%s PNG at byte %zu: %s", reading->is_cut ? "truncated" : "bad",

@@ -182,5 +182,6 @@ int stk__webp_decode(struct stk_arena *arena, const struct stk__decode_request *
     }
     if (!code)
         stk__canvas_close(canvas);
+    canvas->is_flawed = !code && !is_whole(request);
     return code;
 }

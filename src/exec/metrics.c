@@ -116,6 +116,7 @@ static void add_op(const struct stk__exec *x, struct stk__metrics *m, int stage,
             &x->worker[i].op_meter[x->stage[stage].first_meter + p->number];
         add_meter(&op->work, meter);
         dropped += stk__counted(&meter->rows_dropped);
+        op->warnings += stk__counted(&meter->rows_warned);
         op->bytes_out += stk__counted(&meter->span_bytes);
     }
     if (!p->is_part) {
@@ -127,6 +128,15 @@ static void add_op(const struct stk__exec *x, struct stk__metrics *m, int stage,
     for (int f = 0; f < p->node->type.n_fields; f++)
         per_row += stk__pnode_makes(p, f) ? field_bytes(&p->node->type, f) : 0;
     op->bytes_out += op->work.rows_out * per_row;
+}
+
+uint64_t stk__warnings_read(const struct stk__exec *x)
+{
+    uint64_t n = 0;
+    for (int i = 0; i <= x->n_workers; i++)
+        for (int k = 0; k < x->n_op_meters; k++)
+            n += stk__counted(&x->worker[i].op_meter[k].rows_warned);
+    return n;
 }
 
 static struct stk__work_metrics sum_work(const struct stk__exec *x, const struct stk__stage *s,
@@ -319,6 +329,7 @@ void stk__metrics_read(struct stk__exec *x, struct stk__metrics *m)
     read_memory(x, m);
     m->cache = stk__cache_metrics_read(x);
     m->n_causes = stk__causes_read(&x->causes, m->cause);
+    m->warnings = stk__warnings_read(x);
     m->errors = 0;
     for (int i = 0; i < m->n_causes; i++)
         m->errors += m->cause[i].n;

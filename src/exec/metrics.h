@@ -44,6 +44,7 @@ struct stk__op_metrics {
     int stage;                    /* in stage[], or n_stages: the batcher */
     struct stk__work_metrics work;
     uint64_t bytes_out; /* of the fields it made */
+    uint64_t warnings;  /* rows it made although something is wrong with their data */
 };
 
 struct stk__stage_metrics {
@@ -113,7 +114,7 @@ struct stk__metrics {
     uint64_t elapsed_ns; /* since the run began */
     uint64_t process_ns; /* processor time of the whole process, since then, of all threads */
     uint64_t queued_ns;  /* workers had work, but no core; 0 where the system does not tell */
-    uint64_t elements, batches, epochs, errors, tickets, direct_tickets;
+    uint64_t elements, batches, epochs, errors, warnings, tickets, direct_tickets;
     int n_workers;
     int workers_limit;            /* that may compute at a time */
     int window, n_open, n_queued; /* batches: allowed in flight, in flight, ready */
@@ -145,6 +146,9 @@ void stk__metrics_free(struct stk__metrics *metrics);
 
 /* What the caches of a run keep, and how it fared with them. With the lock held. */
 struct stk__cache_metrics stk__cache_metrics_read(struct stk__exec *x);
+
+/* Rows that ops made although something is wrong with their data. Any thread. */
+uint64_t stk__warnings_read(const struct stk__exec *x);
 
 /* Fills in what is so now. Takes the lock. */
 void stk__metrics_read(struct stk__exec *x, struct stk__metrics *metrics);

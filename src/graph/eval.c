@@ -266,7 +266,10 @@ static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct stk_
     rows.mask = in.mask;
     rows.key = in.key;
     rows.finals = find_finals(e, p);
-    return p->is_guarded ? run_guarded(p->node, &rows) : p->node->op->row.run(&rows);
+    rc = p->is_guarded ? run_guarded(p->node, &rows) : p->node->op->row.run(&rows);
+    if (e->meter && rows.n_warned > 0)
+        stk__count(&e->meter[p->number].rows_warned, (uint64_t)rows.n_warned);
+    return rc;
 }
 
 static int eval_read(struct stk__eval *e, const struct stk__pnode *p, struct stk__places at, int n,

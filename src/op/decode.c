@@ -307,6 +307,7 @@ static int run(struct stk_rows *run_rows)
     const struct stk_column *in = &run_rows->in[state->field];
     struct job job = { .rows = run_rows };
     struct stk__decode_request request = make_request(&job);
+    uint64_t n_flawed = stk__codec_n_flawed(run_rows->thread);
     for (int i = 0; i < run_rows->n; i++) {
         if (run_rows->mask[i] != STK_LIVE)
             continue;
@@ -328,6 +329,7 @@ static int run(struct stk_rows *run_rows)
         else
             store(&run_rows->out[state->field], i, &image);
     }
+    run_rows->n_warned = (int)(stk__codec_n_flawed(run_rows->thread) - n_flawed);
     return STK_OK;
 }
 
@@ -349,7 +351,11 @@ static const char doc[] =
     "\n"
     "A file that is damaged or something else is a bad element with the reason, and the place in "
     "the file where it is known, of JPEG always; on which processor, and with which dct or scale, "
-    "makes no difference. With uint8, PNG files of 16 bits keep the high byte of each "
+    "makes no difference. Flaws that leave every pixel known are warnings: stray bytes between the "
+    "segments of a JPEG file, wrong parameters of its scans, an unknown version; numbers that a "
+    "palette lacks (black, as in Pillow; gray without any palette). So are missing data where "
+    "on_truncated accepts them. Such pictures are delivered, and counted: warnings in stats, "
+    "summary and metrics. With uint8, PNG files of 16 bits keep the high byte of each "
     "sample. Alpha is dropped without blending, CMYK pictures become RGB, and colour profiles are "
     "ignored.\n"
     "\n"
