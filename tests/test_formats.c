@@ -484,7 +484,7 @@ static const struct hostile hostile[] = {
     { "formats/rgb.bmp", 28, "\x05", 1, "bad BMP: the coding, or the number of bits" },
     { "formats/rgb.bmp", 30, "\x04", 1, "bad BMP: the coding, or the number of bits" },
     { "formats/rgb.bmp", 10, "\xff\xff\xff\xff", 4, "truncated BMP" },
-    { "formats/palette_4.bmp", 46, "\x02", 1, "bad BMP: a pixel has colour" },
+    { "formats/one.gif", 812, "\x0d", 1, "has codes of 13 bits" },
     { "formats/rle_8.bmp", 18, "\xff\xff\xff\x7f", 4, "max_pixels=1048576" },
     { "formats/frames.gif", 6, "\xff\xff\xff\xff", 4, "max_pixels=1048576" },
     { "formats/one.gif", 781, "\x3c", 1, "no block begins with 0x3c" },
@@ -541,6 +541,107 @@ static void text_that_begins_with_bm_is_no_bmp(void **state)
     free(file.bytes);
 }
 
+/* ---- odd files, as Pillow reads them ---- */
+
+static struct picture decode_odd(struct stk__codec *codec, struct picture_file file, bool is_flawed,
+                                 struct stk__decode_request request)
+{
+    uint64_t n = stk__codec_n_flawed(codec);
+    struct picture p = picture_decode(codec, file, request);
+    if (p.code)
+        fail_msg("%s", p.err.text);
+    assert_int_equal(stk__codec_n_flawed(codec), n + is_flawed);
+    return p;
+}
+
+static size_t pixels_of(const struct picture *p)
+{
+    return (size_t)p->image.width * p->image.height;
+}
+
+static void colours_that_a_palette_lacks_are_black(void **state)
+{
+    enum { N_USED = 46, N_LEFT = 2 };
+    const struct stk__decode_request numbers = { .is_indexed = true }, colours = { .channels = 3 };
+    struct picture_file file = picture_load("formats/palette_4.bmp");
+    struct picture number = decode_odd(*state, file, false, numbers);
+    struct picture whole = decode_odd(*state, file, false, colours);
+    file.bytes[N_USED] = N_LEFT;
+    struct picture p = decode_odd(*state, file, true, colours);
+    for (size_t i = 0; i < pixels_of(&p); i++) {
+        bool is_there = number.image.data[i] < N_LEFT;
+        assert_memory_equal(p.image.data + 3 * i,
+                            is_there ? whole.image.data + 3 * i : (const uint8_t *)"\0\0", 3);
+    }
+    free(number.image.data);
+    free(whole.image.data);
+    free(p.image.data);
+    free(file.bytes);
+}
+
+static void pixels_behind_the_colours_are_found(void **state)
+{
+    const struct stk__decode_request request = { .channels = 3 };
+    struct picture_file file = picture_load("formats/palette_4.bmp");
+    struct picture whole = decode_odd(*state, file, false, request);
+    file.bytes[10] = 14 + 40; /* the colours' place */
+    struct picture p = decode_odd(*state, file, false, request);
+    assert_memory_equal(p.image.data, whole.image.data, 3 * pixels_of(&p));
+    free(whole.image.data);
+    free(p.image.data);
+    free(file.bytes);
+}
+
+static void runs_may_go_from_the_top(void **state)
+{
+    const struct stk__decode_request request = { .channels = 3 };
+    struct picture_file file = picture_load("formats/rle_8.bmp");
+    struct picture up = decode_odd(*state, file, false, request);
+    uint32_t height = 0u - up.image.height;
+    for (int i = 0; i < 4; i++)
+        file.bytes[22 + i] = (uint8_t)(height >> 8 * i);
+    struct picture down = decode_odd(*state, file, false, request);
+    for (uint32_t y = 0; y < up.image.height; y++)
+        assert_memory_equal(down.image.data + y * down.image.stride,
+                            up.image.data + (up.image.height - 1 - y) * up.image.stride,
+                            3 * up.image.width);
+    free(up.image.data);
+    free(down.image.data);
+    free(file.bytes);
+}
+
+static void numbers_without_a_palette_are_grays(void **state)
+{
+    enum { FLAGS = 10, PALETTE = 13, PALETTE_BYTES = 768 };
+    struct picture_file file = picture_load("formats/one.gif");
+    struct picture number =
+        decode_odd(*state, file, false, (struct stk__decode_request){ .is_indexed = true });
+    file.bytes[FLAGS] &= 0x7f;
+    file.n -= PALETTE_BYTES;
+    memmove(file.bytes + PALETTE, file.bytes + PALETTE + PALETTE_BYTES, file.n - PALETTE);
+    struct picture p =
+        decode_odd(*state, file, true, (struct stk__decode_request){ .channels = 1 });
+    assert_memory_equal(p.image.data, number.image.data, pixels_of(&p));
+    free(number.image.data);
+    free(p.image.data);
+    free(file.bytes);
+}
+
+/* Codes of 12 bits, the first 2048 of them values: clear, 5, 256 + 7, 1, the string 5 7, end. */
+static void values_of_long_codes_are_their_low_bytes(void **state)
+{
+    static const uint8_t bytes[] = "GIF89a\5\0\1\0\0\0\0"
+                                   ",\0\0\0\0\5\0\1\0\0\x0b"
+                                   "\x09\x00\x58\x00\x07\x11\x00\x02\x18\x80\0;";
+    static const uint8_t pixels[] = { 5, 7, 1, 5, 7 };
+    struct picture_file file = picture_copy((const char *)bytes, sizeof bytes - 1);
+    struct picture p =
+        decode_odd(*state, file, true, (struct stk__decode_request){ .channels = 1 });
+    assert_memory_equal(p.image.data, pixels, sizeof pixels);
+    free(p.image.data);
+    free(file.bytes);
+}
+
 /* ---- LZW ---- */
 
 static void lzw_says_how_it_ends(void **state)
@@ -583,6 +684,11 @@ int main(void)
         WITH_CODEC(hostile_files_are_refused),
         WITH_CODEC(frames_count_against_the_limit),
         WITH_CODEC(text_that_begins_with_bm_is_no_bmp),
+        WITH_CODEC(colours_that_a_palette_lacks_are_black),
+        WITH_CODEC(pixels_behind_the_colours_are_found),
+        WITH_CODEC(runs_may_go_from_the_top),
+        WITH_CODEC(numbers_without_a_palette_are_grays),
+        WITH_CODEC(values_of_long_codes_are_their_low_bytes),
         cmocka_unit_test(lzw_says_how_it_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,8 +49,11 @@ static uint8_t *target_row(const struct painting *p, uint32_t y)
 static void mix_colours(struct painting *p)
 {
     const struct stk__bmp_header *h = &p->header;
-    for (int i = 0; i < h->n_colours; i++) {
-        const uint8_t *bgr = h->colours + i * h->colour_bytes;
+    bool is_ramp = stk__is_gray_ramp(h->colours, h->n_colours, h->colour_bytes);
+    for (int i = 0; i < 256; i++) {
+        uint8_t gray = stk__uncoloured(is_ramp, i);
+        const uint8_t missing[] = { gray, gray, gray };
+        const uint8_t *bgr = i < h->n_colours ? h->colours + i * h->colour_bytes : missing;
         const uint8_t rgba[4] = { bgr[2], bgr[1], bgr[0], 255 };
         stk__put_colour(p->colour[i], p->canvas->rows.channels, rgba);
         if (p->request->is_indexed)
@@ -173,10 +176,11 @@ static int paint_packed(struct painting *p, struct stk_arena *arena, struct stk_
     uint8_t *numbers = stk__arena_take(arena, (size_t)h->width * h->height);
     if (!numbers)
         return stk__out_of_memory(err);
-    if (!stk__bmp_unpack(h, p->request->bytes + h->data_at, p->request->n_bytes - h->data_at,
-                         numbers, &n_rows) &&
-        !stk__is_tolerant(p->request))
+    bool is_whole = stk__bmp_unpack(h, p->request->bytes + h->data_at,
+                                    p->request->n_bytes - h->data_at, numbers, &n_rows);
+    if (!is_whole && !stk__is_tolerant(p->request))
         return fail_cut(p, n_rows, err);
+    p->canvas->is_flawed = !is_whole;
     paint_rows(p, numbers, h->width, n_rows);
     return STK_OK;
 }
@@ -195,10 +199,9 @@ static int paint(struct painting *p, struct stk_arena *arena, struct stk_error *
     } else {
         paint_rows(p, p->request->bytes + h->data_at, stride_of(h),
                    n_whole < h->height ? (uint32_t)n_whole : h->height);
+        p->canvas->is_flawed = n_whole < h->height;
     }
-    if (h->bits <= 8 && p->most_used >= h->n_colours)
-        return stk_fail(err, STK_DATA, "bad BMP: a pixel has colour %d of %d", p->most_used,
-                        h->n_colours);
+    p->canvas->is_flawed |= h->bits <= 8 && p->most_used >= h->n_colours;
     return STK_OK;
 }
 

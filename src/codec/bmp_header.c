@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bmp_header.c: the header of a BMP file in its seven sizes, and run-length codes.
+/* bmp_header.c: the header of a BMP file in its eight sizes, and run-length codes.
  *
  *     0   BM, length of the file, where the pixels are (at 10)
- *     14  length of what follows: 12 (OS/2), 40, 52, 56, 64 (OS/2 again), 108, 124
+ *     14  length of what follows: 12 (OS/2), 40, 52, 56, 16 and 64 (OS/2 again), 108, 124
  *     …   masks if they are not inside, then colours
  */
 #include "codec/bmp.h"
@@ -17,9 +17,9 @@ static bool fits_coding(const struct stk__bmp_header *h)
         return h->bits == 1 || h->bits == 4 || h->bits == 8 || h->bits == 16 || h->bits == 24 ||
                h->bits == 32;
     case STK__BMP_RLE8:
-        return h->bits == 8 && !h->is_top_down;
+        return h->bits == 8;
     case STK__BMP_RLE4:
-        return h->bits == 4 && !h->is_top_down;
+        return h->bits == 4;
     case STK__BMP_MASKS:
     case STK__BMP_ALPHA_MASKS:
         return h->bits == 16 || h->bits == 32;
@@ -66,12 +66,15 @@ static bool are_gray(const struct stk__bmp_header *h)
     return true;
 }
 
+/* Some writers say that the pixels begin where the colours do; they come behind them. A place among
+ * the colours is taken for what it is, and the colours too, as Pillow does. */
 static void read_colours(struct stk__bmp_header *h, struct stk__reader *r, uint32_t n_used)
 {
     uint32_t most = 1u << h->bits;
+    size_t left = (r->n_bytes - r->at) / (size_t)h->colour_bytes;
+    if (h->data_at == r->at)
+        h->data_at += (size_t)(n_used ? n_used : most) * (size_t)h->colour_bytes;
     h->n_colours = (int)(n_used && n_used < most ? n_used : most);
-    size_t left = (h->data_at < r->n_bytes ? h->data_at : r->n_bytes);
-    left = left > r->at ? (left - r->at) / (size_t)h->colour_bytes : 0;
     if ((size_t)h->n_colours > left)
         h->n_colours = (int)left;
     h->colours = r->bytes + r->at;

@@ -57,8 +57,10 @@ static int count_frames(struct drawing d, uint32_t *n, struct stk_error *err)
     for (*n = 0; *n < limit; ++*n) {
         enum stk__gif_next next = stk__gif_next(&d.gif, &frame);
         bool is_end = next == STK__GIF_END || (next == STK__GIF_CUT && stk__is_tolerant(d.request));
-        if (*n && is_end)
+        if (*n && is_end) {
+            d.canvas->is_flawed |= next == STK__GIF_CUT;
             return STK_OK;
+        }
         if (next != STK__GIF_FRAME)
             return fail_without_frame(&d, next, *n, err);
         if (!stk__gif_data(&d.gif, NULL, &n_bytes) && !stk__is_tolerant(d.request))
@@ -154,9 +156,11 @@ struct paint {
 static void mix_paint(const struct drawing *d, const struct stk__gif_frame *frame,
                       struct paint *paint)
 {
-    memset(paint, 0, sizeof *paint);
-    for (int i = 0; i < frame->n_colours; i++) {
-        const uint8_t *rgb = frame->colours + i * 3;
+    bool is_ramp = stk__is_gray_ramp(frame->colours, frame->n_colours, 3);
+    for (int i = 0; i < 256; i++) {
+        uint8_t gray = stk__uncoloured(is_ramp, i);
+        const uint8_t missing[] = { gray, gray, gray };
+        const uint8_t *rgb = i < frame->n_colours ? frame->colours + i * 3 : missing;
         const uint8_t rgba[4] = { rgb[0], rgb[1], rgb[2], 255 };
         stk__put_colour(paint->colour[i], d->canvas->rows.channels, rgba);
         if (d->request->is_indexed)
@@ -224,13 +228,13 @@ static void draw_pixels(const struct drawing *d, const struct stk__gif_frame *fr
     }
 }
 
-/* A number without a colour, or -1. */
-static int find_uncoloured(const struct stk__gif_frame *frame, const uint8_t *pixels, size_t n)
+/* Whether a number without a colour is shown. */
+static bool has_uncoloured(const struct stk__gif_frame *frame, const uint8_t *pixels, size_t n)
 {
-    int highest = 0;
+    int highest = -1;
     for (size_t i = 0; i < n; i++)
         highest = pixels[i] > highest && pixels[i] != frame->transparent ? pixels[i] : highest;
-    return highest < frame->n_colours ? -1 : highest;
+    return highest >= frame->n_colours;
 }
 
 /* ---- decoding ---- */
@@ -239,7 +243,7 @@ static int decode_pixels(struct drawing *d, const struct stk__gif_frame *frame, 
                          uint8_t *pixels, size_t *n_pixels, struct stk_error *err)
 {
     size_t n_coded, at = frame->data_at, n_wanted = *n_pixels;
-    if (frame->code_bits < 1 || frame->code_bits > 8)
+    if (frame->code_bits > STK__LZW_MAX_BITS)
         return stk_fail(err, STK_DATA, "bad GIF at byte %zu: frame %u has codes of %d bits", at - 1,
                         number + 1, frame->code_bits);
     uint8_t *coded = stk__arena_take(d->arena, d->request->n_bytes - at);
@@ -255,6 +259,7 @@ static int decode_pixels(struct drawing *d, const struct stk__gif_frame *frame, 
         return stk_fail(err, STK_DATA,
                         "truncated GIF: frame %u, at byte %zu, has %zu of %zu pixels", number + 1,
                         at, *n_pixels, n_wanted);
+    d->canvas->is_flawed |= end == STK__LZW_CUT || frame->code_bits > 8;
     return STK_OK;
 }
 
@@ -272,10 +277,7 @@ static int draw_frame(struct drawing *d, const struct stk__gif_frame *frame, uin
     code = decode_pixels(d, frame, number, pixels, &n_pixels, err);
     if (code)
         return code;
-    int uncoloured = find_uncoloured(frame, pixels, n_pixels);
-    if (uncoloured >= 0)
-        return stk_fail(err, STK_DATA, "bad GIF: frame %u has colour %d of %d", number + 1,
-                        uncoloured, frame->n_colours);
+    d->canvas->is_flawed |= has_uncoloured(frame, pixels, n_pixels);
     draw_ground(d, number);
     draw_pixels(d, frame, number, pixels, n_pixels);
     stk__arena_rewind(d->arena, mark);

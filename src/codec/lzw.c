@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { MAX_BITS = 12, MAX_CODES = 1 << MAX_BITS };
+enum { MAX_BITS = STK__LZW_MAX_BITS, MAX_CODES = 1 << MAX_BITS };
 
 struct lzw {
     const uint8_t *src, *end;
@@ -42,7 +42,7 @@ static int next_code(struct lzw *lzw)
 
 static void learn(struct lzw *lzw, size_t last_at, size_t last_len)
 {
-    if (!last_len || lzw->n_codes == MAX_CODES)
+    if (!last_len || lzw->n_codes >= MAX_CODES)
         return;
     lzw->at[lzw->n_codes] = (uint32_t)last_at;
     lzw->len[lzw->n_codes++] = (uint16_t)(last_len + 1);

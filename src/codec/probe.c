@@ -213,7 +213,7 @@ static void probe_webp(struct stk__reader *r, struct stk__image_info *out)
 /* Two letters are too little to go by: the length of the header must be one of those there are. */
 static bool is_bmp(const uint8_t *bytes, size_t n_bytes)
 {
-    static const uint8_t lengths[] = { 12, 40, 52, 56, 64, 108, 124 };
+    static const uint8_t lengths[] = { 12, 16, 40, 52, 56, 64, 108, 124 };
     return n_bytes >= 18 && !memcmp(bytes, "BM", 2) && !bytes[15] && !bytes[16] && !bytes[17] &&
            memchr(lengths, bytes[14], sizeof lengths);
 }
