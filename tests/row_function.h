@@ -12,7 +12,27 @@ struct row_function {
     int code; /* with which it fails */
     char text[32];
     atomic_int n_entered, n_calls, n_released;
+    int64_t seed; /* of the next call of `drawn`, which makes { y: seed } */
 };
+
+static inline void function_seed(void *run, const uint32_t word[8])
+{
+    struct row_function *f = run;
+    f->seed = 0;
+    for (int i = 0; i < 8; i++)
+        f->seed = f->seed * 31 + (int64_t)(word[i] >> 8);
+}
+
+static inline int function_drawn(void *run, const struct stk_cell *in, struct stk_cell *out,
+                                 struct stk_error *err)
+{
+    struct row_function *f = run;
+    (void)in, (void)err;
+    f->number = f->seed;
+    f->seed = -1;
+    out[0] = (struct stk_cell){ .data = &f->number, .bytes = 8 };
+    return STK_OK;
+}
 
 static inline int function_enter(void *context, int n_fields, const struct stk_field_info *field,
                                  void **run, struct stk_error *err)
@@ -57,7 +77,7 @@ static inline void function_release(void *context)
     ((struct row_function *)context)->n_released++;
 }
 
-/* Binds @twice and @even to one function struct. */
+/* Binds @twice, @even and @drawn to one function struct. */
 static inline int function_bind(struct stk_objects *objects, struct row_function *f,
                                 struct stk_error *err)
 {
@@ -72,6 +92,15 @@ static inline int function_bind(struct stk_objects *objects, struct row_function
     const struct stk_function even = {
         .enter = function_enter, .call = function_even, .release = function_release, .context = f
     };
+    const struct stk_function drawn = { .n_fields = 1,
+                                        .field = fields,
+                                        .enter = function_enter,
+                                        .call = function_drawn,
+                                        .context = f,
+                                        .seed = function_seed,
+                                        .is_random = true };
     int rc = stk_objects_add_function(objects, "twice", &twice, err);
-    return rc ? rc : stk_objects_add_function(objects, "even", &even, err);
+    if (!rc)
+        rc = stk_objects_add_function(objects, "even", &even, err);
+    return rc ? rc : stk_objects_add_function(objects, "drawn", &drawn, err);
 }

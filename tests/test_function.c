@@ -63,6 +63,52 @@ static void test_elements_are_made_in_order(void **state)
     }
 }
 
+/* What @drawn makes under some options. */
+static void draw(const char *chain, const char *options, int64_t *out, int *n)
+{
+    struct row_function f = { .bad = -1, .wrong = -1 };
+    struct stk_iterator *it = start_with(&f, chain, options);
+    struct stk_error err;
+    assert_int_equal(read_all(it, "y", out, n, &err), STK_END);
+    stk_iterator_free(it);
+}
+
+static void test_seeds_are_those_of_elements(void **state)
+{
+    static const char *const others[] = { "epoch=1", "seed=7" };
+    const char *chain = "range(300).shuffle(seed=1).map_function(@drawn).batch(7)";
+    int64_t first[300], got[300];
+    int n;
+    (void)state;
+    draw(chain, workers[0], first, &n);
+    assert_int_equal(n, 300);
+    for (int i = 1; i < n; i++)
+        assert_true(first[i] != -1 && first[i] != first[i - 1]);
+    for (int w = 1; w < 3; w++) {
+        draw(chain, workers[w], got, &n);
+        assert_memory_equal(got, first, sizeof first);
+    }
+    for (int o = 0; o < 2; o++) {
+        draw("range(300).map_function(@drawn).batch(7)", others[o], got, &n);
+        for (int i = 0; i < 300; i++)
+            for (int k = 0; k < 300; k++)
+                assert_true(got[i] != first[k]);
+    }
+}
+
+static void test_a_cache_keeps_what_was_drawn(void **state)
+{
+    int64_t got[40], moved[40];
+    int n;
+    (void)state;
+    draw("range(20).map_function(@drawn).cache().batch(5)", "epochs=2", got, &n);
+    assert_int_equal(n, 40);
+    assert_memory_equal(got, got + 20, 20 * sizeof *got);
+    draw("range(20).map_function(@drawn).cache(auto).batch(5)", "epochs=2", moved, &n);
+    for (int i = 0; i < 20; i++)
+        assert_true(moved[i] != moved[20 + i]);
+}
+
 static void test_texts_come_out(void **state)
 {
     struct row_function f = { .bad = -1, .wrong = -1 };
@@ -177,6 +223,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elements_are_made_in_order),
+        cmocka_unit_test(test_seeds_are_those_of_elements),
+        cmocka_unit_test(test_a_cache_keeps_what_was_drawn),
         cmocka_unit_test(test_texts_come_out),
         cmocka_unit_test(test_conditions_keep_and_drop),
         cmocka_unit_test(test_a_failure_is_a_bad_element),

@@ -272,10 +272,12 @@ struct stk_infer {
     /* row ops: rows become bad here only for what is in the fields it makes, so that nobody needs
      * to know where these are not used: what reads, decodes, parses and changes images */
     bool is_optional;
-    size_t scratch_bytes;    /* estimate per row, for the budget */
-    bool is_heavy;           /* with this state it is as if it had the flag STK_OP_HEAVY */
-    int n_waiting;           /* rows that can wait for others to carry them out, at a time */
-    void *state;             /* what open made; infer may make or replace it (from the arena) */
+    size_t scratch_bytes; /* estimate per row, for the budget */
+    bool is_heavy;        /* with this state it is as if it had the flag STK_OP_HEAVY */
+    int n_waiting;        /* rows that can wait for others to carry them out, at a time */
+    bool wants_keys;      /* row ops: rows have keys though the op is not flagged STK_OP_RANDOM */
+    bool is_random;       /* with this state it is as if it had that flag; sets wants_keys too */
+    void *state;          /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
     enum stk_class in_class; /* of the first input */
     const char *stream_op, *stream_why; /* the op that made it no indexed one, and why; or NULL */

@@ -223,6 +223,13 @@ struct stk_function {
     /* Calls that wait for others at a time, at most; 0: they compute. There are as many workers,
      * where their number is auto. */
     int n_waiting;
+    /* For a function that draws random numbers, else NULL: comes before each call with words that are
+     * the element's own. They differ between epochs and seeds, and are the same for any number of
+     * workers, shards and wherever a run was resumed. */
+    void (*seed)(void *run, const uint32_t word[8]);
+    /* It counts as a random op: what it makes of an element differs from epoch to epoch, so that
+     * cache(auto) comes before it. */
+    bool is_random;
 };
 STK_API int stk_objects_add_function(struct stk_objects *objects, const char *name,
                                      const struct stk_function *function, struct stk_error *err);

@@ -253,6 +253,18 @@ int ext_failure_keep(PyObject *failures, struct stk_error *err);
 PyObject *ext_failure_take(PyObject *failures, const char *message);
 void ext_failure_note(PyObject *failure, const char *message); /* adds where it happened */
 
+/* ---- lease.c: the right to seed the generators of the process; called without the GIL ---- */
+
+void ext_lease_take(void);
+void ext_lease_give(void);
+
+/* Around a wait of a thread that may have it: others may have it meanwhile, and leave the generators as they
+ * were. */
+int ext_lease_lend(void);
+void ext_lease_take_back(int n);
+
+void ext_lease_after_fork(void); /* in the child */
+
 /* ---- memory.c, stream.c, function.c, element.c, spec.c ---- */
 
 enum { EXT_MAX_FIELDS = 32 };

@@ -22,7 +22,15 @@ struct function {
     PyObject *failures;  /* dict: number → exception that was raised and not yet delivered */
     struct visit *spare; /* one that nobody is in, or NULL */
     int n_waiting;       /* calls at a time that wait for others to do the work; 0: none does */
+    int draws;           /* enum draws */
     struct ext_spec spec;
+};
+
+/* What is known of a function's random numbers. _draws.py has the same numbers. */
+enum draws {
+    SEEDED = 1, /* it is called with a second argument, the element's own bytes */
+    RANDOM = 2, /* it counts as a random op */
+    SHARED = 4, /* it draws from generators of this process: see lease.c */
 };
 
 /* One field of what comes in. */
@@ -40,6 +48,8 @@ struct visit {
     struct slot in[EXT_MAX_FIELDS];
     struct ext_cell out[EXT_MAX_FIELDS];
     PyObject *nothing; /* () */
+    PyObject *aside;   /* states of the generators while the lease is held, else NULL */
+    PyObject *seed;    /* bytes for the next call, or NULL */
 };
 
 static int say_gone(struct stk_error *err)
@@ -107,6 +117,14 @@ static struct visit *visit_take(struct function *self, int n, const struct stk_f
     return visit_new(n, field);
 }
 
+/* Puts the generators' states aside, where the function draws from them. */
+static int put_aside(const struct function *self, struct visit *visit)
+{
+    if (self->draws & SHARED)
+        visit->aside = ext_call("_draws", "states", "()");
+    return self->draws & SHARED && !visit->aside ? -1 : 0;
+}
+
 static int enter(void *context, int n, const struct stk_field_info *field, void **run,
                  struct stk_error *err)
 {
@@ -116,12 +134,13 @@ static int enter(void *context, int n, const struct stk_field_info *field, void 
     struct ext_gil gil = ext_gil_take();
     struct function *self = (struct function *)Py_XNewRef(binding->object);
     struct visit *visit = self ? visit_take(self, n, field) : NULL;
-    if (visit) {
+    if (visit && !put_aside(self, visit)) {
         visit->gil = gil;
         visit->function = self;
         *run = visit;
         return STK_OK;
     }
+    visit_free(visit);
     PyErr_Clear();
     say_gone(err);
     if (self)
@@ -131,11 +150,34 @@ static int enter(void *context, int n, const struct stk_field_info *field, void 
     return err->code;
 }
 
+/* As enter, with the lease before the GIL. */
+static int enter_shared(void *context, int n, const struct stk_field_info *field, void **run,
+                        struct stk_error *err)
+{
+    ext_lease_take();
+    int rc = enter(context, n, field, run, err);
+    if (rc)
+        ext_lease_give();
+    return rc;
+}
+
+static void put_back(struct visit *visit)
+{
+    if (!visit->aside)
+        return;
+    PyObject *done = ext_call("_draws", "restore", "(O)", visit->aside);
+    PyErr_Clear(); /* nobody could do anything about it */
+    Py_XDECREF(done);
+    Py_CLEAR(visit->aside);
+}
+
 static void leave(void *run)
 {
     struct visit *visit = run;
     struct function *self = visit->function;
     struct ext_gil gil = visit->gil;
+    put_back(visit);
+    Py_CLEAR(visit->seed);
     for (int i = 0; i < self->spec.n_fields; i++)
         ext_cell_release(&visit->out[i]);
     visit->function = NULL;
@@ -147,7 +189,21 @@ static void leave(void *run)
     ext_gil_give(gil);
 }
 
+static void leave_shared(void *run)
+{
+    leave(run);
+    ext_lease_give();
+}
+
 /* ---- what goes in ---- */
+
+static void seed(void *run, const uint32_t word[8])
+{
+    struct visit *visit = run;
+    Py_XDECREF(visit->seed);
+    visit->seed = PyBytes_FromStringAndSize((const char *)word, 8 * sizeof *word);
+    PyErr_Clear(); /* out of memory: the call says so */
+}
 
 /* A new array for a slot. */
 static int make_array(const struct function *self, struct slot *slot, const int64_t *shape)
@@ -244,8 +300,11 @@ static int call(void *run, const struct stk_cell *in, struct stk_cell *out, stru
         return say_gone(err);
     for (int i = 0; i < self->spec.n_fields; i++)
         ext_cell_release(&visit->out[i]);
-    PyObject *element = show(visit, in);
-    PyObject *result = element ? PyObject_CallFunctionObjArgs(self->call, element, NULL) : NULL;
+    PyObject *element = show(visit, in), *result = NULL;
+    if (self->draws & SEEDED && !visit->seed)
+        PyErr_NoMemory();
+    else if (element) /* the seed is NULL, which ends the arguments, or the second one */
+        result = PyObject_CallFunctionObjArgs(self->call, element, visit->seed, NULL);
     Py_XDECREF(element);
     int rc = -1;
     if (result)
@@ -258,17 +317,20 @@ static int call(void *run, const struct stk_cell *in, struct stk_cell *out, stru
 int ext_function_bind(PyObject *function, struct stk_objects *objects, const char *name)
 {
     struct function *self = (struct function *)function;
+    bool is_shared = self->draws & SHARED;
     struct stk_error err = { 0 };
     struct stk_function given = {
         .n_fields = self->spec.n_fields,
         .field = self->spec.field,
-        .enter = enter,
+        .enter = is_shared ? enter_shared : enter,
         .call = call,
-        .leave = leave,
+        .leave = is_shared ? leave_shared : leave,
         .release = ext_binding_unref,
         .context = self->binding,
         .is_heavy = self->n_waiting > 0,
         .n_waiting = self->n_waiting,
+        .seed = self->draws & SEEDED ? seed : NULL,
+        .is_random = self->draws & RANDOM,
     };
     ext_binding_ref(self->binding);
     if (!stk_objects_add_function(objects, name, &given, &err))
@@ -285,15 +347,15 @@ PyObject *ext_function_failures(PyObject *function)
 
 /* ---- the type ---- */
 
-/* Function(call, rows, make, n_waiting): rows is a tuple of (name, kind, dtype, shape), or None for
- * a condition. */
+/* Function(call, rows, make, n_waiting, draws): rows is a tuple of (name, kind, dtype, shape), or None
+ * for a condition. */
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    static char *names[] = { "call", "rows", "make", "n_waiting", NULL };
+    static char *names[] = { "call", "rows", "make", "n_waiting", "draws", NULL };
     PyObject *callable, *rows, *make;
-    int n_waiting;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OOOi:Function", names, &callable, &rows, &make,
-                                     &n_waiting))
+    int n_waiting, draws;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOOii:Function", names, &callable, &rows, &make,
+                                     &n_waiting, &draws))
         return NULL;
     if (!PyCallable_Check(callable) || (rows != Py_None && !PyTuple_Check(rows))) {
         PyErr_SetString(PyExc_TypeError, "a callable and a tuple, or None, are wanted");
@@ -306,6 +368,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *name
     self->rows = Py_NewRef(rows);
     self->make = Py_NewRef(make);
     self->n_waiting = n_waiting;
+    self->draws = draws;
     self->failures = PyDict_New();
     self->binding = ext_binding_new((PyObject *)self);
     PyObject_GC_Track(self);
@@ -350,8 +413,8 @@ static PyObject *function_reduce(PyObject *object, PyObject *unused)
 {
     const struct function *self = (struct function *)object;
     (void)unused;
-    return Py_BuildValue("O(OOOi)", (PyObject *)Py_TYPE(object), self->call, self->rows, self->make,
-                         self->n_waiting);
+    return Py_BuildValue("O(OOOii)", (PyObject *)Py_TYPE(object), self->call, self->rows,
+                         self->make, self->n_waiting, self->draws);
 }
 
 static PyMethodDef methods[] = {

@@ -28,6 +28,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&forks, NULL);
+    ext_lease_after_fork();
 }
 
 /* A worker ends. */

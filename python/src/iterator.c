@@ -216,7 +216,9 @@ static PyObject *wait_for_next(struct iterator *self, long milliseconds)
     }
     ext_batch_unfollow(&self->last);
     while (rc == STK_AGAIN) {
-        Py_BEGIN_ALLOW_THREADS rc = stk_iterator_poll(it, EXT_PATIENCE_MS, &batch, &err);
+        Py_BEGIN_ALLOW_THREADS int n_lent = ext_lease_lend();
+        rc = stk_iterator_poll(it, EXT_PATIENCE_MS, &batch, &err);
+        ext_lease_take_back(n_lent);
         Py_END_ALLOW_THREADS bool is_late =
             milliseconds >= 0 && (milliseconds -= EXT_PATIENCE_MS) < 0;
         if (rc == STK_AGAIN && (PyErr_CheckSignals() || is_late))

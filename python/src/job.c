@@ -130,12 +130,16 @@ int ext_job_run(struct ext_job *job, bool is_quick)
 {
     bool is_done;
     if (is_quick || !ext_is_main_thread() || !start(job)) {
-        Py_BEGIN_ALLOW_THREADS job->run(job);
+        Py_BEGIN_ALLOW_THREADS int n_lent = ext_lease_lend();
+        job->run(job);
+        ext_lease_take_back(n_lent);
         Py_END_ALLOW_THREADS return 0;
     }
     struct lock *lock = job->lock;
     do {
-        Py_BEGIN_ALLOW_THREADS is_done = wait_for(lock, EXT_PATIENCE_MS);
+        Py_BEGIN_ALLOW_THREADS int n_lent = ext_lease_lend();
+        is_done = wait_for(lock, EXT_PATIENCE_MS);
+        ext_lease_take_back(n_lent);
         Py_END_ALLOW_THREADS
     } while (!is_done && !PyErr_CheckSignals());
     if (is_done || leave(lock)) {

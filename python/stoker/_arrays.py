@@ -277,11 +277,11 @@ def function_of(value):
     from . import _functions
 
     if callable(value):
-        return _functions.bound(value, None)
+        return _functions.Carried(value).bound(None)
     function, output = value
     if not isinstance(output, dict):
         raise TypeError(f"what a function makes is a dict of names and dtypes, not {output!r}")
-    return _functions.bound(function, _functions.given_rows(None, output))
+    return _functions.Carried(function).bound(_functions.given_rows(None, output))
 
 
 def assignments(objects, text):

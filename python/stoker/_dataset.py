@@ -171,7 +171,7 @@ class Dataset(_ops.Ops):
         chain = self._chain.then(_text.encode(text), writer.more, everything, False)
         return Dataset.__new__(type(self))._set(chain, self._settings)
 
-    def map(self, expression, output=None, workers="thread", processes=None):
+    def map(self, expression, output=None, workers="thread", processes=None, random=None):
         """Compute fields by an expression. Or elements by a function:
 
             ds.map('y = x / 255')
@@ -192,16 +192,22 @@ class Dataset(_ops.Ops):
         carry the function out, for code that holds the lock of the interpreter. They are forks of
         this process, made when they are first needed. What they get and give is pickled, and arrays
         go through shared memory. An element whose helper dies is given to another one, once.
+
+        Random numbers are the element's own: the same for any number of workers, others in each epoch
+        and under each seed. A function with a parameter `rng` gets a numpy.random.Generator by it;
+        random, numpy.random and torch are seeded for each element where the function draws from them,
+        which its code and the trial tell, or random=True and random=False.
         """
         if callable(expression):
             from . import _functions
 
-            return _functions.map(self, expression, output, workers, processes)
-        if output is not None or workers != "thread" or processes is not None:
-            raise TypeError("output, workers and processes are for functions, not for expressions")
+            return _functions.map(self, expression, output, workers, processes, random)
+        if output is not None:
+            raise TypeError("output is for functions, not for expressions")
+        _check_no_function(workers, processes, random)
         return super().map(expression)
 
-    def filter(self, expression, workers="thread", processes=None):
+    def filter(self, expression, workers="thread", processes=None, random=None):
         """Keep the elements for which a condition is true. That is an expression or a function:
 
             ds.filter('label < 5')
@@ -212,9 +218,8 @@ class Dataset(_ops.Ops):
         if callable(expression):
             from . import _functions
 
-            return _functions.filter(self, expression, workers, processes)
-        if workers != "thread" or processes is not None:
-            raise TypeError("workers and processes are for functions, not for expressions")
+            return _functions.filter(self, expression, workers, processes, random)
+        _check_no_function(workers, processes, random)
         return super().filter(expression)
 
     def _with_options(self, given):
@@ -505,6 +510,11 @@ class Dataset(_ops.Ops):
         from . import _progress
 
         return _progress.progress(self, options)
+
+
+def _check_no_function(workers, processes, random):
+    if workers != "thread" or processes is not None or random is not None:
+        raise TypeError("workers, processes and random are for functions, not for expressions")
 
 
 def _plugin_rows(name):

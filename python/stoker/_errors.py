@@ -3,6 +3,8 @@
 handles it.
 """
 
+import sys
+
 _WINDOW = 96
 _LEAD = 32
 
@@ -109,3 +111,11 @@ def caret(text, at, length):
             line, after = line[:_WINDOW], "…"
     length = max(1, min(length, len(line) - column))
     return f"  {before}{line}{after}\n  {' ' * (len(before) + column)}^{'~' * (length - 1)}"
+
+
+def outside():
+    """How far up the caller is who is not of this package, for warnings.warn."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the user's own in a chain: ds.map(function) and ds.filter(function)."""
 
-from . import _arrays, _text
+from . import _arrays, _draws, _text
 from ._core import Function
 
 
@@ -20,34 +20,53 @@ def empty(dtype, shape):
     return bits.view(ml_dtypes.bfloat16), bits
 
 
-def map(dataset, function, output, workers, processes):
+def map(dataset, function, output, workers, processes, random=None):
     """The dataset of what a function makes of each element."""
-    carried_out = by_whom(function, workers, processes)
-    rows = found_rows(dataset, function) if output is None else given_rows(dataset, output)
-    return append(dataset, "map_function", carried_out, rows)
+    carried_out = Carried(function, workers, processes, random)
+    rows = found_rows(dataset, carried_out) if output is None else given_rows(dataset, output)
+    return append(dataset, "map_function", carried_out.bound(rows))
 
 
-def filter(dataset, function, workers, processes):
+def filter(dataset, function, workers, processes, random=None):
     """The dataset of the elements for which a function is true."""
-    return append(dataset, "filter_function", by_whom(function, workers, processes), None)
+    return append(
+        dataset, "filter_function", Carried(function, workers, processes, random).bound(None)
+    )
 
 
-def by_whom(function, workers, processes):
-    """The function, or one that has helper processes carry it out."""
-    if workers not in ("thread", "process"):
-        raise ValueError(f"workers is 'thread' or 'process', not {workers!r}")
-    if workers == "thread":
-        if processes is not None:
+class Carried:
+    """A function, who carries it out, and what is known of its random numbers."""
+
+    def __init__(self, function, workers="thread", processes=None, random=None):
+        if workers not in ("thread", "process"):
+            raise ValueError(f"workers is 'thread' or 'process', not {workers!r}")
+        if workers == "thread" and processes is not None:
             raise TypeError("processes is how many helpers workers='process' has")
-        return function
-    import os
+        self.n_helpers = _helpers_wanted(processes) if workers == "process" else 0
+        self.draws = _draws.Found(function, random)
 
+    def bound(self, rows):
+        """It as an object of a chain."""
+        _numpy()
+        call, flags = self.draws.called(), self.draws.flags(self.n_helpers > 0)
+        if self.n_helpers:
+            call = _helpers().Remote(call, self.n_helpers)
+        return Function(call, rows, empty, getattr(call, "n_waiting", 0), flags)
+
+
+def _helpers():
     from . import _helpers
+
+    return _helpers
+
+
+def _helpers_wanted(processes):
+    import os
 
     n = len(os.sched_getaffinity(0)) if processes is None else processes.__index__()
     if n < 1:
         raise ValueError(f"processes is 1 or more, not {n}")
-    return _helpers.Remote(function, n)
+    return n
 
 
 def elsewhere(objects):
@@ -55,21 +74,19 @@ def elsewhere(objects):
     moved = {}
     for name, thing in objects.items():
         if isinstance(thing, Function):
-            function, rows, _, n_waiting = thing.__reduce__()[1]
+            function, rows, make, n_waiting, flags = thing.__reduce__()[1]
             if not n_waiting:
-                moved[name] = bound(by_whom(function, "process", None), rows)
+                remote = _helpers().Remote(function, _helpers_wanted(None))
+                flags &= ~_draws.SHARED
+                moved[name] = Function(remote, rows, make, remote.n_waiting, flags)
     return {**objects, **moved} if moved else None
 
 
-def bound(function, rows):
-    _numpy()
-    return Function(function, rows, empty, getattr(function, "n_waiting", 0))
-
-
-def append(dataset, op, function, rows):
-    name = getattr(function, "__name__", "function")
+def append(dataset, op, bound):
+    call = bound.__reduce__()[1][0]
+    name = getattr(call, "__name__", "function")
     name = name if _text.is_name(name) else "function"
-    return dataset._with_object(op, name, bound(function, rows))
+    return dataset._with_object(op, name, bound)
 
 
 def _numpy():
@@ -102,28 +119,44 @@ def only_name(dataset):
     )
 
 
-def found_rows(dataset, function):
+def found_rows(dataset, carried_out):
     """The rows of what the function makes of the first element, on which it is tried."""
-    found = []
-
-    def probe(element):
-        shapes = {name: getattr(value, "shape", ()) for name, value in element.items()}
-        found[:] = [function(element), shapes]
-        return True
-
-    append(dataset.take(1), "filter_function", probe, None).head(1)
-    if not found:
+    found = Trial(dataset, carried_out)
+    if found.shapes is None:
         raise ValueError(
             "there is no element to try the function on; say what it makes: "
             "output={'name': (dtype, shape)}"
         )
-    result, shapes = found
+    result = found.result
     if not isinstance(result, dict):
         result = {only_name(dataset): result}
     if not result:
         raise ValueError("the function returned a dict without fields")
-    varying = Varying(dataset.spec, shapes)
+    varying = Varying(dataset.spec, found.shapes)
     return tuple(found_row(name, value, varying) for name, value in result.items())
+
+
+class Trial:
+    """A call with the first element: what comes out, and whether it draws random numbers."""
+
+    def __init__(self, dataset, carried_out):
+        self.draws, self.shapes = carried_out.draws, None
+        called = self.draws.called()
+        self.call = called if self.draws.is_drawing() else lambda element, seed: called(element)
+        flags = self.draws.flags(False) | _draws.SEEDED
+        append(dataset.take(1), "filter_function", Function(self, None, empty, 0, flags)).head(1)
+        if self.shapes is not None:
+            self.draws.settle(self.has_drawn, carried_out.n_helpers > 0)
+
+    def __call__(self, element, seed):
+        self.shapes = {name: getattr(value, "shape", ()) for name, value in element.items()}
+        is_open = self.draws.code == _draws.MAYBE
+        if is_open:
+            _draws.seed_all(seed)
+        before = _draws.digest(_draws.states()) if is_open else None
+        self.result = self.call(element, seed)
+        self.has_drawn = is_open and before != _draws.digest(_draws.states())
+        return True
 
 
 class Varying:

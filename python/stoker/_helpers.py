@@ -88,9 +88,9 @@ class Lane:
             at += _padded(size)
         return pickle.loads(text, buffers=parts)
 
-    def ask(self, element):
+    def ask(self, arguments):
         self.mark(False)
-        self.send(element)
+        self.send(arguments)
         return self.receive()
 
     def mark(self, has_begun):
@@ -161,9 +161,9 @@ def _ready(lanes):
 
 def _answer(lane, function):
     lane.mark(True)
-    element = lane.receive()
+    arguments = lane.receive()
     try:
-        answer = True, function(element)
+        answer = True, function(*arguments)
     except BaseException as error:
         answer = False, _packed(error)
     try:
@@ -324,14 +324,14 @@ class Remote:
     def __reduce__(self):
         return Remote, (self.function, self.n)
 
-    def __call__(self, element):
+    def __call__(self, *arguments):
         if self.crew.pid != os.getpid():
             self._begin()
         n_lost, how = 0, None
         for _ in range(_MOST_TRIES):
             helper, lane = self.crew.take()
             try:
-                is_good, result = lane.ask(element)
+                is_good, result = lane.ask(arguments)
             except (EOFError, OSError):
                 self.crew.forget(helper)
                 how = helper.wait()

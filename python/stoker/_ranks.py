@@ -4,7 +4,7 @@
 import os
 import sys
 
-from ._errors import StokerWarning
+from ._errors import StokerWarning, outside
 
 _has_warned = False
 
@@ -49,7 +49,7 @@ def _warn_once(settings):
             "all of the data. Put shard() into the chain, before batch; or give rank and world as "
             "options if that is meant",
             StokerWarning,
-            stacklevel=_outside(),
+            stacklevel=outside(),
         )
 
 
@@ -57,11 +57,3 @@ def _launched_world():
     """What Lightning and torchrun tell the processes they start; 1 without them."""
     world = os.environ.get("WORLD_SIZE", "")
     return int(world) if "LOCAL_RANK" in os.environ and world.isdigit() else 1
-
-
-def _outside():
-    """How far up the caller is who is not of this package, for warnings.warn."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__package__") == __package__:
-        level, frame = level + 1, frame.f_back
-    return level

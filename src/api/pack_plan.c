@@ -5,6 +5,7 @@
 
 #include "base/type.h"
 #include "exec/plan.h"
+#include "lang/objects.h"
 #include "op/registry.h"
 
 #include <stdio.h>
@@ -195,7 +196,11 @@ static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset
 static bool is_random(const struct stk__call *call)
 {
     const struct stk_decl *decl = stk__namespace_find(stk__ops_namespace(), call->name);
-    return decl && stk__op_of(decl)->flags & STK_OP_RANDOM;
+    const struct stk_value *given = call->n_args ? call->arg[0].value : NULL;
+    bool is_function =
+        given && given->kind == STK__OBJECT && given->object.bound->kind == STK__FUNCTION;
+    return (decl && stk__op_of(decl)->flags & STK_OP_RANDOM) ||
+           (is_function && given->object.bound->function.is_random);
 }
 
 /* A copy of a chain without its random ops; chains inside other calls stay as they are. */

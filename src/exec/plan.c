@@ -172,7 +172,7 @@ int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
     stk__options_resolve(&plan->options);
     if (!plan->is_workers_given)
         set_waiting(plan);
-    plan->has_keys = stk__subtree_is_random(graph->root) || has_cache(graph) ||
+    plan->has_keys = stk__subtree_wants_keys(graph->root) || has_cache(graph) ||
                      plan->options.on_error == STK__REPLACE;
     int rc = stk__options_resolve_world(&plan->options, &local);
     if (!rc)

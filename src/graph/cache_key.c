@@ -170,7 +170,7 @@ static int sum_files(const struct stk__node *node, uint64_t *sum)
 
 static bool draws(const struct stk__node *node)
 {
-    return stk__subtree_is_random(node) || stk__subtree_shuffles(node);
+    return stk__subtree_wants_keys(node) || stk__subtree_shuffles(node);
 }
 
 /* Something before it takes the run's rank and world. */

@@ -35,6 +35,7 @@ struct stk__node {
     size_t scratch_bytes;
     bool is_heavy; /* likewise */
     int n_waiting;
+    bool wants_keys, is_random;
     /* the op above that this one carries out too, as it was, or NULL; its own absorbed is the one
      * before it */
     const struct stk__node *absorbed;
@@ -118,6 +119,13 @@ bool stk__subtree_reads(const struct stk__node *node);
 
 /* True if something in the subtree draws random numbers. */
 bool stk__subtree_is_random(const struct stk__node *node);
+
+/* True if something in the subtree is told which element it works on, to draw by it: what is random,
+ * and functions that may be. */
+bool stk__subtree_wants_keys(const struct stk__node *node);
+
+/* True if the op itself draws. */
+bool stk__node_is_random(const struct stk__node *node);
 
 /* True if its rows come in another order in every pass. */
 bool stk__subtree_shuffles(const struct stk__node *node);

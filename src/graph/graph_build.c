@@ -261,6 +261,8 @@ static int infer_node(struct builder *b, struct stk__node *node)
     node->scratch_bytes = inf.scratch_bytes;
     node->is_heavy = inf.is_heavy;
     node->n_waiting = inf.n_waiting;
+    node->is_random = inf.is_random;
+    node->wants_keys = inf.is_random || inf.wants_keys;
     node->reads = inf.reads;
     node->never_fails = inf.never_fails;
     node->is_optional = inf.is_optional;

@@ -20,17 +20,35 @@ struct compiler {
     bool has_caches;
 };
 
+bool stk__node_is_random(const struct stk__node *node)
+{
+    return node->is_random || node->op->flags & STK_OP_RANDOM;
+}
+
+static bool wants_keys(const struct stk__node *node)
+{
+    return node->wants_keys || stk__node_is_random(node);
+}
+
+/* Whether that is so of a node, of what it carries out too, or of anything below it. */
+static bool is_somewhere(const struct stk__node *node, bool (*is_so)(const struct stk__node *))
+{
+    bool found = is_so(node);
+    for (const struct stk__node *op = node->absorbed; op && !found; op = op->absorbed)
+        found = is_so(op);
+    for (int i = 0; i < node->n_inputs && !found; i++)
+        found = is_somewhere(node->input[i], is_so);
+    return found;
+}
+
 bool stk__subtree_is_random(const struct stk__node *node)
 {
-    if (node->op->flags & STK_OP_RANDOM)
-        return true;
-    for (const struct stk__node *op = node->absorbed; op; op = op->absorbed)
-        if (op->op->flags & STK_OP_RANDOM)
-            return true;
-    for (int i = 0; i < node->n_inputs; i++)
-        if (stk__subtree_is_random(node->input[i]))
-            return true;
-    return false;
+    return is_somewhere(node, stk__node_is_random);
+}
+
+bool stk__subtree_wants_keys(const struct stk__node *node)
+{
+    return is_somewhere(node, wants_keys);
 }
 
 bool stk__pnode_makes(const struct stk__pnode *p, int f)

@@ -70,7 +70,7 @@ int stk__scan_rows(struct stk_dataset *graph, const struct stk__node *node, cons
 {
     struct stk__program *program;
     int64_t n = scan->n ? scan->n : node->count;
-    struct stk__program_options options = { .world = 1 };
+    struct stk__program_options options = { .world = 1, .has_keys = stk__subtree_wants_keys(node) };
     int rc = stk__program_new(node, NULL, &options, &graph->arena, &program, err);
     if (rc)
         return rc;

@@ -72,6 +72,17 @@ static int know(struct stk_infer *inf, struct known **out, struct stk_error *err
     return rc;
 }
 
+/* How the function is called. */
+static void state_how(struct known *known, struct stk_infer *inf)
+{
+    const struct stk_function *function = known->function;
+    inf->is_heavy = function->is_heavy;
+    inf->n_waiting = function->n_waiting;
+    inf->wants_keys = function->seed != NULL;
+    inf->is_random = function->seed && function->is_random;
+    inf->state = known;
+}
+
 static int infer_map(struct stk_infer *inf, struct stk_error *err)
 {
     struct known *known;
@@ -81,9 +92,7 @@ static int infer_map(struct stk_infer *inf, struct stk_error *err)
     if (!known->function->n_fields)
         return stk_fail(err, STK_TYPE, "the function is a condition: it makes no fields");
     stk__caller_fields(known->function->n_fields, known->function->field, inf);
-    inf->is_heavy = known->function->is_heavy;
-    inf->n_waiting = known->function->n_waiting;
-    inf->state = known;
+    state_how(known, inf);
     return STK_OK;
 }
 
@@ -97,9 +106,7 @@ static int infer_filter(struct stk_infer *inf, struct stk_error *err)
         return stk_fail(err, STK_TYPE, "the function makes fields: it is no condition");
     stk_infer_pass(inf);
     inf->count = STK_UNKNOWN_COUNT;
-    inf->is_heavy = known->function->is_heavy;
-    inf->n_waiting = known->function->n_waiting;
-    inf->state = known;
+    state_how(known, inf);
     return STK_OK;
 }
 
@@ -172,6 +179,17 @@ static int write_row(struct stk_rows *rows, int row, const struct stk_cell *cell
 
 /* ---- runs ---- */
 
+static void seed_row(const struct stk_rows *rows, int row, void *entered)
+{
+    const struct stk_function *function = ((const struct known *)rows->state)->function;
+    uint32_t word[8];
+    if (!function->seed)
+        return;
+    stk_rows_random(rows, row, 0, 0, word);
+    stk_rows_random(rows, row, 0, 1, word + 4);
+    function->seed(entered, word);
+}
+
 static int call_row(struct stk_rows *rows, int row, void *entered)
 {
     const struct stk_function *function = ((const struct known *)rows->state)->function;
@@ -182,6 +200,7 @@ static int call_row(struct stk_rows *rows, int row, void *entered)
         return STK_OK;
     }
     show_row(rows, row, in);
+    seed_row(rows, row, entered);
     int code = function->call(entered, in, out, &err);
     if (code == STK_END && !function->n_fields)
         rows->mask[row] = STK_DEAD;
@@ -227,6 +246,12 @@ const struct stk_op stk__op_map_function = {
               "it gets a whole batch at once. Order is kept, whoever calls it.\n"
               "\n"
               "    range(10).map_function(@twice).batch(4)\n"
+              "\n"
+              "A function that draws random numbers is given a seed for each element, so that a "
+              "chain "
+              "with it gives the same batches for any number of workers; in Python that is found "
+              "out "
+              "or said by `random`.\n"
               "\n"
               "An element for which it fails is a bad element: `on_error` decides. It is called on "
               "worker threads, by one at a time unless what comes before it is worth more of them "

@@ -30,7 +30,7 @@ struct stk__node *stk__cache_auto(const struct stk_dataset *graph)
 bool stk__cache_can_cross(const struct stk__node *node)
 {
     return stk__node_is_row_op(node) && node->n_inputs == 1 && !node->op->exclusive &&
-           !node->is_filter && !(node->op->flags & STK_OP_RANDOM);
+           !node->is_filter && !stk__node_is_random(node);
 }
 
 void stk__cache_places(struct stk__node *cache, struct stk__cache_places *out)

@@ -64,7 +64,7 @@ static struct stk__node *below_random(const struct stk__node *cache)
 {
     struct stk__node *below = cache->input[0];
     for (struct stk__node *node = below; draws(node) && can_cross(node); node = node->input[0])
-        if (node->op->flags & STK_OP_RANDOM && !is_shuffle(node))
+        if (stk__node_is_random(node) && !is_shuffle(node))
             below = node->input[0];
     return below;
 }
