@@ -95,7 +95,7 @@ def from_arrays(fields=None, /, **named):
     `__dlpack__` (PyTorch tensors), and lists of numbers, str or bytes. Arrays that are C-contiguous
     are not copied: they are kept until the last dataset and iterator over them are gone, and must
     not change meanwhile. Others are copied once. Lists of whole numbers become int64, of other
-    numbers float32, of str and bytes a bytes field; lists in a list make an array, or a ragged
+    numbers float64 as in NumPy, of str and bytes a bytes field; lists in a list make an array, or a ragged
     field if they differ in length.
     """
     from . import _arrays

@@ -19,7 +19,8 @@ _NATIVE = (
     "float32",
     "float64",
 )
-_PYTHON = {bool: "bool", int: "int64", float: "float32"}
+# As NumPy has them: a float of Python has 64 bits, and none are lost unless a dtype says so.
+_PYTHON = {bool: "bool", int: "int64", float: "float64"}
 
 
 def _dataset_of(text, objects):
@@ -199,7 +200,7 @@ def pack(dtype, numbers):
     if dtype == "bool":
         return bytes(bool(number) for number in numbers)
     try:
-        return array("q" if dtype == "int64" else "f", numbers)
+        return array("q" if dtype == "int64" else "d", numbers)
     except OverflowError:
         raise ValueError(f"a number that does not fit {dtype}") from None
 

@@ -197,7 +197,7 @@ def found_row(name, value, varying):
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         array = _numpy().asarray(value)
-        dtype = {"b": "bool", "i": "int64", "f": "float32"}.get(array.dtype.kind)
+        dtype = {"b": "bool", "i": "int64", "f": "float64"}.get(array.dtype.kind)
         shape = array.shape
     else:
         shape = tuple(value.shape)
