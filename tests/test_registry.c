@@ -120,6 +120,7 @@ static const struct trial trials[] = {
       ".resize(4, 4).batch(2)",
       { "coefficients=[1, 0.1, 0, 0, 1, 0, 0, 0.01]" } },
     { "posterize", PICTURES, ".resize(4, 4).batch(2)", { "bits=3" } },
+    { "pick", "range(10).", ".batch(2)", { "indices=[3, 1, 3]" } },
     { "prefetch", "range(10).batch(2).", "", { 0 } },
     { "cache", "range(10).map('y = x + 1').", "", { 0 } },
     { "ragged_batch", "range(10).batch(4).", "", { "batch_size=2" } },

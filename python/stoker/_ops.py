@@ -17,7 +17,7 @@ METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'ad
         'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale',
         'group_by_window', 'ignore_errors', 'interleave', 'invert', 'jpeg_quality', 'layout',
         'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch', 'parse_example',
-        'parse_json', 'parse_sequence_example', 'per_image_standardization', 'perspective',
+        'parse_json', 'parse_sequence_example', 'per_image_standardization', 'perspective', 'pick',
         'posterize', 'prefetch', 'ragged_batch', 'rand_augment', 'random_affine', 'random_crop',
         'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rebatch', 'reduce',
         'rejection_resample', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
@@ -170,6 +170,7 @@ ROWS = {
         ('coefficients', 'numbers', None, False), ('field', 'text', None, False), ('fields',
         'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0,
         False)),
+    'pick': (('indices', 'value', ..., False),),
     'posterize': (('bits', 'int', ..., False), ('probability', 'real', 1.0, False), ('seed', 'int',
         None, False), ('field', 'text', None, False)),
     'prefetch': (('buffer_size', 'int', 'auto', False),),
@@ -1613,6 +1614,23 @@ class Ops:
         mask_fill: of masks where there was no image (number)
         """
         return self._then('perspective', (startpoints, endpoints, interpolation, fill, coefficients, field, fields, visibility, mask_fill))
+
+    def pick(self, indices):
+        """Take the elements with these numbers, in this order.
+
+        Yields element number indices[0] of its input, then indices[1] and so on; a number may be
+        there several times. Nothing else is read. The input must be one whose elements can be asked
+        for by number.
+
+            range(100).map('x * x').pick([7, 3, 3])
+            files('train/*/*.jpg').pick([0, 10, 20]).decode()
+
+        Behind a shuffle the numbers are places in its order, so that every epoch has other
+        elements. In Python `ds[[7, 3, 3]]` is the same.
+
+        indices: numbers of elements, from 0: a list, or `@name` of an array of int64 (map)
+        """
+        return self._then('pick', (indices,))
 
     def posterize(self, bits, probability=1.0, seed=None, field=None):
         """Keep few bits of each value, in all images or some by chance.

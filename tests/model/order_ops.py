@@ -83,6 +83,13 @@ def op_shard(node, path, num_shards=None, index=None, remainder="uneven"):
             yield row
 
 
+def op_pick(node, path, indices):
+    """Rows by their numbers."""
+    everything = list(rows(node.inputs[0], path))
+    for index in indices:
+        yield everything[index]
+
+
 def op_zip(node, path):
     """Rows side by side until the shortest input ends; bad if one of them is."""
     for parts in zip(*(rows(chain, path) for chain in node.inputs)):

@@ -23,6 +23,16 @@ TEXTS = ("texts", "pair")
 WORKERS = [0, 1, 2, 3, 8]
 
 
+# Words of calls behind which fewer or more elements may come than a draft counts.
+CHANGES_COUNT = """take skip shard split filter pick batch window unique repeat balance resample zip
+    concatenate choose sample interleave flat""".split()
+
+
+def is_whole(text):
+    """Whether as many elements come as the draft counts."""
+    return text.startswith(("range(", "values(")) and not any(word in text for word in CHANGES_COUNT)
+
+
 @dataclass
 class Options:
     seed: int = 0
@@ -478,6 +488,10 @@ class Maker(Combining):
             if names and draft.is_constant and pick.random() < 0.5:
                 extra += f", by={pick.choice(names)}"
             draft.then(f"split([0.6, 0.3, 0.1], {pick.randrange(3)}{extra})")
+        elif draft.is_indexed and 0 < draft.n and is_whole(draft.text) and pick.random() < 0.3:
+            numbers = [pick.randrange(draft.n) for _ in range(pick.choice([1, 2, 5, 20]))]
+            draft.then(f"pick({numbers})")
+            draft.n = len(numbers)
         else:
             most = max(1, draft.n)
             limit = pick.choice([-1, 0, 1, 300, *(pick.randrange(most) for _ in range(8))])
