@@ -385,17 +385,17 @@ static PyObject *chain_at(PyObject *self, PyObject *args)
     return batch;
 }
 
-/* iterate(options, state=None) */
+/* iterate(options, state=None, run=None) */
 static PyObject *chain_iterate(PyObject *self, PyObject *args)
 {
-    PyObject *given;
+    PyObject *given, *run = NULL;
     const char *state = NULL;
-    if (!PyArg_ParseTuple(args, "O!|z", &PyDict_Type, &given, &state))
+    if (!PyArg_ParseTuple(args, "O!|zO", &PyDict_Type, &given, &state, &run))
         return NULL;
     struct stk_options *options = ext_options_read(given);
     if (!options)
         return NULL;
-    PyObject *iterator = ext_iterator_new((struct ext_chain *)self, options, state);
+    PyObject *iterator = ext_iterator_new((struct ext_chain *)self, options, state, run);
     stk_options_free(options);
     return iterator;
 }

@@ -165,7 +165,7 @@ bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *er
 
 /* state NULL: from the beginning. */
 PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options,
-                           const char *state);
+                           const char *state, PyObject *run);
 
 /* Takes back the batch that came last and that nobody has looked at; false: it is still the
  * caller's. `last` is the iterator's own (see ext_batch_follow). */
@@ -293,6 +293,7 @@ struct ext_spec {
     int n_fields;
     struct stk_field_info field[EXT_MAX_FIELDS];
     PyObject *names; /* tuple of str, which own the names of the fields */
+    bool is_nested;  /* a name has parts: a/b */
 };
 int ext_spec_read(struct ext_spec *spec, PyObject *rows); /* (name, kind, dtype, shape), … */
 void ext_spec_clear(struct ext_spec *spec);

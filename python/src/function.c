@@ -48,6 +48,7 @@ struct visit {
     struct slot in[EXT_MAX_FIELDS];
     struct ext_cell out[EXT_MAX_FIELDS];
     PyObject *nothing; /* () */
+    bool is_nested;    /* a name has parts: a/b */
     PyObject *aside;   /* states of the generators while the lease is held, else NULL */
     PyObject *seed;    /* bytes for the next call, or NULL */
 };
@@ -82,6 +83,7 @@ static struct visit *visit_new(int n, const struct stk_field_info *field)
         struct slot *slot = &visit->in[f];
         slot->info = field[f];
         slot->name = ext_text(field[f].name);
+        visit->is_nested |= strchr(field[f].name, '/') != NULL;
         visit->n_in++;
         is_whole = slot->name != NULL;
         if (is_whole)
@@ -259,7 +261,7 @@ static PyObject *show_texts(const struct stk_cell *cell)
 /* The element as a dict. Returns new. */
 static PyObject *show(struct visit *visit, const struct stk_cell *cell)
 {
-    PyObject *dict = PyDict_New();
+    PyObject *dict = visit->is_nested ? ext_call("_functions", "Element", "()") : PyDict_New();
     for (int f = 0; dict && f < visit->n_in; f++) {
         struct slot *slot = &visit->in[f];
         PyObject *value;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <structmember.h>
 #include <time.h>
 
 enum { PARTING_MS = 200 }; /* for threads that are told to end */
@@ -21,10 +22,12 @@ struct iterator {
     struct stk_iterator *it; /* NULL: closed */
     struct ext_chain *chain;
     PyThread_type_lock lock;
-    unsigned long user;              /* the thread that holds lock, or 0 */
-    int generation;                  /* of the process that made it */
-    bool is_over;                    /* nothing more will come */
-    PyObject *last;                  /* the batch that next returned, borrowed; or NULL */
+    unsigned long user; /* the thread that holds lock, or 0 */
+    int generation;     /* of the process that made it */
+    bool is_over;       /* nothing more will come */
+    PyObject *last;     /* the batch that next returned, borrowed; or NULL */
+    PyObject *run; /* a Run of _dataset.py, which gets the place where this one ends; or NULL */
+    PyObject *weak_refs;             /* or NULL */
     struct iterator *next, **before; /* in the list of open ones */
 };
 
@@ -76,9 +79,30 @@ static struct ext_job *farewell_new(struct stk_iterator *it)
     return &farewell->job;
 }
 
+static bool is_foreign(const struct iterator *self)
+{
+    return self->generation != ext_generation();
+}
+
+/* Tells the Dataset how far this run came; what fails is of no use to anybody. */
+static void leave_place(const struct iterator *self)
+{
+    PyObject *type, *value, *trace;
+    char *text = NULL;
+    if (!self->it || !self->run || is_foreign(self) || stk_iterator_state(self->it, &text, NULL))
+        return;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *done =
+        PyObject_CallMethod(self->run, "end", "sO", text, self->is_over ? Py_True : Py_False);
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, trace);
+    stk_text_free(text);
+}
+
 /* Takes the run out of its object, so that nobody else finds it. */
 static struct stk_iterator *detach(struct iterator *self)
 {
+    leave_place(self);
     struct stk_iterator *it = self->it;
     self->it = NULL;
     ext_batch_unfollow(&self->last);
@@ -103,11 +127,6 @@ static void free_behind(struct stk_iterator *it, int milliseconds)
 }
 
 /* ---- one user at a time ---- */
-
-static bool is_foreign(const struct iterator *self)
-{
-    return self->generation != ext_generation();
-}
 
 /* Refuses users who could only wait for ever. */
 static int check_user(const struct iterator *self)
@@ -270,6 +289,29 @@ static PyObject *iterator_state_dict(PyObject *object, PyObject *unused)
     return ext_state_dict(rc, state, &err);
 }
 
+/* Batches that are still to come. A state and the length of an epoch tell; a Run knows that. */
+static Py_ssize_t iterator_length(PyObject *object)
+{
+    struct iterator *self = (struct iterator *)object;
+    if (self->is_over)
+        return 0;
+    PyObject *state = iterator_state_dict(object, NULL);
+    PyObject *left = state && self->run ? PyObject_CallMethod(self->run, "left", "O", state) : NULL;
+    Py_ssize_t n = left ? PyLong_AsSsize_t(left) : -1;
+    if (state && !self->run)
+        PyErr_SetString(PyExc_TypeError, "this iterator has no length");
+    Py_XDECREF(state);
+    Py_XDECREF(left);
+    return n;
+}
+
+/* Having a length must not make an iterator false at its end. */
+static int iterator_bool(PyObject *object)
+{
+    (void)object;
+    return 1;
+}
+
 /* ---- close ---- */
 
 /* Waits for the workers; Ctrl-C leaves them to end by themselves. */
@@ -358,7 +400,7 @@ void ext_iterators_close(int milliseconds)
 /* ---- making ---- */
 
 PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *options,
-                           const char *state)
+                           const char *state, PyObject *run)
 {
     struct stk_error err = { 0 };
     int rc;
@@ -370,6 +412,7 @@ PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *op
         return NULL;
     self->generation = ext_generation();
     self->chain = (struct ext_chain *)Py_NewRef((PyObject *)chain);
+    self->run = Py_XNewRef(run);
     self->lock = PyThread_allocate_lock();
     PyObject_GC_Track(self);
     if (!self->lock) {
@@ -393,6 +436,7 @@ static int iterator_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((struct iterator *)self)->chain);
+    Py_VISIT(((struct iterator *)self)->run);
     return 0;
 }
 
@@ -400,6 +444,8 @@ static void iterator_dealloc(PyObject *object)
 {
     struct iterator *self = (struct iterator *)object;
     PyObject_GC_UnTrack(object);
+    if (self->weak_refs)
+        PyObject_ClearWeakRefs(object);
     struct stk_iterator *it = detach(self);
     if (it && !self->is_over && !is_foreign(self))
         free_behind(it, PARTING_MS);
@@ -408,6 +454,7 @@ static void iterator_dealloc(PyObject *object)
     if (self->lock)
         PyThread_free_lock(self->lock);
     Py_CLEAR(self->chain);
+    Py_CLEAR(self->run);
     ext_free(object);
     ext_drain();
 }
@@ -622,8 +669,20 @@ static PyMethodDef methods[] = {
     { 0 },
 };
 
+static PyObject *iterator_is_over(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((struct iterator *)self)->is_over);
+}
+
 static PyGetSetDef getters[] = {
     { "closed", iterator_closed, NULL, "Whether it was closed.", NULL },
+    { "_is_over", iterator_is_over, NULL, NULL, NULL },
+    { 0 },
+};
+
+static PyMemberDef members[] = {
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(struct iterator, weak_refs), READONLY, NULL },
     { 0 },
 };
 
@@ -636,6 +695,9 @@ static PyType_Slot slots[] = {
     { Py_tp_iternext, iterator_next },
     { Py_tp_methods, methods },
     { Py_tp_getset, getters },
+    { Py_tp_members, members },
+    { Py_sq_length, iterator_length },
+    { Py_nb_bool, iterator_bool },
     { 0, NULL },
 };
 

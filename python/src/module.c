@@ -133,8 +133,9 @@ static PyObject *core_exit(PyObject *module, PyObject *unused)
     return Py_NewRef(Py_None);
 }
 
-/* (epoch, end): the epoch a state is in, and the one before which its run ends; None: never. */
-static PyObject *core_state_epochs(PyObject *module, PyObject *text)
+/* (epoch, batches, end): the epoch a state is in, its batches that were delivered, and the epoch before
+ * which its run ends; None: never. */
+static PyObject *core_state_place(PyObject *module, PyObject *text)
 {
     struct stk_state_info info;
     struct stk_error err = { 0 };
@@ -149,8 +150,21 @@ static PyObject *core_state_epochs(PyObject *module, PyObject *text)
     if (stk_state_read(state, &info, &err))
         return ext_raise(&err, NULL, 0);
     if (info.end_epoch == INT64_MAX)
-        return Py_BuildValue("KO", (unsigned long long)info.epoch, Py_None);
-    return Py_BuildValue("KK", (unsigned long long)info.epoch, (unsigned long long)info.end_epoch);
+        return Py_BuildValue("KKO", (unsigned long long)info.epoch,
+                             (unsigned long long)info.batches, Py_None);
+    return Py_BuildValue("KKK", (unsigned long long)info.epoch, (unsigned long long)info.batches,
+                         (unsigned long long)info.end_epoch);
+}
+
+/* Raises what is wrong with options before they are used. */
+static PyObject *core_check_options(PyObject *module, PyObject *given)
+{
+    (void)module;
+    struct stk_options *options = ext_options_read(given);
+    if (!options)
+        return NULL;
+    stk_options_free(options);
+    return Py_NewRef(Py_None);
 }
 
 static PyMethodDef functions[] = {
@@ -164,7 +178,8 @@ static PyMethodDef functions[] = {
     { "memory_json", core_memory_json, METH_NOARGS, NULL },
     { "load_plugin", core_load_plugin, METH_O, NULL },
     { "inspect", ext_inspect, METH_VARARGS, NULL },
-    { "state_epochs", core_state_epochs, METH_O, NULL },
+    { "state_place", core_state_place, METH_O, NULL },
+    { "check_options", core_check_options, METH_O, NULL },
     { "restore_array", ext_array_restore, METH_VARARGS, NULL },
     { "restore_rows", ext_rows_restore, METH_VARARGS, NULL },
     { "restore_batch", ext_batch_restore, METH_VARARGS, NULL },

@@ -58,6 +58,8 @@ int ext_spec_read(struct ext_spec *self, PyObject *rows)
     int rc = self->names ? 0 : -1;
     for (Py_ssize_t i = 0; i < n && !rc; i++)
         rc = read_field(&self->field[i], PyTuple_GetItem(rows, i), self->names, i);
+    for (int i = 0; i < self->n_fields && !rc; i++)
+        self->is_nested |= strchr(self->field[i].name, '/') != NULL;
     return rc;
 }
 
@@ -78,12 +80,37 @@ static bool is_wrapped(const struct ext_spec *self, PyObject *element)
                     PyObject_HasAttrString(item, "__dlpack__"));
 }
 
+/* The value that a dict has for a name, or dicts in it for the parts of one: a/b is [a][b]. Returns
+ * borrowed; NULL, maybe without an exception. */
+static PyObject *find(PyObject *dict, PyObject *name)
+{
+    PyObject *value = PyDict_GetItemWithError(dict, name);
+    if (value || PyErr_Occurred())
+        return value;
+    PyObject *part = PyObject_CallMethod(name, "partition", "s", "/"); /* before, "/", behind */
+    PyObject *inner = part ? PyDict_GetItemWithError(dict, PyTuple_GetItem(part, 0)) : NULL;
+    if (inner && PyDict_Check(inner))
+        value = find(inner, PyTuple_GetItem(part, 2));
+    Py_XDECREF(part);
+    return value;
+}
+
+/* Values of a dict, those of dicts in it one by one. */
+static Py_ssize_t count_values(PyObject *dict)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0, n = 0;
+    while (PyDict_Next(dict, &at, &key, &value))
+        n += PyDict_Check(value) ? count_values(value) : 1;
+    return n;
+}
+
 /* The value of field i of an element. Returns new. */
 static PyObject *pick(const struct ext_spec *self, PyObject *element, int i)
 {
     const char *name = self->field[i].name;
     if (PyDict_Check(element)) {
-        PyObject *value = PyDict_GetItemWithError(element, PyTuple_GetItem(self->names, i));
+        PyObject *value = find(element, PyTuple_GetItem(self->names, i));
         if (!value && !PyErr_Occurred())
             PyErr_Format(PyExc_KeyError, "the element has no field '%s'; it has %R", name, element);
         return Py_XNewRef(value);
@@ -104,7 +131,9 @@ static PyObject *pick(const struct ext_spec *self, PyObject *element, int i)
 
 static int check_keys(const struct ext_spec *self, PyObject *element)
 {
-    if (!PyDict_Check(element) || PyDict_Size(element) == self->n_fields)
+    if (!PyDict_Check(element))
+        return 0;
+    if ((self->is_nested ? count_values(element) : PyDict_Size(element)) == self->n_fields)
         return 0;
     PyObject *keys = PyDict_Keys(element);
     if (keys)

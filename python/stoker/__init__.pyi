@@ -425,27 +425,30 @@ class Dataset:
     ) -> Profile: ...
     def progress(self, **options: Any) -> _Iterator[Batch]: ...
     def resume(self, state: Mapping[str, str], **options: Any) -> Iterator: ...
-    def load_state_dict(self, state: Mapping[str, str]) -> None: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
     def set_epoch(self, epoch: int) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator: ...
     @overload
     def __getitem__(self, key: int) -> Batch: ...
     @overload
-    def __getitem__(self, key: slice) -> Dataset: ...
+    def __getitem__(self, key: slice | Sequence[int] | Sequence[bool]) -> Dataset: ...
     def filter(
         self,
-        expression: str | Callable[[dict[str, Any]], Any],
+        expression: str | Callable[..., Any],
         workers: Literal['thread', 'process'] = 'thread',
         processes: int | None = None,
+        random: bool | None = None,
     ) -> Dataset:
         """Keep the elements for which a condition is true: an expression or a function."""
     def map(
         self,
-        expression: str | Callable[[dict[str, Any]], Any],
+        expression: str | Callable[..., Any],
         output: Any = None,
         workers: Literal['thread', 'process'] = 'thread',
         processes: int | None = None,
+        random: bool | None = None,
     ) -> Dataset:
         """Compute fields by an expression, or elements by a function."""
     def adjust_brightness(self, brightness_factor: float, field: str | None = None) -> Dataset:
@@ -809,6 +812,8 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Draw images as seen from another side."""
+    def pick(self, indices: Any) -> Dataset:
+        """Take the elements with these numbers, in this order."""
     def posterize(
         self,
         bits: int,

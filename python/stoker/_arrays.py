@@ -45,7 +45,23 @@ def from_arrays(fields, named):
     given = {**(fields or {}), **named}
     if not given:
         raise ValueError("from_arrays needs at least one field, as in from_arrays({'x': array})")
-    return fixed_fields(given)
+    return fixed_fields(flat(given))
+
+
+def flat(fields, before=""):
+    """Dicts in a dict as one: {'a': {'b': x}} is {'a/b': x}."""
+    found = {}
+    for name, value in fields.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a field is a text, not {name!r}")
+        if isinstance(value, dict) and not value:
+            raise ValueError(f"the dict {before + name!r} has no fields")
+        inner = flat(value, f"{before}{name}/") if isinstance(value, dict) else {before + name: value}
+        twice = found.keys() & inner.keys()
+        if twice:
+            raise ValueError(f"there are two fields {min(twice)!r}")
+        found |= inner
+    return found
 
 
 def fixed_fields(given):
@@ -219,7 +235,7 @@ def spec_rows(spec):
         spec = {"x": spec}
     if not spec:
         raise ValueError("the spec has no fields")
-    return tuple(spec_row(name, field) for name, field in spec.items())
+    return tuple(spec_row(name, field) for name, field in flat(spec).items())
 
 
 def spec_row(name, field):

@@ -3,13 +3,18 @@
 
 import os
 from _thread import allocate_lock
+from _weakref import ref as weak_ref
 
-from . import _epochs, _ops, _ranks, _text, _workers
-from ._core import Chain, state_epochs
+from . import _epochs, _keywords, _ops, _ranks, _text, _workers
+from ._core import Chain, check_options, state_place
+from ._errors import StateError
 
 INFINITE = -1  # ds.cardinality of an endless dataset
 UNKNOWN = -2  # ds.cardinality of one that nobody can count beforehand
 
+# Of a run: names and order are those of docs/options.md.
+_OPTIONS = [n for n in _ops.Ops.iterate.__code__.co_varnames if n != "self"]
+_MOST_WRITTEN = 64  # numbers in the text of a chain; more are an array
 _SUFFIXES = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 _epoch_lock = allocate_lock()  # guards _next_epoch of all datasets
@@ -129,6 +134,7 @@ class Dataset(_ops.Ops):
         "_number",
         "_came_with",
         "_state",
+        "_run",
         "_watch",
         "__weakref__",
     )
@@ -141,7 +147,7 @@ class Dataset(_ops.Ops):
     def _set(self, chain, settings):
         self._chain, self._settings, self._next_epoch = chain, settings, 0
         self._number, self._came_with = _epochs.new_number(), None
-        self._state = self._watch = None
+        self._state = self._run = self._watch = None
         return self
 
     @property
@@ -223,7 +229,9 @@ class Dataset(_ops.Ops):
         return super().filter(expression)
 
     def _with_options(self, given):
-        return Dataset.__new__(type(self))._set(self._chain, {**self._settings, **texts(given)})
+        settings = {**self._settings, **texts(given)}
+        check_options(settings)
+        return Dataset.__new__(type(self))._set(self._chain, settings)
 
     # ---- text ----
 
@@ -292,9 +300,7 @@ class Dataset(_ops.Ops):
         """Elements (batches, behind batch) in an epoch; stoker.INFINITE or stoker.UNKNOWN where
         that is no number. Where shard() deals them out, those of this process.
         """
-        if self._chain.count < 0 or not _ranks.is_dealt_out(self._chain):
-            return self._chain.count
-        return self._plan({}).json["count"]
+        return _count(self._chain, self._settings)
 
     def __len__(self):
         count = self.cardinality
@@ -330,10 +336,12 @@ class Dataset(_ops.Ops):
 
     def __getitem__(self, key):
         """ds[i]: one element (or batch) of epoch 0, without reading others; ds[a:b]: a Dataset
-        of that part.
+        of that part; ds[[3, 1, 2]]: one of these elements, in this order.
         """
         if isinstance(key, slice):
             return self._slice(key)
+        if _is_list(key):
+            return self._picked(key)
         if not hasattr(key, "__index__"):
             raise TypeError(f"an element is asked for by its number, not by {key!r}")
         index, count = key.__index__(), self.cardinality
@@ -355,6 +363,32 @@ class Dataset(_ops.Ops):
         part = self.skip(start) if start else self
         part = part if stop is None else part.take(max(0, stop - start))
         return part.shard(step, 0) if step > 1 else part
+
+    def _picked(self, key):
+        """Those of a list or an array of numbers; of a mask, those where it is true."""
+        items = key.tolist() if hasattr(key, "tolist") else list(key)
+        if items and all(isinstance(item, bool) for item in items):
+            if len(items) != len(self):
+                raise IndexError(f"a mask of {len(items)} for {len(self)} elements")
+            items = [number for number, is_wanted in enumerate(items) if is_wanted]
+        for item in items:
+            if isinstance(item, bool) or not hasattr(item, "__index__"):
+                raise TypeError(f"an element is asked for by its number, not by {item!r}")
+        numbers = [item.__index__() for item in items]
+        if any(number < 0 for number in numbers):
+            n = len(self)
+            numbers = [number + n if number < 0 else number for number in numbers]
+        count = self.cardinality
+        wrong = [k for k, n in zip(items, numbers) if n < 0 or 0 <= count <= n]
+        if wrong:
+            raise IndexError(f"there are {count} elements, so there is no element {wrong[0]}")
+        if not numbers:
+            return self.take(0)
+        if len(numbers) <= _MOST_WRITTEN:
+            return self.pick(numbers)
+        from array import array
+
+        return self.pick(memoryview(array("q", numbers)))
 
     def head(self, n=5):
         """The first n elements (or batches) of epoch 0, a list."""
@@ -382,7 +416,10 @@ class Dataset(_ops.Ops):
         have ended.
         """
         given = texts(options)
-        epoch, end = state_epochs(text_of_state(state))
+        epoch, _, end = state_place(text_of_state(state))
+        if state.get("is_over") and not given:
+            self.set_epoch(end)
+            return self._iterate({})
         settings = {**self._settings, **given}
         if "epoch" not in given:
             settings["epoch"] = str(epoch)
@@ -405,8 +442,27 @@ class Dataset(_ops.Ops):
 
     def load_state_dict(self, state):
         """Makes the next run of this Dataset (`for batch in ds`) go on where `state` says."""
-        state_epochs(text_of_state(state))
+        state_place(text_of_state(state))
         self._state = dict(state)
+
+    def state_dict(self):
+        """The place of the last run of this Dataset, for load_state_dict: a dict of text.
+
+            for batch in ds:
+                ...
+                checkpoint = {'model': model.state_dict(), 'data': ds.state_dict()}
+
+        It is behind the last batch that was delivered; where that was the last one, at the beginning
+        of the next epoch; and before the first run, at that of the first.
+        """
+        if self._state is not None:
+            return dict(self._state)
+        if self._run is not None:
+            return self._run.state()
+        with self._chain.iterate(
+            _ranks.settled(self._chain, {**self._settings, "workers": "0"})
+        ) as it:
+            return it.state_dict()
 
     def _iterate(self, given):
         given = texts(given)
@@ -421,7 +477,10 @@ class Dataset(_ops.Ops):
         chain, worker = self._chain, _workers.info()
         if worker and not ("rank" in given and "world" in given):
             chain, settings = _workers.part(self, worker), _workers.settings(settings, worker)
-        it = chain.iterate(_ranks.settled(chain, settings), *state)
+        settings = _ranks.settled(chain, settings)
+        run = self._run = Run(chain, settings)
+        it = chain.iterate(settings, state[0] if state else None, run)
+        run.iterator = weak_ref(it)
         if self._watch is not None:
             self._watch._started(it)
         return it
@@ -517,6 +576,54 @@ def _check_no_function(workers, processes, random):
         raise TypeError("workers, processes and random are for functions, not for expressions")
 
 
+def _count(chain, settings):
+    """Elements of an epoch for the process that this is."""
+    if chain.count < 0 or not _ranks.is_dealt_out(chain):
+        return chain.count
+    return Plan(chain, _ranks.settled(chain, settings)).json["count"]
+
+
+class Run:
+    """What a Dataset knows of a run that it started, also when the Iterator is gone."""
+
+    __slots__ = ("chain", "settings", "iterator", "last")
+
+    def __init__(self, chain, settings):
+        self.chain, self.settings, self.iterator, self.last = chain, settings, None, None
+
+    def end(self, state, is_over):
+        """The Iterator says where it came to before it goes."""
+        self.last = _place(state, is_over)
+
+    def state(self):
+        it = self.iterator and self.iterator()
+        if it is None or it.closed:
+            if self.last is None:
+                raise StateError("the last run has left no place to go on from")
+            return dict(self.last)
+        return _place(it.state_dict()["state"], it._is_over)
+
+    def left(self, state):
+        """Batches that come behind a state: len(iterator)."""
+        epoch, batches, end = state_place(text_of_state(state))
+        count = INFINITE if end is None else _count(self.chain, self.settings)
+        if count < 0:
+            raise TypeError(
+                "this run is endless, so it has no length"
+                if count == INFINITE
+                else "nobody knows how many batches will come: there is a filter or a stream in the chain"
+            )
+        return max(0, (end - epoch) * count - batches)
+
+
+def _place(state, is_over):
+    return {"state": state, "is_over": True} if is_over else {"state": state}
+
+
+def _is_list(key):
+    return isinstance(key, (list, tuple, range)) or len(getattr(key, "shape", ())) == 1
+
+
 def _plugin_rows(name):
     from . import _plugins
 
@@ -525,6 +632,7 @@ def _plugin_rows(name):
 
 def texts(options):
     """Options as the library takes them: names and texts. What was not given (...) is left out."""
+    _keywords.check(options, _OPTIONS, "a run")
     return {name: _option(name, value) for name, value in options.items() if value is not ...}
 
 
@@ -586,3 +694,8 @@ def _restore(kind, text, objects, settings, along=None):
         file, number = along
         ds._came_with = file.detach(), number
     return ds
+
+
+_keywords.guard(_ops.Ops, [*_ops.METHODS, "iterate", "options", "plan"])
+_keywords.guard(_ops, _ops.__all__)
+_keywords.guard(Dataset, ["map", "filter", "class_names", "head"])

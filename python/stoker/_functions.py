@@ -20,6 +20,17 @@ def empty(dtype, shape):
     return bits.view(ml_dtypes.bfloat16), bits
 
 
+class Element(dict):
+    """What a function gets where a field has '/' in its name: element['a'] are those named a/…."""
+
+    def __missing__(self, name):
+        before = f"{name}/"
+        inner = {key[len(before) :]: self[key] for key in self if key.startswith(before)}
+        if not inner:
+            raise KeyError(name)
+        return Element(inner)
+
+
 def map(dataset, function, output, workers, processes, random=None):
     """The dataset of what a function makes of each element."""
     carried_out = Carried(function, workers, processes, random)
@@ -38,6 +49,7 @@ class Carried:
     """A function, who carries it out, and what is known of its random numbers."""
 
     def __init__(self, function, workers="thread", processes=None, random=None):
+        _numpy()
         if workers not in ("thread", "process"):
             raise ValueError(f"workers is 'thread' or 'process', not {workers!r}")
         if workers == "thread" and processes is not None:
@@ -47,7 +59,6 @@ class Carried:
 
     def bound(self, rows):
         """It as an object of a chain."""
-        _numpy()
         call, flags = self.draws.called(), self.draws.flags(self.n_helpers > 0)
         if self.n_helpers:
             call = _helpers().Remote(call, self.n_helpers)
@@ -106,7 +117,7 @@ def given_rows(dataset, output):
         output = {only_name(dataset): output}
     if not output:
         raise ValueError("output has no fields")
-    return tuple(_arrays.spec_row(name, field) for name, field in output.items())
+    return tuple(_arrays.spec_row(name, field) for name, field in _arrays.flat(output).items())
 
 
 def only_name(dataset):
@@ -133,7 +144,7 @@ def found_rows(dataset, carried_out):
     if not result:
         raise ValueError("the function returned a dict without fields")
     varying = Varying(dataset.spec, found.shapes)
-    return tuple(found_row(name, value, varying) for name, value in result.items())
+    return tuple(found_row(name, value, varying) for name, value in _arrays.flat(result).items())
 
 
 class Trial:
@@ -184,8 +195,6 @@ class Varying:
 
 
 def found_row(name, value, varying):
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a field is a text, not {name!r}")
     if value is None:
         raise TypeError(f"the function returned None for the field {name!r}")
     if isinstance(value, (str, bytes)):

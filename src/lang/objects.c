@@ -215,8 +215,8 @@ static int check_field(const char *name, const struct stk_field_info *before,
                        const struct stk_field_info *field, struct stk_error *err)
 {
     const char *label = field->name ? field->name : "";
-    if (!stk__is_name(label, strlen(label)))
-        return stk_fail(err, STK_NAME, "@%.64s: '%.64s' is no name for a field", name, label);
+    if (!*label)
+        return stk_fail(err, STK_NAME, "@%.64s: a field has no name", name);
     for (; before != field; before++)
         if (!strcmp(before->name, label))
             return stk_fail(err, STK_NAME, "@%.64s: two fields are called '%.64s'", name, label);

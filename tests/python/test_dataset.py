@@ -328,3 +328,43 @@ def test_devices_and_cpu():
     stoker.cpu_limit("auto")
     with pytest.raises(ValueError):
         stoker.cpu_limit("mmx")
+
+
+# ---- elements by lists of numbers ----
+
+
+def test_lists_of_numbers():
+    ds = stoker.range(10).map("x * x")
+    assert str(ds[[3, 1, 3]]) == "range(10).map('x * x').pick([3, 1, 3])"
+    assert [one.x for one in ds[[3, 1, -1, 3]]] == [9, 1, 81, 9]
+    assert [one.x for one in ds[np.array([2, -10])]] == [4, 0]
+    assert [one.x for one in ds[np.arange(10) % 4 == 1]] == [1, 25, 81]
+    assert [one.x for one in ds[[np.int64(2), 1]]] == [4, 1] and len(ds[range(2, 5)]) == 3
+    assert len(ds[[]]) == 0 and ds[[4, 2]][1].x == 4
+    assert ds[(5, 6)].batch(2).head(1)[0].x.tolist() == [25, 36]
+    many = [number % 10 for number in range(1000)]
+    assert [one.x for one in ds[many]] == [number**2 for number in many]
+    shuffled = stoker.range(10).shuffle()
+    assert [one.x for one in shuffled[[4, 4]]] == [shuffled[4].x] * 2
+
+
+def test_lists_of_numbers_that_are_wrong():
+    ds = stoker.range(10)
+    for key in ([10], [0, -11], np.array([3, 99])):
+        with pytest.raises(IndexError, match="there are 10 elements, so there is no element"):
+            ds[key]
+    with pytest.raises(IndexError, match="a mask of 2"):
+        ds[[True, False]]
+    for key in (["a"], [1.5], [1, True]):
+        with pytest.raises(TypeError, match="asked for by its number"):
+            ds[key]
+    with pytest.raises(stoker.Error, match="needs an input that can be read at random"):
+        ds.filter("x > 3")[[1]]
+    for text, cause in (
+        ("range(3).pick([3])", "there are 3 elements, so there is no element 3"),
+        ("range(3).pick([-1])", "there is no element -1"),
+        ("range(3).pick([0.5])", "wants whole numbers"),
+        ("range(3).pick([[1], [2]])", "wants whole numbers"),
+    ):
+        with pytest.raises(stoker.Error, match=cause):
+            stoker.parse(text)

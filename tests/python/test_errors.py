@@ -186,3 +186,63 @@ def test_exceptions_are_named_as_users_find_them():
         kind = getattr(stoker, name)
         if isinstance(kind, type) and issubclass(kind, stoker.Error):
             assert f"{kind.__module__}.{kind.__qualname__}" == f"stoker.{name}"
+
+
+# ---- keywords that do not exist ----
+
+
+@pytest.mark.parametrize(
+    "call, cause",
+    [
+        (lambda ds: ds.iterate(num_workers=2), "iterate.. has no argument 'num_workers'; here it is called 'workers'"),
+        (lambda ds: ds.options(num_workers=2), "options.. has no argument 'num_workers'; here it is called 'workers'"),
+        (lambda ds: ds.plan(prefetch_factor=2), "called 'window'"),
+        (lambda ds: ds.iterate(pin_memory=True), "need no pinning"),
+        (lambda ds: ds.iterate(batch_size=3), "ds.batch"),
+        (lambda ds: ds.iterate(worker=3), "did you mean 'workers'"),
+        (lambda ds: ds.batch(3, drop_last=True), "called 'drop_remainder'"),
+        (lambda ds: ds.batch(3, drop_remaind=True), "did you mean 'drop_remainder'"),
+        (lambda ds: ds.shuffle(buffer=3), "called 'buffer_size'"),
+        (lambda ds: ds.map(str, num_proc=3), "called 'processes'"),
+        (lambda ds: ds.map(str, num_parallel_calls=3), "called 'workers'"),
+        (lambda ds: ds.stats(num_workers=3), "a run has no argument 'num_workers'; here it is called 'workers'"),
+        (lambda ds: ds.resume({}, seeed=3), "did you mean 'seed'"),
+        (lambda ds: stoker.files("*.jpg", lables="parent"), "files.. has no argument 'lables'; did you mean 'labels'"),
+        (lambda ds: ds.head(z=3), r"it takes n\)"),
+    ],
+)
+def test_unknown_keywords_say_what_is_meant(call, cause):
+    with pytest.raises(TypeError, match=cause):
+        call(stoker.range(10))
+
+
+def test_keywords_elsewhere_lead_somewhere():
+    """Every name that is given for another one exists."""
+    from stoker import _dataset, _keywords, _ops
+
+    known = {row[0] for rows in _ops.ROWS.values() for row in rows} | set(_dataset._OPTIONS)
+    known |= {"output", "processes", "spec"}
+    assert {other for others in _keywords._ELSEWHERE.values() for other in others} <= known
+
+
+def test_signatures_are_those_of_the_ops():
+    import inspect
+
+    assert list(inspect.signature(stoker.Dataset.batch).parameters)[:2] == ["self", "batch_size"]
+    assert "workers" in inspect.signature(stoker.Dataset.iterate).parameters
+    assert inspect.signature(stoker.files).parameters["pattern"].default is inspect.Parameter.empty
+
+
+@pytest.mark.parametrize(
+    "options, cause",
+    [
+        ({"workers": "a"}, "workers"),
+        ({"memory": "much"}, "memory"),
+        ({"on_error": "shrug"}, "on_error"),
+        ({"seed": -1}, "seed"),
+        ({"workers": 1.5}, "workers"),
+    ],
+)
+def test_options_fail_where_they_are_written(options, cause):
+    with pytest.raises((stoker.Error, TypeError), match=cause):
+        stoker.range(3).options(**options)

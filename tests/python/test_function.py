@@ -142,7 +142,7 @@ def test_output_is_found():
         lambda e: {"b": True, "i": 1, "f": 1.5, "t": "x", "l": [1.0, 2.0], "a": array}
     )
     assert [repr(field) for field in made.spec.values()] == [
-        "bool[]", "int64[]", "float32[]", "bytes", "float32[2]", "float16[2, 3]",
+        "bool[]", "int64[]", "float64[]", "bytes", "float64[2]", "float16[2, 3]",
     ]  # fmt: skip
     images = stoker.from_generator(
         lambda: (np.zeros((n, 2 * n, 3), np.uint8) for n in (1, 2)), ("uint8", (None, None, 3))
@@ -480,3 +480,71 @@ def test_pack_and_stats(tmp_path):
         with pytest.raises(ArithmeticError) as caught:
             use()
         assert "element 7" in caught.value.__notes__[0]
+
+
+# ---- dicts in dicts ----
+
+
+def test_dicts_in_what_goes_in_and_out():
+    def make(element):
+        x = int(element["x"])
+        return {"a": {"b": x, "c": {"d": [x, 2 * x]}}, "t": "é" * x}
+
+    ds = stoker.range(4).map(make)
+    assert list(ds.spec) == ["a/b", "a/c/d", "t"]
+    assert ds[3]["a/c/d"].tolist() == [3, 6]
+
+    def use(element):
+        assert element["a/b"] == element["a"]["b"]
+        assert element["a"]["c"]["d"] is element["a/c/d"]
+        assert "a" not in element and element.get("z") is None
+        with pytest.raises(KeyError):
+            element["z"]
+        return {"sum": element["a"]["c"]["d"].sum(), "a": element["a"]}
+
+    for place in ("thread", "process"):
+        used = ds.map(use, workers=place)
+        assert list(used.spec) == ["sum", "a/b", "a/c/d"]
+        assert [int(one.sum) for one in used] == [0, 3, 6, 9]
+    said = stoker.range(4).map(make, output={"a": {"b": int, "c": {"d": ("int64", (2,))}}, "t": str})
+    assert [one["a/b"].item() for one in said] == [0, 1, 2, 3]
+
+
+def test_dicts_in_arrays_and_generators():
+    ds = stoker.from_arrays({"a": {"x": [1, 2], "y": [3, 4]}, "z": [5, 6]})
+    assert list(ds.spec) == ["a/x", "a/y", "z"] and ds[1]["a/y"] == 4
+    spec = {"a": {"x": "int64", "b": {"y": "float64"}}}
+    made = stoker.from_generator(lambda: [{"a": {"x": 1, "b": {"y": 0.1}}}], spec)
+    assert made.head(1)[0]["a/b/y"].tolist() == 0.1
+
+
+@pytest.mark.parametrize(
+    "result, cause",
+    [
+        ({"a": {}}, "'a' has no fields"),
+        ({"a": {"b": 1}, "a/b": 2}, "two fields 'a/b'"),
+        ({"a": {3: 1}}, "is a text, not 3"),
+    ],
+)
+def test_dicts_that_are_no_fields(result, cause):
+    with pytest.raises((TypeError, ValueError), match=cause):
+        stoker.range(3).map(lambda element: result)
+
+
+def test_elements_with_other_dicts_than_the_first():
+    def make(element):
+        return {"a": {"b": 1}} if element["x"] < 2 else {"a": {"c": 1}}
+
+    with pytest.raises(KeyError, match="no field 'a/b'"):
+        list(stoker.range(4).map(make))
+    with pytest.raises(ValueError, match="but the spec says"):
+        list(stoker.range(4).map(lambda e: {"a": {k: 1 for k in "bc"[: 1 + (e["x"] > 1)]}}))
+
+
+def test_floats_keep_their_bits():
+    ds = stoker.range(3).map(lambda e: {"a": 0.1, "b": [0.1, 0.2], "c": np.float32(0.1)})
+    assert [repr(field) for field in ds.spec.values()] == ["float64[]", "float64[2]", "float32[]"]
+    assert ds[0].a.item() == 0.1 and ds[0].b.tolist() == [0.1, 0.2]
+    assert stoker.from_arrays(x=[0.1], r=[[0.1]])[0].x.item() == 0.1
+    assert stoker.from_arrays(r=[[0.1], []])[0].r.tolist() == [0.1]
+    assert next(iter(stoker.from_generator(lambda: [0.1], float))).x.item() == 0.1

@@ -67,7 +67,7 @@ def test_kinds_of_fields():
         "bytes",
         "ragged int64[?]",
         "ragged float32[?, 2]",
-        "float32[]",
+        "float64[]",
         "bool[]",
     ]
     for n, got in enumerate(ds):

@@ -217,6 +217,7 @@ def test_import_is_lean():
         "stoker._dataset",
         "stoker._epochs",
         "stoker._errors",
+        "stoker._keywords",
         "stoker._ops",
         "stoker._ranks",
         "stoker._text",
@@ -255,7 +256,7 @@ def test_every_op_is_there():
                 p for p in inspect.signature(getattr(holder, name)).parameters if p != "self"
             ]
             more = {"map": ["output"], "filter": []}.get(name)
-            more = [] if more is None else [*more, "workers", "processes"]
+            more = [] if more is None else [*more, "workers", "processes", "random"]
             assert parameters == [param["name"] for param in op["params"]] + more, name
             assert inspect.getdoc(getattr(holder, name)).startswith(op["summary"])
 

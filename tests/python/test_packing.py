@@ -80,7 +80,7 @@ def test_wrong_calls(tmp_path):
         ds.pack(tmp_path / NAME, epochs=3)
     with pytest.raises(stoker.ChainError, match="tfrecord, tar"):
         ds.pack(tmp_path / NAME, to="zip")
-    with pytest.raises(stoker.Error, match="wrokers"):
+    with pytest.raises(TypeError, match="wrokers"):
         ds.pack(tmp_path / NAME, wrokers=3)
     with pytest.raises(OSError, match="no/such"):
         ds.pack(tmp_path / "no/such" / NAME)

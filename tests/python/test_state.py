@@ -283,3 +283,68 @@ def test_what_is_no_state(state):
 def test_what_is_no_dict_of_a_state(state):
     with pytest.raises(TypeError):
         stoker.range(3).resume(state)
+
+
+# ---- the place of a dataset, and what is left ----
+
+
+def numbers_of(batches):
+    return [batch.x.tolist() for batch in batches]
+
+
+def fresh():
+    return stoker.range(10).shuffle().batch(3)
+
+
+def test_a_dataset_says_where_its_run_is():
+    whole = numbers_of(fresh().iterate(epochs=3))
+    for n in range(1, 12):
+        ds, seen = fresh(), []
+        while len(seen) < n:
+            for batch in ds:
+                seen.append(batch.x.tolist())
+                if len(seen) == n:
+                    break
+        state = json.loads(json.dumps(ds.state_dict()))
+        del batch
+        again = fresh()
+        again.load_state_dict(state)
+        assert again.state_dict() == state
+        for _ in range(3):
+            seen += numbers_of(again)
+        assert seen[: len(whole)] == whole, n
+
+
+def test_a_dataset_that_has_not_begun_or_is_at_an_end():
+    ds, again = fresh(), fresh()
+    again.load_state_dict(ds.state_dict())
+    assert numbers_of(again) == numbers_of(fresh())
+    ds = fresh()
+    first = numbers_of(ds)
+    again = fresh()
+    again.load_state_dict(ds.state_dict())  # the epoch is over: the next one comes
+    second = numbers_of(again)
+    assert len(second) == 4 and first + second == numbers_of(fresh().iterate(epochs=2))
+    it = iter(ds)
+    next(it)
+    it.close()
+    again.load_state_dict(ds.state_dict())
+    assert numbers_of(again) == numbers_of(ds.iterate(epoch=1))[1:]
+    with pytest.raises(TypeError, match="state_dict"):
+        ds.resume("place")
+
+
+def test_len_of_an_iterator():
+    ds = stoker.range(10).batch(3)
+    it = ds.iterate(epochs=2)
+    left = [len(it)]
+    for batch in it:
+        left.append(len(it))
+    assert left == [8, 7, 6, 5, 4, 3, 2, 1, 0] and it
+    assert len(ds.resume(ds.iterate(epochs=2).state_dict())) == 8
+    part = stoker.range(10).shard().batch(2).iterate(rank=1, world=3)
+    assert len(part) == 2 and len(list(part)) == 2 and len(part) == 0
+    for endless in (ds.iterate(epochs=None), ds.repeat().iterate(), ds.filter("any(x > 3)").iterate()):
+        with pytest.raises(TypeError, match="endless|nobody knows"):
+            len(endless)
+        assert endless
