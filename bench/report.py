@@ -35,7 +35,7 @@ HOW = """\
 - A reading starts a process, runs one epoch to warm up, then times two stretches of whole epochs,
   each of a second or more, and takes the faster one. An epoch of images is at least {epoch} images;
   epochs that take stoker milliseconds are run many in one go.
-- *First batch* counts from the start of the process, imports included; behind it, the same from the
+- *First batch* counts from the start of the process, imports included; in brackets, the same from the
   end of the imports.
 - *Memory* is the peak resident size of the process. Where it has worker processes, it is the most
   that all of them have together, sampled while they warm up; a page that several have counts once.
