@@ -1623,7 +1623,7 @@ class Ops:
         for by number.
 
             range(100).map('x * x').pick([7, 3, 3])
-            files('train/*/*.jpg').pick([0, 10, 20]).decode()
+            files('train/*/*.jpg').pick([2, 0]).decode()
 
         Behind a shuffle the numbers are places in its order, so that every epoch has other
         elements. In Python `ds[[7, 3, 3]]` is the same.
