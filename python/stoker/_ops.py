@@ -862,7 +862,7 @@ class Ops:
         channels: 1 gray, 3 RGB, 4 RGB with alpha; 0 takes what each file has (int, 0 to 4)
         dct: inverse transform of JPEG: accurate as in Pillow, or fast as in TensorFlow
             (accurate or fast)
-        orientation: turn pictures as their EXIF orientation says (bool)
+        orientation: turn pictures as their orientation, of EXIF or XMP, says (bool)
         max_pixels: a picture with more pixels is a bad element, and no memory is taken for it
             (int, at least 1)
         dtype: uint16 keeps all bits of 16-bit PNG; samples of 8 bits are multiplied by 257

@@ -24,7 +24,7 @@ struct stk__image_info {
     uint32_t width, height;
     int channels;        /* what decoding with channels = 0 gives */
     bool is_progressive; /* JPEG: its scans refine one another, so all coefficients are kept */
-    int orientation;     /* EXIF, 1 to 8; 1 where the file says nothing sensible */
+    int orientation;     /* of EXIF or XMP, 1 to 8; 1 where the file says nothing sensible */
 };
 
 /* Reads headers only: no pixels, no allocation. Any thread. */

@@ -43,6 +43,16 @@ const char *stk__inflate(void *state, struct stk__inflation *job)
     return code == ISAL_DECOMP_OK ? NULL : cause(code);
 }
 
+size_t stk__inflate_head(const uint8_t *src, size_t n, uint8_t *dst, size_t room)
+{
+    struct inflate_state state;
+    struct stk__inflation job = {
+        .format = STK__INFLATE_ZLIB, .src = src, .n = n, .dst = dst, .room = room
+    };
+    const char *fault = stk__inflate(&state, &job);
+    return fault && job.written < room ? 0 : job.written;
+}
+
 uint32_t stk__crc32(const uint8_t *data, size_t n)
 {
     return crc32_gzip_refl(0, data, n);

@@ -24,5 +24,9 @@ struct stk__inflation {
 /* NULL, or what is wrong. */
 const char *stk__inflate(void *state, struct stk__inflation *job);
 
+/* The first `room` bytes of what zlib's data hold, or all; returns how many. 0: the data are damaged.
+ * Takes about 100 KB of stack. */
+size_t stk__inflate_head(const uint8_t *src, size_t n, uint8_t *dst, size_t room);
+
 /* CRC-32 as zip and gzip have it. */
 uint32_t stk__crc32(const uint8_t *data, size_t n);

@@ -3,31 +3,10 @@
 #include "codec/bmp.h"
 #include "codec/codec.h"
 #include "codec/gif.h"
+#include "codec/orientation.h"
 
 #include <string.h>
 #include <strings.h>
-
-/* The orientation in a TIFF block, as EXIF data are one: byte order, 42, place of the first
- * directory; there a count and entries of tag, type, count, value. */
-static int tiff_orientation(const uint8_t *bytes, size_t n_bytes)
-{
-    enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3 };
-    struct stk__reader r = { bytes, n_bytes, 0, n_bytes && bytes[0] == 'M', false };
-    uint32_t order = stk__read(&r, 2);
-    if ((order != 0x4949 && order != 0x4d4d) || stk__read(&r, 2) != 42)
-        return 1;
-    uint32_t directory = stk__read(&r, 4);
-    r.at = 0;
-    stk__read_bytes(&r, directory);
-    for (uint32_t n = stk__read(&r, 2); n && !r.is_short; n--) {
-        uint32_t tag = stk__read(&r, 2), type = stk__read(&r, 2), count = stk__read(&r, 4),
-                 value = stk__read(&r, 2);
-        stk__read(&r, 2);
-        if (tag == TAG_ORIENTATION)
-            return type == TYPE_SHORT && count == 1 && value >= 1 && value <= 8 ? (int)value : 1;
-    }
-    return 1;
-}
 
 /* The code of the next marker with its 0xff and any padding behind us. */
 static uint32_t next_marker(struct stk__reader *r)
@@ -58,18 +37,23 @@ static void read_frame_header(struct stk__reader segment, struct stk__image_info
     out->channels = stk__read(&segment, 1) == 1 ? 1 : 3;
 }
 
-static void read_exif(const struct stk__reader *segment, struct stk__image_info *out)
+/* EXIF data, or XMP. */
+static void read_app1(const struct stk__reader *segment, struct stk__orientation *found)
 {
+    static const char xmp[] = "http://ns.adobe.com/xap/1.0/";
     const uint8_t *at = segment->bytes + segment->at;
     size_t n = segment->n_bytes - segment->at;
     if (n > 6 && !memcmp(at, "Exif\0", 6))
-        out->orientation = tiff_orientation(at + 6, n - 6);
+        stk__orientation_exif(found, at, n);
+    else if (n > sizeof xmp && !memcmp(at, xmp, sizeof xmp))
+        stk__orientation_xmp(found, at + sizeof xmp, n - sizeof xmp);
 }
 
 /* Segments up to the first scan; EXIF data may stand on either side of the frame header. */
 static void probe_jpeg(struct stk__reader *r, struct stk__image_info *out)
 {
     enum { APP1 = 0xe1, SCAN = 0xda, END = 0xd9 };
+    struct stk__orientation found = { 0 };
     stk__read_bytes(r, 2);
     while (!r->is_short) {
         uint32_t marker = next_marker(r);
@@ -82,12 +66,13 @@ static void probe_jpeg(struct stk__reader *r, struct stk__image_info *out)
         stk__read_bytes(r, len < 2 ? 0 : len - 2);
         segment.n_bytes = r->at;
         if (marker == APP1)
-            read_exif(&segment, out);
+            read_app1(&segment, &found);
         else if (is_frame_header(marker)) {
             read_frame_header(segment, out);
             out->is_progressive = (marker & 3) == 2; /* c2, c6, ca and ce */
         }
     }
+    out->orientation = stk__orientation_of(&found);
 }
 
 static int png_channels(uint32_t colour_type)
@@ -100,6 +85,7 @@ static void probe_png(struct stk__reader *r, struct stk__image_info *out)
 {
     enum { INDEXED = 3 };
     uint32_t colour_type = 0;
+    struct stk__orientation found = { 0 };
     stk__read_bytes(r, 8);
     while (!r->is_short) {
         uint32_t len = stk__read(r, 4);
@@ -117,11 +103,12 @@ static void probe_png(struct stk__reader *r, struct stk__image_info *out)
             out->channels = png_channels(colour_type);
         } else if (!memcmp(name, "tRNS", 4) && colour_type == INDEXED) {
             out->channels = 4;
-        } else if (!memcmp(name, "eXIf", 4)) {
-            out->orientation = tiff_orientation(chunk.bytes + chunk.at, len);
+        } else {
+            stk__orientation_png(&found, name, chunk.bytes + chunk.at, len);
         }
         stk__read_bytes(r, 4);
     }
+    out->orientation = stk__orientation_of(&found);
 }
 
 /* Frames may reach beyond the screen that the header promises: the first makes it larger. */
@@ -178,19 +165,22 @@ static void read_vp8x(struct stk__reader chunk, struct stk__image_info *out)
     out->channels = flags & HAS_ALPHA ? 4 : 3;
 }
 
-/* Some writers put the mark of JPEG's segment before the block. */
-static void read_webp_exif(struct stk__reader chunk, uint32_t len, struct stk__image_info *out)
+static void read_webp_texts(struct stk__reader chunk, const uint8_t *name, uint32_t len,
+                            struct stk__orientation *found)
 {
     const uint8_t *at = chunk.bytes + chunk.at;
     size_t n = len < chunk.n_bytes - chunk.at ? len : chunk.n_bytes - chunk.at;
-    size_t mark = n > 6 && !memcmp(at, "Exif\0", 6) ? 6 : 0;
-    out->orientation = tiff_orientation(at + mark, n - mark);
+    if (!memcmp(name, "EXIF", 4))
+        stk__orientation_exif(found, at, n);
+    else if (!memcmp(name, "XMP ", 4))
+        stk__orientation_xmp(found, at, n);
 }
 
 /* Chunks of a name, a length and as many bytes, made even. Where there is an extended header, it
  * comes first, and says what the others do. */
 static void probe_webp(struct stk__reader *r, struct stk__image_info *out)
 {
+    struct stk__orientation found = { 0 };
     r->is_big_endian = false;
     stk__read_bytes(r, 12);
     while (!r->is_short) {
@@ -204,10 +194,11 @@ static void probe_webp(struct stk__reader *r, struct stk__image_info *out)
             read_vp8l(*r, out);
         else if (!out->width && !memcmp(name, "VP8X", 4))
             read_vp8x(*r, out);
-        else if (!memcmp(name, "EXIF", 4))
-            read_webp_exif(*r, len, out);
+        else
+            read_webp_texts(*r, name, len, &found);
         stk__read_bytes(r, (size_t)len + len % 2);
     }
+    out->orientation = stk__orientation_of(&found);
 }
 
 /* Two letters are too little to go by: the length of the header must be one of those there are. */
