@@ -39,7 +39,7 @@ const struct cli_command cli_inspect = {
     .name = "inspect",
     .operand = "FILE...",
     .summary = "Say what is in files or directories, and which chain reads them.",
-    .text = "The format is told from the content. Of large files the first 64 MB are looked at.",
+    .text = "The format is recognised by the content. Of large files the first 64 MB are examined.",
     .options = options,
     .run = run,
 };

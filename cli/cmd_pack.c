@@ -166,7 +166,7 @@ const struct cli_command cli_pack = {
     .text = "Each element becomes a tf.train.Example, or a group of files as WebDataset has them.\n"
             "A file gets its name when it is complete; a manifest beside them says what they\n"
             "hold. A directory that is missing is made, if the one above it is there. A pack that\n"
-            "was stopped goes on when the command is given again:\n\n"
+            "was stopped resumes when the command is given again:\n\n"
             "    stoker pack \"image_folder('train').decode().resize(64, 64, dtype=uint8)\" \\\n"
             "        --shards 8 --out 'train-{shard:05d}-of-{shards:05d}.tfrecord'",
     .options = options,

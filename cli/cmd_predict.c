@@ -357,7 +357,7 @@ static int run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    { "take", "N", "stop after so many images", CLI_COUNT, offsetof(struct cli_args, take) },
+    { "take", "N", "stop after N images", CLI_COUNT, offsetof(struct cli_args, take) },
     { "png", "FILE",
       "write the first 40 with what was said of them, and what they are where that is wrong",
       CLI_TEXT, offsetof(struct cli_args, png) },

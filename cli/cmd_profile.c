@@ -104,10 +104,10 @@ static int run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    { "seconds", "S", "watch it for so long, once it is warm (default 3)", CLI_TEXT,
+    { "seconds", "S", "watch it for S seconds, once it is warm (default 3)", CLI_TEXT,
       offsetof(struct cli_args, seconds) },
-    { "consumer-ms", "M", "wait so long after each batch, as a training step would", CLI_TEXT,
-      offsetof(struct cli_args, consumer_ms) },
+    { "consumer-ms", "M", "wait M milliseconds after each batch, as a training step would",
+      CLI_TEXT, offsetof(struct cli_args, consumer_ms) },
     { "no-trials", NULL, "try nothing out; what advice brings is then modelled", CLI_FLAG,
       offsetof(struct cli_args, no_trials) },
     { "report", "FILE", "write a page for a browser: threads over time, ops, advice", CLI_TEXT,

@@ -241,7 +241,7 @@ const struct cli_command cli_train = {
 };
 
 static const struct cli_option eval_options[] = {
-    { "checkpoint", "FILE", "weights to look at (default: the recipe's best, else its newest)",
+    { "checkpoint", "FILE", "weights to evaluate (default: the recipe's best, else its newest)",
       CLI_TEXT, offsetof(struct cli_args, checkpoint) },
     { "json", NULL, "print one JSON object", CLI_FLAG, offsetof(struct cli_args, json) },
     CPU_OPTION,

@@ -26,7 +26,7 @@ static const struct stk_param rows[] = {
     R(VALUE, model, STK_TAKES_NONE, "a chain of layers, or the name of a known model"),
     R(VALUE, train, STK_TAKES_NONE,
       "the pipeline whose batches are trained on; an epoch is a pass over it"),
-    R(VALUE, valid, STK_TAKES_NONE, "the pipeline that is looked at after each epoch"),
+    R(VALUE, valid, STK_TAKES_NONE, "the pipeline for validation after each epoch"),
     R(TEXT, image, NULL, 0, "the field that the model is given; none: image, else the first one"),
     R(TEXT, label, NULL, 0, "the field of the targets; none: label, else the last one"),
     R(TEXTS, classes, 0, INT32_MAX, STK_TAKES_NONE,

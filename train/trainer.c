@@ -88,7 +88,7 @@ static int read_numbers(struct stk_trainer *t, struct stk_error *err)
         return stk_fail(err, STK_VALUE, "threads: %d is not from 1 to %d", o->threads,
                         STK__MOST_THREADS);
     if (o->on_nonfinite != STK_NONFINITE_FAIL && o->on_nonfinite != STK_NONFINITE_SKIP)
-        return stk_fail(err, STK_VALUE, "on_nonfinite: %d is none of the choices", o->on_nonfinite);
+        return stk_fail(err, STK_VALUE, "on_nonfinite: %d is not a valid value", o->on_nonfinite);
     if (o->memory_bytes < 0)
         return stk_fail(err, STK_VALUE, "memory_bytes: %lld is below 0",
                         (long long)o->memory_bytes);

@@ -1897,9 +1897,9 @@ class Ops:
         """Read the files whose paths a field holds.
 
         The path is replaced by the file's content. A field called `path` becomes `bytes`; any other
-        keeps its name. Files are read ahead, many at a time. read is put in by itself where an op
-        wants content and finds a path, so `files('*.jpg').decode()` needs none. Where an element
-        came from stays known: errors and provenance name the file.
+        keeps its name. Files are read ahead, many at a time. A read is inserted automatically where
+        an op wants content and finds a path, so `files('*.jpg').decode()` needs none. Where an
+        element came from stays known: errors and provenance name the file.
 
             files('texts/*.txt').read().batch(16)
             lines('list.txt').read(text)
@@ -2814,7 +2814,7 @@ class Ops:
         io_depth: reads in flight (default: as many as pay)
         io: who reads: auto, threads, or uring where it is permitted
         on_error: bad elements: fail, skip, replace (default fail)
-        max_errors: accept so many bad elements, or below 1 this fraction (default: any)
+        max_errors: accept up to LIMIT bad elements, or below 1 this fraction (default: any)
         rank: this process among world, for shard()
         world: processes that share the data, for shard()
         """
@@ -2835,7 +2835,7 @@ class Ops:
         io_depth: reads in flight (default: as many as pay)
         io: who reads: auto, threads, or uring where it is permitted
         on_error: bad elements: fail, skip, replace (default fail)
-        max_errors: accept so many bad elements, or below 1 this fraction (default: any)
+        max_errors: accept up to LIMIT bad elements, or below 1 this fraction (default: any)
         rank: this process among world, for shard()
         world: processes that share the data, for shard()
         """
@@ -2856,7 +2856,7 @@ class Ops:
         io_depth: reads in flight (default: as many as pay)
         io: who reads: auto, threads, or uring where it is permitted
         on_error: bad elements: fail, skip, replace (default fail)
-        max_errors: accept so many bad elements, or below 1 this fraction (default: any)
+        max_errors: accept up to LIMIT bad elements, or below 1 this fraction (default: any)
         rank: this process among world, for shard()
         world: processes that share the data, for shard()
         """

@@ -183,7 +183,7 @@ static int parse_state(const char *text, struct stk_arena *arena, struct state *
         return rc;
     if (rc || value->kind != STK__CHAIN || value->n_calls != 1 ||
         strcmp(value->call[0].name, decl.name))
-        return stk_fail(err, STK_STATE, "this is no state of a run");
+        return stk_fail(err, STK_STATE, "this is not an iterator state");
     if (value->call[0].version != decl.version)
         return stk_fail(err, STK_STATE, "the state has version %d; this stoker reads version %d",
                         value->call[0].version, decl.version);
@@ -311,7 +311,7 @@ int stk_state_load(const char *path, char **out, struct stk_error *err)
         return stk__out_of_memory(err);
     text[is_bad ? 0 : n] = '\0';
     struct stk_state_info info;
-    int rc = is_bad ? stk_fail(err, STK_STATE, "this is no state of a run")
+    int rc = is_bad ? stk_fail(err, STK_STATE, "this is not an iterator state")
                     : stk_state_read(text, &info, err);
     if (rc) {
         free(text);

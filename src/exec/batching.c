@@ -394,7 +394,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
             take_bad(b, in, row, out);
         if (m && !b->is_broken)
             m = take_rows(b, in, row, m, out);
-        used += m ? m : 1; /* once broken: the error is on its way, what comes behind is nobody's */
+        used += m ? m : 1; /* once broken: the error is on its way, what follows is ignored */
     }
     return used;
 }

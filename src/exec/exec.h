@@ -46,7 +46,7 @@ struct stk__account {
     size_t unit_bytes, held_bytes, peak_bytes;
 };
 
-/* A chunk with a count of who looks at it. */
+/* A chunk with its reference count. */
 struct stk__lot {
     struct stk_chunk *chunk;
     struct stk_buffer *memory; /* that the chunk lies in: the pool's, which counts it */

@@ -72,8 +72,8 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
     bool is_read = node->op->flags & STK_OP_FETCH;
     stk__text_add(out, "  %s",
                   !node->is_inserted ? ""
-                  : is_read          ? "(put in: files must be read first) "
-                                     : "(put in) ");
+                  : is_read          ? "(inserted: files must be read first) "
+                                     : "(inserted) ");
     stk__text_add(out, "[%s: %s] ", class_names[node->class], node->why);
     stk__type_text(&node->type, out);
     stk__text_add(out, " × ");

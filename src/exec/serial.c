@@ -113,7 +113,7 @@ static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
             if (t->end == STK__END_PASS)
                 stk__see_mark(x, s, i, t);
             else if (t->end)
-                stk__retire(x, input_of(x, s, i)); /* a break behind the end is nobody's */
+                stk__retire(x, input_of(x, s, i)); /* errors after the end of a pass are ignored */
             else
                 t->n_used = t->n;
             if (s->end_level < before)
@@ -517,7 +517,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         return;
     }
     if (t->end == STK__END_BROKEN) {
-        if (!is_closed(s)) { /* a break behind take's end is nobody's; the pass is closed already */
+        if (!is_closed(s)) { /* errors after take's end are ignored; the pass is closed already */
             s->broken = *t->broken;
             publish_break(s);
         }

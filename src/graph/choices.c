@@ -126,7 +126,7 @@ int stk__choices_look(struct stk_dataset *graph, struct stk__node *node, struct 
     int64_t n = count_numbers(node, period);
     node->why_unscanned = find_hindrance(period);
     if (!node->why_unscanned && n < 0)
-        node->why_unscanned = "there is no last one of the numbers that choose";
+        node->why_unscanned = "the selector is infinite";
     if (!node->why_unscanned && n > MOST_NUMBERS)
         node->why_unscanned = "the numbers that choose are too many to look at beforehand";
     if (node->why_unscanned)

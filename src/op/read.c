@@ -50,8 +50,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 const struct stk_op stk__op_read = {
     .decl = { "read", 1, "Read the files whose paths a field holds.",
               "The path is replaced by the file's content. A field called `path` becomes "
-              "`bytes`; any other keeps its name. Files are read ahead, many at a time. read is "
-              "put in by itself where an op wants content and finds a path, so "
+              "`bytes`; any other keeps its name. Files are read ahead, many at a time. A read is "
+              "inserted automatically where an op wants content and finds a path, so "
               "`files('*.jpg').decode()` needs none. Where an element came from stays known: "
               "errors and provenance name the file.\n"
               "\n"

@@ -54,7 +54,7 @@ def op_take(node, path, count):
     for index, row in enumerate(rows(node.inputs[0], path)):
         yield row
         if index + 1 == count:
-            node.run.failure = None  # a break behind the last row is nobody's
+            node.run.failure = None  # errors after the last row are ignored
             return
 
 
