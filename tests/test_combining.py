@@ -374,15 +374,25 @@ def test_every_epoch_and_pass_begins_anew(stoker):
     assert [element["x"] for element in got] == [1, 2] * 4
 
 
-def test_values_that_do_not_fit_are_bad_elements(stoker):
-    """The same for any number of workers: what may be kept does not depend on what others hold."""
-    chain = "range(200000).unique().batch(1000)"
+@pytest.mark.parametrize("end, on_error", [("", "fail"), ("", "skip"), (".ignore_errors()", "fail")])
+def test_values_that_do_not_fit_end_the_run(stoker, end, on_error):
+    """Whatever is to be done with bad elements: none is left out because memory is short. The same for any
+    number of workers: what may be kept does not depend on what others hold."""
+    chain = f"range(200000).unique(){end}.batch(1000)"
     outputs = set()
     for workers in (0, 3):
-        done = stoker("run", chain, "--dump", "--quiet", "--memory", "4M", "--workers", workers)
-        assert done.returncode == 1 and "bytes that memory= leaves" in done.stderr
+        words = ["--memory", "4M", "--workers", workers, "--on-error", on_error]
+        done = stoker("run", chain, "--dump", "--quiet", *words)
+        assert done.returncode == 1 and "memory= gives it more" in done.stderr
         outputs.add((done.stdout, done.stderr))
     assert len(outputs) == 1
+
+
+def test_the_least_memory_is_enough_for_some_values(stoker):
+    chain = "range(300).map('x % 100').unique().batch(99)"
+    plan = json.loads(stoker("plan", chain, "--json", "--workers", 3).stdout)
+    few, done = dumped(stoker, chain, "--workers", 3, "--memory", plan["minimum_bytes"])
+    assert done.returncode == 0 and len(few) == 2
     few, done = dumped(stoker, "range(200000).map('x % 100').unique().batch(99)", "--memory", "4M")
     assert done.returncode == 0 and len(few) == 2
 

@@ -2744,7 +2744,8 @@ class Ops:
             lines('words.txt').map('n = len(text)').unique(n)
 
         All values that were seen are kept, and counted in the run's budget: at most half of what
-        the rest of the chain leaves of it. A new value for which there is no room is a bad element.
+        the rest of the chain leaves of it. A new value for which there is no room ends the run,
+        whatever on_error says.
 
         field: the field that is compared; none: all of them together (text, none)
         """

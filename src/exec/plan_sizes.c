@@ -226,13 +226,21 @@ static int fail_budget(const struct stk__plan *plan, const struct stk__stage_pla
     return rc;
 }
 
+/* What a stage may keep at least that keeps what it has seen. */
+#define KEPT_LEAST ((size_t)16 << 10)
+
+static bool keeps_more(const struct stk__stage_plan *s)
+{
+    return s->kind == STK__SERIAL && s->node->op->serial.keeps_more;
+}
+
 /* One unit of every account. */
 static size_t stages_bytes(const struct stk__plan *plan)
 {
     size_t least = 0;
     for (int i = 0; i < plan->n_stages; i++) {
         const struct stk__stage_plan *s = &plan->stage[i];
-        least += s->unit_bytes + s->held_bytes;
+        least += s->unit_bytes + s->held_bytes + (keeps_more(s) ? KEPT_LEAST : 0);
         if (s->program && s->program->n_reads)
             least += 1 << 16;
     }
@@ -280,11 +288,11 @@ static void size_kept(struct stk__plan *plan)
 {
     size_t n = 0;
     for (int i = 0; i < plan->n_stages; i++)
-        n += plan->stage[i].kind == STK__SERIAL && plan->stage[i].node->op->serial.keeps_more;
+        n += keeps_more(&plan->stage[i]);
     for (int i = 0; i < plan->n_stages; i++)
-        if (plan->stage[i].kind == STK__SERIAL && plan->stage[i].node->op->serial.keeps_more)
+        if (keeps_more(&plan->stage[i]))
             plan->stage[i].kept_bytes =
-                ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
+                KEPT_LEAST + ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
 }
 
 /* What a window takes that caches leave alone: all of it where somebody asked for it; else a

@@ -96,11 +96,12 @@ static void next_epoch(void *run, uint64_t path)
         memset(s->place, 0, s->cap * sizeof *s->place);
 }
 
-/* Whether so much may be kept; charged once. */
+/* Whether so much may be kept; charged once. What memory is too short for is nothing that an element can
+ * help, so that no on_error leaves it out. */
 static int may_keep(struct seeing *s, size_t more)
 {
     if (s->charged + more > s->host.kept_bytes)
-        return STK_BUDGET;
+        return STK_MEMORY;
     s->charged += more;
     s->host.charge(s->host.ctx, more);
     return STK_OK;
@@ -201,12 +202,13 @@ static int look(struct seeing *s, const struct stk_chunk *in, int row, bool *is_
 static void refuse(const struct seeing *s, int code, const struct stk_chunk *in, int row,
                    struct stk_chunk *out)
 {
-    char text[STK_ERROR_TEXT] = "out of memory";
+    char text[STK_ERROR_TEXT];
     const struct stk_fault fault = { .code = code, .op = "unique", .text = text };
-    if (code == STK_BUDGET)
-        snprintf(text, sizeof text,
-                 "the %zu values seen so far fill the %zu bytes that memory= leaves for them", s->n,
-                 s->host.kept_bytes);
+    snprintf(text, sizeof text,
+             "there is no room for another value: %zu were seen, in %zu of the %zu bytes that the "
+             "budget "
+             "leaves for them; memory= gives it more",
+             s->n, s->charged, s->host.kept_bytes);
     stk__chunk_pass_bad(out, in, row, &fault);
 }
 
@@ -236,7 +238,7 @@ const struct stk_op stk__op_unique = {
               "\n"
               "All values that were seen are kept, and counted in the run's budget: at most half "
               "of what the rest of the chain leaves of it. A new value for which there is no room "
-              "is a bad element.",
+              "ends the run, whatever on_error says.",
               params, sizeof(struct unique) },
     .mode = mode,
     .infer = infer,
