@@ -211,16 +211,30 @@ def test_removal_is_told(stoker, tmp_path):
 # ---- a full disk ----
 
 
-@CHAINS
-@pytest.mark.parametrize("room", [1, 300, 5000, 20000, 80000])
-def test_a_full_disk(stoker, tmp_path, expected, chain, room):
+def interposed(directory, **given):
+    """An environment in which files below a directory are read and written as `given` says."""
     if not INTERPOSE.exists():
         pytest.fail(f"there is no {INTERPOSE}: build it with make")
     if "asan" in os.environ.get("STOKER", "") or "tsan" in os.environ.get("STOKER", ""):
         pytest.skip("a sanitizer wants to be the first library that is loaded")
-    (tmp_path / "c").mkdir()
-    small = {**os.environ, "LD_PRELOAD": str(INTERPOSE), "STOKER_FAIL_PREFIX": str(tmp_path / "c"),
-             "STOKER_DISK_BYTES": str(room)}
+    directory.mkdir()
+    return {**os.environ, "LD_PRELOAD": str(INTERPOSE), "STOKER_FAIL_PREFIX": str(directory), **given}
+
+
+@CHAINS
+def test_files_that_cannot_be_mapped_are_read(stoker, tmp_path, expected, chain):
+    env = interposed(tmp_path / "c", STOKER_SHORT_READ="5", STOKER_INTERRUPT_READ="7")
+    text = chain.format(tmp_path / "c")
+    for _ in range(2):
+        told = run(stoker, text, env=env)
+        assert told["digest"] == expected[chain]
+    assert told["cache_misses"] == 0
+
+
+@CHAINS
+@pytest.mark.parametrize("room", [1, 300, 5000, 20000, 80000])
+def test_a_full_disk(stoker, tmp_path, expected, chain, room):
+    small = interposed(tmp_path / "c", STOKER_DISK_BYTES=str(room))
     text = chain.format(tmp_path / "c")
     told = run(stoker, text, env=small)
     assert told["digest"] == expected[chain]

@@ -118,33 +118,68 @@ static uint8_t *segment_at(struct stk__row_log *log, uint64_t offset)
     return other;
 }
 
-static const uint8_t *bytes_at(struct stk__row_log *log, uint64_t offset)
+/* As many of so many bytes at an offset as there are. */
+static uint64_t read_at(int fd, uint8_t *into, uint64_t bytes, uint64_t offset)
 {
-    const uint8_t *map = segment_at(log, offset);
-    return map ? map + (offset & (SEGMENT_BYTES - 1)) : NULL;
+    uint64_t done = 0;
+    while (done < bytes) {
+        ssize_t got = pread(fd, into + done, bytes - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (uint64_t)got;
+    }
+    return done;
+}
+
+static bool read_pieces(int fd, uint64_t offset, const struct stk__copy *piece, int n,
+                        uint32_t *crc)
+{
+    for (int i = 0; i < n; i++) {
+        if (read_at(fd, piece[i].dst, piece[i].bytes, offset) != piece[i].bytes)
+            return false;
+        if (crc)
+            *crc = stk__crc32c(*crc, piece[i].dst, piece[i].bytes);
+        offset += piece[i].bytes;
+    }
+    return true;
+}
+
+/* Fills pieces with what lies from an offset on, one behind the other, and adds it to a checksum, if there
+ * is one. A file that cannot be mapped, as on some file systems, is read. */
+static bool fill(struct stk__row_log *log, uint64_t offset, struct stk__copy *piece, int n,
+                 uint32_t *crc)
+{
+    const uint8_t *from = segment_at(log, offset);
+    if (!from)
+        return read_pieces(log->fd, offset, piece, n, crc);
+    from += offset & (SEGMENT_BYTES - 1);
+    for (int i = 0; i < n; i++) {
+        piece[i].src = from;
+        from += piece[i].bytes;
+    }
+    return (crc ? stk__guarded_copies_summed(piece, n, crc) : stk__guarded_copies(piece, n)) == n;
 }
 
 bool stk__row_log_peek(struct stk__row_log *log, const struct stk__log_entry *entry, void *into,
                        size_t bytes)
 {
-    const uint8_t *from = bytes_at(log, entry->offset + sizeof(struct record_header));
-    const struct stk__copy copy = { into, from, bytes };
-    return from && bytes <= entry->bytes && stk__guarded_copies(&copy, 1) == 1;
+    struct stk__copy copy = { .dst = into, .bytes = bytes };
+    return bytes <= entry->bytes &&
+           fill(log, entry->offset + sizeof(struct record_header), &copy, 1, NULL);
 }
 
 bool stk__row_log_read(struct stk__row_log *log, const struct stk__log_entry *entry,
                        struct stk__copy *piece, int n)
 {
     const struct record_header header = make_header(entry);
-    const uint8_t *from = bytes_at(log, entry->offset + sizeof header);
     uint32_t crc = header_sum(&header);
     uint64_t bytes = 0;
-    for (int i = 0; from && i < n; i++) {
-        piece[i].src = from + bytes;
+    for (int i = 0; i < n; i++)
         bytes += piece[i].bytes;
-    }
-    bool is_read = from && bytes == entry->bytes && stk__guarded_copies_summed(piece, n, &crc) == n;
-    return is_read && crc == entry->crc;
+    return bytes == entry->bytes && fill(log, entry->offset + sizeof header, piece, n, &crc) &&
+           crc == entry->crc;
 }
 
 bool stk__row_log_find(struct stk__row_log *log, uint64_t number, struct stk__log_entry *out)
@@ -371,19 +406,11 @@ static int read_index(struct stk__row_log *log, int fd, uint64_t file_bytes, uin
     struct stat info;
     if (fstat(fd, &info))
         return STK_OK;
-    uint64_t bytes = (uint64_t)info.st_size, done = 0;
+    uint64_t bytes = (uint64_t)info.st_size;
     uint8_t *data = malloc(bytes + 1);
     if (!data)
         return STK_MEMORY;
-    while (done < bytes) {
-        ssize_t got = pread(fd, data + done, bytes - done, (off_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (uint64_t)got;
-    }
-    int64_t good = read_blocks(log, data, done, file_bytes);
+    int64_t good = read_blocks(log, data, read_at(fd, data, bytes, 0), file_bytes);
     free(data);
     *good_bytes = good < 0 ? 0 : (uint64_t)good;
     return good < 0 ? STK_MEMORY : STK_OK;
@@ -396,8 +423,8 @@ static bool check_record(struct stk__row_log *log, uint64_t offset, uint64_t fil
     enum { STEP = 1 << 16 };
     struct record_header h;
     uint8_t part[STEP];
-    const uint8_t *from = file_bytes - offset >= sizeof h ? bytes_at(log, offset) : NULL;
-    if (!from || stk__guarded_copies(&(struct stk__copy){ (uint8_t *)&h, from, sizeof h }, 1) != 1)
+    struct stk__copy head = { .dst = (uint8_t *)&h, .bytes = sizeof h };
+    if (file_bytes - offset < sizeof h || !fill(log, offset, &head, 1, NULL))
         return false;
     *entry = (struct stk__log_entry){ h.number, offset, h.bytes, h.crc, h.flags };
     if (h.magic != record_magic || !is_placed(entry) || end_of(entry) > file_bytes)
@@ -405,10 +432,9 @@ static bool check_record(struct stk__row_log *log, uint64_t offset, uint64_t fil
     uint32_t crc = header_sum(&h);
     for (uint64_t done = 0; done < h.bytes;) {
         uint64_t n = h.bytes - done < STEP ? h.bytes - done : STEP;
-        const struct stk__copy copy = { part, from + sizeof h + done, n };
-        if (stk__guarded_copies(&copy, 1) != 1)
+        struct stk__copy copy = { .dst = part, .bytes = n };
+        if (!fill(log, offset + sizeof h + done, &copy, 1, &crc))
             return false;
-        crc = stk__crc32c(crc, part, n);
         done += n;
     }
     return crc == h.crc;
