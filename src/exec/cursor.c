@@ -32,6 +32,9 @@ int stk__cursor_open(struct stk__exec *x, const struct stk_chunk *element, uint6
         s->counter[0] = 0;
         if (s->plan->is_source)
             stk__source_begin(s);
+        /* It may have looked which input it wants first before this element was there. */
+        if (s->plan->kind == STK__MIXING)
+            s->begins_pass = true;
     }
     return rc;
 }
