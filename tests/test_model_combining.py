@@ -63,6 +63,13 @@ def test_chain(stoker, folder, number):
     "range(20).map('x % 2').choose_from([range(7), range(9)]).map('y = 8 // (x - 2)').shuffle().shard().batch(4)",
     "range(8).map('x % 2').choose_from([range(3), range(4)]).flat_map(element().repeat(2)).shuffle(3).batch(4)",
     "range(4).flat_map(range(2).repeat().choose_from([element(), range(3)])).batch(4)",
+    # what is drawn first in a chain that is opened is drawn for its element
+    "range(9).flat_map(sample_from([range(2), element()])).batch(4)",
+    "range(9).interleave(sample_from([range(5).filter('x > 1'), element(), range(2)]), 3).repeat(2).batch(7)",
+    # no pass ends in none
+    "range(4).reduce({s: 0}, 's = s + x').repeat(0)",
+    "range(4).reduce({s: 0}, 's = s + x').shuffle(3).repeat(2).repeat(0).batch(2).repeat(2)",
+    "range(4).repeat(0).reduce({s: 7}, 's = s + x').repeat(2)",
 ])
 def test_rare_chain(stoker, text):
     for on_error, max_errors in [("fail", None), ("skip", 2), ("skip", 0.05)]:

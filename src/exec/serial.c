@@ -364,6 +364,15 @@ static void run_turning(struct stk__stage *s, struct stk__work *w)
         w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, n, out);
 }
 
+/* True behind a repeat(0): a mark comes, but of no pass that the op could end. */
+static bool has_no_passes(const struct stk__stage *s)
+{
+    for (int level = 1; level <= s->plan->depth; level++)
+        if (s->plan->level_count[level] == 0)
+            return true;
+    return false;
+}
+
 static void run_op(struct stk__stage *s, struct stk__work *w)
 {
     const struct stk_serial_table *op =
@@ -382,7 +391,7 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
         w->is_turned = true;
         return;
     }
-    if (t->end == STK__END_BROKEN && op->is_whole)
+    if ((t->end == STK__END_BROKEN && op->is_whole) || (t->end && has_no_passes(s)))
         w->is_flushed = true; /* an incomplete batch is not handed on */
     else if (t->end)
         w->is_flushed = op->flush ? op->flush(s->run, out) : true;
