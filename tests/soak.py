@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixed runs of the command and of Python for so many minutes: `soak.py --minutes 60`.
 
-A trial is one chain run in one way, both drawn from a seed: many workers, a small budget, slow or failing
-storage, a signal, kill -9, a resumed run in another process, a long-lived Python process. What it delivers is
+A trial is one chain run in one way, both drawn from a seed. The chain is one of a list, or a random tree of combiners
+over every source (tests/model/random_mixture.py). The way: many workers, a small budget, slow or failing storage, a
+pipe, a signal, kill -9, a resumed run in another process, a long-lived Python process. What it delivers is
 compared with a reference run (one worker, no budget). Failures are printed and written to a file with their
 seed; `soak.py --again SEED` runs one of them again. Works in a temporary directory that it removes.
 """
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import select
 import shlex
 import shutil
@@ -24,11 +26,13 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TREE / "tests"))
 import record_files  # noqa: E402
+from model.random_mixture import MixtureMaker  # noqa: E402
 
 HANG_SECONDS = 120
 MB = 1 << 20
@@ -83,6 +87,7 @@ def write_texts(folder, rng):
     (folder / "lines.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     rows = [f"{i},{rng.random():.6f},{rng.choice(words)}" for i in range(3000)]
     (folder / "table.csv").write_text("a,b,c\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "bare.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def write_data(folder):
@@ -118,19 +123,52 @@ CHAINS = [
 ]
 
 
+# Chains over a pipe, {pipe}, and the file that goes through it.
+PIPED = [
+    ("lines({pipe}).filter('len(text) > 20').shuffle(100).batch(16)", "lines.txt"),
+    ("lines({pipe}).cache().batch(16).take(99)", "lines.txt"),
+    ("tfrecord({pipe}).shuffle(50).batch(9)", "records.tfrecord"),
+    ("tfrecord({pipe}).batch(7)", "records.tfrecord.gz"),
+    ("csv({pipe}, {a: int64, b: float32}, header=[a, b, c]).shuffle(99).batch(32)", "bare.csv"),
+    ("fixed_length({pipe}, 4).decode_raw(uint8).batch(50)", "records.tfrecord"),
+    ("zip(range(900), lines({pipe})).batch(8)", "lines.txt"),
+    ("sample_from([lines({pipe}), lines('lines.txt')]).batch(8)", "lines.txt"),
+]
+KEEPS_VALUES = re.compile(r"unique\(|group_by_window\(|\bby=")  # needs memory that nobody knows before
+MADE_SHARE = 0.5  # of trials run a random chain
+
+
 class Trial:
     """One way to run one chain, drawn from a seed."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, folder):
         rng = self.rng = random.Random(seed)
         self.seed = seed
         self.chain = rng.choice(CHAINS).replace("{trial}", str(seed))
         self.has_damage = "damaged/" in self.chain or "hurt." in self.chain
+        if rng.random() < MADE_SHARE:
+            self.make_chain(folder)
         self.epochs = rng.choice([1, 1, 2, 3])
         self.workers = rng.choice([0, 1, 2, 3, 5, 8, 16, 32])
         self.budget = rng.choice([None, 1.0, 1.05, 1.5, 3, 10])
         self.io = rng.choice(["auto", "threads", "uring"])
-        self.way = rng.choice([plain, plain, faulty, failing, interrupted, interrupted, killed, lasting, measured])
+        if KEEPS_VALUES.search(self.chain):
+            self.budget = None
+        ways = [plain, plain, faulty, failing, interrupted, interrupted, killed, lasting, measured]
+        self.way = piped if rng.random() < 0.1 else rng.choice(ways)
+
+    def make_chain(self, folder):
+        """A random chain whose files lie in a directory of the trial."""
+        place = folder / f"made-{self.seed}"
+        place.mkdir()
+        maker = MixtureMaker(self.seed, place)
+        maker.is_wild = False  # it might be refused
+        self.chain, _ = maker.make()
+        self.has_damage = maker.bad_one_in > 0
+
+    def cached_in_memory(self):
+        """The chain without directories of caches, which the trial's own run fills."""
+        return re.sub(r"\.cache\('[^']*'(, zstd)?\)", ".cache()", self.chain)
 
     def fixed(self):
         """Options that what is delivered depends on."""
@@ -165,7 +203,7 @@ class Soak:
 
     def reference(self, trial):
         """The lines of a dump, by one worker without a budget, and the digest."""
-        chain = trial.chain.replace(f".cache('kept-{trial.seed}')", ".cache()")
+        chain = trial.cached_in_memory()
         key = (chain, trial.epochs)
         if key not in self.references:
             words = [self.stoker, "run", chain, *trial.fixed(), "--workers", "1", "--dump", "--digest", "--quiet"]
@@ -219,6 +257,49 @@ def failing(soak, trial):
     soak.call(words, env, codes=(0, 1))
     if not trial.has_damage:  # else a cache keeps the element that could not be read as bad
         check_digest(soak, trial)  # what a cache keeps of the run that failed is good
+
+
+def feed(data, path, rng):
+    """Writes data to a pipe in pieces of any size, now and then slowly, until nobody reads it any more."""
+    try:
+        with open(path, "wb", buffering=0) if isinstance(path, pathlib.Path) else path as pipe:
+            while data:
+                n = rng.choice([1, 7, 500, 4096, 100_000])
+                pipe.write(data[:n])
+                data = data[n:]
+                time.sleep(rng.choice([0, 0, 0, 0.001]))
+    except BrokenPipeError:
+        pass
+
+
+def piped(soak, trial):
+    """What comes through a named pipe, or standard input, is what is in the file."""
+    text, name = trial.rng.choice(PIPED)
+    data, path = (soak.folder / name).read_bytes(), soak.folder / f"pipe-{trial.seed}"
+    trial.chain, trial.epochs, trial.has_damage = text.replace("{pipe}", repr(name)), 1, False
+    trial.budget = trial.budget and max(trial.budget, 1.5)  # the plan of a pipe may need a little more
+    _, digest = soak.reference(trial)
+    is_named, varied = trial.rng.random() < 0.5, soak.varied(trial)
+    chain = text.replace("{pipe}", repr(str(path)) if is_named else "'-'")
+    words = [soak.stoker, "run", chain, *trial.fixed(), *varied, "--digest", "--quiet"]
+    soak.command = shlex.join([str(word) for word in words])
+    if is_named:
+        os.mkfifo(path)
+    process = subprocess.Popen(words, cwd=soak.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               stdin=subprocess.DEVNULL if is_named else subprocess.PIPE)
+    writer = threading.Thread(target=feed, args=(data, path if is_named else process.stdin, trial.rng), daemon=True)
+    writer.start()
+    process.stdin = None  # the writer closes it
+    try:
+        out, err = process.communicate(timeout=HANG_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Failure(f"hangs for {HANG_SECONDS} s") from None
+    if process.returncode:
+        raise Failure(f"exit status {process.returncode}: {err.decode(errors='replace')[-600:]}")
+    if out.splitlines()[-1] != digest:
+        raise Failure(f"{out.decode()}, but the reference has {digest.decode()}")
 
 
 def part_of_run(soak, trial, how):
@@ -284,14 +365,16 @@ def state():
         rows = dict(line.split(':', 1) for line in file)
     rss = 1024 * (int(rows['RssAnon'].split()[0]) + int(rows['RssShmem'].split()[0]))
     return {'rss': rss, 'descriptors': len(os.listdir('/proc/self/fd'))}
+def content(value):
+    if isinstance(value, list):
+        return b','.join(content(item) for item in value)
+    return repr(value.tolist()).encode() if hasattr(value, 'offsets') else numpy.asarray(value).tobytes()
 def digest(chain, options, stop):
     total, n = hashlib.sha1(), 0
     with stoker.parse(chain).iterate(**options) as run:
         for batch in run:
             for name, value in batch.items():
-                is_array = hasattr(value, 'offsets') is False
-                total.update(name.encode())
-                total.update(numpy.asarray(value).tobytes() if is_array else repr(value.tolist()).encode())
+                total.update(name.encode() + content(value))
             n += 1
             if n == stop:
                 break
@@ -332,7 +415,7 @@ def ask(soak, task):
 
 def lasting(soak, trial):
     """Runs in one process: the same batches as with one worker, and its memory and descriptors stay."""
-    chain = trial.chain.replace(f".cache('kept-{trial.seed}')", ".cache()")
+    chain = trial.cached_in_memory()
     fixed = {"epochs": trial.epochs, "seed": 3, **({"on_error": "skip"} if trial.has_damage else {})}
     stop = trial.rng.choice([0, 0, 3])
     expected = ask(soak, {"chain": chain, "options": {**fixed, "workers": 1}, "stop": stop})
@@ -365,7 +448,7 @@ def measured(soak, trial):
 
 
 def run_trial(soak, seed):
-    trial = Trial(seed)
+    trial = Trial(seed, soak.folder)
     try:
         trial.way(soak, trial)
         return trial, None
@@ -374,6 +457,9 @@ def run_trial(soak, seed):
     finally:
         for path in soak.folder.glob(f"*-{seed}"):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+        for known in (soak.references, soak.minima):  # of random chains, which do not come again
+            for key in [key for key in known if f"made-{seed}" in str(key)]:
+                del known[key]
 
 
 def report(args, soak, trial, why):

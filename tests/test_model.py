@@ -14,7 +14,7 @@ from model import model
 from model.expression import round_float32
 from model.random_chain import WORKERS, Maker, Options, write_files
 
-N_CHAINS = int(os.environ.get("STOKER_CHAINS", "300"))
+N_CHAINS = int(os.environ.get("STOKER_CHAINS", "200"))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ TOKEN = re.compile(
         (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)
       | (?P<name>[A-Za-z_]\w*)
       | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-      | (?P<mark>[()\[\]{}.,:=*/+-])
+      | (?P<mark>[()\[\]{}.,:=*/+@-])
     )""",
     re.VERBOSE,
 )
@@ -115,6 +115,9 @@ class Reader:
             return re.sub(r"\\(x..|.)", lambda m: unescape(m[1]), text[1:-1], flags=re.S)
         if kind == "name":
             return self.chain() if self.peek(1)[1] == "(" else Word(self.take())
+        if text == "@":
+            self.take()
+            return Word("@" + self.take())
         if text == "[":
             return self.items("[", "]", self.value)
         if text == "{":

@@ -98,6 +98,7 @@ class Run:
     world: int = 1
     on_error: str = "fail"
     max_errors: float = None
+    objects: dict = dataclasses.field(default_factory=dict)  # what @names stand for
     judge_node: Node = None
     failure: Exception = None
     delivered: list = dataclasses.field(default_factory=list)

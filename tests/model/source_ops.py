@@ -2,7 +2,9 @@
 """The meaning of sources: tables, and files of every format. See model.py."""
 
 import gzip
+import io
 import pathlib
+import zipfile
 from dataclasses import replace
 
 from . import expression, formats, language
@@ -44,6 +46,26 @@ def op_files(node, path, pattern, labels=None):
         if labels is not None:
             fields["label"] = Value("int64", label_of[name])
         yield source_row(node, path, index, fields, name)
+
+
+def op_image_folder(node, path, folder):
+    """image_folder('train'): the files of each class, of which the directories are the names."""
+    folder = pathlib.Path(folder)
+    classes = sorted(child.name for child in folder.iterdir())
+    names = [str(child) for child in folder.glob("*/*")]
+    for index, name in enumerate(sorted(names, key=str.encode)):
+        label = classes.index(pathlib.Path(name).parent.name)
+        fields = {"path": Value("bytes", name.encode()), "label": Value("int64", label)}
+        yield source_row(node, path, index, fields, name)
+
+
+def op_generator(node, path, name):
+    """generator(@rows): what a function of the program gives, one field of texts or int64."""
+    make, spec = node.run.objects[name.removeprefix("@")]
+    ((field, _),) = spec.items()
+    for index, item in enumerate(make()):
+        value = Value("bytes", item.encode()) if isinstance(item, str) else Value("int64", item)
+        yield source_row(node, path, index, {field: value}, f"{name}, element {index}")
 
 
 def file_names(file):
@@ -192,15 +214,30 @@ def op_fixed_length(node, path, file, record_bytes, header=0, footer=0, compress
     return record_rows(node, path, file, elements, "record")
 
 
+def array_values(data):
+    """The rows of an array file."""
+    descr, items = formats.npy_rows(data)
+    kind = {"i": "int", "u": "uint", "f": "float", "S": "bytes"}[descr[1]]
+    dtype = kind if kind == "bytes" else f"{kind}{8 * int(descr[2:])}"
+    return [Value(dtype, item) for item in items]
+
+
 def op_npy(node, path, file, field="data"):
-    dtypes = {"i": "int", "u": "uint", "f": "float"}
+    def elements(data, is_stream):
+        for value in array_values(data):
+            yield None, {field: value}
+
+    return record_rows(node, path, file, elements, "row")
+
+
+def op_npz(node, path, file, fields):
+    """npz('a.npz', {x: a}): the arrays that are named."""
 
     def elements(data, is_stream):
-        descr, items = formats.npy_rows(data)
-        code, width = descr[1], int(descr[2:])
-        dtype = "bytes" if code == "S" else f"{dtypes[code]}{8 * width}"
-        for item in items:
-            yield None, {field: Value(dtype, item)}
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            columns = [array_values(archive.read(f"{name}.npy")) for name in fields.values()]
+        for items in zip(*columns):
+            yield None, dict(zip(fields, items))
 
     return record_rows(node, path, file, elements, "row")
 

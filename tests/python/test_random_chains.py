@@ -22,7 +22,7 @@ from model.random_chain import Maker, write_files  # noqa: E402
 from model.shrink import shrink  # noqa: E402
 from test_model import difference  # noqa: E402
 
-N_CHAINS = int(os.environ.get("STOKER_CHAINS", "1000"))
+N_CHAINS = int(os.environ.get("STOKER_CHAINS", "600"))
 SEED = os.environ.get("STOKER_SEED", "0")
 SEED = random.SystemRandom().randrange(2**32) if SEED == "any" else int(SEED)
 PER_TEST = 50
