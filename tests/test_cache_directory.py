@@ -247,6 +247,18 @@ def test_a_full_disk(stoker, tmp_path, expected, chain, room):
     assert run(stoker, text)["cache_misses"] == 0
 
 
+@pytest.mark.parametrize("chain, ways", [
+    ("range(10).shard().flat_map(range(5).filter('x > 0'))", [["--world", 2, "--rank", 0], ["--world", 5, "--rank", 1]]),
+    ("random().take(9).filter('x % 2 == 0').flat_map(range(5).filter('x > 0'))", [["--seed", 1], ["--seed", 2]]),
+    ("range(9).shuffle(4).take(4).filter('x % 3 == 0').flat_map(range(5).filter('x > 0'))", [["--seed", 1], ["--seed", 2]]),
+])
+def test_elements_that_chains_are_opened_for_count(stoker, tmp_path, chain, ways):
+    """Also where the chain does not begin with them: how many there are depends on rank and seed."""
+    for way in ways:
+        expected = run(stoker, f"{chain}.cache().batch(2)", *way)
+        assert run(stoker, f"{chain}.cache('{tmp_path}/c').batch(2)", *way)["digest"] == expected["digest"]
+
+
 # ---- what inspect tells ----
 
 

@@ -66,6 +66,9 @@ def test_chain(stoker, folder, number):
     # what is drawn first in a chain that is opened is drawn for its element
     "range(9).flat_map(sample_from([range(2), element()])).batch(4)",
     "range(9).interleave(sample_from([range(5).filter('x > 1'), element(), range(2)]), 3).repeat(2).batch(7)",
+    # elements that are drawn, and not looked at
+    "random(seed=1).take(3).flat_map(range(5).shuffle(3)).batch(4)",
+    "random().take(9).filter('x % 2 == 0').interleave(range(5).filter('x > 0'), 2).batch(4)",
     # no pass ends in none
     "range(4).reduce({s: 0}, 's = s + x').repeat(0)",
     "range(4).reduce({s: 0}, 's = s + x').shuffle(3).repeat(2).repeat(0).batch(2).repeat(2)",

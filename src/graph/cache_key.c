@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/type.h"
+#include "graph/nest.h"
 #include "io/directory.h"
 #include "io/glob.h"
 #include "lang/lang.h"
@@ -34,8 +35,8 @@ const struct stk_value *stk__cache_chain(const struct stk_value *chain, int n_ca
 /* An op that was put in for a call has that call's ordinal. */
 static uint64_t add_ops(uint64_t sum, const struct stk__node *node)
 {
-    for (int i = 0; i < node->n_inputs; i++)
-        sum = add_ops(sum, node->input[i]);
+    for (int i = 0; i < stk__node_n_below(node); i++)
+        sum = add_ops(sum, stk__node_below(node, i));
     sum = stk__mix(sum, (uint64_t)node->ordinal << 1 | node->is_inserted);
     for (const struct stk__node *more = node->absorbed; more; more = more->absorbed)
         sum = stk__mix(sum, more->ordinal);
@@ -84,8 +85,8 @@ static const struct stk__node *find_read(const struct stk__node *node)
         if (!source || source->op->source.rows != stk__path_source_rows)
             return node;
     }
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = find_read(node->input[i]);
+    for (int i = 0; i < stk__node_n_below(node) && !found; i++)
+        found = find_read(stk__node_below(node, i));
     return found;
 }
 
@@ -178,8 +179,8 @@ static bool is_sharded(const struct stk__node *node)
 {
     bool found = !strcmp(node->op->decl.name, "shard") &&
                  *(const int64_t *)stk__node_param(node, "num_shards") == STK_NONE;
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = is_sharded(node->input[i]);
+    for (int i = 0; i < stk__node_n_below(node) && !found; i++)
+        found = is_sharded(stk__node_below(node, i));
     return found;
 }
 

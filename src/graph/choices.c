@@ -8,6 +8,7 @@
 #include "graph/choices.h"
 
 #include "base/error.h"
+#include "graph/nest.h"
 #include "graph/scan.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@ enum { MOST_NUMBERS = 1 << 24 };
 static bool is_dear(const struct stk__node *node)
 {
     bool found = node->is_heavy || node->op->flags & STK_OP_HEAVY || node->op->exclusive;
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = is_dear(node->input[i]);
+    for (int i = 0; i < stk__node_n_below(node) && !found; i++)
+        found = is_dear(stk__node_below(node, i));
     return found;
 }
 
@@ -28,8 +29,8 @@ static bool differs_by_rank(const struct stk__node *node)
 {
     bool found = stk__node_count(node, 0, 2, NULL) != node->count ||
                  stk__node_count(node, 1, 2, NULL) != node->count;
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = differs_by_rank(node->input[i]);
+    for (int i = 0; i < stk__node_n_below(node) && !found; i++)
+        found = differs_by_rank(stk__node_below(node, i));
     return found;
 }
 

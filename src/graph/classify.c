@@ -42,8 +42,8 @@ static void set_class(struct stk__node *node, enum stk_class class, const char *
 static const struct stk__node *find_shuffle(const struct stk__node *node)
 {
     const struct stk__node *found = node->op->flags & STK_OP_SHUFFLES ? node : NULL;
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = find_shuffle(node->input[i]);
+    for (int i = 0; i < stk__node_n_below(node) && !found; i++)
+        found = find_shuffle(stk__node_below(node, i));
     return found;
 }
 

@@ -71,6 +71,19 @@ int stk__nest_new_streamed(struct stk_dataset *graph, struct stk__node *node,
 /* What gives the elements, as the tree has it. */
 const struct stk__node *stk__nest_outer(const struct stk__node *node);
 
+/* What a node's rows come from: its inputs, and behind them what gives the elements that a chain is opened
+ * for where that does not begin with them. What is asked of all that is below a node is asked of these. */
+static inline const struct stk__node *stk__node_below(const struct stk__node *node, int i)
+{
+    return i < node->n_inputs ? node->input[i] : node->nest->outer;
+}
+
+static inline int stk__node_n_below(const struct stk__node *node)
+{
+    const struct stk__nest *nest = node->nest;
+    return node->n_inputs + (nest && !(nest->leaf && nest->leaf->n_inputs));
+}
+
 /* True for an op whose chains are opened as elements come. */
 static inline bool stk__is_woven(const struct stk__node *node)
 {

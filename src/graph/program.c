@@ -36,8 +36,8 @@ static bool is_somewhere(const struct stk__node *node, bool (*is_so)(const struc
     bool found = is_so(node);
     for (const struct stk__node *op = node->absorbed; op && !found; op = op->absorbed)
         found = is_so(op);
-    for (int i = 0; i < node->n_inputs && !found; i++)
-        found = is_somewhere(node->input[i], is_so);
+    for (int i = 0; i < stk__node_n_below(node) && !found; i++)
+        found = is_somewhere(stk__node_below(node, i), is_so);
     return found;
 }
 
