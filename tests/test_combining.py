@@ -388,11 +388,18 @@ def test_values_that_do_not_fit_end_the_run(stoker, end, on_error):
     assert len(outputs) == 1
 
 
-def test_the_least_memory_is_enough_for_some_values(stoker):
-    chain = "range(300).map('x % 100').unique().batch(99)"
+@pytest.mark.parametrize("chain, n", [
+    ("range(300).map('x % 100').unique().batch(99)", 2),
+    ("range(90).map('x % 9').group_by_window(x, 7)", 18),
+    ("range(90).map('k = x % 9').window(10, by=k)", 9),
+])
+def test_the_least_memory_is_enough_for_some_values(stoker, chain, n):
     plan = json.loads(stoker("plan", chain, "--json", "--workers", 3).stdout)
     few, done = dumped(stoker, chain, "--workers", 3, "--memory", plan["minimum_bytes"])
-    assert done.returncode == 0 and len(few) == 2
+    assert done.returncode == 0 and len(few) == n, done.stderr
+
+
+def test_few_values_need_little_memory(stoker):
     few, done = dumped(stoker, "range(200000).map('x % 100').unique().batch(99)", "--memory", "4M")
     assert done.returncode == 0 and len(few) == 2
 

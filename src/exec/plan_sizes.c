@@ -109,6 +109,15 @@ static bool keeps_rows(const struct stk__stage_plan *s)
     return s->kind == STK__BATCHING || (s->kind == STK__SERIAL && s->node->op->serial.held_rows);
 }
 
+/* What a stage may keep at least of which values decide how much it is. */
+#define KEPT_LEAST ((size_t)16 << 10)
+
+static bool waits_by_value(const struct stk__stage_plan *s)
+{
+    const struct stk__grouping *grouping = s->node->state;
+    return s->kind == STK__BATCHING && grouping->by != STK__BY_NOTHING;
+}
+
 /* What a stage keeps of its input. */
 static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
@@ -121,7 +130,8 @@ static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_p
         return 0;
     const struct stk__stage_plan *in = &plan->stage[s->input[0]];
     size_t row = row_bytes(in->type, false, small_bytes(in)) + sizeof(struct stk_address) + 1;
-    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows;
+    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows +
+           (waits_by_value(s) ? KEPT_LEAST : 0);
 }
 
 static void size_stages(struct stk__plan *plan)
@@ -225,9 +235,6 @@ static int fail_budget(const struct stk__plan *plan, const struct stk__stage_pla
     stk__text_free(&text);
     return rc;
 }
-
-/* What a stage may keep at least that keeps what it has seen. */
-#define KEPT_LEAST ((size_t)16 << 10)
 
 static bool keeps_more(const struct stk__stage_plan *s)
 {
