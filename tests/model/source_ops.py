@@ -184,7 +184,7 @@ def op_jsonl(node, path, file, fields):
     is_stream = any(is_packed for _, _, is_packed in files) or isinstance(file, InOrder)
     index = 0
     for name, data, _ in files:
-        for number, line in enumerate(data.split(b"\n"), start=1):
+        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1):
             if line.strip():
                 row = source_row(node, path, index, {}, f"{name}, line {number}")
                 found = fields_or_none(json_fields, line, fields)

@@ -41,7 +41,7 @@ def plain(value):
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, (bytes, memoryview)):
-        return bytes(value).decode()
+        return bytes(value).decode(errors="backslashreplace")
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return [plain(item) for item in value] if isinstance(value, list) else value
