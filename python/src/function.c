@@ -142,11 +142,14 @@ static int enter(void *context, int n, const struct stk_field_info *field, void 
         *run = visit;
         return STK_OK;
     }
+    bool is_raised = visit && PyErr_Occurred(); /* Ctrl-C: states were asked for in Python */
     visit_free(visit);
-    PyErr_Clear();
     say_gone(err);
-    if (self)
+    if (is_raised)
+        ext_failure_keep(self->failures, err);
+    else if (self)
         *err = (struct stk_error){ .code = STK_MEMORY };
+    PyErr_Clear();
     Py_XDECREF((PyObject *)self);
     ext_gil_give(gil);
     return err->code;
@@ -168,6 +171,11 @@ static void put_back(struct visit *visit)
     if (!visit->aside)
         return;
     PyObject *done = ext_call("_draws", "restore", "(O)", visit->aside);
+    if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) { /* later, then */
+        PyErr_Clear();
+        done = ext_call("_draws", "restore", "(O)", visit->aside);
+        PyErr_SetInterrupt();
+    }
     PyErr_Clear(); /* nobody could do anything about it */
     Py_XDECREF(done);
     Py_CLEAR(visit->aside);

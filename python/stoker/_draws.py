@@ -7,7 +7,7 @@ random ops draw. In a helper process that is all. On threads of this process the
 aside before a run of elements and put back behind it, so that the program around it does not notice
 (python/src/lease.c).
 
-Seeding takes about 2 µs for each generator, and putting aside 100 µs for up to 64 elements. A
+Seeding takes 2 to 4 µs for each generator, and putting aside 100 µs for up to 64 elements. A
 function that cannot draw is spared both: its code is looked at, and what it calls.
 """
 
@@ -302,13 +302,19 @@ def _read_code(code, names, imported):
         if step.opname == "IMPORT_NAME":
             imported.add(step.argval)
         elif isinstance(step.argval, str) and not step.opname.startswith(("LOAD_FAST", "STORE_")):
-            is_given = before and before.opname.startswith("LOAD_FAST") and before.argval == "rng"
-            if step.opname != "LOAD_CONST" and not is_given:
+            if step.opname != "LOAD_CONST" and not _loads_rng(before):
                 names.add(step.argval)
         before = step
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             _read_code(constant, names, imported)
+
+
+def _loads_rng(step):
+    """Whether an instruction ends with loading the local name rng: some load two at a time."""
+    if step is None or not step.opname.startswith("LOAD_FAST"):
+        return False
+    return (step.argval[-1] if isinstance(step.argval, tuple) else step.argval) == "rng"
 
 
 def _of_module(name):

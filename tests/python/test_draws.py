@@ -283,3 +283,31 @@ def test_no_warning_for_what_everybody_does():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stoker.range(3).map(from_both).map(from_rng).head(1)
+
+
+def test_ctrl_c_arrives_and_leaves_the_generators_alone(run_python):
+    """Also while states are put aside or back, which is done in Python on the thread that waits."""
+    done = run_python(
+        """
+        import os, random, signal, threading
+        import numpy as np
+        import stoker
+
+        def states():
+            return repr(random.getstate()), repr(np.random.get_state())
+
+        ds = stoker.range(10**9).map(lambda e: random.random() + np.random.rand()).batch(64)
+        before, n = states(), 0
+        for i in range(30):
+            threading.Timer(0.002 + 0.0007 * i, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                with ds.iterate(workers=0) as batches:
+                    for batch in batches:
+                        pass
+            except KeyboardInterrupt:
+                n += 1
+            assert states() == before, i
+        print(n)
+        """
+    )
+    assert done.stdout.split() == ["30"], done.stderr
