@@ -422,12 +422,20 @@ static int check_receiver(struct builder *b, const struct stk__node *node, bool 
     return STK_OK;
 }
 
+static int fail_unknown(struct builder *b, const struct stk__call *call)
+{
+    int rc = stk__unknown_call(stk__ops_namespace(), call, b->err);
+    if (b->err && !strchr(b->err->text, '?')) /* nothing is near */
+        stk__error_suffix(b->err, "; stoker ops lists all of them");
+    return rc;
+}
+
 static int build_call(struct builder *b, const struct stk__call *call, struct stk__node *receiver,
                       struct stk__node **out)
 {
     const struct stk_decl *decl = stk__namespace_find(stk__ops_namespace(), call->name);
     if (!decl)
-        return stk__unknown_call(stk__ops_namespace(), call, b->err);
+        return fail_unknown(b, call);
     struct stk__node *node = node_new(b, stk__op_of(decl));
     if (!node)
         return stk__out_of_memory(b->err);

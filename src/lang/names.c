@@ -79,6 +79,16 @@ const struct stk_decl *stk__namespace_find(const struct stk__namespace *ns, cons
     return NULL;
 }
 
+/* All that can be called, where these are few enough for a message: layers, optimizers, losses. */
+static void add_known(const struct stk__namespace *ns, const char *before, struct stk_error *err)
+{
+    enum { FEW = 30 };
+    for (int i = 0; i < ns->n_decls && ns->n_decls <= FEW; i++) {
+        stk__error_suffix(err, i ? ", " : before);
+        stk__error_suffix(err, ns->decl[i]->name);
+    }
+}
+
 int stk__unknown_call(const struct stk__namespace *ns, const struct stk__call *call,
                       struct stk_error *err)
 {
@@ -86,7 +96,10 @@ int stk__unknown_call(const struct stk__namespace *ns, const struct stk__call *c
     for (int i = 0; i < ns->n_decls; i++)
         consider(&nearest, ns->decl[i]->name);
     const char *found = nearest.found;
-    return stk__fail_at(err, STK_NAME, call->at, call->len, "there is no %s call named %.64s%s%s%s",
-                        ns->name, call->name, found ? "; did you mean " : "", found ? found : "",
-                        found ? "?" : "");
+    int rc = stk__fail_at(err, STK_NAME, call->at, call->len,
+                          "there is no %s call named %.64s%s%s%s", ns->name, call->name,
+                          found ? "; did you mean " : "", found ? found : "", found ? "?" : "");
+    if (err)
+        add_known(ns, found ? " There are " : "; there are ", err);
+    return rc;
 }
