@@ -58,7 +58,24 @@ static bool show(void *context, const struct stk_pack_progress *p)
     return atomic_load(&watch->interrupt.signal) != 0;
 }
 
-static void print_summary(const struct stk_pack_result *result, double seconds)
+/* Whether elements were stored class after class, as their source has them. */
+static bool is_sorted_by_class(const struct stk_dataset *dataset)
+{
+    static const char *const mixing[] = { "shuffle(", "sample_from(", "choose_from(", "balance(" };
+    char *chain = stk_dataset_text(dataset, false);
+    bool is_sorted = false;
+    for (int i = 0; i < stk_dataset_n_fields(dataset); i++) {
+        struct stk_field_info field;
+        is_sorted |= !stk_dataset_field(dataset, i, &field) &&
+                     stk_dataset_class_name(dataset, field.name, 1) != NULL;
+    }
+    for (size_t i = 0; chain && i < sizeof mixing / sizeof *mixing; i++)
+        is_sorted &= !strstr(chain, mixing[i]);
+    stk_text_free(chain);
+    return is_sorted;
+}
+
+static void print_summary(const struct stk_pack_result *result, bool is_sorted, double seconds)
 {
     double rate = seconds > 0 ? (double)result->elements / seconds : 0;
     const char *bold = cli_style(stdout, CLI_BOLD), *plain = cli_style(stdout, CLI_PLAIN);
@@ -72,6 +89,11 @@ static void print_summary(const struct stk_pack_result *result, double seconds)
         printf("%srate%s         %.1f elements/s in %.3f s\n", bold, plain, rate, seconds);
     printf("%serrors%s       %" PRIu64 "\n", bold, plain, result->errors);
     printf("%smanifest%s     %s\n", bold, plain, result->manifest);
+    if (is_sorted)
+        printf(
+            "%sorder%s        class after class: read it with shuffle(), or pack a chain that has "
+            "one\n",
+            bold, plain);
 }
 
 static void print_json(const struct stk_pack_result *result, double seconds)
@@ -115,7 +137,7 @@ static int pack_dataset(const struct cli_args *args, const struct cli_chain *cha
     if (args->json)
         print_json(&result, cli_now() - args->start);
     else if (!args->quiet)
-        print_summary(&result, cli_now() - args->start);
+        print_summary(&result, is_sorted_by_class(chain->dataset), cli_now() - args->start);
     stk_text_free(result.manifest);
     return CLI_OK;
 }

@@ -111,3 +111,54 @@ def test_put_together(stoker, folders):
     assert done.returncode == 0 and "1 (dog)" in done.stdout, done.stderr
     assert stoker("run", "concatenate(image_folder('train').select('path'), image_folder('valid').select('path'))",
                   "--quiet").returncode == 0  # fmt: skip
+
+
+# ---- packed files ----
+
+PACKED = "tfrecord('packed/t-*.tfrecord').parse_example({image: bytes, label: int64}).decode_raw(uint8, shape=[8, 8, 3], field=image)"
+
+
+@pytest.fixture
+def packed(stoker, folders):
+    chain = "image_folder('train').decode().resize(8, 8, dtype=uint8)"
+    done = stoker("pack", chain, "--out", "packed/t-{shard}.tfrecord", "--shards", "2")
+    assert done.returncode == 0, done.stderr
+    assert "class after class: read it with shuffle()" in done.stdout
+    mixed = stoker("pack", chain + ".shuffle()", "--out", "mixed/t-{shard}.tfrecord")
+    assert mixed.returncode == 0 and "class after class" not in mixed.stdout, mixed.stdout
+    return folders
+
+
+def test_packed_files_keep_the_names(stoker, packed):
+    """The manifest has the names, and whoever reads the files with it finds them."""
+    fields = json.loads((packed / "packed/t.manifest.json").read_text())["fields"]
+    assert [field.get("classes") for field in fields] == [None, ["cat", "dog", "eel"]]
+    assert "eel" in stoker("head", PACKED + ".skip(11)").stdout
+    inspected = stoker("inspect", "packed/t-0.tfrecord")
+    assert "3 in label: cat, dog, eel" in inspected.stdout, inspected.stdout
+    recipe = written(packed, PACKED, "image_folder('valid')").read_text().replace(".decode().resize(8, 8)", ".cast(float32)", 1)
+    recipe = recipe.replace(".shuffle()", "", 1)
+    done = stoker("train", recipe)
+    assert "'cat' is in train alone" in done.stderr, done.stderr
+    done = stoker("train", recipe.replace("folder('valid'", "folder('valid', classes=@train"), "--quiet")
+    assert done.returncode == 0, done.stderr
+    predicted = stoker("predict", "run/best.safetensors", "--take", "1")
+    assert "dog" in predicted.stdout, predicted.stdout
+    both = f"concatenate({PACKED}, image_folder('valid').decode().resize(8, 8, dtype=uint8))"
+    assert "number their classes differently" in stoker("run", both).stderr
+
+
+def test_packed_files_without_their_manifest_have_no_names(stoker, packed):
+    for name in ("t-0.tfrecord", "t-1.tfrecord"):
+        (packed / "packed" / name).rename(packed / name)
+    chain = PACKED.replace("packed/", "") + ".skip(11)"
+    assert stoker("head", chain).returncode == 0 and "eel" not in stoker("head", chain).stdout
+    (packed / "packed/t.manifest.json").rename(packed / "t.manifest.json")
+    assert "eel" in stoker("head", chain).stdout
+    (packed / "t-2.tfrecord").write_bytes((packed / "t-1.tfrecord").read_bytes())
+    assert "eel" not in stoker("head", chain.replace("t-*", "t-[012]")).stdout  # the manifest does not list all
+    (packed / "t-2.tfrecord").unlink()
+    for text in ("", "{", '{"fields": 3}', '{"fields": [{"name": "label", "classes": [1]}], "shards": []}'):
+        (packed / "t.manifest.json").write_text(text)
+        done = stoker("head", chain)
+        assert done.returncode == 0 and "eel" not in done.stdout, done.stderr

@@ -39,7 +39,22 @@ static void add_number(struct stk__text *out, const char *name, int64_t value)
     stk__text_add(out, "  \"%s\": %lld,\n", name, (long long)value);
 }
 
-static void add_fields(struct stk__text *out, const struct stk__pack *pack)
+/* Names of the numbers in a field of labels, for whoever reads the files (op/packed_classes.h). */
+static void add_classes(struct stk__text *out, const struct stk_dataset *dataset, const char *field)
+{
+    const char *name = stk_dataset_class_name(dataset, field, 0);
+    if (!name)
+        return;
+    stk__text_add(out, ", \"classes\": [");
+    for (int64_t i = 0; name; name = stk_dataset_class_name(dataset, field, ++i)) {
+        stk__text_add(out, "%s", i ? ", " : "");
+        stk__text_add_json(out, name, strlen(name));
+    }
+    stk__text_add(out, "]");
+}
+
+static void add_fields(struct stk__text *out, const struct stk__pack *pack,
+                       const struct stk_dataset *dataset)
 {
     stk__text_add(out, "  \"fields\": [\n");
     for (int f = 0; f < pack->type.n_fields; f++) {
@@ -48,9 +63,10 @@ static void add_fields(struct stk__text *out, const struct stk__pack *pack)
         stk__field_text(field, &type);
         stk__text_add(out, "    {\"name\": ");
         stk__text_add_json(out, field->name, strlen(field->name));
-        stk__text_add(out, ", \"type\": \"%s\", \"stored\": \"%s\"}%s\n",
-                      type.data ? type.data : "", pack->format->describe(field),
-                      f + 1 < pack->type.n_fields ? "," : "");
+        stk__text_add(out, ", \"type\": \"%s\", \"stored\": \"%s\"", type.data ? type.data : "",
+                      pack->format->describe(field));
+        add_classes(out, dataset, field->name);
+        stk__text_add(out, "}%s\n", f + 1 < pack->type.n_fields ? "," : "");
         out->failed = out->failed || type.failed;
         stk__text_free(&type);
     }
@@ -88,7 +104,7 @@ int stk__pack_head(struct stk__pack *pack, const struct stk_dataset *dataset, st
     add_text(&out, "chain", chain ? chain : "");
     stk__text_add(&out, "  \"chain_hash\": \"%016llx\",\n", (unsigned long long)dataset->hash);
     add_run(&out, pack);
-    add_fields(&out, pack);
+    add_fields(&out, pack, dataset);
     stk__text_add(&out, "  \"shards\": [\n");
     pack->head = chain && !out.failed ? stk__text_take(&out) : NULL;
     stk__text_free(&out);

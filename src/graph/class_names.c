@@ -53,19 +53,31 @@ static bool step_back(const struct stk__node **node, int *field)
     return true;
 }
 
-static bool find_all(const struct stk__node *node, int field, struct stk__class_names *out,
-                     struct stk__class_names *other, int *differing);
+/* The node whose records hold this field, as a feature of the same name: names are known to the source. NULL:
+ * it is no field of records. */
+static const struct stk__node *records_of(const struct stk__node *node, int field, int *records)
+{
+    const struct stk__node *in = node->n_inputs ? node->input[0] : NULL;
+    const char *name = node->type.field[field].name;
+    if (strcmp(node->op->decl.name, "parse_example") != 0 || stk_type_find(&in->type, name) >= 0)
+        return NULL;
+    *records = stk_type_find(&in->type, "record");
+    return *records >= 0 ? in : NULL;
+}
+
+static bool find_all(const struct stk__node *node, int field, const char *name,
+                     struct stk__class_names *out, struct stk__class_names *other, int *differing);
 
 /* Names of inputs that take turns: those of the first, if all have the same. */
-static bool find_in_turns(const struct stk__node *node, int field, int first,
+static bool find_in_turns(const struct stk__node *node, int field, const char *name, int first,
                           struct stk__class_names *out, struct stk__class_names *other,
                           int *differing)
 {
-    bool is_named = find_all(node->input[first], field, out, other, differing);
+    bool is_named = find_all(node->input[first], field, name, out, other, differing);
     for (int i = first + 1; i < node->n_inputs; i++) {
         struct stk__class_names theirs, unused;
         int unseen = -1;
-        bool has_names = find_all(node->input[i], field, &theirs, &unused, &unseen);
+        bool has_names = find_all(node->input[i], field, name, &theirs, &unused, &unseen);
         if (is_named && has_names && *differing < 0 && !has_same(out, &theirs)) {
             *other = theirs;
             *differing = i - first;
@@ -75,18 +87,23 @@ static bool find_in_turns(const struct stk__node *node, int field, int first,
     return is_named;
 }
 
-/* `differing` becomes the first input, counted from 0, whose names are other ones: `other`. */
-static bool find_all(const struct stk__node *node, int field, struct stk__class_names *out,
-                     struct stk__class_names *other, int *differing)
+/* `name` is that of the feature, where the field is one of records; else NULL. `differing` becomes the first
+ * input, counted from 0, whose names are other ones: `other`. */
+static bool find_all(const struct stk__node *node, int field, const char *name,
+                     struct stk__class_names *out, struct stk__class_names *other, int *differing)
 {
     while (first_turn(node) == node->n_inputs && step_back(&node, &field))
         ;
     int first = first_turn(node);
     if (first < node->n_inputs)
-        return find_in_turns(node, field, first, out, other, differing);
+        return find_in_turns(node, field, name, first, out, other, differing);
+    int record;
+    const struct stk__node *records = records_of(node, field, &record);
+    if (records)
+        return find_all(records, record, node->type.field[field].name, out, other, differing);
     if (!node->op->source.class_name)
         return false;
-    *out = (struct stk__class_names){ node, node->type.field[field].name };
+    *out = (struct stk__class_names){ node, name ? name : node->type.field[field].name };
     return stk__class_names_at(out, 0) != NULL;
 }
 
@@ -94,7 +111,7 @@ bool stk__class_names_find(const struct stk__node *node, int field, struct stk__
 {
     struct stk__class_names other;
     int differing = -1;
-    return find_all(node, field, out, &other, &differing) && differing < 0;
+    return find_all(node, field, NULL, out, &other, &differing) && differing < 0;
 }
 
 /* ---- inputs that meet ---- */
@@ -127,7 +144,7 @@ int stk__class_names_agree(const struct stk__node *node, struct stk_error *err)
     for (int f = 0; f < node->type.n_fields; f++) {
         struct stk__class_names names[2];
         int differing = -1;
-        find_all(node, f, &names[0], &names[1], &differing);
+        find_all(node, f, NULL, &names[0], &names[1], &differing);
         if (differing >= 0)
             return fail_differing(node, f, names, differing, err);
     }

@@ -2,6 +2,7 @@
 /* tfrecord.c: the records of TFRecord files. */
 #include "codec/tfrecord.h"
 #include "base/error.h"
+#include "op/packed_classes.h"
 #include "op/record_source.h"
 #include "op/tfrecord_scan.h"
 
@@ -27,6 +28,7 @@ static const struct stk_param params[] = {
 struct record_source {
     struct stk__record_source source;
     bool verifies;
+    struct stk__packed_classes *classes; /* of what records hold, by name; or NULL */
 };
 
 /* ---- as a stream ---- */
@@ -82,9 +84,18 @@ static const struct stk__cutter cutter = {
 
 static void close_tfrecord(void *state)
 {
-    if (state)
-        stk__record_source_close(state);
-    free(state);
+    struct record_source *source = state;
+    if (source) {
+        stk__record_source_close(&source->source);
+        stk__packed_classes_close(source->classes);
+    }
+    free(source);
+}
+
+static const char *class_name(const void *state, const char *field, int64_t value)
+{
+    const struct record_source *source = state;
+    return stk__packed_classes_name(source->classes, field, value);
 }
 
 static int open_tfrecord(const void *given, struct stk_arena *arena, void **state,
@@ -102,6 +113,8 @@ static int open_tfrecord(const void *given, struct stk_arena *arena, void **stat
         return stk__out_of_memory(err);
     source->verifies = p->verify;
     int code = stk__record_source_open(&source->source, &p->file, &format, err);
+    if (!code)
+        code = stk__packed_classes_open(&source->source.list->paths, &source->classes, err);
     if (code)
         close_tfrecord(source);
     else
@@ -150,5 +163,5 @@ const struct stk_op stk__op_tfrecord = {
     .close = close_tfrecord,
     .held_bytes = stk__record_source_bytes,
     .infer = stk__record_infer,
-    .source = { STK__RECORD_SOURCE, .rows = rows },
+    .source = { STK__RECORD_SOURCE, .rows = rows, .class_name = class_name },
 };
