@@ -20,7 +20,7 @@ struct cli_args {
     const char *metrics, *prometheus, *trace, *progress;
     int64_t take, n, shards, variants, every, batch; /* take: -1 without limit */
     bool json, digest, dump, quiet, errors, explain, help, keep_original, force, resume, check;
-    bool tuning, no_trials, list, nchw, softmax;
+    bool tuning, no_trials, list, nchw, softmax, restart, resume_older;
 };
 
 enum cli_option_kind {

@@ -8,6 +8,7 @@
 #include "report.h"
 #include "tally.h"
 #include "training.h"
+#include "values.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -62,7 +63,14 @@ static int carry_out(struct stk_fit *fit, struct cli_training *training,
             return STK_CANCELLED;
     }
     result->checkpoint = event.checkpoint;
-    return rc == STK_END ? STK_OK : rc;
+    if (rc != STK_END)
+        return rc;
+    cli_training_tell(training, &event, -1); /* what is to be told, and nothing is drawn */
+    if (!result->has_last)                   /* it was over when it was resumed */
+        result->last = event;
+    result->last.n_bad = event.n_bad;
+    result->last.first_bad = event.first_bad;
+    return STK_OK;
 }
 
 static void print_text(struct stk_fit *fit, const struct cli_args *args,
@@ -74,6 +82,10 @@ static void print_text(struct stk_fit *fit, const struct cli_args *args,
                result->best.epoch + 1, result->best.valid.accuracy * 100, result->best.valid.rows);
     if (result->has_last && result->last.checkpoint)
         printf("newest checkpoint: %s\n", result->last.checkpoint);
+    if (result->last.n_bad)
+        printf("bad elements, left out or replaced: %" PRId64 "%s%s\n", result->last.n_bad,
+               result->last.first_bad ? ", the first: " : "",
+               result->last.first_bad ? result->last.first_bad : "");
     if (verdict && !args->quiet)
         printf("\n%s", verdict);
     stk_text_free(verdict);
@@ -82,15 +94,18 @@ static void print_text(struct stk_fit *fit, const struct cli_args *args,
 static void print_json(const struct result *result)
 {
     const struct stk_fit_event *e = &result->last;
-    printf("{\"epochs\":%" PRId64 ",\"steps\":%" PRId64 ",", result->has_last ? e->epoch + 1 : 0,
-           e->total_steps);
+    printf("{\"epochs\":%" PRId64 ",\"steps\":%" PRId64 ",", e->epoch + 1, e->total_steps);
     print_means("train", &e->train);
     printf(",");
     print_means("valid", &e->valid);
     printf(",\"best_epoch\":%" PRId64 ",", result->has_best ? result->best.epoch + 1 : 0);
     print_means("best_valid", &result->best.valid);
-    printf(",\"skipped\":%" PRId64 ",\"seconds\":%.3f,\"waited_seconds\":%.3f}\n", e->n_skipped,
-           e->seconds, e->waited_seconds);
+    printf(",\"skipped\":%" PRId64 ",\"bad\":%" PRId64 ",\"first_bad\":", e->n_skipped, e->n_bad);
+    if (e->first_bad)
+        cli_text_print(stdout, e->first_bad, strlen(e->first_bad));
+    else
+        printf("null");
+    printf(",\"seconds\":%.3f,\"waited_seconds\":%.3f}\n", e->seconds, e->waited_seconds);
 }
 
 /* What an interrupted or failed training leaves, and the exit code. */
@@ -121,10 +136,12 @@ static int conclude(struct stk_fit *fit, const struct cli_chain *chain, const st
 
 static int train(struct cli_args *args, const struct cli_chain *chain)
 {
-    const struct stk_fit_options how = { .resume = args->resume };
+    const struct stk_fit_options how = { .resume = args->resume || args->resume_older,
+                                         .resume_older = args->resume_older,
+                                         .restart = args->restart };
     struct cli_interrupt interrupt;
     struct cli_training training;
-    struct result result = { 0 };
+    struct result result = { .last = { .epoch = -1 } };
     struct stk_error err = { 0 };
     struct stk_fit *fit;
     int code = cli_training_begin(&training, args);
@@ -212,6 +229,11 @@ static int run_eval(struct cli_args *args)
 static const struct cli_option train_options[] = {
     { "resume", NULL, "go on from the newest checkpoint, if there is one", CLI_FLAG,
       offsetof(struct cli_args, resume) },
+    { "resume-older", NULL,
+      "--resume, and where the newest checkpoint is damaged, from an older one", CLI_FLAG,
+      offsetof(struct cli_args, resume_older) },
+    { "restart", NULL, "begin anew where checkpoints are, and take their place", CLI_FLAG,
+      offsetof(struct cli_args, restart) },
     { "progress", "HOW", "how it goes, on stderr: auto, live, lines, none", CLI_TEXT,
       offsetof(struct cli_args, progress) },
     { "json", NULL, "print one JSON object at the end", CLI_FLAG, offsetof(struct cli_args, json) },

@@ -162,6 +162,8 @@ static void print_epoch(struct cli_training *t, const struct stk_fit_event *e)
         fprintf(out, "  loss scale %g", (double)e->last.loss_scale);
     if (e->n_skipped)
         fprintf(out, "  %" PRId64 " steps skipped", e->n_skipped);
+    if (e->epoch_bad)
+        fprintf(out, "  %" PRId64 " bad elements", e->epoch_bad);
     fprintf(out, "%s\n", e->is_best ? "  best" : "");
     fflush(out);
 }

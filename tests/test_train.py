@@ -332,18 +332,91 @@ def test_checkpoints_of_others(stoker, data, trained):
     refused(stoker, more.replace("shuffle()", "shuffle(32)"), "chain")
 
 
-def test_a_directory_in_use(stoker, data, trained):
-    """A training that begins anew says so, and its checkpoints are the ones that stay."""
+def test_a_damaged_checkpoint_and_the_one_before(stoker, trained):
+    """The newest is cut: it is named with the one before, from which --resume-older goes on to the same end."""
     recipe, path = trained
+    want, _ = tensors(path)
+    whole, before = path.read_bytes(), sorted(path.parent.glob("step-*"))[-2]
+    path.write_bytes(whole[: len(whole) // 2])
+    refused(stoker, recipe, str(path), str(before), "--resume-older")
+    done = stoker("train", recipe, "--resume-older")
+    assert done.returncode == 0, done.stderr
+    assert f"{path} is damaged: the training goes on from {before}" in done.stderr
+    assert "epoch 3 " in done.stdout and "epoch 2 " not in done.stdout
+    assert tensors(path)[0] == want
+    for each in path.parent.glob("step-*"):
+        each.write_bytes(b"")
+    refused(stoker, recipe, str(path), "--resume-older")
+    done = stoker("train", recipe, "--resume-older")
+    assert done.returncode == 1 and "no checkpoint is whole" in done.stderr and "--restart" in done.stderr, done.stderr
+
+
+def test_a_training_that_is_over(stoker, data, trained, tmp_path):
+    recipe, path = trained
+    done = stoker("train", recipe, "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"{path} is of a training that is finished, with 3 epochs" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["epochs"] == 3 and found["steps"] == 30
+    early = recipe_of(data, f"checkpoint = '{tmp_path}/early'", "epochs = 20", "early_stop = 1", "min_delta = 1")
+    assert stoker("train", early, "--quiet").returncode == 0
+    done = stoker("train", early, "--resume")
+    assert done.returncode == 0 and "has ended early, after epoch 2" in done.stderr, done.stderr
+
+
+def test_a_directory_in_use(stoker, data, trained):
+    """A training begins anew only where it is told to, and then its checkpoints are the ones that stay."""
+    recipe, path = trained
+    before = {each.name: each.read_bytes() for each in path.parent.iterdir()}
     short = recipe.replace("epochs = 3", "epochs = 1") + "\nkeep = 1"
-    done = stoker("train", short)
-    assert done.returncode == 0
-    assert f"{path} is of a training before this one" in done.stderr, done.stderr
+    done = stoker("train", short, "--quiet")
+    assert done.returncode == 2 and done.stdout == ""
+    for part in (str(path), "--resume", "--restart"):
+        assert part in done.stderr, done.stderr
+    assert {each.name: each.read_bytes() for each in path.parent.iterdir()} == before
+    assert stoker("eval", short).returncode == 0
+    assert "not both" in stoker("train", short, "--restart", "--resume").stderr
+    done = stoker("train", short, "--restart", "--quiet")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
     assert [each.name for each in path.parent.glob("step-*")] == ["step-00000010.safetensors"]
     goes_on = stoker("train", recipe, "--resume")
-    assert goes_on.returncode == 0 and "before this one" not in goes_on.stderr, goes_on.stderr
+    assert goes_on.returncode == 0, goes_on.stderr
     assert "epoch 2" in goes_on.stdout and "epoch 1 " not in goes_on.stdout
-    assert stoker("train", short, "--quiet").stderr == ""
+
+
+def small_files(limit):
+    """What a disk does that is full: no file grows beyond so many bytes."""
+
+    def small():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return small
+
+
+def test_a_disk_of_logs_that_is_full(stoker, data, tmp_path):
+    """The training goes on without further lines, says so once, and its checkpoints are written."""
+    recipe = recipe_of(
+        data, f"checkpoint = '{tmp_path}/run'", f"log = '{tmp_path}/log.jsonl'", f"tensorboard = '{tmp_path}/events'",
+        "log_every = 1", "epochs = 20", model="input(8, 8, 1).flatten().dense(2)",
+    )  # fmt: skip
+    done = stoker("train", recipe, preexec_fn=small_files(9000))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("log.jsonl") == 1 and done.stderr.count("tfevents") == 1, done.stderr
+    assert "the training goes on" in done.stderr
+    assert (tmp_path / "run/step-00000200.safetensors").exists()
+    text = (tmp_path / "log.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert text.endswith("}\n") and 8000 < len(text) <= 9000 and lines[0]["step"] == 1
+    (events,) = (tmp_path / "events").iterdir()
+    raw, at = events.read_bytes(), 0
+    while at < len(raw):
+        at += 16 + struct.unpack("<Q", raw[at : at + 8])[0]
+    assert at == len(raw) > 8000
+    more = stoker("train", recipe.replace("epochs = 20", "epochs = 21"), "--resume", "--quiet")
+    assert more.returncode == 0, more.stderr
+    steps = [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert steps == sorted(steps) and steps[-1] == 210
 
 
 def test_a_disk_that_is_full(stoker, data, tmp_path):
@@ -352,12 +425,8 @@ def test_a_disk_that_is_full(stoker, data, tmp_path):
     assert stoker("train", recipe, "--quiet").returncode == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
 
-    def small():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
     more = recipe.replace("epochs = 3", "epochs = 9")
-    done = stoker("train", more, "--quiet", "--resume", preexec_fn=small)
+    done = stoker("train", more, "--quiet", "--resume", preexec_fn=small_files(2000))
     assert done.returncode == 1
     assert "was not written, older ones are there" in done.stderr
     assert f"the newest checkpoint is {tmp_path}/run/step-00000030.safetensors; --resume goes on from it" in done.stderr
@@ -385,6 +454,43 @@ def test_a_small_disk(stoker, data, tmp_path):
     assert evaluated == "0", "what is there is whole"
 
 
+# ---- bad data ----
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Two classes of pictures; three of them are no PNGs."""
+    for n in range(40):
+        path = tmp_path / "images" / "ab"[n % 2] / f"{n}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((8, 8), n * 6, np.uint8)).save(path)
+    for name in ("a/4.png", "b/11.png", "b/29.png"):
+        (tmp_path / "images" / name).write_bytes(b"no picture")
+    return tmp_path / "images"
+
+
+def test_bad_elements_are_counted(stoker, pictures, tmp_path):
+    """on_error = skip: how many were left out is told for each epoch and at the end, with the first one."""
+    images = f"image_folder('{pictures}').decode(channels=1).resize(8, 8)"
+    recipe = (
+        f"train = {images}.shuffle().batch(8)\nvalid = {images}.take(20).batch(2)\n"
+        "model = input(8, 8, 1).flatten().dense(2)\non_error = skip\nthreads = 1\nepochs = 3\n"
+        f"checkpoint = '{tmp_path}/run'\nlog = '{tmp_path}/log.jsonl'"
+    )
+    done = stoker("train", recipe.replace("epochs = 3", "epochs = 2"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("a bad element of ") == 1 and ".png" in done.stderr, done.stderr
+    assert done.stdout.count("  4 bad elements") == 2, done.stdout
+    assert re.search(r"^bad elements, left out or replaced: 8, the first: .*\.png", done.stdout, re.M), done.stdout
+    more = stoker("train", recipe, "--resume", "--json")
+    found = json.loads(more.stdout)
+    assert found["bad"] == 12 and ".png" in found["first_bad"]
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["bad"] for line in lines if line["event"] == "epoch"] == [4, 4, 4]
+    replaced = stoker("train", recipe.replace("= skip", "= replace"), "--restart", "--json")
+    assert json.loads(replaced.stdout)["bad"] == 12, replaced.stderr
+
+
 # ---- bad recipes ----
 
 
@@ -399,7 +505,11 @@ def test_faults_have_their_place(stoker, data):
 
     told(recipe_of(data, "epoks = 3"), "epoks", "epochs")
     told(recipe_of(data, "epochs = 0"), "0", "epochs")
-    told(recipe_of(data, "optimizer = adem()"), "adem", "did you mean adam?")
+    told(recipe_of(data, "optimizer = adem()"), "adem", "did you mean adam? There are adam, adamw, ")
+    told(recipe_of(data, "optimizer = shampoo()"), "shampoo", "; there are adam, adamw, ")
+    told(recipe_of(data, "optimizer = adam(ramp(1))"), "ramp", "; there are ", "cosine")
+    told(recipe_of(data, "loss = hinge()"), "hinge", "; there are binary_cross_entropy, cross_entropy, mse")
+    told(recipe_of(data, train="transmogrify()"), "transmogrify", "stoker ops lists all of them")
     told(recipe_of(data, model="input(8, 8, 1).conv2(4, 3)"), "conv2", "did you mean conv2d?")
     told(recipe_of(data, train="shufle().batch(16)"), "shufle", "did you mean shuffle?")
     told(recipe_of(data, model=MODEL.replace("8, 8, 1", "8, 9, 1")), "input", "the model takes 8×9×1, but train gives float32 8×8×1")

@@ -30,6 +30,8 @@ int stk__checkpoint_dir_save(struct stk__checkpoint_dir *dir, struct stk_trainer
 int stk__checkpoint_dir_save_best(struct stk__checkpoint_dir *dir, struct stk_trainer *trainer,
                                   const struct stk_note *note, int n_notes, struct stk_error *err);
 
-/* The newest one; "" where there is none. */
+/* The newest one, and the newest before another one's path; "" where there is none. */
 int stk__checkpoint_dir_newest(const struct stk__checkpoint_dir *dir, char path[4096],
                                struct stk_error *err);
+int stk__checkpoint_dir_before(const struct stk__checkpoint_dir *dir, const char *than,
+                               char path[4096], struct stk_error *err);

@@ -76,8 +76,9 @@ int stk__checkpoint_dir_open(struct stk__checkpoint_dir *dir, struct stk_error *
     return STK_OK;
 }
 
-int stk__checkpoint_dir_newest(const struct stk__checkpoint_dir *dir, char path[PATH],
-                               struct stk_error *err)
+/* The newest of those below a step. */
+static int find_below(const struct stk__checkpoint_dir *dir, int64_t below, char path[PATH],
+                      struct stk_error *err)
 {
     DIR *list = opendir(dir->path);
     int64_t newest = -1;
@@ -85,13 +86,28 @@ int stk__checkpoint_dir_newest(const struct stk__checkpoint_dir *dir, char path[
     if (!list)
         return errno == ENOENT ? STK_OK : fail_dir(dir->path, "read", err);
     int rc = STK_OK;
-    for (struct dirent *entry; !rc && (entry = readdir(list));)
-        if (step_of(entry->d_name) > newest) {
-            newest = step_of(entry->d_name);
-            rc = join(dir, entry->d_name, path, err);
-        }
+    for (struct dirent *entry; !rc && (entry = readdir(list));) {
+        int64_t step = step_of(entry->d_name);
+        if (step <= newest || step >= below)
+            continue;
+        newest = step;
+        rc = join(dir, entry->d_name, path, err);
+    }
     closedir(list);
     return rc;
+}
+
+int stk__checkpoint_dir_newest(const struct stk__checkpoint_dir *dir, char path[PATH],
+                               struct stk_error *err)
+{
+    return find_below(dir, INT64_MAX, path, err);
+}
+
+int stk__checkpoint_dir_before(const struct stk__checkpoint_dir *dir, const char *than,
+                               char path[PATH], struct stk_error *err)
+{
+    const char *name = strrchr(than, '/');
+    return find_below(dir, step_of(name ? name + 1 : than), path, err);
 }
 
 /* Those of later steps are of a training before this one: as the newest they would be gone on

@@ -78,6 +78,10 @@ static int write_record(struct stk__events *events, const struct stk__text *even
     int rc = record.failed
                  ? stk__out_of_memory(err)
                  : stk__file_write_all(events->fd, events->path, record.data, record.len, err);
+    if (!rc)
+        events->bytes += (int64_t)record.len;
+    else if (ftruncate(events->fd, events->bytes)) /* a part of a record hides those behind it */
+        stk__error_suffix(err, "; a part of a record is left there");
     stk__text_free(&record);
     return rc;
 }

@@ -9,7 +9,8 @@
 
 struct stk__events {
     int fd;
-    char *path; /* owned */
+    char *path;    /* owned */
+    int64_t bytes; /* of whole records */
 };
 
 struct stk__event_scalar {

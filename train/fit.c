@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,17 @@ void stk__sums_add(struct stk__sums *sums, const struct stk_step *step)
     sums->top1 += step->top1;
     sums->top5 += step->top5;
     sums->loss += step->loss * (double)step->rows;
+}
+
+void stk__fit_tell(struct stk_fit *fit, const char *format, ...)
+{
+    size_t len = strlen(fit->message), size = sizeof fit->message;
+    va_list args;
+    if (len && len + 1 < size)
+        len += (size_t)snprintf(fit->message + len, size - len, "\n");
+    va_start(args, format);
+    vsnprintf(fit->message + len, size - len, format, args);
+    va_end(args);
 }
 
 /* ---- making one ---- */
@@ -195,13 +207,16 @@ static int make_parts(struct stk_fit *fit, const struct stk_fit_options *options
         rc = stk__fit_fold(fit, err);
     if (!rc)
         rc = make_options(fit, err);
+    fit->restarts = options->restart;
+    if (!rc && options->restart && options->resume)
+        return stk_fail(err, STK_VALUE, "a training is resumed or restarted, not both");
     fit->dir =
         (struct stk__checkpoint_dir){ .path = fit->recipe.checkpoint, .keep = fit->recipe.keep };
     if (!rc && options->resume && !fit->recipe.checkpoint)
         return stk_fail(err, STK_VALUE,
                         "to go on, the recipe must say where checkpoints are: checkpoint = 'dir'");
     if (!rc && options->resume)
-        rc = stk__fit_find(fit, path, err);
+        rc = stk__fit_find(fit, options->resume_older, path, err);
     if (!rc && fit->progress.max_batch)
         rc = make_trainer(fit, fit->progress.max_batch, false, err);
     if (!rc && *path)
@@ -256,24 +271,26 @@ void stk_fit_free(struct stk_fit *fit)
     stk_dataset_unref(fit->valid);
     stk_options_free(fit->options);
     stk_text_free(fit->state);
+    free(fit->first_bad);
     stk__arena_free(&fit->arena);
     free(fit);
 }
 
 /* ---- the first batch ---- */
 
-/* A training that begins anew in a directory that is in use says so while there is time. */
+/* A training that begins anew takes the place of checkpoints: only where that is asked for. */
 static int open_checkpoints(struct stk_fit *fit, struct stk_error *err)
 {
     char path[4096];
     int rc = stk__checkpoint_dir_open(&fit->dir, err);
-    if (!rc && !fit->state)
-        rc = stk__checkpoint_dir_newest(&fit->dir, path, err);
-    if (!rc && !fit->state && *path)
-        snprintf(fit->message, sizeof fit->message,
-                 "%.120s is of a training before this one, which begins anew and takes its place; "
-                 "resuming would go on from there",
-                 path);
+    if (rc || fit->state || fit->restarts)
+        return rc;
+    rc = stk__checkpoint_dir_newest(&fit->dir, path, err);
+    if (!rc && *path)
+        rc = stk_fail(err, STK_STATE,
+                      "%.400s is there: resume (--resume) goes on from it, restart (--restart) "
+                      "begins anew and takes the place of all checkpoints in %.400s",
+                      path, fit->dir.path);
     return rc;
 }
 
@@ -401,12 +418,15 @@ static int fetch_and_step(struct stk_fit *fit, struct stk_fit_event *out, struct
         return stk_fail(err, STK_DATA, "train has no batches");
     if (rc == STK_END) {
         fit->has_ended = true;
+        stk__fit_count_bad(fit);
         return fit->progress.step ? begin_validation(fit, err) : STK_END;
     }
     if (!rc && is_epoch_over(fit))
         return begin_validation(fit, err);
     if (!rc)
         rc = make_step(fit, err);
+    if (!rc)
+        stk__fit_count_bad(fit);
     out->kind = STK_FIT_STEP;
     if (!rc)
         rc = stk__fit_log_step(fit, err);
@@ -461,6 +481,7 @@ static int validate(struct stk_fit *fit, struct stk_fit_event *out, struct stk_e
         rc = eval_batch(fit, batch, 1, &fit->progress.valid, err);
     stk_batch_unref(batch);
     if (rc == STK_END) {
+        stk__fit_count_bad_valid(fit);
         stk_iterator_free(fit->valid_it);
         fit->valid_it = NULL;
         fit->phase = STK__FIT_FINISH;
@@ -500,9 +521,9 @@ static bool judge_epoch(struct stk_fit *fit)
     bool is_stopped = fit->recipe.early_stop != STK_NONE && p->bad_epochs >= fit->recipe.early_stop;
     p->is_stopped = is_stopped;
     if (is_stopped)
-        snprintf(fit->message, sizeof fit->message,
-                 "%" PRId64 " epochs were not better than epoch %" PRId64 ": training ends",
-                 p->bad_epochs, p->best_epoch + 1);
+        stk__fit_tell(fit,
+                      "%" PRId64 " epochs were not better than epoch %" PRId64 ": training ends",
+                      p->bad_epochs, p->best_epoch + 1);
     return is_best;
 }
 
@@ -518,6 +539,9 @@ static void fill_event(const struct stk_fit *fit, struct stk_fit_event *out)
     out->valid = stk__fit_means(&p->valid);
     out->last = fit->result;
     out->n_skipped = p->n_skipped;
+    out->n_bad = stk__fit_all_bad(fit);
+    out->epoch_bad = stk__fit_epoch_bad(fit);
+    out->first_bad = fit->first_bad;
     out->seconds = fit->began_ns ? (double)(stk__clock_ns() - fit->began_ns) * 1e-9 : 0;
     out->step_seconds = (double)fit->stepped_ns * 1e-9;
     out->waited_seconds = (double)fit->waited_ns * 1e-9;
@@ -537,6 +561,10 @@ static int finish_epoch(struct stk_fit *fit, struct stk_fit_event *out, struct s
     p->epoch++;
     p->step = 0;
     p->train = (struct stk__sums){ 0 };
+    const int64_t bad = stk__fit_epoch_bad(fit);
+    p->train_bad = fit->bad;
+    p->valid_bad += fit->validated_bad;
+    fit->validated_bad = 0;
     fit->has_saved = false;
     if (!rc)
         rc = stk__fit_save(fit, is_best, err);
@@ -545,19 +573,40 @@ static int finish_epoch(struct stk_fit *fit, struct stk_fit_event *out, struct s
     out->epoch = p->epoch - 1;
     out->step = step;
     out->train = stk__fit_means(&train);
+    out->epoch_bad = bad;
     out->is_best = is_best;
     out->is_last = is_over(fit, p->epoch);
     fit->phase = out->is_last ? STK__FIT_OVER : STK__FIT_FETCH;
     return rc;
 }
 
+/* A training that was over when it was resumed says so. */
+static int end(struct stk_fit *fit, struct stk_fit_event *out)
+{
+    const struct stk__fit_progress *p = &fit->progress;
+    if (!fit->began_ns && !fit->is_end_told)
+        stk__fit_tell(fit,
+                      p->is_stopped
+                          ? "%.400s is of a training that has ended early, after epoch %" PRId64
+                            "; nothing is left to do. --restart begins anew"
+                          : "%.400s is of a training that is finished, with %" PRId64
+                            " epochs; nothing is left to do. A greater epochs = … goes on, "
+                            "--restart begins anew",
+                      fit->dir.last, p->epoch);
+    fill_event(fit, out);
+    out->epoch = p->epoch - 1;
+    fit->is_end_told = true;
+    return STK_END;
+}
+
 int stk_fit_next(struct stk_fit *fit, struct stk_fit_event *out, struct stk_error *err)
 {
     int rc = STK_END;
     *out = (struct stk_fit_event){ 0 };
-    fit->message[0] = 0;
+    if (fit->began_ns || fit->is_end_told) /* else what was said of making it is still to be told */
+        fit->message[0] = 0;
     if (fit->phase == STK__FIT_OVER)
-        return STK_END;
+        return end(fit, out);
     if (fit->phase == STK__FIT_FINISH)
         return finish_epoch(fit, out, err);
     rc = fit->phase == STK__FIT_FETCH ? fetch_and_step(fit, out, err) : validate(fit, out, err);

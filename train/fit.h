@@ -28,7 +28,8 @@ struct stk__fit_progress {
     struct stk__sums train, valid;
     double best; /* NaN: no epoch is over */
     int64_t best_epoch, bad_epochs, max_batch, log_bytes;
-    bool is_stopped; /* early */
+    int64_t train_bad, valid_bad; /* bad elements of epochs that are over */
+    bool is_stopped;              /* early */
 };
 
 enum stk__fit_phase { STK__FIT_FETCH, STK__FIT_VALIDATE, STK__FIT_FINISH, STK__FIT_OVER };
@@ -60,7 +61,11 @@ struct stk_fit {
     int log; /* -1: none */
     struct stk__events events;
     bool has_events;
-    char message[256];
+    int64_t bad, validated_bad; /* of train so far; of the validation that is over */
+    char *first_bad;            /* what was wrong with the first of them, or NULL */
+    bool restarts;              /* checkpoints that are there may go */
+    bool is_log_told, is_events_told, is_end_told; /* that it cannot be written; that it is over */
+    char message[1400];
 };
 
 /* ---- fit_data.c: pipelines and their fields ---- */
@@ -97,9 +102,27 @@ void stk__fit_list_classes(const struct stk_fit *fit, struct stk__text *out);
 int stk__fit_save(struct stk_fit *fit, bool is_best, struct stk_error *err);
 
 /* Goes on from the newest checkpoint, if there is one: first what the trainer's size depends on, then
- * all the rest. */
-int stk__fit_find(struct stk_fit *fit, char path[4096], struct stk_error *err);
+ * all the rest. Where the newest is damaged, from an older one if that is asked for. */
+int stk__fit_find(struct stk_fit *fit, bool takes_older, char path[4096], struct stk_error *err);
 int stk__fit_restore(struct stk_fit *fit, const char *path, struct stk_error *err);
+
+/* ---- fit.c ---- */
+
+/* Something to be told with the next event, a line of its own. */
+void stk__fit_tell(struct stk_fit *fit, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- fit_bad.c: elements that on_error leaves out or replaces ---- */
+
+/* Counts those up to the last batch; those behind it too, where there is no more data. */
+void stk__fit_count_bad(struct stk_fit *fit);
+
+/* Likewise of a validation that is over. */
+void stk__fit_count_bad_valid(struct stk_fit *fit);
+
+/* Those of this epoch, and all. */
+int64_t stk__fit_epoch_bad(const struct stk_fit *fit);
+int64_t stk__fit_all_bad(const struct stk_fit *fit);
 
 /* ---- fit_log.c: lines of JSON, and event files ---- */
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,6 +67,23 @@ static void add_whole(struct stk__text *out, const char *name, int64_t value)
     stk__text_add(out, ",\"%s\":%" PRId64, name, value);
 }
 
+/* What is there of a line that did not fit goes: a log has whole lines. */
+static void take_back(int log, int64_t bytes)
+{
+    if (!ftruncate(log, bytes))
+        lseek(log, 0, SEEK_END);
+}
+
+/* A log is worth less than the training: it goes on, and lines follow as soon as there is room. */
+static int go_on_without(struct stk_fit *fit, bool *is_told, const struct stk_error *err)
+{
+    if (!*is_told)
+        stk__fit_tell(fit, "%.1000s: the training goes on; what cannot be written is missing there",
+                      err->text);
+    *is_told = true;
+    return STK_OK;
+}
+
 static int write_line(struct stk_fit *fit, struct stk__text *line, struct stk_error *err)
 {
     stk__text_add(line, "}\n");
@@ -75,7 +93,17 @@ static int write_line(struct stk_fit *fit, struct stk__text *line, struct stk_er
     if (!rc)
         fit->progress.log_bytes += (int64_t)line->len;
     stk__text_free(line);
-    return rc;
+    if (rc != STK_IO)
+        return rc;
+    take_back(fit->log, fit->progress.log_bytes);
+    return go_on_without(fit, &fit->is_log_told, err);
+}
+
+static int write_scalars(struct stk_fit *fit, const struct stk__event_scalar *scalar, int n,
+                         struct stk_error *err)
+{
+    int rc = stk__events_add(&fit->events, scalar, n, fit->progress.total_steps, wall_clock(), err);
+    return rc == STK_IO ? go_on_without(fit, &fit->is_events_told, err) : rc;
 }
 
 static double seconds_of(const struct stk_fit *fit)
@@ -123,7 +151,7 @@ int stk__fit_log_step(struct stk_fit *fit, struct stk_error *err)
         { "train/learning_rate", (float)s->learning_rate },
         { "train/loss_scale", s->loss_scale },
     };
-    return stk__events_add(&fit->events, scalar, 4, step, wall_clock(), err);
+    return write_scalars(fit, scalar, 4, err);
 }
 
 /* ---- epochs ---- */
@@ -149,6 +177,7 @@ static int line_of_epoch(struct stk_fit *fit, struct stk_error *err)
         add_means(&line, "valid", &fit->progress.valid);
     add_whole(&line, "best_epoch", fit->progress.best_epoch);
     add_whole(&line, "skipped", fit->progress.n_skipped);
+    add_whole(&line, "bad", stk__fit_epoch_bad(fit));
     add_pace(fit, &line);
     return write_line(fit, &line, err);
 }
@@ -166,6 +195,5 @@ int stk__fit_log_epoch(struct stk_fit *fit, struct stk_error *err)
         { "epoch/valid_loss", (float)valid.loss },
         { "epoch/valid_accuracy", (float)valid.accuracy },
     };
-    return stk__events_add(&fit->events, scalar, fit->valid ? 4 : 2, fit->progress.total_steps,
-                           wall_clock(), err);
+    return write_scalars(fit, scalar, fit->valid ? 4 : 2, err);
 }

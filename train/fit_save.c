@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum kind { WHOLE, REAL, FLAG };
@@ -40,9 +41,12 @@ static const struct {
     MEMBER("max_batch", WHOLE, max_batch),
     MEMBER("log_bytes", WHOLE, log_bytes),
     MEMBER("is_stopped", FLAG, is_stopped),
+    MEMBER("train_bad", WHOLE, train_bad),
+    MEMBER("valid_bad", WHOLE, valid_bad),
 #undef MEMBER
 };
-enum { N_MEMBERS = sizeof members / sizeof *members };
+enum { N_MEMBERS = sizeof members / sizeof *members, N_LATER = 2 };
+enum { FIRST_LATER = N_MEMBERS - N_LATER }; /* which older checkpoints do not have: 0 */
 
 static void print_progress(const struct stk__fit_progress *progress, struct stk__text *out)
 {
@@ -91,6 +95,8 @@ static int read_progress(const char *text, struct stk_arena *arena, struct stk__
         for (int k = 0; k < lines.n; k++)
             if (!strcmp(lines.arg[k].name, members[i].name))
                 value = lines.arg[k].value;
+        if (!value && i >= FIRST_LATER)
+            continue;
         is_read = value && read_member(value, members[i].kind, (char *)out + members[i].offset);
     }
     return is_read ? STK_OK : stk_fail(err, STK_DATA, "what it says of its progress is damaged");
@@ -161,22 +167,56 @@ static int read_notes(struct stk_fit *fit, const struct stk__safetensors *file,
     if (!fit->state)
         return stk__out_of_memory(err);
     int rc = read_progress(progress, &fit->arena, &fit->progress, err);
+    fit->bad = fit->progress.train_bad;
     if (rc)
         stk__error_prefix(err, "%s: ", file->path);
     return rc;
 }
 
-int stk__fit_find(struct stk_fit *fit, char path[4096], struct stk_error *err)
+static int read_checkpoint(struct stk_fit *fit, const char *path, struct stk_error *err)
 {
     struct stk__safetensors file;
-    int rc = stk__checkpoint_dir_newest(&fit->dir, path, err);
-    if (rc || !*path)
-        return rc;
-    rc = stk__safetensors_open(&file, path, err);
+    int rc = stk__safetensors_open(&file, path, err);
     if (rc)
         return rc;
     rc = read_notes(fit, &file, err);
     stk__safetensors_close(&file);
+    return rc;
+}
+
+/* What can be done about a checkpoint that is damaged. */
+static int offer_older(const struct stk_fit *fit, const char *path, int rc, struct stk_error *err)
+{
+    char before[4096], text[4300];
+    struct stk_error unseen;
+    if (stk__checkpoint_dir_before(&fit->dir, path, before, &unseen))
+        before[0] = 0;
+    snprintf(text, sizeof text,
+             *before
+                 ? "; the checkpoint before it is %.300s: resume_older (--resume-older) goes on "
+                   "from the newest one that is whole"
+                 : "; there is none before it%.0s: restart (--restart) begins anew",
+             before);
+    stk__error_suffix(err, text);
+    return rc;
+}
+
+int stk__fit_find(struct stk_fit *fit, bool takes_older, char path[4096], struct stk_error *err)
+{
+    char damaged[4096] = "";
+    int rc = stk__checkpoint_dir_newest(&fit->dir, path, err);
+    while (!rc && *path && (rc = read_checkpoint(fit, path, err)) == STK_DATA) {
+        if (!takes_older)
+            return offer_older(fit, path, rc, err);
+        memcpy(damaged, path, sizeof damaged);
+        rc = stk__checkpoint_dir_before(&fit->dir, damaged, path, err);
+        if (!rc && !*path)
+            return stk_fail(err, STK_DATA,
+                            "%s: no checkpoint is whole; restart (--restart) begins anew",
+                            fit->dir.path);
+    }
+    if (!rc && *damaged)
+        stk__fit_tell(fit, "%.400s is damaged: the training goes on from %.400s", damaged, path);
     return rc;
 }
 

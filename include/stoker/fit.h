@@ -76,7 +76,9 @@ struct stk_fit;
 struct stk_fit_options {
     /* instead of the recipe's train and valid; they are kept alive */
     struct stk_dataset *train, *valid;
-    bool resume; /* goes on where the newest checkpoint is, if there is one */
+    bool resume;       /* goes on where the newest checkpoint is, if there is one */
+    bool resume_older; /* with resume: where the newest is damaged, from the newest that is whole */
+    bool restart; /* takes the place of checkpoints; without it and resume, they are an error */
 };
 
 /* Reads a recipe, and makes everything that it names. Errors have their place in its text. Returns new. */
@@ -106,6 +108,9 @@ struct stk_fit_event {
     struct stk_fit_means valid; /* of this validation so far, or the last one */
     struct stk_step last;       /* the last step */
     int64_t n_skipped;          /* steps with gradients that were not finite, so far */
+    int64_t n_bad;     /* elements of train and valid that on_error left out or replaced, so far */
+    int64_t epoch_bad; /* those of this epoch */
+    const char *first_bad; /* what was wrong with the first of them, or NULL */
     double seconds, step_seconds, waited_seconds; /* since the loop began: all, steps, waiting */
     int64_t seen_rows;                            /* rows of steps since the loop began */
     bool is_best, is_last;  /* STK_FIT_EPOCH: the best so far; training is over */
@@ -113,8 +118,9 @@ struct stk_fit_event {
     const char *message;    /* something to be told once, or NULL: likewise */
 };
 
-/* Does a piece of work and says what it was. STK_END when training is over; other codes are errors, behind
- * which only freeing is left to do. What was done up to then is in the checkpoints. */
+/* Does a piece of work and says what it was. STK_END when training is over: counts are filled in, and a message
+ * where nothing was left to do. Other codes are errors, behind which only freeing is left to do. What was
+ * done up to then is in the checkpoints. */
 STK_API int stk_fit_next(struct stk_fit *fit, struct stk_fit_event *out, struct stk_error *err);
 
 /* Writes a checkpoint now, as at the end of an epoch; nothing if the recipe names no directory. */

@@ -37,10 +37,11 @@ static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     struct stk_error err = { 0 };
     PyObject *text, *train, *valid;
-    int resume, rc;
+    int resume, resume_older, restart, rc;
     bool is_bad = false;
     (void)named;
-    if (!PyArg_ParseTuple(args, "UOOp:Fit", &text, &train, &valid, &resume))
+    if (!PyArg_ParseTuple(args, "UOOppp:Fit", &text, &train, &valid, &resume, &resume_older,
+                          &restart))
         return NULL;
     const char *recipe = PyUnicode_AsUTF8AndSize(text, NULL);
     struct fit *self = recipe ? ext_new(type, sizeof *self) : NULL;
@@ -55,7 +56,9 @@ static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *named)
     }
     const struct stk_fit_options how = { .train = dataset_of(self->train),
                                          .valid = dataset_of(self->valid),
-                                         .resume = resume };
+                                         .resume = resume || resume_older,
+                                         .resume_older = resume_older,
+                                         .restart = restart };
     Py_BEGIN_ALLOW_THREADS rc = stk_fit_new(recipe, &how, &self->fit, &err);
     Py_END_ALLOW_THREADS if (!rc) return (PyObject *)self;
     ext_raise(&err, recipe, 0);
@@ -104,12 +107,13 @@ static PyObject *event_dict(const struct stk_fit_event *e)
 {
     static const char *const kinds[] = { "waiting", "step", "valid", "epoch" };
     return Py_BuildValue(
-        "{sssLsLsLsLsLsNsNsdsdsdsLsdsdsdsLsOsOszsz}", "kind", kinds[e->kind], "epoch",
+        "{sssLsLsLsLsLsNsNsdsdsdsLsLsLszsdsdsdsLsOsOszsz}", "kind", kinds[e->kind], "epoch",
         (long long)e->epoch, "epochs", (long long)e->epochs, "step", (long long)e->step, "steps",
         (long long)e->steps, "total_steps", (long long)e->total_steps, "train",
         means_dict(&e->train), "valid", means_dict(&e->valid), "loss", e->last.loss,
         "learning_rate", e->last.learning_rate, "loss_scale", (double)e->last.loss_scale, "skipped",
-        (long long)e->n_skipped, "seconds", e->seconds, "step_seconds", e->step_seconds,
+        (long long)e->n_skipped, "bad", (long long)e->n_bad, "epoch_bad", (long long)e->epoch_bad,
+        "first_bad", e->first_bad, "seconds", e->seconds, "step_seconds", e->step_seconds,
         "waited_seconds", e->waited_seconds, "rows", (long long)e->seen_rows, "is_best",
         e->is_best ? Py_True : Py_False, "is_last", e->is_last ? Py_True : Py_False, "checkpoint",
         e->checkpoint, "message", e->message);
@@ -128,8 +132,10 @@ static PyObject *fit_next(PyObject *object, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS rc = stk_fit_next(self->fit, &event, &err);
     Py_END_ALLOW_THREADS self->is_busy = false;
     ext_drain();
-    if (rc == STK_END)
+    if (rc == STK_END && !event.message)
         return Py_NewRef(Py_None);
+    if (rc == STK_END)
+        return event_dict(&event); /* the next one is None */
     if (rc)
         return raise_failure(self, &err);
     return PyErr_CheckSignals() < 0 ? NULL : event_dict(&event);

@@ -182,7 +182,7 @@ def progress(batches, **options):
     return _progress.progress(batches, options)
 
 
-def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
+def train(recipe=None, *, resume=False, resume_older=False, restart=False, callbacks=(), progress=True, **lines):
     """Trains a model, by a recipe and by keywords, which are further lines of it.
 
         stoker.train('recipe.stk')
@@ -192,16 +192,20 @@ def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
             optimizer='adam(0.001)', epochs=10, checkpoint='run',
         )
 
-    recipe     a file of lines name = value, or the lines; docs/training.md explains all of them
-    resume     goes on from the newest checkpoint, if there is one
-    callbacks  functions that are called with an Epoch after each one; True from one ends training
-    progress   a line on standard error for each epoch
+    recipe        a file of lines name = value, or the lines; docs/training.md explains all of them
+    resume        goes on from the newest checkpoint, if there is one
+    resume_older  likewise, and where the newest one is damaged, from the newest that is whole
+    restart       begins anew where checkpoints are, and takes their place
+    callbacks     functions that are called with an Epoch after each one; True from one ends training
+    progress      a line on standard error for each epoch
 
     Gives a Training.
     """
     from . import _train
 
-    return _train.train(recipe, resume=resume, callbacks=callbacks, progress=progress, **lines)
+    return _train.train(
+        recipe, resume=resume, resume_older=resume_older, restart=restart, callbacks=callbacks, progress=progress, **lines
+    )
 
 
 def watch(ds, trials=False):

@@ -1251,6 +1251,8 @@ def train(
     recipe: str | PathLike[str] | None = None,
     *,
     resume: bool = False,
+    resume_older: bool = False,
+    restart: bool = False,
     callbacks: Sequence[Callable[[Epoch], Any]] = (),
     progress: bool = True,
     **lines: Any,

@@ -103,11 +103,13 @@ def _show(event, began):
     if valid["rows"]:
         parts.append(f"valid loss {valid['loss']:.4g}  accuracy {valid['accuracy'] * 100:.2f} %")
     waits = event["waited_seconds"] / event["seconds"] * 100 if event["seconds"] else 0
+    if event["epoch_bad"]:
+        parts.append(f"{event['epoch_bad']} bad elements")
     parts.append(f"{time.monotonic() - began:.1f} s  waits {waits:.0f} %")
     print("  ".join(parts) + ("  best" if event["is_best"] else ""), file=sys.stderr)
 
 
-def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
+def train(recipe=None, *, resume=False, resume_older=False, restart=False, callbacks=(), progress=True, **lines):
     """As stoker.train says."""
     callbacks = list(callbacks)
     wrong = [callback for callback in callbacks if not callable(callback)]
@@ -115,7 +117,7 @@ def train(recipe=None, *, resume=False, callbacks=(), progress=True, **lines):
         raise TypeError(f"a callback is a function of an Epoch, not {wrong[0]!r}")
     chains = {name: _data(lines, name) for name in ("train", "valid")}
     text = _recipe(recipe, lines)
-    fit = _core.Fit(text, chains["train"], chains["valid"], resume)
+    fit = _core.Fit(text, chains["train"], chains["valid"], resume, resume_older, restart)
     model = Model(fit.model())
     history, began, is_over = [], time.monotonic(), False
     try:

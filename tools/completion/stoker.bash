@@ -46,7 +46,7 @@ _stoker() {
     pack) options="--out --shards --to --compression --variants --keep-original --force --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     plan) options="--json --explain --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     profile) options="--seconds --consumer-ms --no-trials --report --trace --json --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
-    train) options="--resume --progress --json --quiet --lines --cpu --plugin --help" ;;
+    train) options="--resume --resume-older --restart --progress --json --quiet --lines --cpu --plugin --help" ;;
     eval) options="--checkpoint --json --cpu --plugin --help" ;;
     predict) options="--take --png --json --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
     export) options="--nchw --softmax --help" ;;
