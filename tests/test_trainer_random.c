@@ -10,6 +10,7 @@
  *     STOKER_MODELS=2000 build/tests/test_trainer_random                        more of them
  *     STOKER_MODELS=1 STOKER_MODEL_SEED=77 build/tests/test_trainer_random      one again
  */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -494,6 +495,7 @@ static struct setting make_setting(struct maker *m)
                          .has_values = happens(m, 30),
                          .is_tolerant = true };
     s.rows = 1 + (int)below(m, s.max_batch);
+    s.is_measured = happens(m, 25);
     return s;
 }
 
@@ -517,10 +519,11 @@ static bool run_seed(uint64_t seed)
         stk_cpu_limit("auto", NULL);
     bool is_bad = is_wrong(&(struct trial){ m.text.data, loss.data }, &s, &report);
     if (is_bad || getenv("STOKER_MODELS_LISTED"))
-        print_error("%sseed %llu: %s, %s, %s, on %s, %d threads, %d of %d rows%s%s, %s\n",
+        print_error("%sseed %llu: %s, %s, %s, on %s, %d threads, %d of %d rows%s%s%s, %s\n",
                     is_bad ? report.data : "", (unsigned long long)seed, m.text.data, loss.data,
                     s.precision->name, s.cpu, s.threads, s.rows, s.max_batch,
-                    s.has_bytes ? ", bytes" : "", s.has_values ? ", values" : "", s.optimizer);
+                    s.has_bytes ? ", bytes" : "", s.has_values ? ", values" : "",
+                    s.is_measured ? ", measured" : "", s.optimizer);
     stk__text_free(&m.text);
     stk__text_free(&loss);
     stk__text_free(&report);
@@ -549,5 +552,6 @@ static void test_random_models(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_random_models) };
+    setenv("XDG_CACHE_HOME", "/dev/null", 1); /* what was measured is not remembered */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

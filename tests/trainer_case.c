@@ -115,7 +115,7 @@ static int open_case(struct case_run *c, const struct trial *trial, struct stk_e
                                            .max_batch = s->max_batch,
                                            .threads = s->threads,
                                            .seed = 7,
-                                           .deterministic = true };
+                                           .deterministic = !s->is_measured };
     int rc = stk_model_new(trial->chain, &c->model, err);
     return rc ? rc : stk_trainer_new(c->model, &options, &c->trainer, err);
 }

@@ -36,6 +36,7 @@ struct setting {
     bool has_bytes;        /* images are uint8 */
     bool has_values;       /* targets of cross entropy are a value for each class */
     bool is_tolerant;      /* of noise */
+    bool is_measured;      /* convolutions are carried out by whatever was fastest just now */
 };
 
 /* What was wrong is appended to the report. Returns how many things were. */

@@ -380,6 +380,8 @@ def test_train_goes_on(tmp_path):
     train = dataset().shuffle().batch(16)
     whole = stoker.train(train=train, epochs=4, **common)
     stoker.train(train=train, epochs=2, checkpoint=tmp_path / "run", **common)
+    with pytest.raises(stoker.Error, match="restart"):
+        stoker.train(train=train, epochs=4, checkpoint=tmp_path / "run", **common)
     rest = stoker.train(train=train, epochs=4, checkpoint=tmp_path / "run", resume=True, **common)
     assert [epoch.epoch for epoch in rest.history] == [2, 3]
     for name, weight in whole.trainer.weights.items():
