@@ -12,21 +12,22 @@ cd "$demo"
 
 if [ ! -d shapes ] || [ "$(cat shapes.count 2>/dev/null)" != "$count" ]; then
     echo "A data set of $count drawn shapes:"
-    rm -rf shapes.part shapes shapes.tfrecord training training.jsonl
+    rm -rf shapes.part shapes shapes.tfrecord* training training.jsonl
     "$build/tools/make_shapes" shapes.part "$count"
     mv shapes.part shapes
     echo "$count" >shapes.count
 fi
 
+exec 3>&1 # commands are shown also where what they print goes to a file
 say_and_run() {
-    printf '\n$ stoker'
+    printf '\n$ stoker' >&3
     for word in "$@"; do
         case $word in
-        *[\(\ ]*) printf ' "%s"' "$word" ;;
-        *) printf ' %s' "$word" ;;
+        *[\(\ ]*) printf ' "%s"' "$word" >&3 ;;
+        *) printf ' %s' "$word" >&3 ;;
         esac
     done
-    printf '\n'
+    printf '\n' >&3
     "$build/stoker" "$@"
 }
 
