@@ -173,8 +173,7 @@ static PyObject *batch_subscript(PyObject *self, PyObject *key)
         Py_ssize_t index = find(names, key);
         if (index >= 0)
             return field_at(self, index);
-        PyErr_Format(PyExc_KeyError, "the batch has no field %R; it has %R", key, names);
-        return NULL;
+        return ext_call("_convert", "fields_within", "(OO)", self, key);
     }
     if (!PyIndex_Check(key)) {
         PyErr_Format(PyExc_TypeError, "a field is asked for by its name or its number, not by %R",

@@ -55,8 +55,9 @@ def flat(fields, before=""):
         if not isinstance(name, str):
             raise TypeError(f"the name of a field is a text, not {name!r}")
         if isinstance(value, dict) and not value:
-            raise ValueError(f"the dict {before + name!r} has no fields")
-        inner = flat(value, f"{before}{name}/") if isinstance(value, dict) else {before + name: value}
+            raise ValueError(f"the dict {before}{name} has no fields")
+        name = before + name
+        inner = flat(value, f"{name}/") if isinstance(value, dict) else {name: value}
         twice = found.keys() & inner.keys()
         if twice:
             raise ValueError(f"there are two fields {min(twice)!r}")

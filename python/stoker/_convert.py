@@ -23,6 +23,22 @@ def _need_numpy(what):
     return np
 
 
+def within(fields, name):
+    """Those that are named name/…, as a dict: of dicts that lay in a dict."""
+    before = f"{name}/"
+    return {key[len(before) :]: fields[key] for key in fields.keys() if key.startswith(before)}
+
+
+def fields_within(batch, name):
+    """batch['a'] where there is no such field but there are some named a/…."""
+    from ._functions import Element
+
+    found = within(batch, name)
+    if not found:
+        raise KeyError(f"the batch has no field {name!r}; it has {tuple(batch.keys())!r}")
+    return Element(found)
+
+
 # ---- one field ----
 
 

@@ -199,10 +199,10 @@ class Dataset(_ops.Ops):
         this process, made when they are first needed. What they get and give is pickled, and arrays
         go through shared memory. An element whose helper dies is given to another one, once.
 
-        Random numbers are the element's own: the same for any number of workers, others in each epoch
-        and under each seed. A function with a parameter `rng` gets a numpy.random.Generator by it;
-        random, numpy.random and torch are seeded for each element where the function draws from them,
-        which its code and the trial tell, or random=True and random=False.
+        Random numbers are the element's own: the same for any number of workers, others in each
+        epoch and under each seed. A function with a parameter `rng` gets a numpy.random.Generator
+        by it; random, numpy.random and torch are seeded for each element where the function draws
+        from them, which its code and the trial tell, or random=True and random=False.
         """
         if callable(expression):
             from . import _functions
@@ -452,8 +452,8 @@ class Dataset(_ops.Ops):
                 ...
                 checkpoint = {'model': model.state_dict(), 'data': ds.state_dict()}
 
-        It is behind the last batch that was delivered; where that was the last one, at the beginning
-        of the next epoch; and before the first run, at that of the first.
+        It is behind the last batch that was delivered; where that was the last one, at the
+        beginning of the next epoch; and before the first run, at that of the first.
         """
         if self._state is not None:
             return dict(self._state)
@@ -611,7 +611,7 @@ class Run:
             raise TypeError(
                 "this run is endless, so it has no length"
                 if count == INFINITE
-                else "nobody knows how many batches will come: there is a filter or a stream in the chain"
+                else "nobody knows how many batches will come: the chain has a filter or a stream"
             )
         return max(0, (end - epoch) * count - batches)
 

@@ -43,7 +43,7 @@ _GENERATORS = (
 
 
 class Drawing:
-    """A function whose random numbers are those of the element: called with it and with its bytes."""
+    """A function whose random numbers are the element's: called with it and with its bytes."""
 
     def __init__(self, function, takes_rng, is_shared):
         self.function, self.takes_rng, self.is_shared = function, takes_rng, is_shared
@@ -61,7 +61,7 @@ class Drawing:
 
 
 class Found:
-    """What is known of a function's random numbers: by what its user says, its code, and a trial."""
+    """What is known of a function's random numbers: said by its user, its code and a trial."""
 
     def __init__(self, function, random):
         if random not in (None, True, False):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the user's own in a chain: ds.map(function) and ds.filter(function)."""
 
-from . import _arrays, _draws, _text
+from . import _arrays, _convert, _draws, _text
 from ._core import Function
 
 
@@ -24,8 +24,7 @@ class Element(dict):
     """What a function gets where a field has '/' in its name: element['a'] are those named a/…."""
 
     def __missing__(self, name):
-        before = f"{name}/"
-        inner = {key[len(before) :]: self[key] for key in self if key.startswith(before)}
+        inner = _convert.within(self, name)
         if not inner:
             raise KeyError(name)
         return Element(inner)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to say of a keyword that a function does not have: what it is called here, and what there is."""
+"""What to say of a keyword that a function does not have: what it is called here."""
 
 _VARIADIC = 8  # CO_VARKEYWORDS: takes any keyword, and checks them itself
 
-# What other tools call it, and what it is here: a keyword, where the function has it, or a sentence.
+# What other tools call it, and what it is here, where the function has such a keyword.
 _ELSEWHERE = {
     "num_workers": ("workers",),  # PyTorch
     "num_parallel_calls": ("workers",),  # tf.data
@@ -26,20 +26,21 @@ _ELSEWHERE = {
     "output_types": ("output", "spec"),
     "features": ("output",),
 }
+# What there is instead of a keyword.
 _SENTENCES = {
     "batch_size": "ds.batch(n) makes batches of n",
     "shuffle": "ds.shuffle() gives every epoch an order of its own",
     "drop_last": "ds.batch(n, drop_remainder=True) leaves the last rows out",
     "pin_memory": "batches lie in memory of their own, and need no pinning before they are copied",
     "persistent_workers": "workers are threads, which cost next to nothing to start",
-    "worker_init_fn": "workers are threads and need none; random numbers are seeded for each element",
+    "worker_init_fn": "workers are threads and need none; random numbers are the element's own",
     "generator": "seed= decides everything random",
     "collate_fn": "ds.map(function) behind ds.batch(n) gets whole batches",
     "sampler": "ds.shuffle(), ds.balance(), ds.split() and ds[[3, 1, 2]] choose elements",
     "batch_sampler": "ds.shuffle(), ds.balance() and ds.bucket_by_length() choose elements",
     "deterministic": "the same seed always gives the same batches",
-    "num_workers": "ds.options(workers=n) or ds.iterate(workers=n) says how many threads there are",
-    "num_parallel_calls": "functions run on as many threads as pay; ds.iterate(workers=n) says how many",
+    "num_workers": "ds.iterate(workers=n) says how many threads there are",
+    "num_parallel_calls": "ds.iterate(workers=n) says how many threads there are",
     "timeout": "nothing is waited for that has to be given up",
     "repeat": "ds.repeat(n), or epochs= of ds.iterate, goes over the data several times",
 }

@@ -279,7 +279,7 @@ def test_failed_datasets_keep_nothing():
         ([[[1], [2, 3]]], ValueError, "different lengths"),
         ([2**70], ValueError, "int64"),
         ({1: 2}, TypeError, "is a text, not 1"),
-        ({}, ValueError, "has no fields"),
+        ({}, ValueError, "the dict x has no fields"),
         (np.array([1 + 2j]), TypeError, "format"),
         (np.array(["2020-01-01"], "M8[D]"), TypeError, "field 'x'"),
         (np.array([1, 2], dtype=">i4"), TypeError, "byte order"),

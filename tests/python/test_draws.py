@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers in functions: the element's own, whoever calls the function, when and how often."""
+"""Random numbers in functions: the element's own, whoever calls the function and when."""
 
 import functools
 import math
@@ -111,7 +111,9 @@ def test_calls_that_overlap(tmp_path):
     whole = rows(mapped, workers=1)
     assert all(rows(mapped, workers=8) == whole for _ in range(3))
     both = [[], []]
-    threads = [threading.Thread(target=lambda to=to: to.extend(rows(mapped, workers=4))) for to in both]
+    threads = [
+        threading.Thread(target=lambda to=to: to.extend(rows(mapped, workers=4))) for to in both
+    ]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert both == [whole, whole]
@@ -240,7 +242,8 @@ def test_unknown_functions_are_tried():
         Unknown(random.random), output={"x": "int64", "a": "float32"}, random=True
     )
     assert rows(helped) == whole
-    assert [row.a.item() for row in told] == pytest.approx([row.a.item() for row in draws.iterate(epoch=0)])
+    drawn = [row.a.item() for row in draws.iterate(epoch=0)]
+    assert [row.a.item() for row in told] == pytest.approx(drawn)
 
 
 # ---- caches, packs, scans ----

@@ -492,7 +492,10 @@ def test_dicts_in_what_goes_in_and_out():
 
     ds = stoker.range(4).map(make)
     assert list(ds.spec) == ["a/b", "a/c/d", "t"]
-    assert ds[3]["a/c/d"].tolist() == [3, 6]
+    assert ds[3]["a/c/d"].tolist() == ds[3]["a"]["c"]["d"].tolist() == [3, 6]
+    assert list(ds.batch(2).head(1)[0]["a"]) == ["b", "c/d"]
+    with pytest.raises(KeyError, match="no field 'z'; it has"):
+        ds[3]["z"]
 
     def use(element):
         assert element["a/b"] == element["a"]["b"]
@@ -506,7 +509,8 @@ def test_dicts_in_what_goes_in_and_out():
         used = ds.map(use, workers=place)
         assert list(used.spec) == ["sum", "a/b", "a/c/d"]
         assert [int(one.sum) for one in used] == [0, 3, 6, 9]
-    said = stoker.range(4).map(make, output={"a": {"b": int, "c": {"d": ("int64", (2,))}}, "t": str})
+    output = {"a": {"b": int, "c": {"d": ("int64", (2,))}}, "t": str}
+    said = stoker.range(4).map(make, output=output)
     assert [one["a/b"].item() for one in said] == [0, 1, 2, 3]
 
 
@@ -521,7 +525,7 @@ def test_dicts_in_arrays_and_generators():
 @pytest.mark.parametrize(
     "result, cause",
     [
-        ({"a": {}}, "'a' has no fields"),
+        ({"a": {"b": {}}}, "the dict a/b has no fields"),
         ({"a": {"b": 1}, "a/b": 2}, "two fields 'a/b'"),
         ({"a": {3: 1}}, "is a text, not 3"),
     ],
