@@ -278,6 +278,10 @@ def __getattr__(name):
         from . import _findings
 
         return getattr(_findings, name)
+    if name == "Feed":  # not in __all__, so that `import *` does not import PyTorch
+        from . import _feed
+
+        return _feed.Feed
     if name in ("Profile", "Watch"):
         from . import _profile
 

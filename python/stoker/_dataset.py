@@ -271,9 +271,7 @@ class Dataset(_ops.Ops):
 
     def __reduce__(self):
         """The process that reads it back may not know the rank: it goes along."""
-        settings = self._settings
-        if _ranks.is_dealt_out(self._chain):
-            settings = {**_ranks.found(), **settings}
+        settings = _ranks.known(self._chain, self._settings)
         along = _epochs.for_spawned(self._number, self._next_epoch)
         return _restore, (type(self), str(self), self._chain.objects, settings, along)
 
@@ -498,9 +496,7 @@ class Dataset(_ops.Ops):
 
     def _plan(self, given):
         settings = {**self._settings, **texts(given)}
-        if _ranks.is_dealt_out(self._chain):
-            settings = {**_ranks.found(), **settings}
-        return Plan(self._chain, settings)
+        return Plan(self._chain, _ranks.known(self._chain, settings))
 
     def pack(
         self,

@@ -110,15 +110,18 @@ def claim(number, following, n):
 def for_spawned(number, following):
     """What a dataset takes along into a process that is being started, or None elsewhere."""
     context = sys.modules.get("multiprocessing.context")
-    if context is None or context.get_spawning_popen() is None:
+    start = context.get_spawning_popen() if context else None
+    if start is None:
         return None
     from multiprocessing.reduction import DupFd
 
     _make_file()
+    if not hasattr(start, "stoker_epochs"):  # a file is taken along once, whoever asks for it
+        start.stoker_epochs = DupFd(_ours)
     with Record(_ours, number) as record:
         if not record.read()[3]:
             record.write(_NOBODY, 0, following)
-    return DupFd(_ours), number
+    return start.stoker_epochs, number
 
 
 # ---- in a worker ----

@@ -113,9 +113,34 @@ def caret(text, at, length):
     return f"  {before}{line}{after}\n  {' ' * (len(before) + column)}^{'~' * (length - 1)}"
 
 
+# ---- warnings ----
+
+
+def warn(text):
+    import warnings
+
+    warnings.warn(text, StokerWarning, stacklevel=outside())
+
+
 def outside():
     """How far up the caller is who is not of this package, for warnings.warn."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__package__") == __package__:
         level, frame = level + 1, frame.f_back
     return level
+
+
+def warn_of_errors(n, first):
+    """What a loop has left out or replaced, where an epoch ends. Workers of a DataLoader see the same
+    elements, so one of them tells.
+    """
+    from . import _workers
+
+    worker = _workers.info()
+    if worker and worker.id:
+        return
+    what = "1 bad element was" if n == 1 else f"{n} bad elements were"
+    warn(
+        f"{what} skipped or replaced (on_error), the first: {first}\n"
+        "errors() of the iterator has them, and whoever asks for them gets no warning"
+    )

@@ -4,7 +4,7 @@
 import os
 from collections.abc import Mapping
 
-from . import _core, _dataset
+from . import _core, _dataset, _ranks
 
 
 class _Findings(Mapping):
@@ -93,6 +93,7 @@ def stats(ds, batches, options):
     if batches is not None and (not hasattr(batches, "__index__") or batches.__index__() < 1):
         raise ValueError(f"batches is a number of batches or None, not {batches!r}")
     settings = {"epoch": "0", **ds._settings, **_dataset.texts(options)}
+    settings = _ranks.known(ds._chain, settings)
     settings.setdefault("epochs", "1")
     data, text = ds._chain.statistics(settings, 0 if batches is None else batches.__index__())
     return Statistics(json.loads(data), text)

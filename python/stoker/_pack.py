@@ -5,13 +5,13 @@ import os
 import sys
 import time
 
-from . import _dataset
+from . import _dataset, _ranks
 
 
 def pack(ds, out, shards, to, compression, variants, keep_original, force, progress, options):
     if "epochs" in options:
         raise TypeError("pack stores one epoch; variants=n stores n of them")
-    settings = {**ds._settings, **_dataset.texts(options)}
+    settings = _ranks.known(ds._chain, {**ds._settings, **_dataset.texts(options)})
     settings.pop("epochs", None)
     line = Line() if progress is True else None
     try:

@@ -3,7 +3,7 @@
 
 import functools
 
-from . import _dataset, _text
+from . import _dataset, _ranks, _text
 from ._findings import _Findings
 
 
@@ -59,6 +59,7 @@ def profile(ds, seconds, consumer_ms, trials, options):
         if not isinstance(value, (int, float)) or not 0 <= value < 1e6:
             raise ValueError(f"{name} is a number that is not negative, not {value!r}")
     settings = {"epoch": "0", **ds._settings, **_dataset.texts(options)}
+    settings = _ranks.known(ds._chain, settings)
     elsewhere = _elsewhere(ds) if trials else None
     found = ds._chain.profile(settings, seconds, consumer_ms, loop_us(), trials, elsewhere)
     return _profile_of(found)
@@ -69,7 +70,7 @@ def loop_us():
     """What a loop in Python that does nothing takes for a batch, in microseconds: trials run in C, where it
     would be forgotten."""
     n = 2000
-    with _dataset.parse(f"range({n}).batch(1)").iterate(workers=0) as run:
+    with _dataset.parse(f"range({n}).batch(1)").iterate(workers=0, rank=0, world=1) as run:
         for _ in run:
             pass
         return 1e6 * run.metrics()["consumer"]["outside"] / n

@@ -5,7 +5,7 @@ fails.
 
 import html
 
-from . import _dataset
+from . import _dataset, _ranks
 from ._core import Array, Bytes, Ragged, Stream
 
 _N_IMAGES = 8
@@ -110,7 +110,8 @@ def first_batch(ds):
         return None
     if not has_images(ds.spec):
         return None
-    options = {**ds._settings, "epoch": "0", "epochs": "1", "memory": str(_MEMORY)}
+    options = _ranks.known(ds._chain, ds._settings)
+    options = {**options, "epoch": "0", "epochs": "1", "memory": str(_MEMORY)}
     with ds.take(1)._chain.iterate(options) as batches:
         return batches._next_within(_PATIENCE_MS)
 

@@ -5,6 +5,7 @@ Importing torch takes seconds in every process that is spawned, so the cases of 
 share a script.
 """
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -33,7 +34,7 @@ BEGIN = """
 def run(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed in this environment")
 
-    def run(text, *args):
+    def run(text, *args, n_fine=1):
         script = tmp_path / "script.py"
         script.write_text(textwrap.dedent(BEGIN) + textwrap.dedent(text), encoding="utf-8")
         done = subprocess.run(
@@ -41,9 +42,12 @@ def run(tmp_path):
             capture_output=True,
             text=True,
             timeout=HANG_SECONDS,
+            cwd=tmp_path,
             env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
         )
-        assert done.stdout.endswith("fine\n") and done.returncode == 0, done.stdout + done.stderr
+        assert not done.returncode, done.stdout + done.stderr
+        assert done.stdout.split().count("fine") == n_fine, done.stdout + done.stderr
+        return done
 
     return run
 
@@ -224,3 +228,134 @@ def test_torch_may_come_later(run):
         assert not done.returncode, done.stderr
         print("fine")
         """)
+
+
+# ---- ranks ----
+
+RANKS = """
+    import os
+    import warnings
+    import torch.distributed as dist
+    import torch.multiprocessing as mp
+
+    def gathered(thing):
+        everything = [None] * dist.get_world_size()
+        dist.all_gather_object(everything, thing)
+        return everything
+
+    def chain(n):
+        return stoker.range(n).shuffle().shard().batch(10)
+
+    def loop(batches):
+        seen = []
+        for batch in batches:
+            dist.all_reduce(torch.ones(1))  # waits for all ranks
+            seen += batch["x"].tolist()
+        return seen
+
+    def as_many_elements_and_no_more():
+        ds = chain(100)
+        assert len(ds) == 5 and len(stoker.Feed(ds)) == 5
+        assert len(stoker.range(41).shard()) == 21 - dist.get_rank()
+        first, second = [gathered(loop(stoker.Feed(ds))) for _ in range(2)]
+        assert sorted(sum(first, [])) == list(range(100)) and first != second
+        assert ds.stats().elements == 50
+        for n in (0, 2):
+            feed = stoker.Feed(chain(100))
+            loader = DataLoader(feed, batch_size=None, num_workers=n)
+            assert [gathered(loop(loader)) for _ in range(2)] == [first, second], n
+            assert len(loader) == 5
+
+    def uneven_ranks_are_padded():
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            feed = stoker.Feed(chain(81))
+            for n in (0, 2):
+                loader = DataLoader(feed, batch_size=None, num_workers=n)
+                assert len(loader) == len(feed) == 5
+                seen = gathered(loop(loader))
+                assert len(seen[0]) == len(seen[1]) == 41 and set(sum(seen, [])) == set(range(81))
+        assert [str(w.message)[:12] for w in told if w.category is stoker.StokerWarning] == [
+            "shard() pads"]
+
+    def a_plain_loop_is_exact_and_warns():
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            counts = [gathered(sum(1 for _ in ds)) for ds in [chain(81)] * 2]
+            assert counts == [[5, 4]] * 2 and not sum(1 for _ in stoker.range(3).take(0))
+        texts = [str(w.message) for w in told if w.category is stoker.StokerWarning]
+        assert len(texts) == 2 and "rank 0 takes 5 steps" in texts[0], texts
+        assert "this is one of 2 processes" in texts[1], texts
+        assert all(w.filename == __file__ for w in told), [w.filename for w in told]
+
+    def work(rank, port):
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        dist.init_process_group("gloo", rank=rank, world_size=2)
+        as_many_elements_and_no_more()
+        uneven_ranks_are_padded()
+        a_plain_loop_is_exact_and_warns()
+        dist.barrier()
+        print("fine")
+        dist.destroy_process_group()
+
+    if __name__ == "__main__":
+        import socket
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        mp.spawn(work, (port,), nprocs=2)
+    """
+
+
+def test_ranks_of_a_process_group(run):
+    run(RANKS, n_fine=2)
+
+
+LIGHTNING = """
+    import warnings
+    try:
+        import lightning
+    except ImportError:
+        import pytorch_lightning as lightning
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+            self.seen = []
+
+        def training_step(self, batch, i):
+            self.seen.append(batch["x"].tolist())
+            return self.layer(batch["x"].float()[:, None]).mean()
+
+        def on_train_epoch_end(self):
+            everything = [None] * self.trainer.world_size
+            torch.distributed.all_gather_object(everything, sum(self.seen, []))
+            assert len(self.seen) == 5 and len(everything[0]) == len(everything[1]) == 41
+            assert set(sum(everything, [])) == set(range(81))
+            self.epochs = [*getattr(self, "epochs", []), self.seen]
+            self.seen = []
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 1e-6)
+
+    if __name__ == "__main__":
+        warnings.simplefilter("ignore")
+        feed = stoker.Feed(stoker.range(81).shuffle().shard().batch(10))
+        loader = DataLoader(feed, batch_size=None, num_workers=int(sys.argv[1]))
+        trainer = lightning.Trainer(
+            strategy="ddp", accelerator="cpu", devices=2, max_epochs=2, logger=False,
+            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+        )
+        model = Model()
+        trainer.fit(model, loader)
+        assert model.epochs[0] != model.epochs[1]
+        print("fine")
+    """
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_lightning(run, n_workers):
+    if not (importlib.util.find_spec("lightning") or importlib.util.find_spec("pytorch_lightning")):
+        pytest.skip("Lightning is not installed in this environment")
+    run(LIGHTNING, str(n_workers), n_fine=2)

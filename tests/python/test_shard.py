@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 import stoker
-from stoker import _ranks
+from stoker import _ranks, _show
 
 LAUNCHERS = {
     "torchrun": ("RANK", "WORLD_SIZE"),
@@ -115,6 +115,7 @@ def group(monkeypatch):
     module.get_world_size = lambda: 3
     monkeypatch.setitem(sys.modules, "torch.distributed", module)
     monkeypatch.setattr(_ranks, "_has_warned", False)
+    monkeypatch.setattr(_ranks, "_chains_seen", set())
     return module
 
 
@@ -127,6 +128,45 @@ def test_a_process_group_says_which_process_this_is(group):
     assert elements(ds) == [2, 5] and len(ds) == 2 == ds.cardinality
     assert len(stoker.range(8).shard(remainder="pad")) == 3
     assert len(stoker.range(8).shard().batch(2).options(rank=0, world=2)) == 2
+
+
+def test_all_that_reads_data_asks_the_group(group, tmp_path):
+    """Rank 1 of 3 has 1, 4 and 7."""
+    ds = stoker.range(8).shard()
+    assert ds.stats().elements == 3 and ds.plan().json["count"] == 3
+    ds.pack(tmp_path / "part.tfrecord")
+    assert len(stoker.tfrecord(tmp_path / "part.tfrecord")) == 3
+    seen = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds.map(lambda e: seen.add(int(e["x"])) or e, {"x": "int64"}).profile(0.05, trials=False)
+    assert seen == {1, 4, 7}
+    images = stoker.values({"image": [[[[n]]] for n in range(8)]}).cast("uint8").shard()
+    assert _show.first_batch(images).image.tolist() == [[[1]]]
+
+
+def test_steps_that_differ_get_one_warning(group):
+    ds = stoker.range(31).shard().batch(5)
+    with pytest.warns(stoker.StokerWarning, match="rank 0 takes 3 steps.*last rank 2") as seen:
+        assert [len(list(ds)) for _ in range(2)] == [2, 2]
+    assert len(seen) == 1 and seen[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        stoker.range(30).shard().batch(5),
+        stoker.range(32).shard().batch(20),  # 11 or 10 elements, but one step
+        stoker.range(31).shard(remainder="pad").batch(5),
+        stoker.range(31).shard(remainder="drop").batch(5),
+        stoker.range(31).shard().batch(5).repeat().take(9),
+    ],
+    ids=str,
+)
+def test_no_warning_where_steps_are_equal(group, ds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(ds)
 
 
 def test_a_group_before_the_launcher(group, monkeypatch):
@@ -152,7 +192,7 @@ def test_data_that_nobody_deals_out_gets_one_warning(group):
     assert len(seen) == 1 and seen[0].filename == __file__
 
 
-@pytest.mark.parametrize("ds", [stoker.range(8).shard(), stoker.range(8).options(rank=0, world=3)])
+@pytest.mark.parametrize("ds", [stoker.range(9).shard(), stoker.range(8).options(rank=0, world=3)])
 def test_no_warning_where_it_is_said(group, ds):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
