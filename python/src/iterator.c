@@ -28,6 +28,9 @@ struct iterator {
     PyObject *last;     /* the batch that next returned, borrowed; or NULL */
     PyObject *run; /* a Run of _dataset.py, which gets the place where this one ends; or NULL */
     PyObject *weak_refs;             /* or NULL */
+    uint64_t epoch;                  /* of the last batch, from 1 on; 0: there was none */
+    uint64_t n_told;                 /* bad elements that were told of */
+    bool has_asked;                  /* somebody looks at errors or counts */
     struct iterator *next, **before; /* in the list of open ones */
 };
 
@@ -200,6 +203,70 @@ bool ext_iterator_unread(PyObject **last, struct stk_batch *batch)
     return self->it && !is_foreign(self) && !stk_iterator_unread(self->it, batch, NULL);
 }
 
+/* ---- bad elements ---- */
+
+static uint64_t count_kept(struct stk_iterator *it)
+{
+    struct stk_error err;
+    uint64_t n = 0;
+    while (!stk_iterator_error(it, n, &err))
+        n++;
+    return n;
+}
+
+static uint64_t count_errors(struct stk_iterator *it)
+{
+    struct stk_stats stats;
+    stk_iterator_stats(it, &stats);
+    return stats.errors;
+}
+
+/* Those of the run that a resumed one goes on with, whose messages are not kept. Its threads may
+ * judge elements meanwhile. */
+static uint64_t count_earlier(struct stk_iterator *it)
+{
+    uint64_t n, n_kept;
+    do {
+        n = count_errors(it);
+        n_kept = count_kept(it);
+    } while (count_errors(it) != n);
+    return n - n_kept;
+}
+
+static void first_untold(struct iterator *self, uint64_t n_new, struct stk_error *out)
+{
+    uint64_t n_kept = count_kept(self->it);
+    if (stk_iterator_error(self->it, n_kept > n_new ? n_kept - n_new : 0, out))
+        out->text[0] = 0;
+}
+
+/* Warns of elements that were skipped or replaced since the last time, where an epoch ends; -1 if
+ * the program makes an exception of that. A run that is ahead has judged some of the next epoch. */
+static int tell_of_errors(struct iterator *self)
+{
+    struct stk_error first = { 0 };
+    if (!self->it || self->has_asked)
+        return 0;
+    uint64_t n_errors = count_errors(self->it), n = n_errors - self->n_told;
+    if (!n)
+        return 0;
+    first_untold(self, n, &first);
+    self->n_told = n_errors;
+    PyObject *done =
+        ext_call("_errors", "warn_of_errors", "(KN)", (unsigned long long)n, ext_text(first.text));
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static bool begins_epoch(struct iterator *self, const struct stk_batch *batch)
+{
+    struct stk_position position;
+    stk_batch_position(batch, &position);
+    bool is_new = self->epoch && self->epoch != position.epoch + 1;
+    self->epoch = position.epoch + 1;
+    return is_new;
+}
+
 /* A batch for the caller, unless a signal has come meanwhile: then it is there for the next
  * call. What comes later, while the interpreter takes the object, is seen when that dies. */
 static PyObject *hand_out(struct iterator *self, struct stk_batch *batch)
@@ -208,7 +275,7 @@ static PyObject *hand_out(struct iterator *self, struct stk_batch *batch)
     if (!object)
         return NULL;
     ext_batch_follow(object, &self->last);
-    if (!PyErr_CheckSignals())
+    if (!PyErr_CheckSignals() && (!begins_epoch(self, batch) || !tell_of_errors(self)))
         return object;
     ext_batch_unfollow(&self->last);
     if (ext_iterator_unread(&self->last, batch))
@@ -249,7 +316,9 @@ static PyObject *wait_for_next(struct iterator *self, long milliseconds)
     if (rc == STK_OK)
         return hand_out(self, batch);
     self->is_over |= rc == STK_END;
-    return rc == STK_AGAIN ? NULL : conclude(self, rc, &err);
+    if (rc == STK_AGAIN || (rc == STK_END && tell_of_errors(self) < 0))
+        return NULL;
+    return conclude(self, rc, &err);
 }
 
 static PyObject *iterator_next(PyObject *self)
@@ -428,6 +497,7 @@ PyObject *ext_iterator_new(struct ext_chain *chain, const struct stk_options *op
         Py_DECREF(self);
         return ext_raise(&err, NULL, 0);
     }
+    self->n_told = state ? count_earlier(self->it) : 0;
     list_add(self);
     return (PyObject *)self;
 }
@@ -499,6 +569,7 @@ static PyObject *iterator_stats(PyObject *object, PyObject *unused)
     (void)unused;
     if (!self->it)
         return ext_raise_state("this iterator was closed");
+    self->has_asked = true;
     stk_iterator_stats(self->it, &s);
     const uint64_t value[] = { s.elements,         s.batches,           s.epochs,
                                s.errors,           s.bytes_read,        s.tickets,
@@ -579,6 +650,7 @@ static PyObject *iterator_errors(PyObject *object, PyObject *unused)
     struct stk_error err;
     PyObject *list = self->it ? PyList_New(0) : ext_raise_state("this iterator was closed");
     (void)unused;
+    self->has_asked = true;
     for (uint64_t i = 0; list && !stk_iterator_error(self->it, i, &err); i++) {
         PyObject *error = ext_exception(&err, NULL, 0);
         if (!error || PyList_Append(list, error) < 0)

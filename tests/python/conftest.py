@@ -56,3 +56,8 @@ def pictures(tmp_path_factory):
 def numbers():
     """x = 0 … 9 in batches of four."""
     return stoker.range(10).batch(4)
+
+
+def pytest_configure(config):
+    """Many tests skip bad elements on purpose; test_skipped.py looks at what a loop says of them."""
+    config.addinivalue_line("filterwarnings", "ignore:.*skipped or replaced:stoker.StokerWarning")
