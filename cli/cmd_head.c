@@ -101,8 +101,11 @@ static void print_first(const struct head *head, const struct stk_view *view,
             printf("%.6g", value);
         else
             cli_value_print(stdout, view->dtype, range->first[i]);
-        if (name)
-            printf(" (%s)", name);
+        if (name) {
+            fputs(" (", stdout);
+            cli_name_print(stdout, name);
+            putchar(')');
+        }
     }
     fputs(range->n + range->n_nan > range->n_first ? ", …" : "", stdout);
 }
@@ -161,9 +164,10 @@ static void text_field(const struct head *head, const struct stk_view *view,
 {
     char type[MAX_TYPE];
     type_text(view, type, sizeof type);
-    printf("  %s%-*s%s  %s%-*s%s  ", cli_style(stdout, CLI_BOLD), widths.name, view->name,
-           cli_style(stdout, CLI_PLAIN), cli_style(stdout, CLI_CYAN), widths.type, type,
-           cli_style(stdout, CLI_PLAIN));
+    printf("  %s", cli_style(stdout, CLI_BOLD));
+    cli_name_pad(stdout, view->name, widths.name);
+    printf("%s  %s%-*s%s  ", cli_style(stdout, CLI_PLAIN), cli_style(stdout, CLI_CYAN), widths.type,
+           type, cli_style(stdout, CLI_PLAIN));
     if (view->kind == STK_BYTES)
         print_strings(view);
     else
@@ -197,7 +201,7 @@ static void show_origin(const struct head *head, const struct stk_batch *batch, 
     if (head->args->json)
         cli_text_print(stdout, text, strlen(text));
     else
-        fputs(text, stdout);
+        cli_name_print(stdout, text);
     stk_text_free(origin);
 }
 

@@ -111,8 +111,12 @@ static void tell_row(struct predict *p, struct stk_batch *batch, const struct st
             printf(",\"label\":%" PRId64, truth);
         printf("}\n");
     } else if (!p->args->quiet) {
-        printf("%-40s  %-12s %6.2f %%%s%s\n", origin ? origin : "", name, probability * 100,
-               is_wrong ? "   is " : "", is_wrong ? wanted : "");
+        cli_name_pad(stdout, origin ? origin : "", 40);
+        fputs("  ", stdout);
+        cli_name_pad(stdout, name, 12);
+        printf(" %6.2f %%%s", probability * 100, is_wrong ? "   is " : "");
+        cli_name_print(stdout, is_wrong ? wanted : "");
+        putchar('\n');
     }
     snprintf(caption, sizeof caption, "%.60s %.0f%%%s%.60s", name, probability * 100,
              is_wrong ? "\nis " : "", is_wrong ? wanted : "");

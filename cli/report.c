@@ -81,7 +81,8 @@ static void print_plain(const char *text, size_t n)
     for (size_t i = 0, len; i < n; i += len) {
         uint32_t code = 0;
         len = next_character(text + i, n - i, &columns);
-        bool is_shown = cli_utf8_read(text + i, n - i, &code) && code >= 0x20 && code != 0x7f;
+        bool is_shown =
+            cli_utf8_read(text + i, n - i, &code) && code >= 0x20 && (code < 0x7f || code >= 0xa0);
         if (is_shown)
             fwrite(text + i, 1, len, stderr);
         else

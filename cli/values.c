@@ -135,10 +135,36 @@ static void print_character(FILE *file, const char *text, int len, uint32_t code
         fputs("\\n", file);
     else if (code == '\t')
         fputs("\\t", file);
-    else if (code < 0x20 || len == 0)
+    else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || len == 0)
         fprintf(file, "\\u%04x", (unsigned)code);
     else
         fwrite(text, 1, (size_t)len, file);
+}
+
+size_t cli_name_print(FILE *file, const char *text)
+{
+    size_t columns = 0, size = strlen(text);
+    for (size_t i = 0, n; i < size; i += n) {
+        uint32_t code = (unsigned char)text[i];
+        n = (size_t)cli_utf8_read(text + i, size - i, &code);
+        bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+        if (code == '\n')
+            columns += (size_t)fprintf(file, "\\n");
+        else if (is_control)
+            columns += (size_t)fprintf(file, "\\x%02x", (unsigned)code);
+        else {
+            fwrite(text + i, 1, n ? n : 1, file);
+            columns += (size_t)cli_utf8_columns(code);
+        }
+        n = n ? n : 1;
+    }
+    return columns;
+}
+
+void cli_name_pad(FILE *file, const char *text, int width)
+{
+    size_t columns = cli_name_print(file, text);
+    fprintf(file, "%*s", columns < (size_t)width ? width - (int)columns : 0, "");
 }
 
 void cli_text_print(FILE *file, const char *text, size_t len)

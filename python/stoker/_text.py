@@ -180,7 +180,12 @@ def quote(text):
         return (
             "'"
             + "".join(
-                _PLAIN.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}")
+                _PLAIN.get(c)
+                or (
+                    c
+                    if c >= " " and not "\x7f" <= c < "\xa0"
+                    else "".join(f"\\x{b:02x}" for b in c.encode())
+                )
                 for c in raw.decode("utf-8")
             )
             + "'"

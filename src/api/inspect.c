@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect.c: stk_inspect: what is in a file, told from its content. */
 #include "api/inspect.h"
+#include "base/controls.h"
 
 #include "base/error.h"
 #include "codec/tfrecord.h"
@@ -40,7 +41,11 @@ void stk__inspect_say(struct stk__inspection *in, const char *name, const char *
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    stk__text_add(&in->facts[TEXT], "  %-12s %s\n", name, text);
+    stk__text_add(&in->facts[TEXT], "  ");
+    stk__text_add_shown(&in->facts[TEXT], name, 12);
+    stk__text_add(&in->facts[TEXT], " ");
+    stk__text_add_shown(&in->facts[TEXT], text, 0);
+    stk__text_add(&in->facts[TEXT], "\n");
     stk__text_add(&in->facts[JSON], ", ");
     stk__text_add_json(&in->facts[JSON], name, strlen(name));
     stk__text_add(&in->facts[JSON], ": ");
@@ -54,7 +59,9 @@ void stk__inspect_note(struct stk__inspection *in, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    stk__text_add(&in->notes[TEXT], "  %s\n", text);
+    stk__text_add(&in->notes[TEXT], "  ");
+    stk__text_add_shown(&in->notes[TEXT], text, 0);
+    stk__text_add(&in->notes[TEXT], "\n");
     stk__text_add(&in->notes[JSON], "%s", in->notes[JSON].len ? ", " : "");
     stk__text_add_json(&in->notes[JSON], text, strlen(text));
 }
@@ -243,7 +250,8 @@ int stk__inspect_chain(const char *path, char **chain, struct stk_error *err)
 
 void stk__inspect_text_out(const struct stk__inspection *in, struct stk__text *out)
 {
-    stk__text_add(out, "%s: %s", in->path, in->format);
+    stk__text_add_shown(out, in->path, 0);
+    stk__text_add(out, ": %s", in->format);
     if (in->compression > STK__COMPRESSION_NONE)
         stk__text_add(out, ", %s", stk__compression_words[in->compression]);
     if (in->head)

@@ -2,6 +2,7 @@
 /* inspect_members.c: the arrays of a file, how many elements each has, and a chain for those that
  * have as many as most. */
 #include "api/inspect_members.h"
+#include "base/controls.h"
 
 #include "base/error.h"
 #include "base/type.h"
@@ -89,7 +90,9 @@ static int look_at(struct stk__inspection *in, const struct stk__members *member
     stk__text_free(&rest);
     if (code == STK_MEMORY)
         return code;
-    stk__text_add(&in->facts[TEXT], "    %-12s ", name);
+    stk__text_add(&in->facts[TEXT], "    ");
+    stk__text_add_shown(&in->facts[TEXT], name, 12);
+    stk__text_add(&in->facts[TEXT], " ");
     stk__text_add(&in->facts[JSON], "%s{\"name\": ", i ? ", " : "");
     stk__text_add_json(&in->facts[JSON], name, strlen(name));
     *count = code ? -1 : stk_dataset_count(dataset);

@@ -4,6 +4,7 @@
  * so that the time does not depend on the file's size. */
 #define _GNU_SOURCE
 #include "api/inspect.h"
+#include "base/controls.h"
 
 #include "base/error.h"
 #include "base/type.h"
@@ -160,7 +161,9 @@ static void add_field(struct stk__inspection *in, const struct preview *preview,
     const struct stk_field *field = &preview->dataset->root->type.field[f];
     struct stk__text type = { 0 }, *text = &in->fields[TEXT], *json = &in->fields[JSON];
     stk__field_text(field, &type);
-    stk__text_add(text, "  %-12s %-20s ", field->name, type.data ? type.data : "");
+    stk__text_add(text, "  ");
+    stk__text_add_shown(text, field->name, 12);
+    stk__text_add(text, " %-20s ", type.data ? type.data : "");
     stk__text_add(json, "%s{\"name\": ", f ? ", " : "");
     stk__text_add_json(json, field->name, strlen(field->name));
     stk__text_add(json, ", \"type\": \"%s\", \"first\": [", type.data ? type.data : "");

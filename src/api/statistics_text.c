@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* statistics_text.c: statistics for people: tables and bars. */
 #include "api/statistics.h"
+#include "base/controls.h"
 
 #include "graph/graph.h"
 
@@ -112,7 +113,9 @@ static void add_classes(struct stk__text *out, const struct stk__statistics *s,
         add_cell(out, (double)all / ((double)n * (double)class[i].n), 8);
         stk__text_add(out, "  ");
         add_bar(out, class[i].n, most);
-        stk__text_add(out, "%s%s\n", name ? "  " : "", name ? name : "");
+        stk__text_add(out, "%s", name ? "  " : "");
+        stk__text_add_shown(out, name ? name : "", 0);
+        stk__text_add(out, "\n");
     }
 }
 
@@ -178,7 +181,9 @@ static int add_field(struct stk__text *out, const struct stk__statistics *s,
     uint64_t n = 0;
     for (int c = 0; c < stats->n_channels; c++)
         n += stats->channel[c].n;
-    stk__text_add(out, "\n%s  ", stats->field->name);
+    stk__text_add(out, "\n");
+    stk__text_add_shown(out, stats->field->name, 0);
+    stk__text_add(out, "  ");
     stk__field_text(stats->field, out);
     if (stats->field->kind != STK_BYTES)
         stk__text_add(out, "  %" PRIu64 " value%s", n, n == 1 ? "" : "s");

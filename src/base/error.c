@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.c: result codes and messages. */
 #include "base/error.h"
+#include "base/controls.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,13 +18,21 @@ const char *stk_status_text(int code)
     return is_known ? texts[code] : "unknown status";
 }
 
+/* Every message passes here, and with it whatever names and data it holds. */
+static void write_text(struct stk_error *err, const char *format, va_list args)
+{
+    char raw[STK_ERROR_TEXT];
+    vsnprintf(raw, sizeof raw, format, args);
+    stk__controls_show(raw, err->text, sizeof err->text);
+}
+
 int stk_fail(struct stk_error *err, int code, const char *format, ...)
 {
     if (!err)
         return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    write_text(err, format, args);
     va_end(args);
     err->code = code;
     err->at = err->len = 0;
@@ -37,7 +46,7 @@ int stk__fail_at(struct stk_error *err, int code, uint32_t at, uint32_t len, con
         return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    write_text(err, format, args);
     va_end(args);
     err->code = code;
     err->at = at;
@@ -53,10 +62,9 @@ void stk__error_prefix(struct stk_error *err, const char *format, ...)
     memcpy(cause, err->text, sizeof cause);
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(err->text, sizeof err->text, format, args);
+    write_text(err, format, args);
     va_end(args);
-    if (len >= 0 && (size_t)len < sizeof err->text)
-        snprintf(err->text + len, sizeof err->text - (size_t)len, "%s", cause);
+    stk__error_suffix(err, cause);
 }
 
 void stk__error_suffix(struct stk_error *err, const char *text)
@@ -64,7 +72,7 @@ void stk__error_suffix(struct stk_error *err, const char *text)
     if (!err)
         return;
     size_t len = strlen(err->text);
-    snprintf(err->text + len, sizeof err->text - len, "%s", text);
+    stk__controls_show(text, err->text + len, sizeof err->text - len);
 }
 
 int stk__out_of_memory(struct stk_error *err)

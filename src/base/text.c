@@ -81,8 +81,10 @@ void stk__text_add_json(struct stk__text *text, const char *value, size_t len)
             stk__text_add(text, "\\%c", c);
         else if (c == '\n')
             stk__text_add_n(text, "\\n", 2);
-        else if (c < 0x20 || !n)
+        else if (c < 0x20 || c == 0x7f || !n)
             stk__text_add(text, "\\u%04x", c);
+        else if (c == 0xc2 && (unsigned char)value[i + 1] < 0xa0) /* controls behind ASCII */
+            stk__text_add(text, "\\u%04x", (unsigned char)value[i + 1]);
         else
             stk__text_add_n(text, value + i, n);
     }

@@ -37,6 +37,8 @@ static void add_string(struct stk__text *out, const char *text, size_t len)
             stk__text_add(out, c == '\n' ? "\\n" : "\\t");
         else if (!valid || c < 0x20 || c == 0x7f)
             stk__text_add(out, "\\x%02x", c);
+        else if (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0) /* controls behind ASCII */
+            stk__text_add(out, "\\xc2\\x%02x", (unsigned char)text[i + 1]);
         else
             stk__text_add_n(out, text + i, bytes);
     }
