@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """jsonl and parse_json against Python's json, on random documents; and what is refused."""
 
+import gzip
 import json
 import math
 import random
@@ -344,3 +345,13 @@ def test_standard_input(stoker):
     text = '{"a": 1}\n{"a": 2}\n'
     done = stoker("run", "jsonl('-', {a: int64}).batch(2)", "--dump", "--quiet", input=text)
     assert dump(done) == [{"a": [1, 2]}]
+
+
+def test_messages_about_files_name_jsonl(stoker, tmp_path):
+    """Not `lines`, which it reads its lines with: when they are opened, and while they are read."""
+    done = stoker("run", f"jsonl('{tmp_path}/none.jsonl', {{a: int64}})")
+    assert done.returncode == 1 and done.stderr.startswith("stoker: jsonl: "), done.stderr
+    packed = gzip.compress(b'{"a": 1}\n' * 5000)
+    (tmp_path / "cut.jsonl.gz").write_bytes(packed[:-20])
+    done = stoker("run", f"jsonl('{tmp_path}/cut.jsonl.gz', {{a: int64}})")
+    assert done.returncode == 1 and "jsonl: " in done.stderr and "lines: " not in done.stderr

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "exec/exec.h"
 #include "graph/nest.h"
+#include "op/op_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,5 +175,5 @@ void stk__run_nesting(struct stk__stage *s, struct stk__work *w)
     w->is_flushed = rc || (out->n < out->cap && w->n == 0);
     w->is_broken = rc != STK_OK;
     if (rc)
-        stk__error_prefix(&s->breaking, "%s: ", s->plan->node->op->decl.name);
+        stk__error_prefix(&s->breaking, "%s: ", stk__op_said(s->plan->node->op));
 }

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "exec/batching.h"
 #include "exec/exec.h"
+#include "op/op_names.h"
 #include "op/order.h"
 
 #include <limits.h>
@@ -302,7 +303,7 @@ static void run_streaming(struct stk__stage *s, struct stk__work *w)
     w->is_broken = rc != STK_OK && rc != STK_END;
     if (w->is_broken) {
         s->breaking.code = rc;
-        stk__error_prefix(&s->breaking, "%s: ", s->plan->node->op->decl.name);
+        stk__error_prefix(&s->breaking, "%s: ", stk__op_said(s->plan->node->op));
     }
 }
 
@@ -636,7 +637,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
                         : node->op->serial.begin(&begin, &s->run, err);
     }
     if (rc)
-        stk__error_prefix(err, "%s: ", node->op->decl.name);
+        stk__error_prefix(err, "%s: ", stk__op_said(node->op));
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include "graph/eval_parts.h"
 #include "graph/guard.h"
 #include "graph/nest.h"
+#include "op/op_names.h"
 
 #include <string.h>
 
@@ -143,7 +144,7 @@ static struct stk_span *fetched_spans(struct stk__eval *e, const struct stk__pno
             span[(size_t)i * places + k] =
                 (struct stk_span){ got[k].data, got[k].bytes, got[k].buffer };
             if (!got[k].buffer)
-                fail_fetched(e, p->node->op->decl.name, i, &got[k], mask);
+                fail_fetched(e, stk__op_said(p->node->op), i, &got[k], mask);
         }
     }
     return span;

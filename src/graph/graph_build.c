@@ -15,6 +15,7 @@
 #include "graph/scan.h"
 #include "lang/objects.h"
 #include "lang/rows.h"
+#include "op/op_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static struct stk__node *node_new(struct builder *b, const struct stk_op *op)
 static int fail_node(struct builder *b, const struct stk__node *node, int code)
 {
     if (b->err) {
-        stk__error_prefix(b->err, "%s: ", node->op->decl.name);
+        stk__error_prefix(b->err, "%s: ", stk__op_said(node->op));
         b->err->code = code;
         if (!b->err->len) { /* else the op has said which part of the call it means */
             b->err->at = node->at;

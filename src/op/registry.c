@@ -5,6 +5,7 @@
  * larger edition and puts it before the last one, which stays for those who are looking into it.
  */
 #include "op/registry.h"
+#include "op/op_names.h"
 
 #include "base/error.h"
 
@@ -61,6 +62,14 @@ const struct stk_op *stk__op_find(const char *name)
 {
     const struct stk_decl *decl = stk__namespace_find(stk__ops_namespace(), name);
     return decl ? stk__op_of(decl) : NULL;
+}
+
+const char *stk__op_said(const struct stk_op *op)
+{
+    for (int i = 0; i < N_BUILT_IN; i++)
+        if (built_in[i]->begins_with == op)
+            return built_in[i]->decl.name;
+    return op->decl.name;
 }
 
 bool stk__op_is_built_in(const struct stk_op *op)
