@@ -302,8 +302,9 @@ def test_ctrl_c_arrives_and_leaves_the_generators_alone(run_python):
         ds = stoker.range(10**9).map(lambda e: random.random() + np.random.rand()).batch(64)
         before, n = states(), 0
         for i in range(30):
-            threading.Timer(0.002 + 0.0007 * i, os.kill, (os.getpid(), signal.SIGINT)).start()
+            signal_us = threading.Timer(0.002 + 0.0007 * i, os.kill, (os.getpid(), signal.SIGINT))
             try:
+                signal_us.start()
                 with ds.iterate(workers=0) as batches:
                     for batch in batches:
                         pass
