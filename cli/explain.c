@@ -26,12 +26,37 @@ static int widest(const struct cli_json *list)
     return width;
 }
 
+static void print_line(const struct cli_json *op, int width)
+{
+    printf("%s%-*s%s  %s\n", cli_style(stdout, CLI_BOLD), width, cli_json_text(op, "name"),
+           cli_style(stdout, CLI_PLAIN), cli_json_text(op, "summary"));
+}
+
+/* The place of an op's subject among all; 0 where there are none. */
+static int place_of(const struct cli_json *op)
+{
+    const struct cli_json *place = cli_json_get(op, "subject_place");
+    return place && place->text ? atoi(place->text) : 0;
+}
+
+/* By subject, if there are any, each under its name. */
 static void print_list(const struct cli_json *list)
 {
-    int width = widest(list);
+    int width = widest(list), last = 0;
     for (const struct cli_json *op = list->child; op; op = op->next)
-        printf("%s%-*s%s  %s\n", cli_style(stdout, CLI_BOLD), width, cli_json_text(op, "name"),
-               cli_style(stdout, CLI_PLAIN), cli_json_text(op, "summary"));
+        last = place_of(op) > last ? place_of(op) : last;
+    for (int place = 0; place <= last; place++) {
+        bool is_begun = false;
+        for (const struct cli_json *op = list->child; op; op = op->next) {
+            const char *subject = cli_json_text(op, "subject");
+            if (place_of(op) != place)
+                continue;
+            if (*subject && !is_begun)
+                printf("%s%s\n", place ? "\n" : "", subject);
+            is_begun = true;
+            print_line(op, width);
+        }
+    }
 }
 
 /* A default or a bound as it would stand in a chain. */
@@ -121,6 +146,21 @@ static void print_one(const struct cli_json *op)
         printf("\n%s%s", doc, doc[strlen(doc) - 1] == '\n' ? "" : "\n");
 }
 
+/* Names that are spelled alike or have the name in them, up to five: "crop, random_crop". */
+static void list_near(const char *name, const char *const *names, char *text, size_t size)
+{
+    const char *nearest = cli_nearest(name, names);
+    size_t len = (size_t)snprintf(text, size, "%s", nearest ? nearest : "");
+    int n = nearest ? 1 : 0;
+    for (; *names && n < 5 && *name; names++) {
+        if (*names == nearest || !strstr(*names, name))
+            continue;
+        len += (size_t)snprintf(text + len, size - len, "%s%s", n++ ? ", " : "", *names);
+        if (len >= size)
+            return;
+    }
+}
+
 static void complain_unknown(const struct cli_json *list, const struct cli_explained *what,
                              const char *name)
 {
@@ -129,8 +169,9 @@ static void complain_unknown(const struct cli_json *list, const struct cli_expla
     for (const struct cli_json *op = list->child; op && n < 511; op = op->next)
         names[n++] = cli_json_text(op, "name");
     names[n] = NULL;
-    const char *near = cli_nearest(name, names);
-    if (near)
+    char near[256];
+    list_near(name, names, near, sizeof near);
+    if (*near)
         cli_complain("there is no %s '%s'; did you mean %s?", what->one, name, near);
     else
         cli_complain("there is no %s '%s'; '%s' lists them", what->one, name, what->command);

@@ -177,6 +177,17 @@ def test_ops_lists_every_op_and_explains_each(stoker):
         done = stoker("ops", name)
         assert done.returncode == 0 and described[name]["summary"] in done.stdout
     complaint(stoker("ops", "shufle"), 2, "shuffle")
+    complaint(stoker("ops", "sharp"), 2, "shard", "adjust_sharpness")
+
+
+def test_ops_are_listed_by_subject(stoker):
+    """Every op once, under a line of its own for what it is about."""
+    described = json.loads(stoker("ops", "--json").stdout)
+    parts = [part.splitlines() for part in stoker("ops").stdout.split("\n\n")]
+    assert len(parts) > 5
+    found = {line.split()[0]: subject for subject, *lines in parts for line in lines}
+    assert found == {op["name"]: op["subject"] for op in described}
+    assert found["lines"] == "sources" and found["resize"].startswith("images")
 
 
 def test_devices_and_version(stoker):

@@ -39,6 +39,7 @@ static const struct trial trials[] = {
     { "adjust_saturation", PICTURES, ".resize(4, 4).batch(2)", { "saturation_factor=1.5" } },
     { "adjust_sharpness", PICTURES, ".resize(4, 4).batch(2)", { "sharpness_factor=1.5" } },
     { "affine", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
+    { "assert_cardinality", "range(10).filter('x > 4').", ".take(4).batch(2)", { "count=-2" } },
     { "auto_augment", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "autocontrast", PICTURES, ".resize(4, 4).batch(2)", { 0 } },
     { "balance", "range(10).map('y = x // 7').", ".batch(4)", { "field=y" } },

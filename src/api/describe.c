@@ -66,12 +66,15 @@ char *stk_ops_json(void)
 {
     struct stk__text out = { 0 };
     const struct stk__namespace *ns = stk__ops_namespace();
+    int place;
     stk__text_add(&out, "[");
     for (int i = 0; i < ns->n_decls; i++) {
         const struct stk_op *op = stk__op_of(ns->decl[i]);
         stk__text_add(&out, "%s{", i ? ",\n " : "");
         stk__decl_json_members(ns->decl[i], &out);
-        stk__text_add(&out, ",\"class\":\"%s\"", class_of(op));
+        const char *subject = stk__op_subject(op, &place);
+        stk__text_add(&out, ",\"class\":\"%s\",\"subject\":\"%s\",\"subject_place\":%d",
+                      class_of(op), subject, place);
         add_flags(op, &out);
         stk__text_add(&out, ",\"plugin\":%s}", stk__op_is_built_in(op) ? "false" : "true");
     }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SUBJECT(text)
 #define OP(name) extern const struct stk_op stk__op_##name;
 #include "op/op_list.def"
 #undef OP
@@ -22,6 +23,19 @@ static const struct stk_op *const built_in[] = {
 #define OP(name) &stk__op_##name,
 #include "op/op_list.def"
 #undef OP
+#undef SUBJECT
+};
+
+/* Subjects, each before its ops. */
+static const struct listed {
+    const char *subject;
+    const struct stk_op *op;
+} listed[] = {
+#define SUBJECT(text) { text, NULL },
+#define OP(name) { NULL, &stk__op_##name },
+#include "op/op_list.def"
+#undef OP
+#undef SUBJECT
 };
 
 enum { N_BUILT_IN = sizeof built_in / sizeof *built_in };
@@ -70,6 +84,20 @@ const char *stk__op_said(const struct stk_op *op)
         if (built_in[i]->begins_with == op)
             return built_in[i]->decl.name;
     return op->decl.name;
+}
+
+const char *stk__op_subject(const struct stk_op *op, int *place)
+{
+    const char *subject = NULL;
+    *place = -1;
+    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
+        if (listed[i].op == op)
+            return subject;
+        *place += listed[i].subject != NULL;
+        subject = listed[i].subject ? listed[i].subject : subject;
+    }
+    ++*place;
+    return "plug-ins";
 }
 
 bool stk__op_is_built_in(const struct stk_op *op)

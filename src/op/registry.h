@@ -18,5 +18,8 @@ const struct stk_op *stk__op_find(const char *name);
 /* Adds ops, all of them or none, for the life of the process: chains hold pointers to them. */
 int stk__ops_add(const struct stk_op *const *op, int n, struct stk_error *err);
 
+/* What an op is about, for lists: "sources"; and the place of that among such subjects, from 0. */
+const char *stk__op_subject(const struct stk_op *op, int *place);
+
 /* False for ops that were added. */
 bool stk__op_is_built_in(const struct stk_op *op);

@@ -58,6 +58,11 @@ def op_take(node, path, count):
             return
 
 
+def op_assert_cardinality(node, path, count):
+    """All rows: the model knows only chains whose count is right."""
+    return rows(node.inputs[0], path)
+
+
 def op_skip(node, path, count):
     """All but the first rows; a negative count leaves none."""
     for index, row in enumerate(rows(node.inputs[0], path)):

@@ -609,7 +609,7 @@ class Maker(Combining):
                 draft.then(f"rebatch({size}{rest})" if draft.is_batched else "unbatch()")
             else:
                 draft.then(
-                    pick.choice(["take(0)", "take(1)", "take(3)", "take(5)", "skip(1)", "skip(1)"])
+                    pick.choice(["take(0)", "take(1)", "take(3)", "take(5)", "skip(1)", "assert_cardinality(-2)"])
                 )
 
 
