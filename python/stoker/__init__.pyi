@@ -492,6 +492,8 @@ class Dataset:
         mask_fill: float = 0.0,
     ) -> Dataset:
         """Turn, move, scale and shear images."""
+    def assert_cardinality(self, count: int) -> Dataset:
+        """Say how many elements there are where nobody knows."""
     def auto_augment(
         self,
         policy: Literal['imagenet', 'cifar10', 'svhn'] = 'imagenet',
@@ -950,6 +952,7 @@ class Dataset:
         fields: Mapping[str, str] | None = None,
         visibility: float = 0.0,
         mask_fill: float = 0.0,
+        preserve_aspect_ratio: bool = False,
     ) -> Dataset:
         """Resize images as TensorFlow, Pillow or OpenCV do."""
     def resize_and_crop(

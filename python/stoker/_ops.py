@@ -10,22 +10,23 @@ ROOTS = frozenset(['concatenate', 'counter', 'csv', 'files', 'fixed_length', 'hd
         'jsonl', 'lines', 'npy', 'npz', 'random', 'range', 'sample_from', 'tar', 'tfrecord',
         'values', 'zip'])
 METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'adjust_hue',
-        'adjust_saturation', 'adjust_sharpness', 'affine', 'auto_augment', 'autocontrast',
-        'balance', 'batch', 'bucket_by_length', 'cache', 'cast', 'center_crop', 'choose_from',
-        'color_jitter', 'concat_fields', 'concatenate', 'crop', 'cutmix', 'cutout', 'decode',
-        'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'enumerate', 'equalize', 'erase',
-        'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur', 'gaussian_noise', 'grayscale',
-        'group_by_window', 'ignore_errors', 'interleave', 'invert', 'jpeg_quality', 'layout',
-        'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch', 'parse_example',
-        'parse_json', 'parse_sequence_example', 'per_image_standardization', 'perspective', 'pick',
-        'posterize', 'prefetch', 'ragged_batch', 'rand_augment', 'random_affine', 'random_crop',
-        'random_perspective', 'random_resized_crop', 'random_rotation', 'read', 'rebatch', 'reduce',
-        'rejection_resample', 'rename', 'repeat', 'resize', 'resize_and_crop', 'resize_side',
-        'resize_with_crop_or_pad', 'resize_with_pad', 'rot90', 'rotate', 'sample_from', 'scale',
-        'scan', 'select', 'shard', 'shuffle', 'skip', 'slice', 'solarize', 'split', 'take',
-        'take_while', 'text_join', 'text_lower', 'text_regex_full_match', 'text_regex_replace',
-        'text_split', 'text_strip', 'text_to_hash_bucket', 'text_to_number', 'text_upper',
-        'trivial_augment', 'unbatch', 'unique', 'window', 'zip'])
+        'adjust_saturation', 'adjust_sharpness', 'affine', 'assert_cardinality', 'auto_augment',
+        'autocontrast', 'balance', 'batch', 'bucket_by_length', 'cache', 'cast', 'center_crop',
+        'choose_from', 'color_jitter', 'concat_fields', 'concatenate', 'crop', 'cutmix', 'cutout',
+        'decode', 'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'enumerate', 'equalize',
+        'erase', 'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur', 'gaussian_noise',
+        'grayscale', 'group_by_window', 'ignore_errors', 'interleave', 'invert', 'jpeg_quality',
+        'layout', 'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch',
+        'parse_example', 'parse_json', 'parse_sequence_example', 'per_image_standardization',
+        'perspective', 'pick', 'posterize', 'prefetch', 'ragged_batch', 'rand_augment',
+        'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
+        'random_rotation', 'read', 'rebatch', 'reduce', 'rejection_resample', 'rename', 'repeat',
+        'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad',
+        'rot90', 'rotate', 'sample_from', 'scale', 'scan', 'select', 'shard', 'shuffle', 'skip',
+        'slice', 'solarize', 'split', 'take', 'take_while', 'text_join', 'text_lower',
+        'text_regex_full_match', 'text_regex_replace', 'text_split', 'text_strip',
+        'text_to_hash_bucket', 'text_to_number', 'text_upper', 'trivial_augment', 'unbatch',
+        'unique', 'window', 'zip'])
 # Ops that may look at storage, or through all values, while a chain is built.
 SLOW = frozenset(['balance', 'concatenate', 'csv', 'files', 'fixed_length', 'flat_map', 'hdf5', 'image_folder', 'interleave', 'jsonl', 'lines', 'npy', 'npz', 'sample_from', 'split', 'tar', 'tfrecord', 'zip'])
 
@@ -46,6 +47,7 @@ ROWS = {
         'nearest', False), ('fill', 'numbers', None, False), ('center', 'numbers', None, False),
         ('field', 'text', None, False), ('fields', 'pairs', None, False), ('visibility', 'real',
         0.0, False), ('mask_fill', 'real', 0.0, False)),
+    'assert_cardinality': (('count', 'int', ..., False),),
     'auto_augment': (('policy', 'choice', 'imagenet', False), ('interpolation', 'choice', 'nearest',
         False), ('fill', 'numbers', None, False), ('seed', 'int', None, False), ('field', 'text',
         None, False)),
@@ -218,7 +220,7 @@ ROWS = {
         'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics', 'choice', 'tf',
         False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False), ('fields',
         'pairs', None, False), ('visibility', 'real', 0.0, False), ('mask_fill', 'real', 0.0,
-        False)),
+        False), ('preserve_aspect_ratio', 'bool', False, False)),
     'resize_and_crop': (('height', 'int', ..., False), ('width', 'int', ..., False), ('method',
         'choice', 'bilinear', False), ('antialias', 'choice', 'auto', False), ('semantics',
         'choice', 'tf', False), ('dtype', 'choice', 'auto', False), ('field', 'text', None, False),
@@ -453,6 +455,26 @@ class Ops:
         mask_fill: of masks where there was no image (number)
         """
         return self._then('affine', (angle, translate, scale, shear, interpolation, fill, center, field, fields, visibility, mask_fill))
+
+    def assert_cardinality(self, count):
+        """Say how many elements there are where nobody knows.
+
+        Behind a filter, an unbatch or a stream the length is unknown. This gives it one, so that
+        len, progress and the length of what follows are known. The elements are counted as they
+        come: the run ends with an error, whatever on_error says, if there are more or, at the end
+        of an epoch, fewer. Where the length is known already it must be this one, and nothing is
+        done.
+
+            range(10).filter('x % 2 == 0').assert_cardinality(5).batch(2)
+            range(10).repeat().filter('x > 4').assert_cardinality(-1).take(3)
+
+        Bad elements count. It gives no positions: a global shuffle still needs an input that can be
+        read at random. As in tf.data, -1 is endless and -2 unknown.
+
+        count: how many elements there are; -1: endless; -2: nobody knows, nothing is checked
+            (int, at least -2)
+        """
+        return self._then('assert_cardinality', (count,))
 
     def auto_augment(self, policy='imagenet', interpolation='nearest', fill=None, seed=None,
                      field=None):
@@ -2013,7 +2035,8 @@ class Ops:
         return self._then('repeat', (count,))
 
     def resize(self, height, width, method='bilinear', antialias='auto', semantics='tf',
-               dtype='auto', field=None, fields=None, visibility=0.0, mask_fill=0.0):
+               dtype='auto', field=None, fields=None, visibility=0.0, mask_fill=0.0,
+               preserve_aspect_ratio=False):
         """Resize images as TensorFlow, Pillow or OpenCV do.
 
         Resizes uint8 or float32 images to height x width with the results of another library:
@@ -2041,7 +2064,13 @@ class Ops:
         center_crop, flip, scale, normalize, cast and layout after it cost next to nothing: they are
         done as pixels are written.
 
+        preserve_aspect_ratio=true keeps the proportions: the image becomes as large as fits into
+        height x width, and sizes are rounded as tf.image.resize rounds them, whatever the
+        semantics. Results then differ in size. An image so long that a side would be nothing is a
+        bad element.
+
             files('*.jpg').decode().resize(224, 224).scale(1/255)
+            files('*.jpg').decode().resize(224, 224, preserve_aspect_ratio=true)
             files('*.jpg').decode().resize(224, 224, bicubic, semantics=pillow).normalize('imagenet')
             files('*.jpg').decode().resize(224, 224, area, semantics=opencv, dtype=float16)
 
@@ -2063,8 +2092,10 @@ class Ops:
         visibility: boxes of which less is left are dropped, with their labels; 0: none (number,
             0.0 to 1.0)
         mask_fill: of masks where there was no image (number)
+        preserve_aspect_ratio: no larger than height x width, in the proportions of the image
+            (bool)
         """
-        return self._then('resize', (height, width, method, antialias, semantics, dtype, field, fields, visibility, mask_fill))
+        return self._then('resize', (height, width, method, antialias, semantics, dtype, field, fields, visibility, mask_fill, preserve_aspect_ratio))
 
     def resize_and_crop(self, height, width, method='bilinear', antialias='auto', semantics='tf',
                         dtype='auto', field=None, fields=None, visibility=0.0, mask_fill=0.0):

@@ -2,25 +2,53 @@
 /* resize.c: images to one size, with the results of TensorFlow, Pillow or OpenCV. */
 #include "op/resizer.h"
 
+#include <math.h>
+
 struct resize {
     int64_t height, width;
     int method, antialias, semantics, dtype;
     const char *field;
     struct stk__follow_words follow;
+    bool preserve_aspect_ratio;
 };
 
 static const struct stk_param params[] = {
     STK_INT_ROW(resize, height, 0, 1, STK__MAX_SIDE, STK_REQUIRED, "rows of the result"),
     STK_INT_ROW(resize, width, 0, 1, STK__MAX_SIDE, STK_REQUIRED, "columns of the result"),
     STK__RESIZE_ROWS(resize),
+    STK_BOOL_ROW(resize, preserve_aspect_ratio, false, 0,
+                 "no larger than height x width, in the proportions of the image"),
     STK_ROWS_END,
 };
 
-static struct stk__fit fit(const void *call, struct stk__size image)
+/* In float and to the even one of two, as TensorFlow does it; very long images can lose a side. */
+static struct stk__size keep_ratio(const struct resize *call, struct stk__size image)
 {
-    const struct resize *resize = call;
-    (void)image;
-    return stk__fit_all((struct stk__size){ (int)resize->height, (int)resize->width });
+    float by_height = (float)call->height / (float)image.height;
+    float by_width = (float)call->width / (float)image.width;
+    float scale = by_height < by_width ? by_height : by_width;
+    return (struct stk__size){ (int)rintf(scale * (float)image.height),
+                               (int)rintf(scale * (float)image.width) };
+}
+
+static struct stk__fit fit(const void *given, struct stk__size image)
+{
+    const struct resize *call = given;
+    struct stk__size size = { (int)call->height, (int)call->width };
+    return stk__fit_all(call->preserve_aspect_ratio ? keep_ratio(call, image) : size);
+}
+
+/* The size of all results if images have one; else -1. */
+static void set_size(struct stk_infer *inf, const struct resize *call)
+{
+    const struct stk__resizer *resizer = inf->state;
+    const struct stk_field *in = &inf->in[0]->field[resizer->field];
+    if (in->kind != STK_FIXED || in->shape[0] < 1 || in->shape[1] < 1)
+        return;
+    struct stk__size size =
+        keep_ratio(call, (struct stk__size){ (int)in->shape[0], (int)in->shape[1] });
+    if (size.height > 0 && size.width > 0)
+        stk__image_set_size(&inf->out->field[resizer->field], size.height, size.width);
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
@@ -29,7 +57,13 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     const struct stk__resize_words words = STK__RESIZE_WORDS(call);
     struct stk__size size = { (int)call->height, (int)call->width };
     const struct stk__resizer like = { .fit = fit, .at_least = size };
-    return stk__resizer_infer(inf, &words, size, &like, err);
+    const struct stk__resizer keeping = { .fit = fit };
+    if (!call->preserve_aspect_ratio)
+        return stk__resizer_infer(inf, &words, size, &like, err);
+    int code = stk__resizer_infer(inf, &words, (struct stk__size){ -1, -1 }, &keeping, err);
+    if (!code)
+        set_size(inf, call);
+    return code;
 }
 
 static const char doc[] =
@@ -59,7 +93,13 @@ static const char doc[] =
     "center_crop, flip, scale, normalize, cast and layout after it cost next to nothing: they are\n"
     "done as pixels are written.\n"
     "\n"
+    "preserve_aspect_ratio=true keeps the proportions: the image becomes as large as fits into\n"
+    "height x width, and sizes are rounded as tf.image.resize rounds them, whatever the "
+    "semantics.\n"
+    "Results then differ in size. An image so long that a side would be nothing is a bad element.\n"
+    "\n"
     "    files('*.jpg').decode().resize(224, 224).scale(1/255)\n"
+    "    files('*.jpg').decode().resize(224, 224, preserve_aspect_ratio=true)\n"
     "    files('*.jpg').decode().resize(224, 224, bicubic, "
     "semantics=pillow).normalize('imagenet')\n"
     "    files('*.jpg').decode().resize(224, 224, area, semantics=opencv, dtype=float16)\n";

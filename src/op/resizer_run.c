@@ -139,6 +139,11 @@ static bool is_possible(const struct job *job)
         stk_rows_fail(job->rows, job->row, STK_DATA,
                       "the image is empty: %d x %d pixels of %d channels", from.height, from.width,
                       from.channels);
+    else if (to.height < 1 || to.width < 1)
+        stk_rows_fail(job->rows, job->row, STK_DATA,
+                      "an image of %d x %d pixels (height x width) would become %d x %d: a side "
+                      "would be nothing",
+                      from.height, from.width, to.height, to.width);
     else if (to.height > STK__MAX_SIDE || to.width > STK__MAX_SIDE)
         stk_rows_fail(job->rows, job->row, STK_DATA,
                       "an image of %d x %d pixels (height x width) would become %d x %d; at most "

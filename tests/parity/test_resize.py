@@ -100,6 +100,27 @@ def test_tensorflow(stoker, images, method, antialias):
     compare(stoker, images, f"{method}, {antialias}", library, tolerance)
 
 
+@pytest.mark.parametrize("antialias", ["false", "true"])
+@pytest.mark.parametrize("method", ["bilinear", "nearest", "lanczos3"])
+def test_tensorflow_in_proportion(stoker, images, method, antialias):
+    """Where TensorFlow refuses an image, because a side would be nothing, the element is bad."""
+    for target in TARGETS:
+        expected = []
+        for image in sources(images):
+            try:
+                expected.append(tf.image.resize(image, target, method=method, preserve_aspect_ratio=True,
+                                                antialias=antialias == "true").numpy())
+            except tf.errors.InvalidArgumentError:
+                pass
+        call = f"resize({target[0]}, {target[1]}, {method}, {antialias}, preserve_aspect_ratio=true)"
+        chain = f"files('{images}/*.png').decode().{call}"
+        done = stoker("run", chain, "--dump", "--quiet", "--on-error", "skip")
+        assert done.returncode == 0, done.stderr
+        found = [np.array(json.loads(line)["fields"]["image"]) for line in done.stdout.splitlines()]
+        for got, wanted in zip(found, expected, strict=True):
+            assert_close(got, wanted, 0 if method == "nearest" else TOLERANCE)
+
+
 def by_pillow(image, target, method):
     """Mode F has one channel."""
     if image.dtype == np.uint8:
