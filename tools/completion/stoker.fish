@@ -187,6 +187,8 @@ complete -c stoker -n '__stoker_is profile' -l plugin -r -F -d 'add the ops of a
 complete -c stoker -n '__stoker_is profile' -l help -d 'show this text'
 complete -c stoker -n '__stoker_is train' -F
 complete -c stoker -n '__stoker_is train' -l resume -d 'go on from the newest checkpoint, if there is one'
+complete -c stoker -n '__stoker_is train' -l resume-older -d '--resume, and where the newest checkpoint is damaged, from an older one'
+complete -c stoker -n '__stoker_is train' -l restart -d 'begin anew where checkpoints are, and take their place'
 complete -c stoker -n '__stoker_is train' -l progress -x -a 'auto live lines none' -d 'how it goes, on stderr: auto, live, lines, none'
 complete -c stoker -n '__stoker_is train' -l json -d 'print one JSON object at the end'
 complete -c stoker -n '__stoker_is train' -l quiet -d 'print nothing but errors'
