@@ -69,6 +69,9 @@ def test_chain(stoker, folder, number):
     # elements that are drawn, and not looked at
     "random(seed=1).take(3).flat_map(range(5).shuffle(3)).batch(4)",
     "random().take(9).filter('x % 2 == 0').interleave(range(5).filter('x > 0'), 2).batch(4)",
+    # what a chain that is opened has seen, or lets wait
+    "range(3).flat_map(range(70).map('x % 9').unique()).batch(4)",
+    "range(30).interleave(concatenate(element(), range(30)).map('k = x % 3').group_by_window(k, 4), 20).take(50)",
     # no pass ends in none
     "range(4).reduce({s: 0}, 's = s + x').repeat(0)",
     "range(4).reduce({s: 0}, 's = s + x').shuffle(3).repeat(2).repeat(0).batch(2).repeat(2)",

@@ -2776,7 +2776,8 @@ class Ops:
 
         All values that were seen are kept, and counted in the run's budget: at most half of what
         the rest of the chain leaves of it. A new value for which there is no room ends the run,
-        whatever on_error says.
+        whatever on_error says. In a chain that is opened for each element it has 1 MB, which the
+        chains that are open at a time share.
 
         field: the field that is compared; none: all of them together (text, none)
         """

@@ -17,7 +17,7 @@ void stk__plan_set_trace(struct stk__plan *plan);
 int stk__plan_size(struct stk__plan *plan, struct stk_error *err);
 
 /* The same for a chain that is opened for elements. */
-void stk__plan_size_inner(struct stk__plan *inner);
+void stk__plan_size_inner(struct stk__plan *inner, int64_t n_chains);
 
 /* The op that first made more than positions are needed for: of this class or worse. */
 const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk_class class);

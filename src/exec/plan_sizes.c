@@ -114,8 +114,8 @@ static bool keeps_rows(const struct stk__stage_plan *s)
 
 static bool waits_by_value(const struct stk__stage_plan *s)
 {
-    const struct stk__grouping *grouping = s->node->state;
-    return s->kind == STK__BATCHING && grouping->by != STK__BY_NOTHING;
+    const struct stk__grouping *grouping = s->kind == STK__BATCHING ? s->node->state : NULL;
+    return grouping && grouping->by != STK__BY_NOTHING;
 }
 
 /* What a stage keeps of its input. */
@@ -343,13 +343,28 @@ int stk__plan_size(struct stk__plan *plan, struct stk_error *err)
     return STK_OK;
 }
 
+/* Room for what is kept by value in a chain that is opened. It has no part of what the run does not need:
+ * chains that are open together share a MB, as far as it goes. */
+static size_t inner_room(const struct stk__plan *inner, int64_t n_chains)
+{
+    const int64_t all = 1 << 20, least = 1 << 16;
+    int64_t each = all / n_chains > least ? all / n_chains : least;
+    int n = 0;
+    for (int i = 0; i < inner->n_stages; i++)
+        n += keeps_more(&inner->stage[i]) || waits_by_value(&inner->stage[i]);
+    return (size_t)(n * each);
+}
+
 /* Of its stages each has one unit, and the last one another, so that it can be ahead. */
-void stk__plan_size_inner(struct stk__plan *inner)
+void stk__plan_size_inner(struct stk__plan *inner, int64_t n_chains)
 {
     stk__plan_set_trace(inner);
     size_stages(inner);
     inner->window = 1;
     inner->ring = 8;
     inner->minimum_bytes = stages_bytes(inner);
-    inner->options.memory = (int64_t)(inner->minimum_bytes + inner->stage[inner->last].unit_bytes);
+    size_t room = inner_room(inner, n_chains);
+    inner->options.memory = (int64_t)(inner->minimum_bytes + room);
+    size_kept(inner);
+    inner->options.memory += (int64_t)inner->stage[inner->last].unit_bytes;
 }

@@ -337,7 +337,8 @@ static int build_stage(struct planner *p, const struct stk__node *node)
 
 /* ---- chains that are opened as elements come ---- */
 
-static struct stk__plan *build_inner(struct planner *p, const struct stk__node *end, int outer)
+static struct stk__plan *build_inner(struct planner *p, const struct stk__node *end, int outer,
+                                     int64_t n_chains)
 {
     const struct stk__plan *plan = p->plan;
     struct stk__plan *inner = calloc(1, sizeof *inner);
@@ -366,7 +367,7 @@ static struct stk__plan *build_inner(struct planner *p, const struct stk__node *
         stk__plan_unref(inner);
         return NULL;
     }
-    stk__plan_size_inner(inner);
+    stk__plan_size_inner(inner, n_chains);
     return inner;
 }
 
@@ -399,19 +400,20 @@ static int build_woven(struct planner *p, const struct stk__node *nest, const st
     if (outer < 0)
         return -1;
     stk__plan_set_trace(p->plan);
-    struct stk__plan *inner = build_inner(p, end, outer);
+    uint64_t n_elements = pass_count(p, before), most = (uint64_t)nesting->cycle_length;
+    int64_t n_chains = (int64_t)(n_elements < 1 ? 1 : n_elements < most ? n_elements : most);
+    struct stk__plan *inner = build_inner(p, end, outer, n_chains);
     int index = inner ? add_stage(p, STK__WEAVING, nest, &end->type) : -1;
     if (index < 0) {
         if (inner)
             stk__plan_unref(inner);
         return -1;
     }
-    uint64_t n_elements = pass_count(p, before), most = (uint64_t)nesting->cycle_length;
     struct stk__stage_plan *s = &p->plan->stage[index];
     s->n_inputs = 1;
     s->input[0] = outer;
     s->inner = inner;
-    s->n_chains = (int64_t)(n_elements < 1 ? 1 : n_elements < most ? n_elements : most);
+    s->n_chains = n_chains;
     s->is_endless = stk__node_count(before, (int)p->plan->options.rank, (int)p->plan->options.world,
                                     NULL) == STK_INFINITE_COUNT;
     s->reads_ahead = is_slow(inner);

@@ -204,11 +204,11 @@ static void refuse(const struct seeing *s, int code, const struct stk_chunk *in,
 {
     char text[STK_ERROR_TEXT];
     const struct stk_fault fault = { .code = code, .op = "unique", .text = text };
-    snprintf(text, sizeof text,
-             "there is no room for another value: %zu were seen, in %zu of the %zu bytes that the "
-             "budget "
-             "leaves for them; memory= gives it more",
-             s->n, s->charged, s->host.kept_bytes);
+    snprintf(
+        text, sizeof text,
+        "there is no room for another value: %zu were seen, in %zu of the %zu bytes it may take; "
+        "memory= gives it more (in a chain that is opened for each element, put unique behind it)",
+        s->n, s->charged, s->host.kept_bytes);
     stk__chunk_pass_bad(out, in, row, &fault);
 }
 
@@ -238,7 +238,9 @@ const struct stk_op stk__op_unique = {
               "\n"
               "All values that were seen are kept, and counted in the run's budget: at most half "
               "of what the rest of the chain leaves of it. A new value for which there is no room "
-              "ends the run, whatever on_error says.",
+              "ends the run, whatever on_error says. In a chain that is opened for each element it "
+              "has "
+              "1 MB, which the chains that are open at a time share.",
               params, sizeof(struct unique) },
     .mode = mode,
     .infer = infer,

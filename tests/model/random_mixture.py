@@ -92,7 +92,7 @@ class MixtureMaker(Maker):
     def keep(self, draft):
         """As elsewhere; texts are filtered by their length. Parts that are opened have no known length."""
         pick = self.random
-        if "t" in draft.fields and pick.random() < 0.3:
+        if draft.fields.get("t") == "bytes" and pick.random() < 0.3:
             draft.then(f"filter('len(t) % {pick.choice([2, 3, 5])} != 1')")
             draft.is_indexed = False
         elif self.n_open:
