@@ -41,10 +41,21 @@ void stk__arena_free(struct stk_arena *arena)
     arena->used = 0;
 }
 
+/* Of a block for `bytes`: with room for more of them, unless that is beyond what was set aside for the worker. */
+static size_t block_bytes(const struct stk_arena *arena, size_t bytes)
+{
+    const size_t small = (size_t)64 << 10; /* is not worth counting */
+    size_t wanted = arena->block_bytes > bytes ? arena->block_bytes
+                                               : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
+    if (!arena->gauge || wanted <= small)
+        return wanted;
+    size_t room = stk__gauge_room(arena->gauge), least = bytes > small ? bytes : small;
+    return wanted <= room ? wanted : least > room ? least : room / ALIGN * ALIGN;
+}
+
 static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
 {
-    size_t size = arena->block_bytes > bytes ? arena->block_bytes
-                                             : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
+    size_t size = block_bytes(arena, bytes);
     struct stk__arena_block *b = NULL;
     if (size > SIZE_MAX - sizeof *b - TAIL)
         return NULL;

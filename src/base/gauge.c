@@ -5,13 +5,16 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 static _Thread_local struct stk__gauge *in_force;
 static pthread_mutex_t permit = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool has_permit;
 
 static void renew_permit(void) /* whoever had it is not in the child */
 {
     pthread_mutex_init(&permit, NULL);
+    has_permit = false;
 }
 
 static void watch_forks(void)
@@ -34,6 +37,14 @@ void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_
     held = held + more_bytes - fewer_bytes;
     atomic_store_explicit(&gauge->held_bytes, held, memory_order_relaxed);
     gauge->peak_bytes = held > gauge->peak_bytes ? held : gauge->peak_bytes;
+}
+
+size_t stk__gauge_room(const struct stk__gauge *gauge)
+{
+    size_t held = atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
+    if (!gauge->granted_bytes)
+        return SIZE_MAX;
+    return gauge->granted_bytes > held ? gauge->granted_bytes - held : 0;
 }
 
 void stk__gauge_join(struct stk_arena *arena)
@@ -65,23 +76,63 @@ void stk__gauge_release(struct stk__gauge *gauge)
         stk__arena_free(arena);
 }
 
-bool stk__gauge_expect(size_t bytes)
+static void take_permit(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct stk__gauge *gauge = in_force;
-    if (!gauge)
-        return false;
-    size_t held = atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
-    size_t wanted = bytes > held ? bytes : held; /* what the last element left is used again */
-    if (wanted <= gauge->granted_bytes || gauge->grant(gauge->ctx, wanted, false))
-        return false;
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&permit);
-    gauge->grant(gauge->ctx, wanted, true);
-    return true;
+    has_permit = true;
+}
+
+/* Who has the permit does not wait for others, who may wait for it. */
+static void ask(struct stk__gauge *gauge, size_t wanted_bytes)
+{
+    if (wanted_bytes <= gauge->granted_bytes)
+        return;
+    if (!has_permit && gauge->grant(gauge->ctx, wanted_bytes, false))
+        return;
+    if (!has_permit)
+        take_permit();
+    gauge->grant(gauge->ctx, wanted_bytes, true);
+}
+
+static size_t held_by(const struct stk__gauge *gauge)
+{
+    return atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
+}
+
+/* What the last element left is used again, but not for one that is larger than what was usual. */
+void stk__gauge_expect(size_t bytes)
+{
+    struct stk__gauge *gauge = in_force;
+    if (!gauge)
+        return;
+    size_t held = held_by(gauge), larger = bytes > held ? bytes : held;
+    ask(gauge, bytes > gauge->granted_bytes ? bytes + held : larger);
+}
+
+void stk__gauge_expect_more(size_t bytes, size_t library_bytes)
+{
+    struct stk__gauge *gauge = in_force;
+    if (!gauge)
+        return;
+    size_t had = gauge->library_bytes;
+    size_t more = library_bytes > had ? library_bytes - had : 0;
+    ask(gauge, held_by(gauge) + bytes + more);
+    gauge->library_bytes = had + more;
+    stk__gauge_count(gauge, more, 0);
+}
+
+void stk__gauge_forget_library(struct stk__gauge *gauge)
+{
+    stk__gauge_count(gauge, 0, gauge->library_bytes);
+    gauge->library_bytes = 0;
 }
 
 void stk__permit_return(void)
 {
+    if (!has_permit)
+        return;
+    has_permit = false;
     pthread_mutex_unlock(&permit);
 }

@@ -4,7 +4,11 @@
  * An arena with a gauge counts its blocks there. Whoever is about to need more than usual for one
  * element (a large picture) asks first: the run charges it, and where its budget has no room the
  * worker waits for the one permit of the process, so that at most one such element is about that
- * nothing was set aside for.
+ * nothing was set aside for. It has the permit until it is done with its piece of work: what an element
+ * was made to is as large as what it took to make it.
+ *
+ * Libraries take memory by malloc, which keeps what they give back for the next time. So it counts as held from
+ * the first time on, by an estimate, until the run has malloc give it back.
  */
 #pragma once
 #include "base/arena.h"
@@ -14,6 +18,7 @@ struct stk__gauge {
     _Atomic size_t held_bytes;
     size_t peak_bytes;    /* since the gauge was put in force */
     size_t granted_bytes; /* what was set aside for the worker */
+    size_t library_bytes; /* of what is held: that malloc has for libraries */
     /* Sets more aside, up to `wanted_bytes`; false: there is no room for it. With `is_forced`
      * there is. */
     bool (*grant)(void *ctx, size_t wanted_bytes, bool is_forced);
@@ -30,10 +35,20 @@ void stk__gauge_part(struct stk_arena *arena);
 /* By arenas: blocks come or go. */
 void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_bytes);
 
+/* What was set aside for the worker and is not held; SIZE_MAX where nothing is set aside. */
+size_t stk__gauge_room(const struct stk__gauge *gauge);
+
 /* Gives the blocks of all its arenas back; none is in use. */
 void stk__gauge_release(struct stk__gauge *gauge);
 
-/* Before an element that takes `bytes` of scratch: true if the permit was taken, which is given
- * back as soon as they are no longer needed. Calls nobody but `grant` while it is held. */
-bool stk__gauge_expect(size_t bytes);
+/* Before an element that takes `bytes` of scratch; may wait. A thread without a gauge goes on at once. */
+void stk__gauge_expect(size_t bytes);
+
+/* The same before one that takes `bytes` beside what is held, of which a library takes `library_bytes` more. */
+void stk__gauge_expect_more(size_t bytes, size_t library_bytes);
+
+/* malloc has given back what libraries took. */
+void stk__gauge_forget_library(struct stk__gauge *gauge);
+
+/* The work is done for which this thread may have taken the permit. */
 void stk__permit_return(void);

@@ -70,15 +70,17 @@ void stk__memory_free(void *memory, size_t bytes)
         free(memory);
 }
 
-void stk__memory_trim(void)
+bool stk__memory_trim(void)
 {
-    static _Atomic uint64_t trimmed_at; /* pairs with itself: whoever sets it trims */
-    const uint64_t pause_ns = 1000000000;
-    uint64_t now = stk__clock_ns(), before = atomic_load(&trimmed_at);
-    if ((before && now - before < pause_ns) ||
-        !atomic_compare_exchange_strong(&trimmed_at, &before, now))
-        return;
+    static _Atomic uint64_t not_before; /* pairs with itself: whoever moves it trims */
+    const uint64_t times = 4;
+    uint64_t now = stk__clock_ns(), due = atomic_load(&not_before);
+    if (now < due || !atomic_compare_exchange_strong(&not_before, &due, UINT64_MAX))
+        return false;
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+    uint64_t took = stk__clock_ns() - now;
+    atomic_store(&not_before, now + times * took);
+    return true;
 }

@@ -2,6 +2,7 @@
 /* memory.h: aligned memory. Large pieces are mapped, so that they go back to the system when
  * they are freed. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 /* 64-byte aligned, contents undefined; NULL when there is none. */
@@ -10,9 +11,9 @@ void *stk__memory_take(size_t bytes);
 /* What a piece of so many bytes takes of the system: whole pages where it is mapped. */
 size_t stk__memory_bytes(size_t bytes);
 
-/* Small pieces that were freed go back to the system, too; not more often than every second, since it
- * takes as long as the heap of the program is large. */
-void stk__memory_trim(void);
+/* Pieces that malloc keeps go back to the system, too. False: not now, since it takes as long as the heap of the
+ * program is large, and is to take at most a fifth of the time. */
+bool stk__memory_trim(void);
 
 /* `bytes` as it was taken. NULL is fine. */
 void stk__memory_free(void *memory, size_t bytes);

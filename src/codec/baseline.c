@@ -4,7 +4,6 @@
 #include "codec/baseline.h"
 #include "kernel/kernel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Blocks decoded at a time. */
@@ -24,14 +23,11 @@ struct stk__baseline {
     const struct stk__jpeg_kernels *kernels; /* to use instead of those in force, or NULL */
 };
 
-struct stk__baseline *stk__baseline_new(struct stk_arena *arena)
+struct stk__baseline *stk__baseline_new(struct stk_arena *state, struct stk_arena *arena)
 {
-    size_t bytes = (sizeof(struct stk__baseline) + 63) / 64 * 64;
-    struct stk__baseline *b = aligned_alloc(64, bytes);
-    if (!b)
-        return NULL;
-    memset(b, 0, bytes);
-    b->arena = arena;
+    struct stk__baseline *b = stk_arena_alloc(state, sizeof *b);
+    if (b)
+        b->arena = arena;
     return b;
 }
 
@@ -43,11 +39,6 @@ void stk__baseline_use_kernels(struct stk__baseline *b, const struct stk__jpeg_k
 size_t stk__baseline_bytes(void)
 {
     return sizeof(struct stk__baseline);
-}
-
-void stk__baseline_free(struct stk__baseline *b)
-{
-    free(b);
 }
 
 /* ---- chunks ---- */

@@ -192,9 +192,9 @@ void stk__jpeg_rows_write(struct stk__jpeg_rows *rows, int mcu_row, int first, i
 
 struct stk__baseline;
 
-/* Borrows the arena. Returns new; NULL when out of memory. */
-struct stk__baseline *stk__baseline_new(struct stk_arena *arena);
-void stk__baseline_free(struct stk__baseline *baseline);
+/* In memory of `state`, with which it goes; `arena` is borrowed, for what one picture takes. NULL when out of
+ * memory. */
+struct stk__baseline *stk__baseline_new(struct stk_arena *state, struct stk_arena *arena);
 
 /* False: not a file for us; decode it with the library, which may find the canvas open. True: the
  * result is in `code`, of the caller if he had no place for the picture. */

@@ -16,10 +16,12 @@ enum { FIRST_BYTES = 256 << 10, KEEP_BYTES = 16 << 20 };
 
 struct stk__codec {
     struct stk_arena arena; /* of one picture */
+    /* Of our own decoder, which is there while this has memory: a run may take it back. */
+    struct stk_arena state;
     struct stk__jpeg *jpeg;
     struct stk__baseline *baseline;
     uint64_t n_own, n_flawed;
-    bool has_kernels; /* that somebody chose */
+    const struct stk__jpeg_kernels *kernels; /* that somebody chose, or NULL */
 };
 
 struct stk__codec *stk__codec_new(void)
@@ -28,10 +30,11 @@ struct stk__codec *stk__codec_new(void)
     if (!codec)
         return NULL;
     stk__arena_init(&codec->arena, FIRST_BYTES);
+    stk__arena_init(&codec->state, stk__baseline_bytes());
     stk__gauge_join(&codec->arena);
+    stk__gauge_join(&codec->state);
     codec->jpeg = stk__jpeg_new(&codec->arena);
-    codec->baseline = stk__baseline_new(&codec->arena);
-    if (!codec->jpeg || !codec->baseline) {
+    if (!codec->jpeg) {
         stk__codec_free(codec);
         return NULL;
     }
@@ -43,15 +46,16 @@ void stk__codec_free(struct stk__codec *codec)
     if (!codec)
         return;
     stk__jpeg_free(codec->jpeg);
-    stk__baseline_free(codec->baseline);
     stk__gauge_part(&codec->arena);
+    stk__gauge_part(&codec->state);
     stk__arena_free(&codec->arena);
+    stk__arena_free(&codec->state);
     free(codec);
 }
 
 size_t stk__codec_bytes(const struct stk__codec *codec)
 {
-    return codec->arena.total_bytes + stk__baseline_bytes();
+    return codec->arena.total_bytes + codec->state.total_bytes;
 }
 
 uint64_t stk__codec_n_own(const struct stk__codec *codec)
@@ -66,8 +70,7 @@ uint64_t stk__codec_n_flawed(const struct stk__codec *codec)
 
 void stk__codec_use_kernels(struct stk__codec *codec, const struct stk__jpeg_kernels *kernels)
 {
-    stk__baseline_use_kernels(codec->baseline, kernels);
-    codec->has_kernels = kernels != NULL;
+    codec->kernels = kernels;
 }
 
 /* Formats people mistake for ours, by their first bytes. */
@@ -133,12 +136,26 @@ static void free_all(struct stk_arena *arena)
  * then it is used only where it is asked for. */
 static bool is_ours_faster(const struct stk__codec *codec)
 {
-    return codec->has_kernels || stk__cpu_level() != STK__CPU_SCALAR;
+    return codec->kernels || stk__cpu_level() != STK__CPU_SCALAR;
 }
 
+static bool has_own(struct stk__codec *codec)
+{
+    if (!codec->state.total_bytes)
+        codec->baseline = stk__baseline_new(&codec->state, &codec->arena);
+    if (codec->baseline)
+        stk__baseline_use_kernels(codec->baseline, codec->kernels);
+    return codec->baseline;
+}
+
+/* False: the file is for the library. */
 static bool decode_own(struct stk__codec *codec, const struct stk__decode_request *request,
                        struct stk__canvas *canvas, int *code, struct stk_error *err)
 {
+    if (!has_own(codec)) {
+        *code = stk__out_of_memory(err);
+        return true;
+    }
     if (!stk__baseline_decode(codec->baseline, request, canvas, code, err))
         return false;
     codec->n_own += !*code;
@@ -172,20 +189,29 @@ static stk__format_decode *const decoders[] = {
 
 /* What a picture takes while it is decoded, by its header: its pixels, and all coefficients where
  * they come in several scans. */
-static size_t needed_bytes(const struct stk__decode_request *request)
+static size_t needed_bytes(const struct stk__decode_request *request,
+                           const struct stk__image_info *info)
 {
-    struct stk__image_info info;
-    if (stk__image_info(request->bytes, request->n_bytes, &info, NULL))
-        return 0;
-    size_t n_pixels = (size_t)info.width * info.height;
-    if (request->max_pixels && n_pixels > (size_t)request->max_pixels)
-        return 0; /* it will be refused */
-    size_t channels = (size_t)(request->channels ? request->channels : info.channels);
-    size_t shrunk = request->scale > 1 && info.format == STK__FORMAT_JPEG
+    size_t n_pixels = (size_t)info->width * info->height;
+    size_t channels = (size_t)(request->channels ? request->channels : info->channels);
+    size_t shrunk = request->scale > 1 && info->format == STK__FORMAT_JPEG
                         ? (size_t)request->scale * (size_t)request->scale
                         : 1;
     size_t bytes = n_pixels * channels / shrunk << request->is_wide;
-    return bytes + (info.is_progressive ? n_pixels * (size_t)info.channels * 2 : 0);
+    return bytes + (info->is_progressive ? n_pixels * (size_t)info->channels * 2 : 0);
+}
+
+static void expect(const struct stk__decode_request *request)
+{
+    struct stk__image_info info;
+    if (stk__image_info(request->bytes, request->n_bytes, &info, NULL))
+        return;
+    size_t n_pixels = (size_t)info.width * info.height;
+    if (request->max_pixels && n_pixels > (size_t)request->max_pixels)
+        return; /* it will be refused */
+    stk__gauge_expect(needed_bytes(request, &info));
+    if (info.format == STK__FORMAT_WEBP)
+        stk__gauge_expect_more(0, stk__webp_library_bytes(request, n_pixels));
 }
 
 static int decode(struct stk__codec *codec, const struct stk__decode_request *request,
@@ -212,9 +238,7 @@ static int decode(struct stk__codec *codec, const struct stk__decode_request *re
 int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request *request,
                       struct stk__image *out, struct stk_error *err)
 {
-    bool has_permit = codec->arena.gauge && stk__gauge_expect(needed_bytes(request));
-    int code = decode(codec, request, out, err);
-    if (has_permit)
-        stk__permit_return();
-    return code;
+    if (codec->arena.gauge)
+        expect(request);
+    return decode(codec, request, out, err);
 }

@@ -62,6 +62,9 @@ static inline bool stk__jpeg_is_cut_short(uint64_t width, uint64_t height, size_
 
 typedef int stk__format_decode(struct stk_arena *arena, const struct stk__decode_request *request,
                                struct stk__canvas *canvas, struct stk_error *err);
+/* About what libwebp takes by malloc for a picture of so many pixels. */
+size_t stk__webp_library_bytes(const struct stk__decode_request *request, size_t n_pixels);
+
 stk__format_decode stk__png_decode, stk__gif_decode, stk__webp_decode, stk__bmp_decode;
 
 /* For is_indexed. */

@@ -274,7 +274,7 @@ struct stk__jpeg *stk__jpeg_new(struct stk_arena *arena)
     }
     jpeg->cinfo.src = &jpeg->source;
     jpeg->cinfo.progress = &jpeg->progress;
-    stk__jpeg_memory_install(&jpeg->memory, &jpeg->cinfo, arena);
+    stk__jpeg_memory_install(&jpeg->memory, (j_common_ptr)&jpeg->cinfo, arena);
     return jpeg;
 }
 
@@ -282,7 +282,7 @@ void stk__jpeg_free(struct stk__jpeg *jpeg)
 {
     if (!jpeg)
         return;
-    stk__jpeg_memory_remove(&jpeg->memory, &jpeg->cinfo);
+    stk__jpeg_memory_remove(&jpeg->memory, (j_common_ptr)&jpeg->cinfo);
     jpeg_destroy_decompress(&jpeg->cinfo);
     free(jpeg);
 }

@@ -115,7 +115,7 @@ static void keep_pool(j_common_ptr cinfo, int pool)
     (void)cinfo, (void)pool;
 }
 
-void stk__jpeg_memory_install(struct stk__jpeg_memory *memory, j_decompress_ptr cinfo,
+void stk__jpeg_memory_install(struct stk__jpeg_memory *memory, j_common_ptr cinfo,
                               struct stk_arena *arena)
 {
     *memory = (struct stk__jpeg_memory){
@@ -140,7 +140,7 @@ void stk__jpeg_memory_install(struct stk__jpeg_memory *memory, j_decompress_ptr 
     cinfo->mem = &memory->methods;
 }
 
-void stk__jpeg_memory_remove(struct stk__jpeg_memory *memory, j_decompress_ptr cinfo)
+void stk__jpeg_memory_remove(struct stk__jpeg_memory *memory, j_common_ptr cinfo)
 {
     cinfo->mem = memory->library;
 }

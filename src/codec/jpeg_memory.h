@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jpeg_memory.h: libjpeg's memory manager over an arena; private to the JPEG decoder. */
+/* jpeg_memory.h: libjpeg's memory manager over an arena; private to the JPEG codecs. */
 #pragma once
 #include "base/arena.h"
 
@@ -15,8 +15,8 @@ struct stk__jpeg_memory {
 };
 
 /* Takes over from the library's manager, which keeps what was made at creation. */
-void stk__jpeg_memory_install(struct stk__jpeg_memory *memory, j_decompress_ptr cinfo,
+void stk__jpeg_memory_install(struct stk__jpeg_memory *memory, j_common_ptr cinfo,
                               struct stk_arena *arena);
 
 /* Gives the library its own manager back, so that it can be destroyed. */
-void stk__jpeg_memory_remove(struct stk__jpeg_memory *memory, j_decompress_ptr cinfo);
+void stk__jpeg_memory_remove(struct stk__jpeg_memory *memory, j_common_ptr cinfo);

@@ -2,6 +2,7 @@
 /* jpeg_write.c: JPEG files by libjpeg-turbo, with its accurate transform. */
 #include "base/error.h"
 #include "codec/encoder.h"
+#include "codec/jpeg_memory.h"
 
 #include <stdio.h> /* jpeglib.h wants size_t and FILE declared */
 
@@ -20,6 +21,8 @@ struct writing {
     struct jpeg_compress_struct cinfo;
     struct jpeg_error_mgr faults;
     struct sink sink;
+    struct stk__jpeg_memory memory;
+    bool has_memory; /* it is installed */
     jmp_buf on_fault;
 };
 
@@ -102,6 +105,8 @@ static int write_file(struct writing *w, const struct stk__pixels *pixels,
     if (setjmp(w->on_fault))
         return report(w, err);
     jpeg_create_compress(&w->cinfo);
+    stk__jpeg_memory_install(&w->memory, (j_common_ptr)&w->cinfo, &w->sink.encoder->work);
+    w->has_memory = true;
     w->cinfo.client_data = w;
     w->cinfo.dest = &w->sink.methods;
     set_options(&w->cinfo, pixels, options);
@@ -109,6 +114,16 @@ static int write_file(struct writing *w, const struct stk__pixels *pixels,
     write_rows(&w->cinfo, pixels);
     jpeg_finish_compress(&w->cinfo);
     return STK_OK;
+}
+
+/* Rows on their way, and all coefficients where there is a second pass over them. */
+static size_t work_bytes(const struct stk__pixels *pixels, const struct stk__jpeg_options *options)
+{
+    enum { FIXED_BYTES = 64 << 10, ROWS = 64 };
+    size_t pixel_bytes = stk__pixels_bytes(pixels);
+    bool is_twice = options->is_progressive || options->is_optimized;
+    size_t rows = (size_t)pixels->width * (size_t)pixels->channels * ROWS;
+    return FIXED_BYTES + rows + (is_twice ? 2 * pixel_bytes : 0);
 }
 
 int stk__encode_jpeg(struct stk__encoder *encoder, const struct stk__pixels *pixels,
@@ -123,8 +138,10 @@ int stk__encode_jpeg(struct stk__encoder *encoder, const struct stk__pixels *pix
     w.cinfo.client_data = &w;
     w.faults.error_exit = leave;
     w.faults.output_message = say_nothing;
-    stk__encoder_start(encoder);
+    stk__encoder_start(encoder, pixels, work_bytes(pixels, options), 0);
     int code = write_file(&w, pixels, options, err);
+    if (w.has_memory)
+        stk__jpeg_memory_remove(&w.memory, (j_common_ptr)&w.cinfo);
     jpeg_destroy_compress(&w.cinfo);
     *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };
     return code;

@@ -7,10 +7,13 @@
 #include <setjmp.h>
 #include <stdio.h>
 
+enum { ZLIB_BYTES = 384 << 10 }; /* of zlib at its highest level, and libpng's own */
+
 struct writing {
     struct stk__encoder *encoder;
     png_structp png;
     png_infop info;
+    bool is_exhausted; /* the work */
     char cause[100];
     jmp_buf on_fault;
 };
@@ -25,6 +28,19 @@ _Noreturn static void leave(png_structp png, const char *cause)
 static void say_nothing(png_structp png, const char *text)
 {
     (void)png, (void)text;
+}
+
+static void *alloc(png_structp png, png_alloc_size_t bytes)
+{
+    struct writing *w = png_get_mem_ptr(png);
+    void *at = stk__arena_take(&w->encoder->work, bytes);
+    w->is_exhausted |= !at;
+    return at;
+}
+
+static void keep(png_structp png, void *at)
+{
+    (void)png, (void)at;
 }
 
 static void write_bytes(png_structp png, png_bytep bytes, size_t n)
@@ -58,9 +74,11 @@ static int write_file(struct writing *w, const struct stk__pixels *pixels, int l
                       struct stk_error *err)
 {
     if (setjmp(w->on_fault))
-        return w->encoder->is_exhausted ? stk__out_of_memory(err)
-                                        : stk_fail(err, STK_DATA, "cannot be a PNG: %s", w->cause);
-    w->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, w, leave, say_nothing);
+        return w->encoder->is_exhausted || w->is_exhausted
+                   ? stk__out_of_memory(err)
+                   : stk_fail(err, STK_DATA, "cannot be a PNG: %s", w->cause);
+    w->png =
+        png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, leave, say_nothing, w, alloc, keep);
     w->info = w->png ? png_create_info_struct(w->png) : NULL;
     if (!w->info)
         return stk__out_of_memory(err);
@@ -77,7 +95,8 @@ int stk__encode_png(struct stk__encoder *encoder, const struct stk__pixels *pixe
                     struct stk__encoded *out, struct stk_error *err)
 {
     struct writing w = { .encoder = encoder };
-    stk__encoder_start(encoder);
+    size_t row_bytes = pixels->height ? stk__pixels_bytes(pixels) / pixels->height : 0;
+    stk__encoder_start(encoder, pixels, ZLIB_BYTES + 8 * row_bytes, 0);
     int code = write_file(&w, pixels, level, err);
     png_destroy_write_struct(&w.png, &w.info);
     *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };

@@ -158,6 +158,18 @@ static int decode_animation(const struct stk__decode_request *request, struct st
     return code;
 }
 
+/* Measured: a lossless picture is decoded to words aside, so is a plane of alpha; an animation has two screens
+ * beside the frame. */
+size_t stk__webp_library_bytes(const struct stk__decode_request *request, size_t n_pixels)
+{
+    enum { LOSSY = 1, FIXED_BYTES = 256 << 10 };
+    WebPBitstreamFeatures features;
+    if (WebPGetFeatures(request->bytes, request->n_bytes, &features))
+        return 0;
+    size_t words = features.has_animation ? 3 : features.format != LOSSY || features.has_alpha;
+    return words * n_pixels * 4 + FIXED_BYTES;
+}
+
 int stk__webp_decode(struct stk_arena *arena, const struct stk__decode_request *request,
                      struct stk__canvas *canvas, struct stk_error *err)
 {

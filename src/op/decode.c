@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c: the bytes of pictures become pixels. */
+#include "base/gauge.h"
 #include "codec/codec.h"
 #include "op/image_op.h"
 
@@ -243,6 +244,8 @@ static void choose(void *ctx, uint32_t width, uint32_t height, struct stk__regio
 static int place(void *ctx, struct stk__image *image, struct stk_error *err)
 {
     struct job *job = ctx;
+    if (image->frames > 1) /* the header does not say how many */
+        stk__gauge_expect(stk__image_bytes(image));
     image->data = stk_rows_alloc(job->rows, stk__image_bytes(image));
     return image->data ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
 }

@@ -4,6 +4,7 @@
  * What depends on sizes alone (taps) is kept per worker for the sizes seen last, so that a run
  * over images of a few sizes prepares each once.
  */
+#include "base/gauge.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "op/resizer.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_SLOTS = 16, MAX_ROW_VALUES = 1 << 28 };
+enum { N_SLOTS = 32, FIRST_BYTES = 16 << 10, MAX_ROW_VALUES = 1 << 28 };
 
 /* Of a result in its batch that is so large nothing is left in near caches when the batch is
  * complete. To write it past them saves reading what it overwrites: a fifth of resizing to
@@ -24,35 +25,38 @@ enum { FAR_BYTES = 256 << 10 };
 struct slot {
     struct stk__axis axis;
     int channels; /* 0: y */
-    uint64_t used_at;
-    void *memory;
-    size_t capacity;
     struct stk__across across;
 };
 
+/* Both arenas count as scratch, and a run may take them back between two tickets. */
 struct worker {
-    struct slot x[N_SLOTS], y[N_SLOTS];
-    uint64_t clock;
-    void *work;
-    size_t work_bytes;
+    struct slot slot[N_SLOTS];
+    int n_slots;
+    struct stk_arena taps, work; /* of all slots; of the image */
 };
 
 int stk__resizer_thread_open(const void *params, const void *state, void **thread,
                              struct stk_error *err)
 {
     (void)params, (void)state;
-    *thread = calloc(1, sizeof(struct worker));
-    return *thread ? STK_OK : stk_fail(err, STK_MEMORY, "out of memory");
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        return stk_fail(err, STK_MEMORY, "out of memory");
+    stk__arena_init(&worker->taps, FIRST_BYTES);
+    stk__arena_init(&worker->work, FIRST_BYTES);
+    stk__gauge_join(&worker->taps);
+    stk__gauge_join(&worker->work);
+    *thread = worker;
+    return STK_OK;
 }
 
 void stk__resizer_thread_close(void *thread)
 {
     struct worker *worker = thread;
-    for (int i = 0; i < N_SLOTS; i++) {
-        free(worker->x[i].memory);
-        free(worker->y[i].memory);
-    }
-    free(worker->work);
+    stk__gauge_part(&worker->taps);
+    stk__gauge_part(&worker->work);
+    stk__arena_free(&worker->taps);
+    stk__arena_free(&worker->work);
     free(worker);
 }
 
@@ -63,53 +67,48 @@ static bool is_same_axis(const struct stk__axis *a, const struct stk__axis *b)
            a->multiple == b->multiple;
 }
 
-/* The slot of these numbers, or the one unused for longest. */
-static struct slot *find_slot(struct slot *slots, const struct stk__axis *axis, int channels)
+/* An image needs one across and one down: where there is no room for both, all are forgotten. */
+static void make_room(struct worker *worker)
 {
-    struct slot *oldest = slots;
-    for (struct slot *s = slots; s < slots + N_SLOTS; s++) {
-        if (s->memory && s->channels == channels && is_same_axis(&s->axis, axis))
+    if (worker->taps.total_bytes && worker->n_slots + 2 <= N_SLOTS)
+        return;
+    stk__arena_reset(&worker->taps);
+    worker->n_slots = 0;
+}
+
+static struct slot *find_slot(struct worker *worker, const struct stk__axis *axis, int channels)
+{
+    for (struct slot *s = worker->slot; s < worker->slot + worker->n_slots; s++)
+        if (s->channels == channels && is_same_axis(&s->axis, axis))
             return s;
-        if (s->used_at < oldest->used_at)
-            oldest = s;
-    }
-    return oldest;
+    return NULL;
 }
 
 /* NULL when out of memory. */
-static struct slot *get_slot(struct worker *worker, struct slot *slots,
-                             const struct stk__axis *axis, enum stk__across_kind kind, int channels)
+static const struct slot *get_slot(struct worker *worker, const struct stk__axis *axis,
+                                   enum stk__across_kind kind, int channels)
 {
-    struct slot *slot = find_slot(slots, axis, channels);
-    slot->used_at = ++worker->clock;
-    if (slot->memory && slot->channels == channels && is_same_axis(&slot->axis, axis))
+    struct slot *slot = find_slot(worker, axis, channels);
+    if (slot)
         return slot;
-    size_t bytes = channels ? stk__across_bytes(axis, kind, channels) : stk__taps_bytes(axis);
-    if (bytes > slot->capacity) {
-        free(slot->memory);
-        slot->memory = malloc(bytes);
-        slot->capacity = slot->memory ? bytes : 0;
-        if (!slot->memory)
-            return NULL;
-    }
+    void *memory = stk__arena_take(&worker->taps, channels ? stk__across_bytes(axis, kind, channels)
+                                                           : stk__taps_bytes(axis));
+    if (!memory)
+        return NULL;
+    slot = &worker->slot[worker->n_slots++];
     slot->axis = *axis;
     slot->channels = channels;
     if (channels)
-        stk__across_init(&slot->across, axis, kind, channels, slot->memory);
+        stk__across_init(&slot->across, axis, kind, channels, memory);
     else
-        stk__taps_init(&slot->across.taps, axis, slot->memory);
+        stk__taps_init(&slot->across.taps, axis, memory);
     return slot;
 }
 
 static void *get_work(struct worker *worker, size_t bytes)
 {
-    size_t whole = (bytes + 63) / 64 * 64;
-    if (whole > worker->work_bytes) {
-        free(worker->work);
-        worker->work = aligned_alloc(64, whole);
-        worker->work_bytes = worker->work ? whole : 0;
-    }
-    return worker->work;
+    stk__arena_reset(&worker->work);
+    return stk__arena_take(&worker->work, bytes);
 }
 
 /* ---- one image ---- */
@@ -279,8 +278,9 @@ static int resize_image(struct job *job, const struct stk__route *route)
     struct stk__axis across = stk__route_x(route, stk__route_is_uniform(route) ? columns : all);
     struct stk__axis down = stk__route_y(route, lines);
     enum stk__across_kind kind = stk__route_across(route);
-    const struct slot *x = get_slot(worker, worker->x, &across, kind, channels);
-    const struct slot *y = get_slot(worker, worker->y, &down, kind, 0);
+    make_room(worker);
+    const struct slot *x = get_slot(worker, &across, kind, channels);
+    const struct slot *y = get_slot(worker, &down, kind, 0);
     if (!x || !y)
         return STK_MEMORY;
     struct stk__resize resize = { .route = route,
