@@ -69,6 +69,14 @@ static void print_cache(FILE *file, const struct stk_stats *stats)
         fprintf(file, "%-12s no more is written to disk: %s\n", "", stats->cache_trouble);
 }
 
+/* The first decision of a run with a budget that is small for its workers. */
+static bool has_fewer_workers(const struct cli_summary *s)
+{
+    struct stk_decision d;
+    return !stk_iterator_decision(s->it, 0, &d) && !strcmp(d.knob, "workers") &&
+           d.to == s->stats.workers && d.from > d.to;
+}
+
 /* Who had how much of the budget. */
 static void list_owners(FILE *file, const struct cli_summary *s)
 {
@@ -115,7 +123,10 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
     fprintf(file, "%.1f MB\n", cli_megabytes((double)s->stats.bytes_read));
     print_cache(file, &s->stats);
     label(file, "workers");
-    fprintf(file, "%d, %s, %.2f s of cpu time\n", s->stats.workers, cpu, cli_cpu_seconds());
+    fprintf(file, "%d, %s, %.2f s of cpu time%s\n", s->stats.workers, cpu, cli_cpu_seconds(),
+            has_fewer_workers(s)
+                ? "; fewer than asked for: the budget (--memory) holds no more threads"
+                : "");
     label(file, "errors");
     fprintf(file, "%" PRIu64 "\n", s->stats.errors);
     if (s->stats.warnings) {

@@ -78,14 +78,23 @@ static void trim_lots(struct stk__exec *x)
         x->stage[i].free_lots = NULL;
 }
 
-/* Scratch of workers that have nothing to do. */
+/* Scratch of workers that have nothing to do, and what libraries left to malloc. */
 static void trim_workers(struct stk__exec *x)
 {
+    size_t of_libraries = 0;
     for (int i = 0; x->worker && i <= x->n_workers; i++) {
         struct stk__worker *worker = &x->worker[i];
-        if (!worker->is_running && worker != x->chooser)
+        if (worker->is_running)
+            continue;
+        of_libraries += worker->gauge.library_bytes;
+        if (worker != x->chooser)
             stk__gauge_release(&worker->gauge);
     }
+    if (!of_libraries || !stk__memory_trim())
+        return;
+    for (int i = 0; i <= x->n_workers; i++)
+        if (!x->worker[i].is_running)
+            stk__gauge_forget_library(&x->worker[i].gauge);
 }
 
 /* Frees what is kept for another time: scratch, which is booked, too, then what costs least to have
@@ -218,6 +227,11 @@ static int64_t missing(const struct stk__exec *x, const struct stk__account *a, 
 {
     int64_t booked = unbooked(x, a, bytes), there = crowded(x, a, fresh);
     return booked > there ? booked : there;
+}
+
+bool stk__is_crowded(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
+{
+    return crowded(x, a, bytes) > 0;
 }
 
 bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *a, size_t bytes)
@@ -393,12 +407,39 @@ void stk__scratch_undo(struct stk__exec *x)
     charge_worker(x, x->chooser, 0);
 }
 
+static void release(struct stk__worker *worker)
+{
+    stk__gauge_release(&worker->gauge);
+    if (worker->gauge.library_bytes && stk__memory_trim())
+        stk__gauge_forget_library(&worker->gauge);
+}
+
+/* While pieces of work grow beyond what was set aside for them, nothing is kept for the next ones. */
+static bool is_overfull(struct stk__exec *x)
+{
+    int64_t beyond = stk__memory_there(x) + uncounted_bytes(x) - x->limit_bytes;
+    return beyond > 0 && !x->plan->is_inner && !take(x, beyond);
+}
+
+void stk__scratch_leave(struct stk__exec *x, struct stk__worker *worker)
+{
+    size_t held = atomic_load_explicit(&worker->gauge.held_bytes, memory_order_relaxed);
+    bool is_much = held > STK__SCRATCH_BLOCK && x->share.is_fixed && !x->plan->is_inner;
+    if (!is_much)
+        return;
+    int64_t used = stk__memory_there(x) + uncounted_bytes(x) + (int64_t)x->typical_scratch;
+    if (used > x->limit_bytes)
+        release(worker);
+}
+
 void stk__scratch_end(struct stk__exec *x, struct stk__stage *s, struct stk__worker *worker)
 {
     size_t peak = worker->gauge.peak_bytes, before = s->typical_scratch;
     x->n_scratching--;
     worker->most_scratch = peak > worker->most_scratch ? peak : worker->most_scratch;
     charge_worker(x, worker, 0); /* what it keeps is there, but not booked */
+    if (is_overfull(x))
+        release(worker);
     if (x->n_scratch_waiting)
         pthread_cond_broadcast(&x->scratch_back);
     if (peak == before)
@@ -481,9 +522,8 @@ int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
     const struct stk__plan *plan = x->plan;
     int64_t least = (int64_t)plan->minimum_bytes;
     bool is_fixed = plan->has_own_budget;
-    const size_t thread_bytes = 128 << 10; /* its stack, and what malloc keeps for it */
-    x->own_bytes =
-        (int64_t)(sizeof *x + plan->ring_bytes + thread_bytes * (size_t)(x->n_workers + 1));
+    x->own_bytes = (int64_t)(sizeof *x + plan->ring_bytes +
+                             (size_t)STK__THREAD_BYTES * (size_t)(x->n_workers + 1));
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->scratch_account.unit_bytes = plan->scratch_bytes;
     if (plan->is_inner) { /* the run around it has all of its memory */

@@ -127,6 +127,15 @@ bool stk__depot_has_room(struct stk__depot *depot, int most)
     return has_room;
 }
 
+bool stk__depot_has_two_out(struct stk__depot *depot, int n_open)
+{
+    pthread_mutex_lock(&depot->lock);
+    bool has_two = depot->n_live - n_open >= 2;
+    depot->is_awaited |= has_two;
+    pthread_mutex_unlock(&depot->lock);
+    return has_two;
+}
+
 static struct stk_batch *batch_alloc(struct stk__depot *depot)
 {
     const struct stk__plan *plan = depot->plan;

@@ -69,6 +69,9 @@ int stk__depot_n_live(struct stk__depot *depot);
  * back. */
 bool stk__depot_has_room(struct stk__depot *depot, int most);
 
+/* True if the consumer has two batches or more; then the waiter is told, too. */
+bool stk__depot_has_two_out(struct stk__depot *depot, int n_open);
+
 /* Returns new with room for a batch, refs 1; NULL when out of memory. */
 struct stk_batch *stk__batch_new(struct stk__depot *depot);
 

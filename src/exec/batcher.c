@@ -21,6 +21,15 @@ size_t stk__batch_need(const struct stk__exec *x)
     return packed > x->plan->batch_bytes ? packed : x->plan->batch_bytes;
 }
 
+/* A consumer has the next batch a moment before it lets go of the last one. Where there is no room for a third
+ * one, that moment is waited for, unless the consumer waits itself. */
+static bool waits_for_consumer(struct stk__exec *x)
+{
+    bool is_first = !x->batch_account.held_bytes && !x->pulse.wait_began;
+    return is_first && x->share.is_fixed && stk__depot_has_two_out(x->depot, x->n_open) &&
+           stk__is_crowded(x, &x->batch_account, stk__batch_need(x));
+}
+
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
 {
     while (x->opened_no < end_no) {
@@ -28,7 +37,7 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
             x->pulse.n_full += x->queue_len == x->n_open;
             return false;
         }
-        if (!stk__depot_has_room(x->depot, x->window.now + x->n_held) ||
+        if (!stk__depot_has_room(x->depot, x->window.now + x->n_held) || waits_for_consumer(x) ||
             !stk__can_charge(x, &x->batch_account, stk__batch_need(x)))
             return false;
         struct stk_batch *batch = stk__batch_new(x->depot);

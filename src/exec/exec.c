@@ -42,13 +42,14 @@ static bool look(struct stk__exec *x, struct stk__work *w)
 
 bool stk__pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
+    bool has_found;
     x->chooser = worker;
     do {
         x->has_changed = false;
-        if (look(x, w))
-            return true;
-    } while (x->has_changed && !stk__is_over(x));
-    return false;
+        has_found = look(x, w);
+    } while (!has_found && x->has_changed && !stk__is_over(x));
+    x->chooser = NULL;
+    return has_found;
 }
 
 bool stk__may_work(const struct stk__exec *x)
@@ -76,6 +77,8 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
         stk__wake_worker(x);
     if (is_mark)
         return;
+    if (w->kind != STK__RUN)
+        stk__scratch_leave(x, worker);
     worker->is_running = true;
     pthread_mutex_unlock(&x->lock);
     struct stk__gauge *before = stk__gauge_use(&worker->gauge);
@@ -99,6 +102,8 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
     }
     stk__work_end(worker, w);
     stk__gauge_use(before);
+    if (!before)
+        stk__permit_return();
     pthread_mutex_lock(&x->lock);
     worker->is_running = false;
     if (worker->watch.on_lap)

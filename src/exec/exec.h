@@ -365,7 +365,10 @@ bool stk__can_charge(struct stk__exec *x, const struct stk__account *account, si
 /* The same for the next chunk of a stage, which may have one at hand. */
 bool stk__can_open_lot(struct stk__exec *x, const struct stk__stage *stage);
 
-/* The same, but only looks. */
+/* Whether `bytes` more would be beyond the limit in what is there. */
+bool stk__is_crowded(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
+
+/* As stk__can_charge, but only looks. */
 bool stk__has_room_for(const struct stk__exec *x, const struct stk__account *account, size_t bytes);
 
 /* Chunks of arrays that its sources have unpacked. Where several runs have the same source, each counts them. */
@@ -394,6 +397,9 @@ size_t stk__scratch_guess(const struct stk__plan *plan, const struct stk__stage_
 bool stk__scratch_begin(struct stk__exec *x, const struct stk__stage *stage);
 void stk__scratch_undo(struct stk__exec *x); /* there is no such ticket */
 void stk__scratch_end(struct stk__exec *x, struct stk__stage *stage, struct stk__worker *worker);
+
+/* A worker goes on with work that takes no scratch: where others would have to wait, it keeps none. */
+void stk__scratch_leave(struct stk__exec *x, struct stk__worker *worker);
 
 /* struct stk__gauge's grant; takes the lock itself. */
 bool stk__scratch_grant(void *worker, size_t wanted_bytes, bool is_forced);

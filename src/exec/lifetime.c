@@ -192,6 +192,10 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
         return STK_BUDGET;
     stk__depot_set_waiter(x->depot, stk__on_batch_back, x);
     stk__knobs_begin(x);
+    if (plan->wanted_workers > x->n_workers && !plan->is_inner)
+        stk__decide(x, "workers", plan->wanted_workers, x->n_workers,
+                    "a quarter of the budget of %.1f MB holds no more threads",
+                    (double)plan->options.memory / 1e6);
     if (plan->options.on_error == STK__REPLACE) {
         x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
                                       stk__stage_parts(plan, &plan->stage[plan->last]));

@@ -104,6 +104,9 @@ enum { STK__MAX_GATES = 16 };
 /* What a worker's scratch begins with. */
 enum { STK__SCRATCH_BLOCK = 1 << 16 };
 
+/* What a thread takes that nobody counts: its stack, and what malloc keeps for it. */
+enum { STK__THREAD_BYTES = 128 << 10 };
+
 struct stk__plan {
     atomic_int refs;
     struct stk_arena arena;
@@ -138,6 +141,8 @@ struct stk__plan {
     int max_window;    /* how far the window may grow while the run is on */
     /* given as options or by prefetch: they stay as they are */
     bool is_window_given, is_workers_given;
+    int64_t
+        wanted_workers; /* more than options.workers where the budget has no room for their threads */
     int restart_level; /* when a pass of this level ends, no stage holds anything; see bookmark.h */
 };
 

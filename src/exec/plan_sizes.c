@@ -207,6 +207,17 @@ static void size_rings(struct stk__plan *plan)
     plan->ring_bytes = (size_t)plan->ring * slot_bytes(plan);
 }
 
+/* Threads get a quarter of the budget at most: what they take is not there for what they work on. */
+static void limit_workers(struct stk__plan *plan)
+{
+    int64_t *workers = &plan->options.workers;
+    int64_t fit =
+        (plan->options.memory / 4 - (int64_t)plan->ring_bytes) / STK__THREAD_BYTES - 1; /* next's */
+    plan->wanted_workers = *workers;
+    if (*workers > 1 && *workers > fit)
+        *workers = fit > 1 ? fit : 1;
+}
+
 /* ---- the budget ---- */
 
 /* What is missing, and which op keeps most of it. */
@@ -335,6 +346,7 @@ int stk__plan_size(struct stk__plan *plan, struct stk_error *err)
     size_stages(plan);
     size_window(plan);
     size_rings(plan);
+    limit_workers(plan);
     int rc = check_budget(plan, err);
     if (rc)
         return rc;

@@ -197,7 +197,12 @@ static void add_caches(struct stk__text *out, const struct stk__plan *plan)
 void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
 {
     const struct stk__options *o = &plan->options;
-    stk__text_add(out, "%lld worker%s, budget ", (long long)o->workers, o->workers == 1 ? "" : "s");
+    stk__text_add(out, "%lld worker%s", (long long)o->workers, o->workers == 1 ? "" : "s");
+    if (plan->wanted_workers > o->workers)
+        stk__text_add(out,
+                      " (not %lld, whose threads would take more than a quarter of the budget)",
+                      (long long)plan->wanted_workers);
+    stk__text_add(out, ", budget ");
     add_bytes(out, (size_t)o->memory);
     stk__text_add(out, " (at least ");
     add_bytes(out, stk__plan_least(plan));
