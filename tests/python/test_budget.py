@@ -4,6 +4,7 @@ iterates. What is compared is bytes, the most there were above the start with th
 """
 
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -47,7 +48,7 @@ def write_records(path, n, size):
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("budget")
-    for kind in ("progressive", "small", "png"):
+    for kind in ("progressive", "small", "png", "mixed"):
         (folder / kind).mkdir()
     for i in range(8):
         picture = smooth(2048, i)
@@ -55,8 +56,11 @@ def folder(tmp_path_factory):
         picture.save(folder / f"png/{i}.png", compress_level=1)
     for i in range(64):
         smooth(300, i).save(folder / f"small/{i:02}.jpg", quality=80)
+    for i in range(48):
+        smooth(160 + 97 * i % 400, i).save(folder / f"mixed/{i:02}.jpg", quality=85)
     write_records(folder / "large.tfrecord", 400, 200_000)
     write_records(folder / "short.tfrecord", 40_000, 1024)
+    (folder / "rows.csv").write_text("a,b\n" + "".join(f"{i},text {i}\n" for i in range(60_000)))
     rows = [[i] * 512 for i in range(4000)]
     (folder / "rows.h5").write_bytes(damage.hdf5(NoDamage(), rows, 64))
     lengths = numpy.random.default_rng(1).integers(1, 200, 20_000)
@@ -150,6 +154,55 @@ def test_budget_is_kept(measure, name):
     found = measure(chain, memory=megabytes * MB, epochs=epochs)
     assert found["batches"] > 0
     assert found["peak"] <= SLACK * megabytes * MB
+
+
+# What threads and libraries take counts as well: chains, budgets and workers that are many for them.
+MIXED = "files('mixed/*.jpg').decode()"
+CROWDS = {
+    "decode": (f"{MIXED}.resize(96, 96).batch(8)", 16, 64),
+    "decode, in little": (f"{MIXED}.resize(64, 64).batch(4)", 10, 32),
+    "encode_png": (f"{MIXED}.resize(128, 128).cast('uint8').encode_png().decode().resize(32, 32).batch(8)", 12, 32),
+    "encode_webp": (f"{MIXED}.encode_webp().decode().resize(32, 32).batch(8)", 32, 16),
+    "jpeg_quality": (f"{MIXED}.jpeg_quality(50).resize(32, 32).batch(8)", 12, 32),
+    "csv": ("csv('rows.csv', {a: int64, b: text}).shuffle().batch(64)", 16, 32),
+}
+WIDE = {
+    "whole pictures": f"{MIXED}.encode_png().batch(4)",
+    "progressive": f"{MIXED}.encode_jpeg(progressive=true).decode().resize(64, 64).batch(8)",
+    "resize": f"{MIXED}.resize(224, 224).batch(2)",
+    "small": "files('small/*.jpg').decode().resize(64, 64).shuffle(16).batch(8)",
+    "records": "tfrecord('large.tfrecord').shuffle().batch(4)",
+    "records in a buffer": "tfrecord('short.tfrecord').shuffle(500).batch(16)",
+    "csv": "csv('rows.csv', {a: int64, b: text}).shuffle(2000).batch(64)",
+    "hdf5": "hdf5('rows.h5').shuffle().batch(16)",
+    "cache": f"{MIXED}.resize(64, 64).cache().shuffle().batch(8)",
+    "windows": "range(200000).window(500, 100, drop_remainder=true).batch(4)",
+    "lists": "lines('lists.txt').text_to_number('int64', sep='').padded_batch(16)",
+}
+for name, chain in WIDE.items() if os.environ.get("STOKER_WIDE_BUDGETS") else ():
+    for megabytes in (16, 32, 64):
+        for workers in (1, 4, 16, 64):
+            CROWDS[f"{name}, {megabytes} MB, {workers} workers"] = (chain, megabytes, workers)
+
+
+@pytest.mark.parametrize("name", CROWDS)
+def test_budget_is_kept_by_many_workers(measure, name):
+    """STOKER_WIDE_BUDGETS=1 tries many more."""
+    chain, megabytes, workers = CROWDS[name]
+    found = measure(chain, memory=megabytes * MB, workers=workers)
+    print(f"{found['peak'] / megabytes / MB:.2f} of the budget: {name}")
+    assert found["batches"] > 0
+    assert found["peak"] <= SLACK * megabytes * MB
+
+
+def test_fewer_workers_where_their_threads_would_take_the_budget():
+    with stoker.range(1000).batch(10).iterate(memory=8 * MB, workers=64) as run:
+        (decision,) = [d for d in run.tuning() if d["knob"] == "workers"]
+        assert sum(len(batch) for batch in run) > 0
+    assert decision["from"] == 64 and 4 < decision["to"] < 20
+    assert "a quarter of the budget of 8.4 MB" in decision["reason"]
+    plan = stoker.range(1000).batch(10).plan(memory=8 * MB, workers=64)
+    assert f"{decision['to']} workers (not 64, whose threads" in str(plan)
 
 
 def test_bad_elements_count(measure):
