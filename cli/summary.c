@@ -114,11 +114,15 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
         fprintf(file, "after %.3f s\n", t->first_batch_s);
     }
     label(file, "memory");
-    fprintf(file, "%.1f MB peak, %.1f MB of it anonymous; budget %.1f MB, %.1f MB used at most\n",
-            cli_peak_rss_mb(), t->peak_anon_mb, cli_megabytes((double)s->stats.budget_bytes),
-            cli_megabytes((double)s->stats.peak_bytes));
+    fprintf(file, "%.1f MB set aside at most, of a budget of %.1f MB\n",
+            cli_megabytes((double)s->stats.peak_bytes),
+            cli_megabytes((double)s->stats.budget_bytes));
     label(file, "owners");
     list_owners(file, s);
+    label(file, "process");
+    fprintf(file,
+            "%.1f MB resident at most, with the program itself; %.1f MB at most without files\n",
+            cli_peak_rss_mb(), t->peak_anon_mb);
     label(file, "read");
     fprintf(file, "%.1f MB\n", cli_megabytes((double)s->stats.bytes_read));
     print_cache(file, &s->stats);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import struct
 import subprocess
 import zlib
@@ -87,6 +88,14 @@ def damaged(images, tmp_path):
 def test_run_prints_a_summary(stoker):
     done = stoker("run", "range(100).batch(10)")
     assert done.returncode == 0 and "100" in done.stdout + done.stderr
+
+
+def test_a_summary_says_what_each_peak_of_memory_is(stoker):
+    rows = stoker("run", "range(100).batch(10)", "--memory", "16M").stdout.splitlines()
+    (memory,) = [row for row in rows if row.startswith("memory ")]
+    (process,) = [row for row in rows if row.startswith("process ")]
+    assert re.fullmatch(r"memory +[\d.]+ MB set aside at most, of a budget of 16.0 MB", memory)
+    assert "MB resident at most, with the program itself" in process and "without files" in process
 
 
 def test_json_has_the_promised_keys(stoker):
