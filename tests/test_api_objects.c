@@ -194,7 +194,7 @@ static void test_stream_is_checked(void **state)
     (void)state;
     field[1].name = "number";
     assert_int_equal(stk_objects_add_stream(objects, "s", &bound, &err), STK_NAME);
-    field[1].name = "a b";
+    field[1].name = "";
     assert_int_equal(stk_objects_add_stream(objects, "s", &bound, &err), STK_NAME);
     field[1] = row_fields[1];
     field[1].shape[1] = -1;

@@ -427,7 +427,7 @@ static void bad_rows(void **state)
     assert_int_equal(drain(it, &n, &err), STK_END);
     assert_int_equal(n, 2);
     static const char *const causes[] = {
-        "bad.csv, row 1 (element 1 of epoch 0): line 3: column 'a': 'x\ny' is no int64",
+        "bad.csv, row 1 (element 1 of epoch 0): line 3: column 'a': 'x\\ny' is no int64",
         "bad.csv, row 2 (element 2 of epoch 0): line 5: there are 1 fields, expected 2",
         "line 6: there are 3 fields, expected 2",
         "line 7: column 'b': the value is missing; int64(default=0) would fill it in",
