@@ -261,14 +261,14 @@ MUTANTS = [
     Mutant(
         "a break behind take's end is passed on",
         SERIAL,
-        "if (!is_closed(s)) { /* a break",
-        "if (true) { /* a break",
+        "if (!is_closed(s)) { /* errors",
+        "if (true) { /* errors",
     ),
     Mutant(
         "a break behind a zip's end is passed on",
         SERIAL,
-        "else if (t->end) stk__retire(x, input_of(x, s, i)); /* a break",
-        "else if (t->end) stk__pass_break(x, s, i, t); /* a break",
+        "else if (t->end) stk__retire(x, input_of(x, s, i)); /* errors",
+        "else if (t->end) stk__pass_break(x, s, i, t); /* errors",
     ),
     Mutant(
         "a stream goes on behind its break",
@@ -328,7 +328,7 @@ MUTANTS = [
     Mutant(
         "no second look",
         EXEC,
-        "} while (x->has_changed && !stk__is_over(x));",
+        "} while (!has_found && x->has_changed && !stk__is_over(x));",
         "} while (false);",
     ),
     Mutant(

@@ -99,7 +99,7 @@ def test_scripts_can_be_read(shell, script):
     [
         ("stoker run --io ", ["auto", "threads", "uring"]),
         ("stoker profile --cons", ["--consumer-ms"]),
-        ("stoker train run --res", ["--resume"]),
+        ("stoker train run --res", ["--restart", "--resume", "--resume-older"]),
         ("stoker inspect o", ["one.tar"]),
         ("stoker run rec", ["recipe.stk"]),
         ("stoker ops random_r", ["random_resized_crop", "random_rotation"]),

@@ -122,7 +122,7 @@ def test_messages(stoker):
     assert "did you mean resnet18?" in stoker("model", "resnet8").stderr
     assert stoker("model").returncode == 2
     assert "--batch" in stoker("model", "m1", "--batch", "0").stderr
-    assert "did you mean conv2d?" in stoker("layers", "conv").stderr
+    assert "did you mean conv2d, " in stoker("layers", "conv").stderr
 
 
 def test_lists(stoker):
