@@ -156,20 +156,31 @@ static size_t fetched_bytes(const struct stk__program *program, const struct stk
     return bytes;
 }
 
-/* What was read for them; buffers may be larger. */
-static uint64_t read_bytes(const struct stk__program *program, const struct stk__ticket *t)
+/* What was read for n rows, `step` spans apart; rows in one group share its bytes, which count once. */
+static uint64_t read_bytes(const struct stk__fetched *span, int n, int step)
+{
+    uint64_t bytes = 0;
+    const uint8_t *last = NULL;
+    for (int i = 0; i < n; i++, span += step) {
+        bytes += span->data != last ? span->bytes : 0;
+        last = span->data;
+    }
+    return bytes;
+}
+
+static uint64_t ticket_bytes(const struct stk__program *program, const struct stk__ticket *t)
 {
     uint64_t bytes = 0;
     for (int k = 0; k < program->n_reads; k++)
-        for (int i = 0; i < t->n_in * program->read[k]->n_places; i++)
-            bytes += t->fetched[k][i].bytes;
+        for (int i = 0, step = program->read[k]->n_places; i < step; i++)
+            bytes += read_bytes(t->fetched[k] + i, t->n_in, step);
     return bytes;
 }
 
 static void fetched_ticket(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *t)
 {
     size_t bytes = fetched_bytes(s->plan->program, t);
-    uint64_t n_read = read_bytes(s->plan->program, t);
+    uint64_t n_read = ticket_bytes(s->plan->program, t);
     pthread_mutex_lock(&x->lock);
     t->state = STK__FETCHED;
     atomic_fetch_sub(&x->n_requests_open, t->n_requests);
@@ -312,14 +323,6 @@ void stk__note_read(struct stk__exec *x, const struct stk__done *done)
     limit_ahead(x);
 }
 
-static uint64_t bytes_of(const struct stk__request *r)
-{
-    uint64_t bytes = 0;
-    for (int i = 0; i < r->n; i++)
-        bytes += r->result[i * r->step].bytes;
-    return bytes;
-}
-
 static struct stk__request *request_at(struct stk__exec *x, int i)
 {
     return &x->request[(x->request_head + i) % x->request_cap];
@@ -381,7 +384,7 @@ static void read_requests(struct stk__exec *x, const struct stk__request *r, int
 void stk__hand_on(struct stk__exec *x, const struct stk__request *r, int n, struct stk__done *done)
 {
     for (int i = 0; i < n; i++) {
-        done->bytes += bytes_of(&r[i]);
+        done->bytes += read_bytes(r[i].result, r[i].n, r[i].step);
         if (atomic_fetch_sub_explicit(&r[i].ticket->n_unfetched, 1, memory_order_acq_rel) == 1)
             fetched_ticket(x, r[i].stage, r[i].ticket);
     }

@@ -72,3 +72,21 @@ def test_a_trace_of_nothing():
     with stoker.range(10).batch(5).iterate() as it:
         with pytest.raises(ValueError, match='1 to'):
             it.trace_start(0)
+
+
+@pytest.mark.parametrize(
+    "name, line, source",
+    [
+        ("a.csv", "{},0.5\n", "csv('{}', {{c0: int64, c1: float64}}, header=false)"),
+        ("a.jsonl", '{{"a": {}}}\n', "jsonl('{}', {{a: int64}})"),
+        ("a.txt", "row {}\n", "lines('{}')"),
+    ],
+)
+@pytest.mark.parametrize("io", ["threads", "uring"])
+def test_bytes_of_a_group_count_once(tmp_path, name, line, source, io):
+    """Many rows lie in one group of lines, which is read once for all of them."""
+    path = tmp_path / name
+    path.write_text("".join(line.format(i) for i in range(20000)))
+    with stoker.parse(source.format(path) + ".batch(64)").iterate(io=io) as it:
+        assert sum(1 for _ in it) == 313
+        assert path.stat().st_size * 0.9 <= it.stats().bytes_read <= path.stat().st_size * 1.3
