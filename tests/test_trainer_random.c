@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -518,12 +519,12 @@ static bool run_seed(uint64_t seed)
     if (stk_cpu_limit(s.cpu, NULL)) /* what the machine has not */
         stk_cpu_limit("auto", NULL);
     bool is_bad = is_wrong(&(struct trial){ m.text.data, loss.data }, &s, &report);
-    if (is_bad || getenv("STOKER_MODELS_LISTED"))
-        print_error("%sseed %llu: %s, %s, %s, on %s, %d threads, %d of %d rows%s%s%s, %s\n",
-                    is_bad ? report.data : "", (unsigned long long)seed, m.text.data, loss.data,
-                    s.precision->name, s.cpu, s.threads, s.rows, s.max_batch,
-                    s.has_bytes ? ", bytes" : "", s.has_values ? ", values" : "",
-                    s.is_measured ? ", measured" : "", s.optimizer);
+    if (is_bad || getenv("STOKER_MODELS_LISTED")) /* print_error() cuts long texts off */
+        fprintf(stderr, "%sseed %llu: %s, %s, %s, on %s, %d threads, %d of %d rows%s%s%s, %s\n",
+                is_bad ? report.data : "", (unsigned long long)seed, m.text.data, loss.data,
+                s.precision->name, s.cpu, s.threads, s.rows, s.max_batch,
+                s.has_bytes ? ", bytes" : "", s.has_values ? ", values" : "",
+                s.is_measured ? ", measured" : "", s.optimizer);
     stk__text_free(&m.text);
     stk__text_free(&loss);
     stk__text_free(&report);
