@@ -138,7 +138,7 @@ static void measure_gradient_rows(struct trial *t)
 static void prepare_gradient_rows(const struct trial *t, bool is_sizes)
 {
     if (is_sizes)
-        negate(t->in[3] + 2 * t->shape.channels, t->shape.channels);
+        negate(t->in[3] + 2 * t->shape.channels, 2 * t->shape.channels);
 }
 
 static void run_gradient_rows(const struct stk__train_kernels *kernels, const struct trial *t)
@@ -155,7 +155,7 @@ static void run_gradient_rows(const struct stk__train_kernels *kernels, const st
                                            .scale = values,
                                            .slope = values + s->channels,
                                            .mean = values + 2 * s->channels,
-                                           .level = values + 3 * s->channels,
+                                           .mean_dy = values + 3 * s->channels,
                                            .low = s->low,
                                            .high = s->high };
     if (s->variant % 3 == 0)

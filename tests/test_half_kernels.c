@@ -435,7 +435,7 @@ static void try_norm(const struct stk__train_kernels *kernels, int level, int dt
     int64_t down = (int64_t)width * c, n = down * height;
     struct values x = values_of(dtype, n), y = values_of(dtype, n), dy = values_of(dtype, n);
     struct values dx = values_of(dtype, n), of = values_of(dtype, (int64_t)5 * c);
-    const float *scale = of.floats, *offset = scale + c, *mean = offset + c, *level_of = mean + c;
+    const float *scale = of.floats, *offset = scale + c, *mean = offset + c, *mean_dy = mean + c;
     double sums[2][4][70] = { { { 0 } } };
     for (int half = 0; half < 2; half++) {
         kernels->norm.sums(&(struct stk__norm_sums){ .x = reads(&x, c, down, half),
@@ -485,7 +485,7 @@ static void try_norm(const struct stk__train_kernels *kernels, int level, int dt
                                                .scale = scale,
                                                .slope = offset,
                                                .mean = mean,
-                                               .level = level_of,
+                                               .mean_dy = mean_dy,
                                                .low = 0,
                                                .high = 6 });
     }

@@ -515,7 +515,7 @@ static void normalise(const struct stk__train_kernels *kernels, struct norm_case
 {
     const int c = n->channels;
     float *shift = n->coefficients, *scale = shift + c, *offset = scale + c, *mean = offset + c,
-          *slope = mean + c, *level = slope + c;
+          *slope = mean + c, *mean_dy = slope + c;
     memset(n->sums, 0, 4 * (size_t)c * sizeof *n->sums);
     const struct stk__norm_sums sums = { pixels_of(n, n->x), WIDTH, HEIGHT, c, shift, n->sums,
                                          n->sums + c };
@@ -552,7 +552,7 @@ static void normalise(const struct stk__train_kernels *kernels, struct norm_case
     kernels->norm.gradient_sums(&gradient_sums);
     for (int i = 0; i < c; i++) {
         slope[i] *= (float)(n->sums[3 * c + i] / PIXELS);
-        level[i] = (float)(-scale[i] * n->sums[2 * c + i] / PIXELS);
+        mean_dy[i] = (float)(n->sums[2 * c + i] / PIXELS);
     }
     const struct stk__norm_gradient_rows gradient = { .x = pixels_of(n, n->x),
                                                       .dy = pixels_of(n, n->dy),
@@ -564,7 +564,7 @@ static void normalise(const struct stk__train_kernels *kernels, struct norm_case
                                                       .scale = scale,
                                                       .slope = slope,
                                                       .mean = mean,
-                                                      .level = level,
+                                                      .mean_dy = mean_dy,
                                                       .low = 0,
                                                       .high = INFINITY };
     kernels->norm.gradient_rows(&gradient);
@@ -609,13 +609,44 @@ static void test_norm(void **unused)
     for_levels(check_norm);
 }
 
+/* One value is its own mean, and its gradient the mean of gradients: nothing is left, however large the scale
+ * is that would make much of a rounding. */
+static void check_norm_of_one(const struct stk__train_kernels *kernels, int level)
+{
+    enum { CHANNELS = 37 };
+    float *x = random_values(CHANNELS), *dy = random_values(CHANNELS);
+    float *scale = random_values(CHANNELS), *slope = random_values(CHANNELS), dx[CHANNELS];
+    kernels->norm.gradient_rows(&(struct stk__norm_gradient_rows){ .x = { .at = x },
+                                                                   .dy = { .at = dy },
+                                                                   .dx = { .at = dx },
+                                                                   .width = 1,
+                                                                   .height = 1,
+                                                                   .channels = CHANNELS,
+                                                                   .scale = scale,
+                                                                   .slope = slope,
+                                                                   .mean = x,
+                                                                   .mean_dy = dy });
+    for (int c = 0; c < CHANNELS; c++)
+        if (dx[c] != 0)
+            fail_msg("the gradient of one value at level %d is %.9g, not 0", level, dx[c]);
+    free(x);
+    free(dy);
+    free(scale);
+    free(slope);
+}
+
+static void test_norm_of_one(void **unused)
+{
+    (void)unused;
+    for_levels(check_norm_of_one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_depthwise),   cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_dense),       cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_norm_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,20 @@ static double dense_at(const struct reference *r, const struct stk__node *node,
     return sum;
 }
 
+/* From -1 to 1. */
+static double chance(const struct reference *r, int node, int64_t at)
+{
+    uint64_t word[] = { r->noise_seed, (uint64_t)node, (uint64_t)at };
+    return (double)stk__hash_bytes(1, word, sizeof word) / 0x1p63 - 1;
+}
+
+/* Statistics are floats whatever values are. What a mean is off by, what it takes away from gradients is too:
+ * scale then makes as much of that as of them. */
+static double mean_noise(const struct reference *r, int node, int64_t channel)
+{
+    return r->noise > 0 ? fmin(r->noise, 0x1p-21) * chance(r, node, -1 - channel) : 0;
+}
+
 static void find_statistics(struct reference *r, int node)
 {
     const struct stk__node *of = &r->model->node[node];
@@ -204,6 +218,7 @@ static void find_statistics(struct reference *r, int node)
             squares += distance * distance;
         }
         r->mean[node][c] = r->trains ? sum / (double)pixels : mean[c];
+        r->mean[node][c] *= 1 + mean_noise(r, node, c);
         r->variance[node][c] = r->trains ? squares / (double)pixels : variance[c];
     }
 }
@@ -285,13 +300,6 @@ static double value_at(const struct reference *r, int number, int row, int64_t y
     default:
         return concat_at(r, node, row, y, x, c);
     }
-}
-
-/* From -1 to 1. */
-static double chance(const struct reference *r, int node, int64_t at)
-{
-    uint64_t word[] = { r->noise_seed, (uint64_t)node, (uint64_t)at };
-    return (double)stk__hash_bytes(1, word, sizeof word) / 0x1p63 - 1;
 }
 
 static void add_noise(struct reference *r, int node)

@@ -16,8 +16,8 @@ struct reference {
     bool trains;
     uint64_t seed;
     int64_t n_batches;
-    /* How far every value is off by chance, relative to itself, and which chance: what rounding may do to
-     * a model. The same at each call, so that differences are as smooth as without it. */
+    /* How far every value and every mean is off by chance, relative to itself, and which chance: what
+     * rounding may do to a model. The same at each call, so that differences are as smooth as without it. */
     double noise;
     uint32_t noise_seed;
 };

@@ -4,11 +4,14 @@
  *
  *     y  = scale · x + offset            scale = gamma / sqrt(variance + epsilon)
  *                                        offset = beta - scale · mean
- *     dx = scale · dy + slope · (x - mean) + level
+ *     dx = scale · (dy - mean_dy) + slope · (x - mean)
  *                                        slope = -scale / (variance + epsilon) · Σ dy (x - mean) / n
- *                                        level = -scale · Σ dy / n
+ *                                        mean_dy = Σ dy / n
  *
- * and the gradients of beta and gamma are Σ dy and Σ dy (x - mean) / sqrt(variance + epsilon).
+ * Means are taken away first: scale may be large, and would enlarge the rounding of two products that
+ * cancel out. Of one value alone dx is 0.
+ *
+ * The gradients of beta and gamma are Σ dy and Σ dy (x - mean) / sqrt(variance + epsilon).
  * Sums of a row's pixels are floats, sums of rows doubles. Versions agree within 1e-5 of the sum of the
  * terms' sizes; they may contract.
  */
@@ -43,13 +46,13 @@ struct stk__norm_gradient_sums {
     double *sum, *products; /* [channels] */
 };
 
-/* dx = scale · dy + slope · (x - mean) + level, of the dy that count. */
+/* dx = scale · (dy - mean_dy) + slope · (x - mean), where a dy that does not count is 0. */
 struct stk__norm_gradient_rows {
     struct stk__read_map x, dy;
     struct stk__read_map y;   /* without values: all of dy counts */
     struct stk__write_map dx; /* may be x or dy */
     int width, height, channels;
-    const float *scale, *slope, *mean, *level;
+    const float *scale, *slope, *mean, *mean_dy;
     float low, high;
 };
 

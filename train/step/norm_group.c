@@ -24,7 +24,7 @@ struct norm {
     bool is_unbiased;
     int64_t pixels; /* of an image */
     struct stk__activation activation;
-    float *mean, *scale, *offset, *slope, *level; /* kernels' numbers of this batch */
+    float *mean, *scale, *offset, *slope, *mean_dy; /* kernels' numbers of this batch */
     double *batch_mean, *batch_variance;
 };
 
@@ -243,7 +243,7 @@ static void settle_backward(const struct stk__work *work, const struct stk__grou
             products += sums_of(work, group, t).products[c];
         }
         norm->slope[c] = (float)(-norm->scale[c] / variance * products / count);
-        norm->level[c] = (float)(-norm->scale[c] * gradient / count);
+        norm->mean_dy[c] = (float)(gradient / count);
         if (norm->beta >= 0)
             run->gradient[norm->beta][c] = (float)gradient;
         if (norm->gamma >= 0)
@@ -274,7 +274,7 @@ static void give_gradient_rows(const struct stk__work *work, const struct stk__g
         .scale = norm->scale,
         .slope = norm->slope,
         .mean = norm->mean,
-        .level = norm->level,
+        .mean_dy = norm->mean_dy,
         .low = bounds.low,
         .high = bounds.high });
     if (!is_direct)
@@ -338,7 +338,7 @@ static int open_group(struct stk__step_plan *plan, struct stk__group *group, str
                            .scale = floats + n,
                            .offset = floats + 2 * n,
                            .slope = floats + 3 * n,
-                           .level = floats + 4 * n,
+                           .mean_dy = floats + 4 * n,
                            .batch_mean = doubles,
                            .batch_variance = doubles + n };
     group->state = norm;

@@ -66,7 +66,8 @@ static void gradient_rows(const struct stk__norm_gradient_rows *job)
             float *dx = job->dx.at + row * job->dx.down + p * job->dx.across;
             for (int c = 0; c < job->channels; c++) {
                 float dy = counted(from[c], y, c, job->low, job->high);
-                dx[c] = job->scale[c] * dy + job->slope[c] * (x[c] - job->mean[c]) + job->level[c];
+                dx[c] =
+                    job->scale[c] * (dy - job->mean_dy[c]) + job->slope[c] * (x[c] - job->mean[c]);
             }
         }
 }

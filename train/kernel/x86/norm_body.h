@@ -208,13 +208,13 @@ INLINE void gradient_row(const int dtype, const int vectors,
     const int64_t dy = row * job->dy.down + c, y = row * job->y.down + c;
     const bool is_masked = has_values(&job->y);
     const vector low = spread(job->low), high = spread(job->high);
-    vector scale[2], slope[2], mean[2], level[2];
+    vector scale[2], slope[2], mean[2], mean_dy[2];
     UNROLL
     for (int v = 0; v < vectors; v++) {
         scale[v] = get(job->scale + c + v * LANES, n);
         slope[v] = get(job->slope + c + v * LANES, n);
         mean[v] = get(job->mean + c + v * LANES, n);
-        level[v] = get(job->level + c + v * LANES, n);
+        mean_dy[v] = get(job->mean_dy + c + v * LANES, n);
     }
     for (int p = 0; p < job->width; p++, x += job->x.across, dx += job->dx.across) {
         UNROLL
@@ -224,8 +224,8 @@ INLINE void gradient_row(const int dtype, const int vectors,
                 d = counted(d, get_from(dtype, &job->y, y + p * job->y.across + v * LANES, n), low,
                             high);
             const vector from_mean = minus(get_from(dtype, &job->x, x + v * LANES, n), mean[v]);
-            put_to(&job->dx, dx + v * LANES, fuse(slope[v], from_mean, fuse(scale[v], d, level[v])),
-                   n);
+            put_to(&job->dx, dx + v * LANES,
+                   fuse(scale[v], minus(d, mean_dy[v]), times(slope[v], from_mean)), n);
         }
     }
 }
