@@ -454,6 +454,45 @@ def test_the_chains_of_a_missing_file_go_on(stoker, folder, tmp_path):
     assert done.returncode == 1 and "cannot read" in done.stderr and "list, line 2" in done.stderr
 
 
+@pytest.mark.parametrize("ending, source, field", [
+    ("csv", "csv(path, {t: text})", "t"),
+    ("csv", "lines(path).skip(1).text_regex_replace(',.*', '')", "text"),
+    ("bin", "fixed_length(path, 2)", "record"),
+    ("tfrecord", "tfrecord(path)", "record"),
+    ("tar", "tar(path, {t: 'txt'})", "t"),
+    ("npy", "npy(path, field=t)", "t"),
+])  # fmt: skip
+@pytest.mark.parametrize("missing", ["c", "ad"])
+def test_a_missing_file_of_a_known_list_is_one_bad_element(stoker, folder, tmp_path, ending, source, field, missing):
+    """Whatever chain is opened, whether or not the elements before can be read at random; also after a resume."""
+    place = dict.fromkeys(SIZES, folder) | dict.fromkeys(missing, tmp_path / "nowhere")
+    names = "values({path: [" + ", ".join(f"'{place[name]}/{name}.{ending}'" for name in SIZES) + "]})"
+    kept = [text for text in IN_TURN if text[0] not in missing]
+    for before in ["", ".shuffle(1)"]:
+        chain = f"{names}{before}.interleave({source}, cycle_length=2)"
+        assert sorted(values(stoker, chain, field, "--on-error", "skip", "--workers", 3)) == sorted(kept)
+        assert len(told(stoker, chain, "nowhere")[2]) == len(missing)
+        limited = stoker("run", chain, "--quiet", "--on-error", "skip", "--max-errors", len(missing) - 1)
+        assert limited.returncode == 1 and "too many bad elements" in limited.stderr
+        failed = stoker("run", chain, "--quiet")
+        assert failed.returncode == 1 and "cannot read" in failed.stderr and "element" in failed.stderr
+        state = ["--on-error", "skip", "--checkpoint", tmp_path / f"{before}.state"]
+        first = values(stoker, chain, field, *state, "--take", 2)
+        assert sorted(first + values(stoker, chain, field, *state, "--resume")) == sorted(kept)
+
+
+def test_a_missing_file_is_the_reason_that_is_told(stoker, folder):
+    files = f"files(['{folder}/a.bin', '{folder}/nobody.bin'])"
+    chain = f"{files}.flat_map(fixed_length(path, 2))"
+    assert "nobody.bin': No such file" in stoker("plan", chain).stdout
+    assert "nobody.bin': No such file" in refusal(stoker, chain + ".shuffle()")[0]
+    replaced = stoker("run", chain, "--on-error", "replace")
+    assert replaced.returncode == 2 and "nobody.bin': No such file" in replaced.stderr
+    assert "cannot read" in refusal(stoker, f"{files}.flat_map(csv(path))")[0]
+    assert "cannot read" in refusal(stoker, "files(['no', 'nobody']).flat_map(npy(path))")[0]
+    assert "no pipeline call named nothing" in refusal(stoker, f"{files}.flat_map(lines(path).nothing())")[0]
+
+
 def test_a_file_that_breaks_costs_its_rest(stoker, folder, tmp_path):
     for name, data in [("a", b"1\n2\n"), ("b", b"3\n4\n5\n")]:
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data)[: None if name == "b" else -9])

@@ -1268,10 +1268,12 @@ class Ops:
         and ops on single elements at the end of the chain run on all workers. `plan` says which it
         is, and why. Order and elements are the same.
 
-        A file that cannot be opened as its element comes, or breaks half-way, is one bad element in
-        its place; the next one's file takes that. csv then needs `columns`, the texts of its
-        categories, and if the files are not known before also `header`; of npy, npz and hdf5 a file
-        must be known before. cache() comes behind interleave.
+        A file that cannot be opened, or breaks half-way, is one bad element in its place, so
+        `on_error` decides; the next one's file takes that place. Where one of the files that are
+        looked at cannot be opened, chains are opened as elements come, too. csv then needs
+        `columns`, the texts of its categories, and if the files are not known before also `header`;
+        of npy, npz and hdf5 one file must be known before that can be opened. cache() comes behind
+        interleave.
 
         chain: what is opened for each element (chains)
         cycle_length: chains that are open at a time (int, 1 to 65536)

@@ -446,7 +446,7 @@ static int add_gate(struct planner *p, const struct stk__node *node)
 
 const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk_class class)
 {
-    for (int i = 0; i < node->n_inputs;) {
+    for (int i = 0; i < node->n_inputs && !stk__is_woven(node);) {
         bool is_it = node->input[i]->class >= class;
         node = is_it ? node->input[i] : node;
         i = is_it ? 0 : i + 1;

@@ -54,7 +54,7 @@ bool stk__subtree_shuffles(const struct stk__node *node)
 
 const struct stk__node *stk__find_stream(const struct stk__node *node)
 {
-    for (int i = 0; i < node->n_inputs; i++)
+    for (int i = 0; i < node->n_inputs && !stk__is_woven(node); i++) /* which says why itself */
         if (node->input[i]->class != STK_INDEXED)
             return stk__find_stream(node->input[i]);
     return node;

@@ -332,6 +332,12 @@ static bool is_known_woven(const struct builder *b, const struct stk__node *node
     return known && stk__is_woven(known);
 }
 
+/* A file that cannot be opened is no reason to refuse a chain: as elements come it is a bad one. */
+static bool is_of_files(int rc)
+{
+    return rc == STK_IO || rc == STK_DATA;
+}
+
 /* First as positions of what is indexed; where that is refused, as elements come. */
 static int add_nest(struct builder *b, struct stk__node *node)
 {
@@ -340,14 +346,14 @@ static int add_nest(struct builder *b, struct stk__node *node)
         return STK_OK; /* refused for having no receiver */
     struct stk_error refusal = { 0 };
     uint32_t n_calls = b->graph->n_calls;
-    int first = b->graph->n_nodes;
+    int first = b->graph->n_nodes, rc = STK_OK;
     if (outer->class == STK_INDEXED && !is_known_woven(b, node)) {
         struct builder trial = *b;
         trial.err = &refusal;
-        int rc = build_nested(&trial, node, outer, false);
+        rc = build_nested(&trial, node, outer, false);
         if (!rc)
             rc = stk__nest_new(b->graph, node, outer, &refusal);
-        bool is_refused = rc == STK_TYPE || rc == STK_VALUE;
+        bool is_refused = rc == STK_TYPE || rc == STK_VALUE || is_of_files(rc);
         if (rc && !is_refused)
             *b->err = refusal;
         if (!is_refused)
@@ -356,8 +362,15 @@ static int add_nest(struct builder *b, struct stk__node *node)
     for (int i = first; i < b->graph->n_nodes; i++)
         b->graph->node[i]->is_abandoned = true;
     b->graph->n_calls = n_calls;
-    int rc = build_nested(b, node, outer, true);
-    return rc ? rc : stk__nest_new_streamed(b->graph, node, outer, refusal.text, b->err);
+    bool has_bad_file = is_of_files(rc);
+    rc = build_nested(b, node, outer, true);
+    if (!rc)
+        rc = stk__nest_new_streamed(b->graph, node, outer, refusal.text, b->err);
+    if (!has_bad_file || (rc != STK_TYPE && rc != STK_VALUE))
+        return rc;
+    if (b->err) /* the file is the cause, not what a stream would need */
+        *b->err = refusal;
+    return refusal.code;
 }
 
 /* The beginning of such a chain: the element itself, or the files that its field names. */
@@ -385,6 +398,25 @@ static int keep_files(struct builder *b, struct stk__node *node)
     return node->files ? STK_OK : stk__out_of_memory(b->err);
 }
 
+/* Opens a source that is told its files only to know its fields: one that can be opened is enough. The
+ * others are bad where their elements come. */
+static int open_with_any(struct builder *b, struct stk__node *node, struct stk_texts *files)
+{
+    const struct stk_texts all = *files;
+    struct stk_error first = { 0 }, *err = b->err;
+    b->err = &first;
+    int rc = open_node(b, node), code = rc;
+    b->err = NULL;
+    for (int i = 0; is_of_files(rc) && node->is_opened && i <= all.n; i++) {
+        *files = (struct stk_texts){ all.item + i, i < all.n, true }; /* at last without a file */
+        rc = open_node(b, node);
+    }
+    b->err = err;
+    if (rc && err)
+        *err = first;
+    return rc ? code : STK_OK;
+}
+
 /* A source that stands on others is opened with the files they name. */
 static int open_call(struct builder *b, struct stk__node *node)
 {
@@ -397,7 +429,7 @@ static int open_call(struct builder *b, struct stk__node *node)
             stk__nest_list(b->graph, node->input[0], given.item[0], node->is_opened, files, b->err);
     if (rc)
         return fail_node(b, node, rc);
-    rc = open_node(b, node);
+    rc = files ? open_with_any(b, node, files) : open_node(b, node);
     if (!rc)
         rc = infer_node(b, node);
     if (files)

@@ -65,11 +65,14 @@ const struct stk_op stk__op_interleave = {
               "at the end of the chain run on all workers. `plan` says which it is, and why. Order "
               "and elements are the same.\n"
               "\n"
-              "A file that cannot be opened as its element comes, or breaks half-way, is one bad "
-              "element in its place; the next one's file takes that. csv then needs `columns`, "
+              "A file that cannot be opened, or breaks half-way, is one bad element in its place, "
+              "so `on_error` decides; the next one's file takes that place. Where one of the files "
+              "that are looked at cannot be opened, chains are opened as elements come, too. csv "
+              "then needs `columns`, "
               "the texts of its categories, and if the files are not known before also `header`; "
               "of "
-              "npy, npz and hdf5 a file must be known before. cache() comes behind interleave.",
+              "npy, npz and hdf5 one file must be known before that can be opened. cache() comes "
+              "behind interleave.",
               interleave_params, sizeof(struct interleave) },
     .flags = STK_OP_NESTS,
     .infer = infer_interleave,

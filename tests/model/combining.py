@@ -2,6 +2,7 @@
 """The meaning of ops that number, draw, choose and remember. See model.py for what rows are."""
 
 import itertools
+import pathlib
 from dataclasses import replace
 
 from . import batch_ops, expression, nodes, order_ops, row_ops, source_ops
@@ -120,7 +121,7 @@ def op_interleave(node, path, cycle_length=8, block_length=1):
     ended loses its turn. It ends if no element gives anything, were there no end of them.
     """
     outer, chain = node.inputs
-    woven = not (is_indexed(outer) and is_plain(chain))
+    woven = not (is_indexed(outer) and is_plain(chain)) or any(map(is_missing, listed_names(outer)))
     elements = enumerate(nodes.rows(outer, path))
     places, turn, is_last, n_empty = [None] * cycle_length, 0, False, 0
     while (not is_last or any(places)) and n_empty < 1000:
@@ -189,8 +190,18 @@ def is_plain(chain):
     return plain and all(is_plain(below) for below in chain.inputs)
 
 
+def listed_names(node):
+    """The files that elements name."""
+    names = node.args[0] if node.name == "files" else []
+    return [*names, *(name for below in node.inputs for name in listed_names(below))]
+
+
+def is_missing(name):
+    return not pathlib.Path(name).exists()
+
+
 def opened(chain, outer, row, woven):
-    """The chain for one element."""
+    """The chain for one element. A file that is not there is one bad element."""
     if chain.name in {"flat_map", "interleave"}:
         first, inner = chain.inputs
         return replace(chain, inputs=[opened(first, outer, row, woven), inner])
@@ -202,6 +213,9 @@ def opened(chain, outer, row, woven):
         return replace(chain, name="element", args=[lambda _, path: iter([row])], kwargs={})
     if chain.args[:1] == ["path"]:
         name = row.fields["path"].data.decode()
+        if is_missing(name):
+            missing = replace(row, fields={}, bad="cannot read")
+            return replace(chain, name="element", args=[lambda _, path: iter([missing])], kwargs={})
         if woven:
             return replace(chain, args=[source_ops.InOrder(name), *chain.args[1:]])
         make = [lambda _, path: rows_of(chain, outer, name, path)]

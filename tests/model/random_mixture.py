@@ -222,10 +222,13 @@ class MixtureMaker(Maker):
         found = re.fullmatch(r"(\w+)\((\[.*?\]|'.*?')(.*)", draft.text)
         _, names, rest = found.groups()
         names = names.strip("[]").split(", ")
+        is_missing = self.bad_one_in > 0 and pick.random() < 0.3
+        if is_missing:
+            names.insert(pick.randrange(len(names) + 1), f"'{self.folder}/{self.seed}-{self.name()}.nowhere'")
         outer = Draft(f"files([{', '.join(names)}])", n=len(names))
         for _ in range(pick.choice([0, 0, 1, 1])):
             outer.then(pick.choice(["shuffle()", "repeat(2)", "shuffle(2)", "shard()", "skip(1)", "unique()"]))
-        is_indexed = draft.is_indexed and "(2)" not in outer.text and "unique" not in outer.text
+        is_indexed = draft.is_indexed and not is_missing and "(2)" not in outer.text and "unique" not in outer.text
         chain = Draft(f"{kind}(path{rest}", draft.fields, draft.n, is_indexed)
         return outer.text, chain, 2 * draft.n + 4
 
