@@ -498,3 +498,86 @@ def test_errors_are_ignored_behind_batches(stoker, rest, batches, on_error):
     chain = f"values({{x: [1, 0, 2, 3, 4]}}).map('y = 10 // x').{rest}"
     done = stoker("run", chain, "--dump", "--quiet", "--on-error", on_error)
     assert [json.loads(line)["fields"]["x"] for line in done.stdout.splitlines()] == batches
+
+
+# ---- inputs of different shapes ----
+
+TWO = "values({v: [[1, 2], [3, 4]]})"
+THREE = "values({v: [[5, 6, 7]]})"
+LISTS = "values({v: [[8], [9, 9]]})"
+ROWS = [[1, 2], [3, 4], [5, 6, 7]]
+
+
+def type_of(stoker, chain):
+    done = stoker("plan", chain, "--json")
+    assert done.returncode == 0, done.stderr
+    every = [node for stage in json.loads(done.stdout)["stages"] for node in stage["nodes"]]
+    return next(node["type"] for node in every if node["op"] in ("concatenate", "sample_from", "choose_from"))
+
+
+@pytest.mark.parametrize("chain, shape", [
+    (f"{TWO}.concatenate({TWO})", "int64[2]"),
+    (f"{TWO}.concatenate({THREE})", "int64[?]"),
+    (f"sample_from([{TWO}, {THREE}])", "int64[?]"),
+    (f"range(2).choose_from([{TWO}, {THREE}])", "int64[?]"),
+    (f"{TWO}.concatenate({LISTS})", "ragged int64[?]"),
+    (f"{LISTS}.concatenate({TWO})", "ragged int64[?]"),
+    (f"{TWO}.concatenate({LISTS}.ensure_shape([none]))", "int64[?]"),
+    ("range(6).batch(3, true).rename({x: v}).concatenate(range(6).batch(2, true).rename({x: v}))", "int64[?]"),
+    ("values({v: [[[1, 2]]]}).concatenate(values({v: [[[1, 2], [3, 4]]]}))", "int64[?, 2]"),
+    ("values({v: [['a', 'b']]}).concatenate(values({v: [['c']]}))", "list of text"),
+])
+def test_only_dimensions_that_differ_are_unknown(stoker, chain, shape):
+    assert type_of(stoker, chain) == f"{{v: {shape}}}"
+
+
+@pytest.mark.parametrize("rest", ["", ".filter('true')", ".cache()", ".cache().repeat(2).take(3)", ".shuffle(1)",
+                                  ".ragged_batch(3).unbatch()"])
+@pytest.mark.parametrize("workers", [0, 3])
+def test_rows_keep_their_shapes(stoker, rest, workers):
+    chain = f"{TWO}.concatenate({THREE}){rest}"
+    good, done = dumped(stoker, chain, "--workers", workers)
+    assert done.returncode == 0, done.stderr
+    assert [element["v"] for element in good] == ROWS
+
+
+def test_they_are_batched_with_padding_only(stoker):
+    good, _ = dumped(stoker, f"{TWO}.concatenate({THREE}).padded_batch(3)")
+    assert good == [{"v": [[1, 2, 0], [3, 4, 0], [5, 6, 7]]}]
+    _, done = dumped(stoker, f"{TWO}.concatenate({THREE}).batch(3)")
+    assert done.returncode == 1 and "differ in shape" in done.stderr and "use padded_batch" in done.stderr
+
+
+def test_they_can_be_packed(stoker, tmp_path):
+    done = stoker("pack", f"{TWO}.concatenate({THREE})", "--out", tmp_path / "rows-{shard}.tfrecord")
+    assert done.returncode == 0, done.stderr
+    good, done = dumped(stoker, f"tfrecord('{tmp_path}/*.tfrecord').parse_example({{v: varlen(int64)}})")
+    assert [element["v"] for element in good] == ROWS, done.stderr
+
+
+@pytest.mark.parametrize("one, other", [
+    ("range(3)", "range(4).batch(2)"),
+    ("range(3)", "range(3).cast(int32)"),
+    ("values({x: ['a']})", "range(3)"),
+    ("values({x: [['a']]})", "values({x: ['a']})"),
+    ("values({x: [[1], []]}).batch(2)", "values({x: [[1, 2]]}).batch(2)"),
+])
+def test_other_differences_are_refused(stoker, one, other):
+    message, place = refusal(stoker, f"{one}.concatenate({other})")
+    assert place == "concatenate" and message.endswith("to make them the same: only dimensions may differ")
+
+
+def test_a_wrong_shape_is_one_bad_element(stoker):
+    chain = f"{LISTS}.concatenate({TWO}).ensure_shape([2])"
+    good, done = dumped(stoker, chain, "--on-error", "skip")
+    assert [element["v"] for element in good] == [[9, 9], [1, 2], [3, 4]]
+    _, done = dumped(stoker, chain)
+    assert "ensure_shape" in done.stderr and "'v' is [1] here, but int64[2] is wanted" in done.stderr
+
+
+@pytest.mark.parametrize("shape, why", [
+    ("[3]", "which is never int64[3]"), ("[2, 2]", "is a list of 1"), ("['a']", "whole numbers"),
+    ("2", "is a list of 1"), ("[2], ragged=true", "has none first"),
+])
+def test_shapes_that_cannot_be(stoker, shape, why):
+    assert why in refusal(stoker, f"{TWO}.ensure_shape({shape})")[0]

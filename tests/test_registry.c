@@ -98,6 +98,7 @@ static const struct trial trials[] = {
     { "mixup", LABELLED, "", { "num_classes=9" } },
     { "normalize", PICTURES "resize(4, 4).", ".batch(2)", { "mean=0.5", "std=0.25" } },
     { "one_hot", "range(5).", ".batch(2)", { "depth=3" } },
+    { "ensure_shape", "values({l: [[1, 2], [3]]}).", "", { "shape=[none]" } },
     { "pad", "values({l: [[1], []]}).", ".batch(2)", { "shape=[2]" } },
     { "padded_batch", "values({x: [[1], [2, 3]]}).", "", { "batch_size=4" } },
     { "parse_example",

@@ -265,6 +265,11 @@ struct stk_infer {
     /* preset to NULL; set it (and return STK_OK) to have `map` put in before this op with that
      * expression; infer is then asked again */
     const char *map_before;
+    /* preset to NULL; set it (and return STK_OK) to have `ensure_shape` put in before this op, on the
+     * field of that name of the input `shaped_input`, to give it this kind and shape; infer is then
+     * asked again */
+    const struct stk_field *shaped;
+    int shaped_input;
     /* row ops: the fields of the input it looks at, a bit each; preset to all */
     uint32_t reads;
     bool never_fails; /* row ops: no row can become bad here */

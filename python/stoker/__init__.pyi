@@ -645,6 +645,8 @@ class Dataset:
         field: str | None = None,
     ) -> Dataset:
         """Encode images as WebP."""
+    def ensure_shape(self, shape: Any, field: str | None = None, ragged: bool = False) -> Dataset:
+        """Say which shape arrays have, and check it."""
     def enumerate(self, start: int = 0) -> Dataset:
         """Number the elements."""
     def equalize(

@@ -13,13 +13,13 @@ METHODS = frozenset(['adjust_brightness', 'adjust_contrast', 'adjust_gamma', 'ad
         'adjust_saturation', 'adjust_sharpness', 'affine', 'assert_cardinality', 'auto_augment',
         'autocontrast', 'balance', 'batch', 'bucket_by_length', 'cache', 'cast', 'center_crop',
         'choose_from', 'color_jitter', 'concat_fields', 'concatenate', 'crop', 'cutmix', 'cutout',
-        'decode', 'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'enumerate', 'equalize',
-        'erase', 'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur', 'gaussian_noise',
-        'grayscale', 'group_by_window', 'ignore_errors', 'interleave', 'invert', 'jpeg_quality',
-        'layout', 'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad', 'padded_batch',
-        'parse_example', 'parse_json', 'parse_sequence_example', 'per_image_standardization',
-        'perspective', 'pick', 'posterize', 'prefetch', 'ragged_batch', 'rand_augment',
-        'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
+        'decode', 'decode_raw', 'encode_jpeg', 'encode_png', 'encode_webp', 'ensure_shape',
+        'enumerate', 'equalize', 'erase', 'erasing', 'filter', 'flat_map', 'flip', 'gaussian_blur',
+        'gaussian_noise', 'grayscale', 'group_by_window', 'ignore_errors', 'interleave', 'invert',
+        'jpeg_quality', 'layout', 'lookup', 'map', 'mixup', 'normalize', 'one_hot', 'pad',
+        'padded_batch', 'parse_example', 'parse_json', 'parse_sequence_example',
+        'per_image_standardization', 'perspective', 'pick', 'posterize', 'prefetch', 'ragged_batch',
+        'rand_augment', 'random_affine', 'random_crop', 'random_perspective', 'random_resized_crop',
         'random_rotation', 'read', 'rebatch', 'reduce', 'rejection_resample', 'rename', 'repeat',
         'resize', 'resize_and_crop', 'resize_side', 'resize_with_crop_or_pad', 'resize_with_pad',
         'rot90', 'rotate', 'sample_from', 'scale', 'scan', 'select', 'shard', 'shuffle', 'skip',
@@ -101,6 +101,8 @@ ROWS = {
     'encode_png': (('level', 'int', 6, False), ('field', 'text', None, False)),
     'encode_webp': (('quality', 'real', 75.0, False), ('lossless', 'bool', False, False), ('field',
         'text', None, False)),
+    'ensure_shape': (('shape', 'value', ..., False), ('field', 'text', None, False), ('ragged',
+        'bool', False, False)),
     'enumerate': (('start', 'int', 0, False),),
     'equalize': (('probability', 'real', 1.0, False), ('seed', 'int', None, False), ('field',
         'text', None, False)),
@@ -743,7 +745,9 @@ class Ops:
 
         Yields all elements of the first input, then all of the second, and so on. Written after a
         chain, that chain is the first input. The inputs must have the same fields, in the same
-        order, of the same types and shapes; nothing is converted.
+        order, of the same types; nothing is converted. Where their shapes differ, as many
+        dimensions, that dimension is unknown behind it: elements keep their sizes, and
+        `padded_batch` makes batches of them.
 
             range(3).concatenate(range(10, 13))
             concatenate(files('a/*.jpg'), files('b/*.jpg')).shuffle().decode()
@@ -984,6 +988,27 @@ class Ops:
         field: the image; none: the only one (text, none)
         """
         return self._then('encode_webp', (quality, lossless, field))
+
+    def ensure_shape(self, shape, field=None, ragged=False):
+        """Say which shape arrays have, and check it.
+
+        The arrays of a field are known to have this shape from here on, as with tf.ensure_shape; an
+        element that has another one is bad. Where all dimensions are known, elements can be batched
+        and all that follows knows the shape before anything is read.
+
+            values({words: [[1, 2], [3, 4]]}).ensure_shape([2])
+            files('train/*/*.jpg').decode().ensure_shape([none, none, 3]).resize(64, 64)
+
+        Other than in TensorFlow, none is also taken for a dimension that is known: it may differ
+        from then on. `concatenate`, `sample_from` and `choose_from` have this op put in where the
+        shapes of their inputs differ.
+
+        shape: dimensions, as in [none, none, 3]; none where elements differ (map)
+        field: field with the arrays or lists; none: the only one there is (text, none)
+        ragged: the result are lists, which batches hold as ragged fields; the first dimension
+            is none, the others are known (bool)
+        """
+        return self._then('ensure_shape', (shape, field, ragged))
 
     def enumerate(self, start=0):
         """Number the elements.
@@ -2905,7 +2930,9 @@ def concatenate(*inputs):
 
     Yields all elements of the first input, then all of the second, and so on. Written after a
     chain, that chain is the first input. The inputs must have the same fields, in the same order,
-    of the same types and shapes; nothing is converted.
+    of the same types; nothing is converted. Where their shapes differ, as many dimensions, that
+    dimension is unknown behind it: elements keep their sizes, and `padded_batch` makes batches of
+    them.
 
         range(3).concatenate(range(10, 13))
         concatenate(files('a/*.jpg'), files('b/*.jpg')).shuffle().decode()

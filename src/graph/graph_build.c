@@ -92,17 +92,15 @@ static void prepare_infer(struct builder *b, const struct stk__node *node, struc
 
 static int infer_node(struct builder *b, struct stk__node *node);
 
-/* Puts an op with one argument, a text, between a node and its input. */
-static int insert_call(struct builder *b, struct stk__node *node, const char *name,
-                       const struct stk__arg *arg)
+/* Puts an op between a node and one of its inputs. */
+static int insert_call(struct builder *b, struct stk__node *node, int input, struct stk__call call)
 {
-    const struct stk_op *op = stk__op_find(name);
+    const struct stk_op *op = stk__op_find(call.name);
     struct stk__node *before = op ? node_new(b, op) : NULL;
     if (!before)
         return stk__out_of_memory(b->err);
-    const struct stk__call call = {
-        .name = name, .at = node->at, .len = node->len, .n_args = 1, .arg = arg
-    };
+    call.at = node->at;
+    call.len = node->len;
     int rc = stk__bind(&call, &op->decl, &b->graph->arena, before->params, b->err);
     if (rc)
         return rc;
@@ -111,19 +109,62 @@ static int insert_call(struct builder *b, struct stk__node *node, const char *na
     before->ordinal = before->draws_as = node->ordinal;
     before->is_inserted = true;
     before->n_inputs = 1;
-    before->input[0] = node->input[0];
-    node->input[0] = before;
+    before->input[0] = node->input[input];
+    node->input[input] = before;
     return infer_node(b, before);
 }
 
-/* Puts in what infer asked for: `read` on the field that holds paths, or `map`. */
-static int insert_wanted(struct builder *b, struct stk__node *node, const struct stk_infer *inf)
+/* `read` on the field that holds paths, or `map`. */
+static int insert_before(struct builder *b, struct stk__node *node, const struct stk_infer *inf)
 {
     bool is_read = inf->read_field >= 0;
     const char *text = is_read ? inf->in[0]->field[inf->read_field].name : inf->map_before;
     const struct stk_value value = { .kind = STK__STRING, .text = text, .text_len = strlen(text) };
     const struct stk__arg arg = { .name = is_read ? "field" : "expression", .value = &value };
-    return insert_call(b, node, is_read ? "read" : "map", &arg);
+    return insert_call(
+        b, node, 0,
+        (struct stk__call){ .name = is_read ? "read" : "map", .n_args = 1, .arg = &arg });
+}
+
+/* A shape as it would be written; NULL when out of memory. */
+static const struct stk_value *shape_value(const struct stk_field *field, struct stk_arena *arena)
+{
+    struct stk_value *list = stk_arena_alloc(arena, sizeof *list * (1 + (size_t)field->rank));
+    const struct stk_value **item =
+        stk_arena_alloc(arena, sizeof *item * (1 + (size_t)field->rank));
+    if (!list || !item)
+        return NULL;
+    for (int d = 0; d < field->rank; d++) {
+        struct stk_value *dim = &list[1 + d];
+        if (field->shape[d] < 0)
+            *dim = (struct stk_value){ .kind = STK__WORD, .text = "none", .text_len = 4 };
+        else
+            *dim = (struct stk_value){ .kind = STK__INT, .integer = field->shape[d] };
+        item[d] = dim;
+    }
+    *list = (struct stk_value){ .kind = STK__LIST, .n_items = field->rank, .item = item };
+    return list;
+}
+
+/* `ensure_shape` on a field of one of the inputs. */
+static int insert_shape(struct builder *b, struct stk__node *node, const struct stk_infer *inf)
+{
+    const struct stk_field *field = inf->shaped;
+    const char *is_ragged = field->kind == STK_RAGGED ? "true" : "false";
+    const struct stk_value name = { .kind = STK__STRING,
+                                    .text = field->name,
+                                    .text_len = strlen(field->name) };
+    const struct stk_value ragged = { .kind = STK__WORD,
+                                      .text = is_ragged,
+                                      .text_len = strlen(is_ragged) };
+    const struct stk__arg args[] = { { .name = "shape",
+                                       .value = shape_value(field, &b->graph->arena) },
+                                     { .name = "field", .value = &name },
+                                     { .name = "ragged", .value = &ragged } };
+    if (!args[0].value)
+        return stk__out_of_memory(b->err);
+    return insert_call(b, node, inf->shaped_input,
+                       (struct stk__call){ .name = "ensure_shape", .n_args = 3, .arg = args });
 }
 
 /* The node of the base graph that stands for the same call, as it was built; or NULL. */
@@ -245,12 +286,13 @@ static int infer_node(struct builder *b, struct stk__node *node)
         int rc = node->op->infer ? node->op->infer(&inf, b->err) : (stk_infer_pass(&inf), STK_OK);
         if (rc)
             return fail_node(b, node, rc);
-        if (inf.read_field < 0 && !inf.map_before)
+        if (inf.read_field < 0 && !inf.map_before && !inf.shaped)
             break;
-        if (attempt)
-            return stk_fail(b->err, STK_STATE, "%s: asks for read or map twice",
+        if (attempt >= (inf.shaped ? STK_MAX_INPUTS * STK_MAX_FIELDS : 1))
+            return stk_fail(b->err, STK_STATE, "%s: asks for read, map or ensure_shape again",
                             node->op->decl.name);
-        if ((rc = insert_wanted(b, node, &inf)))
+        rc = inf.shaped ? insert_shape(b, node, &inf) : insert_before(b, node, &inf);
+        if (rc)
             return rc;
     }
     node->is_filter = node->op->flags & STK_OP_FILTER && !inf.keeps_all;
@@ -620,6 +662,8 @@ int stk__graph_infer(struct stk_dataset *g, struct stk_error *err)
         g->node[i]->type = (struct stk_type){ 0 };
         rc = infer_node(&b, g->node[i]);
     }
+    g->n_used = 0; /* infer may have put nodes in */
+    put_in_order(g, g->root);
     note_bytes(g);
     return rc;
 }

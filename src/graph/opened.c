@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/purse.h"
+#include "base/type.h"
 #include "graph/nest.h"
 
 #include <pthread.h>
@@ -116,6 +117,21 @@ static bool is_same_type(const struct stk_type *a, const struct stk_type *b)
     return is_same;
 }
 
+static int fail_fields(const struct stk__opened *o, const struct entry *entry,
+                       const struct stk_type *type, struct stk_error *err)
+{
+    struct stk__text is = { 0 }, wanted = { 0 };
+    stk__type_text(type, &is);
+    stk__type_text(&o->source->type, &wanted);
+    int code = stk_fail(err, STK_DATA,
+                        "'%s' has %s, but the files before have %s; give files that differ to "
+                        "sources of their own, which concatenate or sample_from join",
+                        entry->name, is.data ? is.data : "?", wanted.data ? wanted.data : "?");
+    stk__text_free(&is);
+    stk__text_free(&wanted);
+    return code;
+}
+
 static int check_fields(const struct stk__opened *o, struct entry *entry, struct stk_error *err)
 {
     struct stk_type *type = stk_arena_alloc(&entry->arena, sizeof *type);
@@ -127,10 +143,7 @@ static int check_fields(const struct stk__opened *o, struct entry *entry, struct
                              .arena = &entry->arena };
     int rc = type ? o->source->op->infer(&inf, err) : stk__out_of_memory(err);
     entry->state = inf.state;
-    return rc || is_same_type(type, &o->source->type)
-               ? rc
-               : stk_fail(err, STK_DATA, "'%s' has other fields than the files before",
-                          entry->name);
+    return rc || is_same_type(type, &o->source->type) ? rc : fail_fields(o, entry, type, err);
 }
 
 /* The source with this one file in place of the field's name. */

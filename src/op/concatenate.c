@@ -43,7 +43,9 @@ const struct stk_op stk__op_concatenate = {
     .decl = { "concatenate", 1, "Put inputs one after the other.",
               "Yields all elements of the first input, then all of the second, and so on. Written "
               "after a chain, that chain is the first input. The inputs must have the same "
-              "fields, in the same order, of the same types and shapes; nothing is converted.\n"
+              "fields, in the same order, of the same types; nothing is converted. Where their "
+              "shapes differ, as many dimensions, that dimension is unknown behind it: elements "
+              "keep their sizes, and `padded_batch` makes batches of them.\n"
               "\n"
               "    range(3).concatenate(range(10, 13))\n"
               "    concatenate(files('a/*.jpg'), files('b/*.jpg')).shuffle().decode()",

@@ -14,18 +14,75 @@ int stk__infer_order(struct stk_infer *inf,
     return count(inf, &inf->count, err);
 }
 
-static bool is_same_type(const struct stk_type *a, const struct stk_type *b)
+/* ---- the type of inputs that follow each other ---- */
+
+/* A list of any length: where one input has such, the others have, too. */
+static bool join_lists(struct stk_field *out, const struct stk_field *in)
 {
-    if (a->n_fields != b->n_fields)
-        return false;
-    for (int f = 0; f < a->n_fields; f++) {
-        const struct stk_field *x = &a->field[f], *y = &b->field[f];
-        if (strcmp(x->name, y->name) || x->kind != y->kind || x->dtype != y->dtype ||
-            x->rank != y->rank || memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) ||
-            (x->flags ^ y->flags) & (STK_FIELD_PACKED | STK_FIELD_LISTS))
+    for (int d = 1; d < out->rank; d++)
+        if (out->shape[d] < 0 || out->shape[d] != in->shape[d])
             return false;
+    out->kind = STK_RAGGED;
+    out->shape[0] = -1;
+    return true;
+}
+
+static bool join_arrays(struct stk_field *out, const struct stk_field *in)
+{
+    if (out->rank != in->rank)
+        return false;
+    if (out->kind == STK_RAGGED || in->kind == STK_RAGGED)
+        return join_lists(out, in);
+    for (int d = 0; d < out->rank; d++) {
+        out->shape[d] = out->shape[d] == in->shape[d] ? out->shape[d] : -1;
+        out->kind = out->shape[d] < 0 ? STK_SHAPED : out->kind;
     }
     return true;
+}
+
+static bool has_same_shape(const struct stk_field *a, const struct stk_field *b)
+{
+    return a->kind == b->kind && a->rank == b->rank &&
+           !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
+}
+
+/* Makes `out` what is true of both; false: nothing can be. */
+static bool join_field(struct stk_field *out, const struct stk_field *in)
+{
+    const uint8_t many = STK_FIELD_PACKED | STK_FIELD_LISTS;
+    uint8_t flags = out->flags;
+    if (strcmp(out->name, in->name) || out->dtype != in->dtype || (flags ^ in->flags) & many)
+        return false;
+    out->flags &= in->flags;
+    if (has_same_shape(out, in))
+        return true;
+    if (out->kind == STK_BYTES && in->kind == STK_BYTES) {
+        out->rank = 0; /* lists of texts, not equally long */
+        return true;
+    }
+    if (flags & many || out->kind == STK_BYTES || in->kind == STK_BYTES)
+        return false;
+    return join_arrays(out, in);
+}
+
+static bool join_type(struct stk_type *out, const struct stk_type *in)
+{
+    bool can = out->n_fields == in->n_fields;
+    for (int f = 0; can && f < out->n_fields; f++)
+        can = join_field(&out->field[f], &in->field[f]);
+    return can;
+}
+
+/* Rows of one size are no rows with a size each: asks for the first field where that has to change. */
+static void ask_for_shape(struct stk_infer *inf, int first)
+{
+    for (int i = inf->n_inputs; i-- > first;)
+        for (int f = inf->out->n_fields; f-- > 0;) {
+            if (inf->in[i]->field[f].kind == inf->out->field[f].kind)
+                continue;
+            inf->shaped = &inf->out->field[f];
+            inf->shaped_input = i;
+        }
 }
 
 static int fail_types(const struct stk_infer *inf, int first_input, int i, struct stk_error *err)
@@ -36,7 +93,7 @@ static int fail_types(const struct stk_infer *inf, int first_input, int i, struc
     int code =
         stk_fail(err, STK_TYPE,
                  "input %d has %s, but the first has %s; select, rename or cast "
-                 "to make them the same",
+                 "to make them the same: only dimensions may differ",
                  i - first_input + 1, other.data ? other.data : "?", first.data ? first.data : "?");
     stk__text_free(&first);
     stk__text_free(&other);
@@ -51,12 +108,10 @@ int stk__infer_same(struct stk_infer *inf, int first, struct stk_error *err)
     *inf->out = *inf->in[first];
     for (int f = 0; f < inf->out->n_fields; f++)
         inf->from[f] = n_before + f;
-    for (int i = first + 1; i < inf->n_inputs; i++) {
-        if (!is_same_type(inf->in[first], inf->in[i]))
+    for (int i = first + 1; i < inf->n_inputs; i++)
+        if (!join_type(inf->out, inf->in[i]))
             return fail_types(inf, first, i, err);
-        for (int f = 0; f < inf->out->n_fields; f++)
-            inf->out->field[f].flags &= inf->in[i]->field[f].flags;
-    }
+    ask_for_shape(inf, first);
     return STK_OK;
 }
 

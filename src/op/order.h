@@ -29,7 +29,8 @@ int stk__infer_order(struct stk_infer *inf,
                      struct stk_error *err);
 
 /* infer of an op whose inputs from number `first` on follow each other: they must have the same
- * fields, which become the output's. */
+ * fields, which become the output's. Dimensions that differ are unknown there, and inputs that have
+ * arrays of one size then ask for `ensure_shape`. */
 int stk__infer_same(struct stk_infer *inf, int first, struct stk_error *err);
 
 /* Elements of inputs `first` on together, as a count. */

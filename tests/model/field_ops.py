@@ -64,6 +64,19 @@ def pad(fields, shape, value=0, field=None, into=None):
     return put(fields, target, into, made)
 
 
+def ensure_shape(fields, shape, field=None, ragged=False):
+    target = picked(fields, field, is_list)
+
+    def check(item, dims):
+        if dims and dims[0] not in (None, -1, len(item)):
+            raise RowError("another shape is wanted")
+        for part in item if dims else []:
+            check(part, dims[1:])
+
+    check(fields[target].data, shape)
+    return fields
+
+
 def slice_along(item, where, axis):
     return item[where] if axis == 0 else [slice_along(part, where, axis - 1) for part in item]
 
@@ -95,6 +108,7 @@ def concat_fields(fields, names, into, axis=0):
 CHANGES = {
     "one_hot": one_hot,
     "pad": pad,
+    "ensure_shape": ensure_shape,
     "slice": slice_,
     "concat_fields": concat_fields,
 }

@@ -6,7 +6,7 @@ from .language import show
 
 def grow(maker, draft):
     """Appends one; False if no field fits."""
-    arrays = [one_hot, pad, slice_, concat_fields, lookup_numbers]
+    arrays = [one_hot, pad, slice_, ensure_shape, concat_fields, lookup_numbers]
     texts = [split, join, to_number]
     choices = arrays + (texts if draft.of_kind("bytes") else [])
     choices += [case, strip, hash_bucket, lookup_texts, regex] if draft.of_kind(*NUMBERED) else []
@@ -72,6 +72,21 @@ def pad(maker, draft):
     draft.is_constant = False
     cut = "" if maker.bad_one_in else f"slice(0, 5, field={name})."
     draft.then(f"{cut}pad([{size}], {words}{place(maker, draft, name, 'vector')})")
+    return True
+
+
+def ensure_shape(maker, draft):
+    """Vectors become lists; lists may have to have a length where there may be bad rows."""
+    name = pick(maker, draft, "ragged", "vector")
+    if name is None:
+        return False
+    if draft.fields[name] == "ragged" and maker.bad_one_in and maker.random.random() < 0.3:
+        draft.then(f"ensure_shape([3], field={name})")
+        draft.fields[name] = "vector"
+        draft.is_constant = False
+    else:
+        draft.then(f"ensure_shape([none], {name}, ragged=true)")
+        draft.fields[name] = "ragged"
     return True
 
 

@@ -30,6 +30,9 @@ OPENED = ["lines", "tfrecord", "fixed_length", "tar", "csv", "jsonl", "npy", "np
 COMBINERS = ["zip", "concatenate", "sample_from", "choose_from", "interleave", "flat_map"]
 EXCEPTIONS = {"element": "stands for what another op opens a chain for; in every tree of those"}
 PICTURES = pathlib.Path(__file__).resolve().parent.parent / "golden"
+# What makes vectors of another shape.
+OTHER_SHAPES = ["slice(0, 2)", "slice(1)", "ensure_shape([none])", "ensure_shape([none], v, ragged=true)",
+                "ensure_shape([3])"]  # fmt: skip
 LONG = 260  # rows of a file that fill several groups, tickets and rings
 
 
@@ -79,7 +82,12 @@ class MixtureMaker(Maker):
         return draft
 
     def trees(self, family, depth):
-        return [self.tree(family, depth) for _ in range(self.random.choice([1, 2, 2, 2, 3]))]
+        """Inputs of a combiner; of vectors, some may be shorter, or lists. `joined` makes them equal again."""
+        pick = self.random
+        parts = [self.tree(family, depth) for _ in range(pick.choice([1, 2, 2, 2, 3]))]
+        for part in parts if family == "v" and pick.random() < 0.5 else []:
+            part.then(pick.choice(OTHER_SHAPES))
+        return parts
 
     def change(self, draft):
         """An op that leaves the type of elements as it is."""
@@ -140,6 +148,8 @@ class MixtureMaker(Maker):
     def joined(self, parts, text):
         draft = Draft(text, dict(parts[0].fields), sum(part.n for part in parts))
         draft.is_indexed = all(part.is_indexed for part in parts)
+        if any(part.text.endswith(tuple(OTHER_SHAPES)) for part in parts):
+            draft.then("pad([3])")
         return draft
 
     def mixed_concatenate(self, family, depth):

@@ -269,3 +269,28 @@ def test_interleaved_lines_and_records(stoker, tmp_path, seed, packed):
         chain = f"values({{p: {names}}}).shuffle(1).interleave({source}(p).skip(1), {cycle}, {block})"
         got = [element[field] for element in delivered(stoker, chain)]
         assert got == [value.numpy().decode() for value in expected]
+
+
+def sized(n, size, first=0):
+    """n vectors of a size, as both write them."""
+    rows = [[first + 10 * i + k for k in range(size)] for i in range(n)]
+    return Dataset.from_tensor_slices(tf.constant(rows, tf.int64)), f"values({{v: {rows}}})"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_inputs_of_different_shapes(stoker, seed):
+    pick = random.Random(seed)
+    parts = [sized(pick.randint(1, 4), pick.randint(1, 3), 100 * k) for k in range(pick.randint(2, 4))]
+    joined, text = parts[0]
+    for dataset, chain in parts[1:]:
+        joined, text = joined.concatenate(dataset), f"{text}.concatenate({chain})"
+    size = joined.element_spec.shape[0]
+    plan = json.loads(stoker("plan", text, "--json").stdout)
+    assert plan["stages"][0]["nodes"][0]["type"] == f"{{v: int64[{'?' if size is None else size}]}}"
+    assert [e["v"] for e in delivered(stoker, text)] == [v.numpy().tolist() for v in joined]
+    padded = [batch.numpy().tolist() for batch in joined.padded_batch(3)]
+    assert [e["v"] for e in delivered(stoker, f"{text}.padded_batch(3)")] == padded
+    numbers_ = [pick.randrange(len(parts)) for _ in range(12)]
+    chosen = Dataset.choose_from_datasets([d for d, _ in parts], Dataset.from_tensor_slices(tf.constant(numbers_, tf.int64)))
+    chain = f"values({{i: {numbers_}}}).choose_from([{', '.join(c for _, c in parts)}])"
+    assert [e["v"] for e in delivered(stoker, chain)] == [v.numpy().tolist() for v in chosen]
