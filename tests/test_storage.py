@@ -152,6 +152,17 @@ def test_an_error_of_a_file_stops_the_run(run):
     assert done.returncode != 0 and "Input/output error" in done.stderr and ".bin" in done.stderr
 
 
+@pytest.mark.parametrize("behind", ["", ".filter('len(bytes) > 0')"])
+def test_a_cache_forgets_that_storage_failed(run, stoker, folder, tmp_path, behind):
+    """Within a run an element that could not be read stays bad; the next run reads it."""
+    chain = f"files('{{}}/files/*').read(){behind}.cache('{tmp_path}/kept').batch(8)"
+    words = ("--epochs", "2", "--on-error", "skip", "--json")
+    done, _ = run(chain, *words, STOKER_FAIL_READ=30)
+    first, second = json.loads(done.stdout), json.loads(stoker("run", chain.format(folder), *words).stdout)
+    assert (first["elements"], first["errors"]) == (2 * N_FILES - 2, 2)
+    assert (second["elements"], second["errors"]) == (2 * N_FILES, 0)
+
+
 def test_a_file_is_one_seek(run):
     _, counts = run("files('{}/files/*').read().shuffle().batch(8)", STOKER_SEEK_US=300)
     assert counts["requests"] == counts["seeks"] == N_FILES

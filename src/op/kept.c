@@ -68,6 +68,15 @@ bool stk__kept_end_of(struct stk__row_log *log, uint64_t *end)
            stk__row_log_read(log, &entry, &piece, 1);
 }
 
+/* Storage that failed in an earlier run may answer now: such rows are made again. */
+static void forget_unread(struct stk__row_log *log)
+{
+    struct stk__log_entry entry;
+    for (uint64_t walk = 0; stk__row_log_next(log, &walk, &entry);)
+        if (entry.flags & STK__IMAGE_UNREAD)
+            stk__row_log_lose(log, entry.number);
+}
+
 /* How far the rows go that came in order, and whether the last of them is there. */
 static void find_prefix(struct stk__kept *kept, struct stk__row_log *log)
 {
@@ -88,6 +97,7 @@ int stk__kept_begin(struct stk__kept *kept, struct stk_error *err)
     pthread_mutex_lock(&kept->lock);
     if (!atomic_load(&kept->log) &&
         !(rc = stk__row_log_open(kept->directory, kept->text, &log, err))) {
+        forget_unread(log);
         find_prefix(kept, log);
         atomic_store(&kept->table_bytes, stk__row_log_bytes(log));
         stk__purse_note(STK__KEEPS_CACHE, (int64_t)atomic_load(&kept->table_bytes));

@@ -10,7 +10,8 @@
 #include "base/store.h"
 #include "io/row_log.h"
 
-enum { STK__IMAGE_BAD = 1, STK__IMAGE_PACKED = 2 }; /* flags of a record */
+/* Flags of a record; a bad row that could not be read may be good another time. */
+enum { STK__IMAGE_BAD = 1, STK__IMAGE_PACKED = 2, STK__IMAGE_UNREAD = 4 };
 
 /* Where a row goes. */
 struct stk__row_place {
