@@ -1,46 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resize with preserve_aspect_ratio: the sizes that tf.image.resize gave (tests/parity compares pixels)."""
+"""resize with preserve_aspect_ratio: the sizes that tf.image.resize gave (golden/make_resize_ratio.py);
+tests/parity compares pixels."""
 
 import json
+import pathlib
 
 import pytest
 from PIL import Image
 
 # an image's size, what it is to fit into, and what TensorFlow 2 made of it; None: it refused
-SIZES = [
-    ((10, 20), (7, 7), (4, 7)),
-    ((20, 10), (7, 7), (7, 4)),
-    ((5, 7), (3, 9), (3, 4)),
-    ((333, 500), (224, 224), (149, 224)),
-    ((2, 3), (5, 5), (3, 5)),
-    ((4, 8), (5, 5), (2, 5)),
-    ((8, 4), (3, 3), (3, 2)),
-    ((3, 1000), (10, 10), None),
-    ((61, 1), (24, 32), None),
-    ((6, 4), (9, 7), (9, 6)),
-    ((48, 6), (7, 10), (7, 1)),
-    ((11, 48), (34, 23), (5, 23)),
-    ((3, 6), (13, 17), (8, 17)),
-    ((37, 29), (11, 7), (9, 7)),
-    ((41, 44), (2, 5), (2, 2)),
-    ((27, 24), (35, 21), (24, 21)),
-    ((25, 26), (26, 23), (22, 23)),
-    ((11, 44), (30, 38), (10, 38)),
-    ((47, 17), (13, 26), (13, 5)),
-    ((39, 42), (34, 12), (11, 12)),
-    ((56, 1), (3, 38), None),
-    ((56, 18), (6, 13), (6, 2)),
-    ((3, 53), (26, 23), (1, 23)),
-    ((15, 28), (8, 31), (8, 15)),
-    ((28, 2), (10, 28), (10, 1)),
-    ((31, 23), (10, 4), (5, 4)),
-    ((36, 39), (21, 37), (21, 23)),
-    ((55, 13), (24, 25), (24, 6)),
-    ((15, 18), (20, 29), (20, 24)),
-    ((18, 43), (26, 9), (4, 9)),
-    ((23, 49), (33, 26), (12, 26)),
-    ((1, 41), (9, 32), (1, 32)),
-]
+GOLDEN = pathlib.Path(__file__).parent / "golden" / "resize_ratio.json"
+SIZES = [[tuple(size) if size else None for size in case] for case in json.loads(GOLDEN.read_text())]
 
 
 def shape(value):
