@@ -139,3 +139,28 @@ def test_a_closed_gate_counts_no_further(stoker, tmp_path):
     assert f"{2.0**62}" in path.read_text()
     done = stoker(*words, "--resume")
     assert done.returncode == 0 and done.stdout == ""
+
+
+def least_memory(stoker, chain, *words):
+    return json.loads(stoker("plan", chain, "--json", *words).stdout)["minimum_bytes"]
+
+
+@pytest.mark.parametrize("n_taken", [1, 10, 15])
+def test_want_of_memory_before_the_place_ends_a_resumed_run(stoker, tmp_path, n_taken):
+    """With less memory than before, rows that were delivered cannot be made again: what follows would be others."""
+    chain, place = "range(40).window(7, 1, 1, by=x).ragged_batch(2)", tmp_path / "place"
+    saved, little = ["--dump", "--quiet", "--checkpoint", place], ["--workers", 1, "--window", 1]
+    assert stoker("run", chain, *saved, "--take", n_taken).returncode == 0
+    done = stoker("run", chain, *saved, "--resume", *little, "--memory", least_memory(stoker, chain, *little))
+    assert done.returncode == 1 and not done.stdout
+    assert "rows that wait for each value take more than the memory budget" in done.stderr
+    whole = stoker("run", chain, "--dump", "--quiet").stdout.splitlines()
+    assert stoker("run", chain, *saved, "--resume").stdout.splitlines() == whole[n_taken:]
+
+
+@pytest.mark.parametrize("rest", ["skip(180)", "skip(180).take(3)", "shuffle(5).skip(190)", "repeat(2).skip(199)"])
+def test_want_of_memory_is_no_element_that_could_be_skipped(stoker, rest):
+    chain, little = f"range(200).window(7, 1, 1, by=x).{rest}.ragged_batch(2)", ["--workers", 1, "--window", 1]
+    done = stoker("run", chain, "--dump", "--quiet", *little, "--memory", least_memory(stoker, chain, *little))
+    assert done.returncode == 1 and not done.stdout
+    assert "rows that wait for each value take more than the memory budget" in done.stderr

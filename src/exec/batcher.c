@@ -203,6 +203,27 @@ static void discard_rows(struct stk__exec *x, int n)
     x->fill = (int)fill;
 }
 
+static const struct stk_fault *find_fault(const struct stk__ticket *t, int row)
+{
+    return t->faults ? stk__fault_find(t->faults, row)
+                     : stk__chunk_find_fault(t->chunk, t->out_from + row);
+}
+
+/* Bad rows that were used before were judged then. One that is bad for want of memory was not among them:
+ * it stands where others were, so nothing behind it is where it was. */
+static void judge_used(struct stk__exec *x, const struct stk__ticket *t, int n)
+{
+    for (int i = t->n_used; t->n_bad && i < t->n_used + n; i++) {
+        bool is_bad = t->chunk->mask[t->out_from + i] == STK_BAD;
+        const struct stk_fault *fault = is_bad ? find_fault(t, i) : NULL;
+        if (!is_bad || stk__is_elements_fault(fault))
+            continue;
+        stk__judge_row(&x->judge, fault, t->chunk->address[t->out_from + i]);
+        stk__end_run(x, stk__judge_last(&x->judge));
+        return;
+    }
+}
+
 /* Rows that were used before the run was resumed. A pass that a gate has closed needs none. */
 static void drop_used(struct stk__exec *x, struct stk__ticket *t)
 {
@@ -215,6 +236,7 @@ static void drop_used(struct stk__exec *x, struct stk__ticket *t)
         return;
     }
     uint64_t left = (uint64_t)(t->n - t->n_used), n = x->n_dropped < left ? x->n_dropped : left;
+    judge_used(x, t, (int)n);
     t->n_used += (int)n;
     x->n_dropped -= n;
 }
@@ -321,10 +343,8 @@ static int replace_row(struct stk__exec *x, struct stk__worker *worker, const st
 static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w, int row)
 {
     const struct stk__ticket *t = w->ticket;
-    const struct stk_fault *fault = t->faults ? stk__fault_find(t->faults, row)
-                                              : stk__chunk_find_fault(t->chunk, t->out_from + row);
     struct stk_address address = t->chunk->address[t->out_from + row];
-    w->is_fatal = !stk__judge_row(&x->judge, fault, address);
+    w->is_fatal = !stk__judge_row(&x->judge, find_fault(t, row), address);
     if (w->is_fatal || x->plan->options.on_error != STK__REPLACE)
         return false;
     int rc = replace_row(x, worker, t, row);

@@ -291,12 +291,12 @@ static void take_bad(struct batching *b, const struct stk_chunk *in, int row, st
         b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
 }
 
-/* A row for which there is no room. */
-static void refuse(struct batching *b, struct stk_chunk *in, int row, const char *why,
-                   struct stk_chunk *out)
+/* A row for which there is no room breaks the stream: with more memory there would be others from here on,
+ * and an op behind that counts rows must not take it for one of them. */
+static void refuse(struct batching *b, struct stk_chunk *in, int row, const char *why)
 {
     stk__chunk_fault(in, row, STK_MEMORY, b->node->op->decl.name, why);
-    take_bad(b, in, row, out);
+    b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
 }
 
 /* The most rows that can be taken so that all elements they complete find room. */
@@ -319,7 +319,7 @@ static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
     const char *why;
     struct stk__group *group = stk__groups_find(&b->groups, in, from, &why);
     if (!group) {
-        refuse(b, in, from, why, out);
+        refuse(b, in, from, why);
         return 1;
     }
     if (group->to_skip) {
@@ -332,7 +332,7 @@ static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
     int64_t wanted = rows_wanted(b, group, out->cap - out->n);
     n = n < wanted ? n : (int)wanted;
     if (!stk__group_add(&b->groups, group, in, from, n)) {
-        refuse(b, in, from, "out of memory", out);
+        refuse(b, in, from, "out of memory");
         return 1;
     }
     b->judge.n_rows += (uint64_t)n;

@@ -39,13 +39,17 @@ static void keep(struct stk__judge *judge, const struct stk_error *err)
     pthread_mutex_unlock(&judge->causes->lock);
 }
 
+bool stk__is_elements_fault(const struct stk_fault *fault)
+{
+    /* memory may be there another time; what is in a wrong state is so for all elements */
+    return fault && fault->code != STK_MEMORY && fault->code != STK_STATE;
+}
+
 /* Whether the run may go on; else `err` may say more. */
 static bool may_go_on(const struct stk__judge *judge, const struct stk_fault *fault,
                       struct stk_error *err)
 {
-    /* memory may be there another time; what is in a wrong state is so for all elements */
-    bool is_elements_fault = fault && fault->code != STK_MEMORY && fault->code != STK_STATE;
-    if (judge->plan->options.on_error == STK__FAIL || !is_elements_fault)
+    if (judge->plan->options.on_error == STK__FAIL || !stk__is_elements_fault(fault))
         return false;
     if (!is_too_many(judge, false))
         return true;

@@ -20,6 +20,10 @@ struct stk__judge {
     struct stk_error kept[STK__KEPT_ERRORS];
 };
 
+/* False if a row is bad for a reason that is not its own, which ends the run whatever the options say.
+ * `fault` may be NULL (out of memory). */
+bool stk__is_elements_fault(const struct stk_fault *fault);
+
 /* Judges one row: writes its message (op, origin, element, cause) and says whether the run may
  * go on. `fault` may be NULL (out of memory). Want of memory always ends the run: it is not the
  * row's fault, and to leave good rows out silently would make the data depend on the machine.

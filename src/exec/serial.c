@@ -450,7 +450,7 @@ void stk__run_step(struct stk__exec *x, struct stk__work *w)
 static bool is_closed(const struct stk__stage *s)
 {
     const struct stk_serial_table *op = &s->plan->node->op->serial;
-    if (s->plan->is_judge)
+    if (s->plan->kind == STK__BATCHING)
         return stk__batching_is_broken(s->run);
     return s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run);
 }
@@ -495,7 +495,8 @@ static void end_source_pass(struct stk__exec *x, struct stk__stage *s, const str
         publish_end(x, s, stk__source_end_pass(s));
 }
 
-/* A judge's verdict at the end of a pass; true if it breaks the stream. */
+/* A judge's verdict at the end of a pass; true if it breaks the stream. Who is none has seen no bad row
+ * but one for which there was no room. */
 static bool has_verdict(struct stk__stage *s)
 {
     struct stk__judge *judge = stk__batching_judge(s->run);
@@ -534,12 +535,12 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         stk__retire(x, input_of(x, s, 0));
         return;
     }
-    if (s->plan->is_judge && !s->has_told && has_verdict(s)) {
+    if (s->plan->kind == STK__BATCHING && !s->has_told && has_verdict(s)) {
         s->has_told = true;
         publish_break(s); /* the end comes in the next step */
         return;
     }
-    if (s->plan->is_judge) {
+    if (s->plan->kind == STK__BATCHING) {
         struct stk__judge *judge = stk__batching_judge(s->run);
         judge->epoch += t->level == 0;
         stk__judge_begin(judge);
@@ -611,7 +612,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
             &(struct stk_source_begin){ node->params, node->state, x->pool }, &s->run, err);
     if (s->plan->kind == STK__BATCHING)
         rc = stk__batching_begin(x->plan, s->plan, x->pool, &s->run, err);
-    if (!rc && s->plan->is_judge) {
+    if (!rc && s->plan->kind == STK__BATCHING) {
         stk__batching_judge(s->run)->epoch = s->counter[0]; /* not the first, if it is resumed */
         stk__batching_judge(s->run)->causes = &x->causes;
     }
