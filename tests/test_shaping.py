@@ -224,3 +224,27 @@ def test_a_bucket_pads_other_fields_to_its_boundary_too(stoker):
     assert got == {"a": [[1, 0, 0], [2, 2, 0]], "b": [[5, 5, 0], [6, 0, 0]]}
     done = run(stoker, f"{chain}.bucket_by_length({words.replace('4', '2')})")
     assert done.returncode == 1 and "along dimension 0, and rows are padded to 1" in done.stderr
+
+
+@pytest.mark.parametrize("chain, shape", [
+    ("range(12).batch(6, true).rebatch(3)", "3"),
+    ("range(12).batch(6, true).rebatch(6)", "6"),
+    ("range(12).batch(6, true).rebatch([3, 3])", "3"),
+    ("range(12).batch(6, true).rebatch([3, 1])", "?"),
+    ("range(12).batch(6, true).rebatch(4)", "?"),
+    ("range(12).batch(6, true).rebatch(4, true)", "4"),
+    ("range(12).batch(6).rebatch(3)", "?"),
+])
+def test_rebatch_keeps_shapes_that_are_known(stoker, chain, shape):
+    """The rule of TensorFlow's element_spec, which tests/parity asks for the same chains."""
+    assert f"{{x: int64[{shape}]}}" in stoker("plan", f"{chain}.map('x + 0')").stdout.splitlines()[3]
+
+
+@pytest.mark.parametrize("policy", ["skip", "fail"])
+def test_rebatch_beside_a_bad_batch_has_whole_batches(stoker, policy):
+    """A batch that is bad as a whole is left out, so that the others stay whole."""
+    chain = "range(16).batch(4, true).map('y = 100 // (x - 5)').rebatch(2).map('z = x').select(z)"
+    chain += ".ignore_errors()" if policy == "fail" else ""
+    done = stoker("run", chain, "--dump", "--quiet", "--on-error", policy)
+    rows = [json.loads(line)["fields"]["z"] for line in done.stdout.splitlines()]
+    assert rows == [[0, 1], [2, 3], [8, 9], [10, 11], [12, 13], [14, 15]], done.stderr

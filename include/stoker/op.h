@@ -285,6 +285,9 @@ struct stk_infer {
     void *state;          /* what open made; infer may make or replace it (from the arena) */
     struct stk_arena *arena; /* the dataset's: for names and shapes that must outlive infer */
     enum stk_class in_class; /* of the first input */
+    /* unbatch: elements come in runs of so many, none of which is cut; 0: nobody knows. in_run: of the
+     * first input */
+    int64_t run, in_run;
     const char *stream_op, *stream_why; /* the op that made it no indexed one, and why; or NULL */
 };
 

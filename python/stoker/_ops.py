@@ -1975,6 +1975,9 @@ class Ops:
         A list gives the sizes of one batch after the other; behind its end it begins again, and so
         it does with every epoch.
 
+        Where the rows of every batch that comes are known and a multiple of batch_size, the shape
+        of the new ones is known too.
+
         With on_error=skip a batch is filled up with the rows that follow a bad one.
 
         batch_size: elements in a batch; a list: in each batch, one after the other, over and

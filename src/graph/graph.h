@@ -24,6 +24,7 @@ struct stk__node {
     bool never_fails, is_optional;
     bool is_filter; /* may mark rows dead */
     int64_t count;
+    int64_t run; /* see stk_infer */
     enum stk_class class;
     const char *why;   /* why it has this class, for `plan` */
     bool is_order;     /* carried out by its order table: a pure function of positions */

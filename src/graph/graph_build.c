@@ -76,6 +76,7 @@ static void prepare_infer(struct builder *b, const struct stk__node *node, struc
                                .state = node->state,
                                .arena = &b->graph->arena,
                                .world = 1,
+                               .in_run = node->n_inputs ? node->input[0]->run : 0,
                                .in_class = node->n_inputs ? node->input[0]->class : STK_STREAM };
     for (int i = 0; i < node->n_inputs; i++) {
         inf->in[i] = &node->input[i]->type;
@@ -310,6 +311,7 @@ static int infer_node(struct builder *b, struct stk__node *node)
     node->never_fails = inf.never_fails;
     node->is_optional = inf.is_optional;
     node->count = inf.count;
+    node->run = inf.run;
     int rc = look_at_choices(b, node);
     if (!rc && (rc = stk__classify(node, b->err)))
         fail_node(b, node, rc);

@@ -48,6 +48,23 @@ static int check_sizes(const struct stk_numbers *sizes, struct stk_error *err)
     return STK_OK;
 }
 
+/* Batches of one size cut none of the runs that rows come in: each is full. */
+static bool divides_runs(const struct stk_infer *inf, const struct stk_numbers *sizes)
+{
+    bool divides = inf->in_run > 0;
+    for (int i = 0; i < sizes->n && divides; i++)
+        divides = sizes->item[i] == sizes->item[0] && !(inf->in_run % (int64_t)sizes->item[i]);
+    return divides;
+}
+
+static int64_t rows_of(const struct stk_infer *inf, const struct stk__grouping *g,
+                       const struct stk_numbers *sizes)
+{
+    if (divides_runs(inf, sizes))
+        return g->size;
+    return sizes->n > 1 ? -1 : stk__grouping_rows(inf, g);
+}
+
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct rebatch *p = inf->params;
@@ -62,7 +79,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     bool is_cycled = p->batch_size.n > 1;
     g->n_sizes = is_cycled ? p->batch_size.n : 0;
     g->cycled_size = p->batch_size.item;
-    code = stk__grouping_infer(inf, g, is_cycled ? -1 : stk__grouping_rows(inf, g), err);
+    g->drops_remainder |= divides_runs(inf, &p->batch_size); /* there is none */
+    code = stk__grouping_infer(inf, g, rows_of(inf, g, &p->batch_size), err);
     return code ? code : count(inf, &inf->count, err);
 }
 
@@ -79,6 +97,10 @@ const struct stk_op stk__op_rebatch = {
               "\n"
               "A list gives the sizes of one batch after the other; behind its end it begins "
               "again, and so it does with every epoch.\n"
+              "\n"
+              "Where the rows of every batch that comes are known and a multiple of batch_size, "
+              "the "
+              "shape of the new ones is known too.\n"
               "\n"
               "With on_error=skip a batch is filled up with the rows that follow a bad one.",
               params, sizeof(struct rebatch) },

@@ -52,10 +52,15 @@ static int check_lengths(const struct stk_type *in, struct stk_error *err)
     return STK_OK;
 }
 
-/* Known where every element has as many entries as its type says. */
+/* Entries of every element where its type says so, else -1. */
+static int64_t entries_of(const struct stk_type *in)
+{
+    return in->n_fields && in->field[0].kind == STK_FIXED ? in->field[0].shape[0] : -1;
+}
+
 static int64_t count_rows(const struct stk_type *in, int64_t n)
 {
-    int64_t each = in->n_fields && in->field[0].kind == STK_FIXED ? in->field[0].shape[0] : -1;
+    int64_t each = entries_of(in);
     if (n < 0 || n == 0 || each < 0)
         return n > 0 ? STK_UNKNOWN_COUNT : n;
     return n <= STK__MAX_COUNT / (each ? each : 1) ? n * each : STK_UNKNOWN_COUNT;
@@ -70,6 +75,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         inf->from[f] = -1;
     }
     inf->count = count_rows(inf->in[0], inf->in_count[0]);
+    inf->run = entries_of(inf->in[0]) > 0 ? entries_of(inf->in[0]) : 0;
     return code ? code : check_lengths(inf->in[0], err);
 }
 

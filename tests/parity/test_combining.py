@@ -294,3 +294,11 @@ def test_inputs_of_different_shapes(stoker, seed):
     chosen = Dataset.choose_from_datasets([d for d, _ in parts], Dataset.from_tensor_slices(tf.constant(numbers_, tf.int64)))
     chain = f"values({{i: {numbers_}}}).choose_from([{', '.join(c for _, c in parts)}])"
     assert [e["v"] for e in delivered(stoker, chain)] == [v.numpy().tolist() for v in chosen]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 6, [3, 3], [3, 1]])
+@pytest.mark.parametrize("whole, drops", [(True, False), (True, True), (False, False)])
+def test_what_is_known_of_rebatched_shapes(stoker, size, whole, drops):
+    known = Dataset.range(12).batch(6, whole).rebatch(size, drops).element_spec.shape[0]
+    text = f"range(12).batch(6, {str(whole).lower()}).rebatch({size}, {str(drops).lower()}).map('x + 0')"
+    assert f"{{x: int64[{known or '?'}]}}" in stoker("plan", text).stdout.splitlines()[3]
