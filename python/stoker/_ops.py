@@ -2575,8 +2575,9 @@ class Ops:
         """Keep elements up to the first for which a condition is false.
 
         The condition is one bool per element, in the language of map. The epoch ends before the
-        first element for which it is false, and no more is asked for. An element that is bad, or
-        for which there is no answer, passes as a bad one.
+        first element for which it is false. From then on no more is asked for; what was read ahead
+        by then is dropped. An element that is bad, or for which there is no answer, passes as a bad
+        one.
 
             range(10).take_while('x < 5')
             lines('words.txt').take_while('len(text) > 0')

@@ -128,7 +128,9 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
 const struct stk_op stk__op_take_while = {
     .decl = { "take_while", 1, "Keep elements up to the first for which a condition is false.",
               "The condition is one bool per element, in the language of map. The epoch ends "
-              "before the first element for which it is false, and no more is asked for. An "
+              "before the first element for which it is false. From then on no more is asked for; "
+              "what "
+              "was read ahead by then is dropped. An "
               "element that is bad, or for which there is no answer, passes as a bad one.\n"
               "\n"
               "    range(10).take_while('x < 5')\n"

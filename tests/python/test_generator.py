@@ -3,6 +3,7 @@
 
 import array
 import gc
+import itertools
 import threading
 import traceback
 import weakref
@@ -406,3 +407,19 @@ def test_own_iterator_inside():
 
     box["it"] = stoker.from_generator(numbers, "int64").iterate(workers=0)
     assert [int(e.x) for e in box["it"]] == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 8])
+@pytest.mark.parametrize("rest", ["map('x + 1')", "batch(2)", "map('x * 2').batch(2)"])
+def test_take_while_asks_for_no_more_once_it_has_ended(workers, rest):
+    """Beside what was read ahead by then; an endless source shows that the rest is not read."""
+    asked = []
+
+    def numbers():
+        for i in itertools.count():
+            asked.append(i)
+            yield i
+
+    ds = stoker.parse(f"generator(@g).take_while('x < 5').{rest}", g=(numbers, {"x": "int64"}))
+    n = sum(1 for _ in ds.iterate(workers=workers))
+    assert n in (3, 5) and 6 <= len(asked) < 10_000
