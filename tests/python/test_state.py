@@ -348,3 +348,22 @@ def test_len_of_an_iterator():
         with pytest.raises(TypeError, match="endless|nobody knows"):
             len(endless)
         assert endless
+
+
+@pytest.mark.parametrize("chain, is_taken", [
+    ("range(96).shuffle().shard()", True),
+    ("range(96).shuffle(10).shard()", False),
+    ("range(96).shard().shuffle(10)", False),
+    ("range(96).filter('x >= 0').shuffle(10).shard()", False),
+])  # fmt: skip
+def test_another_number_of_processes_continues_exactly_or_is_refused(chain, is_taken):
+    ds = stoker.parse(chain)
+    four = [ds.batch(6).iterate(rank=rank, world=4) for rank in range(4)]
+    state = [(next(it), it.state_dict()) for it in four][0][1]
+    if not is_taken:
+        with pytest.raises(stoker.StateError):
+            ds.batch(12).resume(state, rank=0, world=2)
+        return
+    two = [ds.batch(12).resume(state, rank=rank, world=2) for rank in range(2)]
+    rest = [sorted(int(x) for it in its for batch in it for x in batch.x) for its in (two, four)]
+    assert rest[0] == rest[1] and len(rest[0]) == 72
