@@ -22,6 +22,7 @@ struct predict {
     char *classes;       /* a name on each line, or NULL */
     char *image, *label; /* fields of the recipe, or NULL */
     int64_t outputs;
+    enum stk_output_kind kind;
     float *output; /* of a batch */
     struct cli_sheet sheet;
     int64_t rows, labelled, right;
@@ -41,21 +42,63 @@ static void class_name(const struct predict *p, int64_t which, char *out, size_t
         snprintf(out, size, "%" PRId64, which);
 }
 
-/* Makes probabilities of outputs, unless they are; the greatest's place. */
-static int64_t judge(const float *output, int64_t n, double *probability)
+/* ---- verdicts ---- */
+
+/* What a model says of a row: a class and how probable it is, or numbers. */
+struct verdict {
+    int64_t class;
+    double probability;
+    const float *value; /* of a model whose outputs are numbers, else NULL */
+    double truth;       /* NAN: not known */
+    bool is_wrong;
+    char name[96], wanted[96]; /* what it says and what is true, where they are classes */
+};
+
+static double sigmoid(double x)
 {
-    int64_t best = 0;
-    double sum = 0, exponents = 0;
-    bool is_share = true;
-    for (int64_t i = 0; i < n; i++) {
-        best = output[i] > output[best] ? i : best;
-        sum += (double)output[i];
-        is_share &= output[i] >= 0;
+    return 1 / (1 + exp(-x));
+}
+
+/* One output that is true or false: class 1 or 0. */
+static void judge_binary(double probability, struct verdict *v)
+{
+    v->class = probability > 0.5;
+    v->probability = v->class ? probability : 1 - probability;
+}
+
+/* The greatest output's class. */
+static void judge_classes(const struct predict *p, const float *output, struct verdict *v)
+{
+    double exponents = 0;
+    for (int64_t i = 1; i < p->outputs; i++)
+        v->class = output[i] > output[v->class] ? i : v->class;
+    for (int64_t i = 0; i < p->outputs; i++)
+        exponents += exp((double)output[i] - (double)output[v->class]);
+    v->probability = p->kind == STK_OUTPUT_LOGITS          ? 1 / exponents
+                     : p->kind == STK_OUTPUT_BINARY_LOGITS ? sigmoid((double)output[v->class])
+                                                           : (double)output[v->class];
+}
+
+static struct verdict judge(struct predict *p, const float *output, double truth)
+{
+    struct verdict v = { .truth = truth };
+    bool is_logit = p->kind == STK_OUTPUT_BINARY_LOGITS;
+    if (p->kind == STK_OUTPUT_VALUES) {
+        v.value = output;
+        return v;
     }
-    for (int64_t i = 0; i < n; i++)
-        exponents += exp((double)(output[i] - output[best]));
-    *probability = is_share && fabs(sum - 1) < 1e-3 ? (double)output[best] : 1 / exponents;
-    return best;
+    if (p->outputs == 1)
+        judge_binary(is_logit ? sigmoid((double)output[0]) : (double)output[0], &v);
+    else
+        judge_classes(p, output, &v);
+    class_name(p, v.class, v.name, sizeof v.name);
+    if (truth >= 0) {
+        class_name(p, (int64_t)truth, v.wanted, sizeof v.wanted);
+        v.is_wrong = (int64_t)truth != v.class;
+        p->labelled++;
+        p->right += !v.is_wrong;
+    }
+    return v;
 }
 
 /* ---- rows ---- */
@@ -84,44 +127,67 @@ static void add_picture(struct predict *p, const struct stk_view *image, int64_t
     free(levels);
 }
 
+static void print_json(const struct predict *p, const char *origin, const struct verdict *v)
+{
+    printf("{\"origin\":");
+    cli_text_print(stdout, origin, strlen(origin));
+    if (v->value) {
+        for (int64_t i = 0; i < p->outputs; i++)
+            printf("%s%.9g", i ? "," : ",\"values\":[", (double)v->value[i]);
+        printf("]");
+    } else {
+        printf(",\"class\":%" PRId64 ",\"name\":", v->class);
+        cli_text_print(stdout, v->name, strlen(v->name));
+        printf(",\"probability\":%.6f", v->probability);
+    }
+    if (v->value && !isnan(v->truth))
+        printf(",\"label\":%.9g", v->truth);
+    else if (v->truth >= 0)
+        printf(",\"label\":%" PRId64, (int64_t)v->truth);
+    printf("}\n");
+}
+
+static void print_line(const struct predict *p, const char *origin, const struct verdict *v)
+{
+    cli_name_pad(stdout, origin, 40);
+    fputs(" ", stdout);
+    for (int64_t i = 0; v->value && i < p->outputs; i++)
+        printf(" %12.6g", (double)v->value[i]);
+    if (v->value && !isnan(v->truth))
+        printf("   is %.6g", v->truth);
+    if (!v->value) {
+        fputs(" ", stdout);
+        cli_name_pad(stdout, v->name, 12);
+        printf(" %6.2f %%%s", v->probability * 100, v->is_wrong ? "   is " : "");
+        cli_name_print(stdout, v->is_wrong ? v->wanted : "");
+    }
+    putchar('\n');
+}
+
+static void caption_of(const struct verdict *v, char *out, size_t size)
+{
+    if (v->value)
+        snprintf(out, size, "%.4g", (double)v->value[0]);
+    else
+        snprintf(out, size, "%.60s %.0f%%%s%.60s", v->name, v->probability * 100,
+                 v->is_wrong ? "\nis " : "", v->is_wrong ? v->wanted : "");
+}
+
 static void tell_row(struct predict *p, struct stk_batch *batch, const struct stk_view *image,
                      const struct stk_view *label, int64_t row, const float *output)
 {
-    double probability;
-    int64_t best = judge(output, p->outputs, &probability), truth = -1;
-    char name[96], wanted[96] = "", caption[160];
-    char *origin = stk_batch_origin(batch, row);
-    if (label)
-        truth = (int64_t)cli_value_read(label->dtype,
-                                        (const char *)label->data + row * label->strides[0]);
-    class_name(p, best, name, sizeof name);
-    if (truth >= 0) {
-        class_name(p, truth, wanted, sizeof wanted);
-        p->labelled++;
-        p->right += truth == best;
-    }
-    bool is_wrong = truth >= 0 && truth != best;
-    if (p->args->json) {
-        printf("{\"origin\":");
-        cli_text_print(stdout, origin ? origin : "", strlen(origin ? origin : ""));
-        printf(",\"class\":%" PRId64 ",\"name\":", best);
-        cli_text_print(stdout, name, strlen(name));
-        printf(",\"probability\":%.6f", probability);
-        if (truth >= 0)
-            printf(",\"label\":%" PRId64, truth);
-        printf("}\n");
-    } else if (!p->args->quiet) {
-        cli_name_pad(stdout, origin ? origin : "", 40);
-        fputs("  ", stdout);
-        cli_name_pad(stdout, name, 12);
-        printf(" %6.2f %%%s", probability * 100, is_wrong ? "   is " : "");
-        cli_name_print(stdout, is_wrong ? wanted : "");
-        putchar('\n');
-    }
-    snprintf(caption, sizeof caption, "%.60s %.0f%%%s%.60s", name, probability * 100,
-             is_wrong ? "\nis " : "", is_wrong ? wanted : "");
+    double truth =
+        label ? cli_value_read(label->dtype, (const char *)label->data + row * label->strides[0])
+              : NAN;
+    struct verdict v = judge(p, output, truth);
+    char *origin = stk_batch_origin(batch, row), caption[160];
+    if (p->args->json)
+        print_json(p, origin ? origin : "", &v);
+    else if (!p->args->quiet)
+        print_line(p, origin ? origin : "", &v);
+    caption_of(&v, caption, sizeof caption);
     if (p->sheet.rgb && image->rank == 4)
-        add_picture(p, image, row, caption, is_wrong);
+        add_picture(p, image, row, caption, v.is_wrong);
     stk_text_free(origin);
 }
 
@@ -295,16 +361,21 @@ static int open_data(struct predict *p, const char *chain, struct stk_error *err
 
 static int make_trainer(struct predict *p, struct stk_error *err)
 {
-    const struct stk_trainer_options options = { .max_batch = BATCH, .only_forward = true };
+    struct stk_trainer_options options = { .max_batch = BATCH, .only_forward = true };
     const char *checkpoint = p->args->words[0];
     struct stk_error unseen;
-    char *text = NULL;
+    char *text = NULL, *loss = NULL;
     int rc = stk_checkpoint_text(checkpoint, "model", &text, err);
     if (!rc)
         rc = stk_model_new(text, &p->model, err);
     stk_text_free(text);
+    if (!rc && !stk_checkpoint_text(checkpoint, "loss", &loss, &unseen))
+        options.loss = loss; /* says what outputs mean */
     if (!rc)
         rc = stk_trainer_new(p->model, &options, &p->trainer, err);
+    stk_text_free(loss);
+    if (!rc)
+        p->kind = stk_trainer_output_kind(p->trainer);
     if (!rc)
         rc = stk_trainer_load_weights(p->trainer, checkpoint, NULL, 0, err);
     if (!rc && stk_checkpoint_text(checkpoint, "classes", &p->classes, &unseen))

@@ -185,6 +185,64 @@ def test_predict_and_export(stoker, data, tmp_path):
     assert b"probabilities" in (tmp_path / "model.onnx").read_bytes()
 
 
+# A last layer, a loss, and what the probability or the value of a row is, of the outputs of the model.
+KINDS = {
+    "dense(1)": ("binary_cross_entropy()", lambda x: 1 / (1 + np.exp(-x))),
+    "dense(1, activation=sigmoid)": ("binary_cross_entropy()", lambda x: x),
+    "dense(1, name=value)": ("mse()", None),
+    "dense(2, activation=softmax)": ("cross_entropy()", lambda x: x.max(1)),
+    "dense(2, name=logits)": ("cross_entropy()", lambda x: np.exp(x.max(1)) / np.exp(x).sum(1)),
+}
+
+
+@pytest.mark.parametrize("last", KINDS)
+def test_predict_knows_what_outputs_mean(stoker, data, tmp_path, last):
+    loss, probability = KINDS[last]
+    model = f"input(8, 8, 1).flatten().{last}"
+    rows = draw(160, 1)
+    if loss != "cross_entropy()":
+        rows["label"] = rows["label"].astype(np.float32)[:, None]
+    np.savez(tmp_path / "rows.npz", **rows)
+    chain = f"npz('{tmp_path}/rows.npz').batch(16)"
+    recipe = recipe_of(
+        data, f"train = {chain}", f"valid = {chain}", f"loss = {loss}", "epochs = 4", f"checkpoint = '{tmp_path}/run'", model=model
+    )
+    trained = stoker("train", recipe, "--quiet")
+    assert trained.returncode == 0, trained.stderr
+    best = tmp_path / "run/best.safetensors"
+    done = stoker("predict", best, f"npz('{data}/valid.npz')", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    raw = best.read_bytes()
+    (n,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + n])
+
+    def weight(name):
+        (key,) = [k for k in header if k.count("/") == 1 and k.endswith(f"/{name}")]
+        begin, end = header[key]["data_offsets"]
+        return np.frombuffer(raw[8 + n + begin : 8 + n + end], np.float32).reshape(header[key]["shape"])
+
+    valid = draw(64, 2)
+    x = valid["image"].reshape(64, 64).astype(np.float64) @ weight("kernel") + weight("bias")
+    if "sigmoid" in last:
+        x = 1 / (1 + np.exp(-x))
+    if "softmax" in last:
+        x = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    if not probability:
+        assert [row["values"][0] for row in rows] == pytest.approx(list(x[:, 0]), abs=1e-4)
+        assert "class" not in rows[0]
+        text = stoker("predict", best, f"npz('{data}/valid.npz')", "--take", 1).stdout
+        assert f"is {valid['label'][0]}" in text and "%" not in text
+        return
+    want = probability(x if x.shape[1] > 1 else x[:, 0])
+    classes = x.argmax(1) if x.shape[1] > 1 else (want > 0.5).astype(int)
+    if x.shape[1] == 1:
+        want = np.where(classes, want, 1 - want)
+        assert len(set(classes)) == 2
+    assert [row["class"] for row in rows] == list(classes)
+    assert [row["probability"] for row in rows] == pytest.approx(list(want), abs=1e-4)
+
+
 def test_early_stop(stoker, data, tmp_path):
     recipe = recipe_of(data, "epochs = 50", "early_stop = 2", "optimizer = sgd(0.0)", "seed = 5")
     done = stoker("train", recipe, "--json", "--progress", "none")

@@ -18,6 +18,22 @@ void stk_trainer_shapes(const struct stk_trainer *t, int64_t input[3], int64_t *
     *outputs = stk__shape_values(&t->model->node[t->model->n_nodes - 1].shape);
 }
 
+enum stk_output_kind stk_trainer_output_kind(const struct stk_trainer *trainer)
+{
+    const struct stk__model *model = trainer->model;
+    enum stk__activation_kind end = stk__model_output_activation(model);
+    bool is_one = stk__shape_values(&model->node[model->n_nodes - 1].shape) == 1;
+    if (end == STK__SIGMOID)
+        return STK_OUTPUT_BINARY;
+    if (trainer->loss.kind == STK__LOSS_BINARY)
+        return STK_OUTPUT_BINARY_LOGITS;
+    if (trainer->loss.kind == STK__LOSS_SQUARES && end != STK__SOFTMAX)
+        return STK_OUTPUT_VALUES;
+    if (is_one) /* one class out of one says nothing */
+        return STK_OUTPUT_VALUES;
+    return end == STK__SOFTMAX ? STK_OUTPUT_PROBABILITIES : STK_OUTPUT_LOGITS;
+}
+
 /* ---- weights ---- */
 
 static struct stk_view view_of(const struct stk_trainer *t, int weight, const char *name, float *at)

@@ -159,6 +159,16 @@ STK_API int stk_trainer_find_nonfinite(struct stk_trainer *trainer, const struct
 STK_API void stk_trainer_shapes(const struct stk_trainer *trainer, int64_t input[3],
                                 int64_t *outputs);
 
+/* What the outputs of stk_trainer_predict mean, by the model's last activation and the loss. */
+enum stk_output_kind {
+    STK_OUTPUT_LOGITS,        /* of classes: softmax makes probabilities of them */
+    STK_OUTPUT_PROBABILITIES, /* of classes: the model ends in softmax */
+    STK_OUTPUT_BINARY_LOGITS, /* each by itself true or false: sigmoid makes probabilities of them */
+    STK_OUTPUT_BINARY,        /* probabilities that each is true: the model ends in sigmoid */
+    STK_OUTPUT_VALUES,        /* numbers, as mse learns them */
+};
+STK_API enum stk_output_kind stk_trainer_output_kind(const struct stk_trainer *trainer);
+
 /* Weights by number or by name ("conv2d_1/kernel"), as they lie in the trainer: float32, in Keras'
  * layouts (HWIO, HWIM, IO). Valid as long as the trainer. Whoever writes to one calls
  * stk_trainer_changed before the next step. STK_END behind the last one; STK_NAME. */
