@@ -481,6 +481,15 @@ def test_a_missing_file_of_a_known_list_is_one_bad_element(stoker, folder, tmp_p
         assert sorted(first + values(stoker, chain, field, *state, "--resume")) == sorted(kept)
 
 
+def test_a_list_of_which_no_file_is_sound(stoker, tmp_path):
+    for ending in ["npz", "npy", "tar", "h5"]:
+        (tmp_path / f"bad.{ending}").write_bytes(b"PK\x05\x06" + bytes(60))
+    for source in ["npz(path, {t: a})", "npy(path)", "hdf5(path)"]:
+        ending = {"hdf5": "h5"}.get(source[:4], source[:3])
+        done = stoker("run", f"files(['{tmp_path}/bad.{ending}']).interleave({source})", "--on-error", "skip")
+        assert done.returncode in (1, 2) and f"bad.{ending}" in done.stderr
+
+
 def test_a_missing_file_is_the_reason_that_is_told(stoker, folder):
     files = f"files(['{folder}/a.bin', '{folder}/nobody.bin'])"
     chain = f"{files}.flat_map(fixed_length(path, 2))"

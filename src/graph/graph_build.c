@@ -447,10 +447,10 @@ static int keep_files(struct builder *b, struct stk__node *node)
 static int open_with_any(struct builder *b, struct stk__node *node, struct stk_texts *files)
 {
     const struct stk_texts all = *files;
-    struct stk_error first = { 0 }, *err = b->err;
+    struct stk_error first = { 0 }, unseen = { 0 }, *err = b->err;
     b->err = &first;
     int rc = open_node(b, node), code = rc;
-    b->err = NULL;
+    b->err = &unseen;
     for (int i = 0; is_of_files(rc) && node->is_opened && i <= all.n; i++) {
         *files = (struct stk_texts){ all.item + i, i < all.n, true }; /* at last without a file */
         rc = open_node(b, node);
