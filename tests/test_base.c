@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/gauge.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "base/text.h"
@@ -499,6 +500,33 @@ static void test_arena_reset_settles(void **state)
     stk__arena_free(&arena);
 }
 
+/* A worker for which nothing is set aside, such as one that fetches, takes no more than it asks for, however large
+ * the pictures were that the arena had before. */
+static void test_arena_takes_little_beyond_its_grant(void **state)
+{
+    const size_t picture = (size_t)3 << 20, little = (size_t)128 << 10;
+    struct stk__gauge gauge = { .granted_bytes = 2 * picture };
+    struct stk_arena arena;
+    (void)state;
+    stk__arena_init(&arena, 4096);
+    stk__gauge_use(&gauge);
+    stk__gauge_join(&arena);
+    stk__arena_take(&arena, picture / 2);
+    stk__arena_take(&arena, picture / 2);
+    stk__arena_reset(&arena); /* the next block has room for both */
+    stk__gauge_release(&gauge);
+    gauge.granted_bytes = 0;
+    use(stk__arena_take(&arena, 100), 100, 1);
+    assert_in_range(gauge.held_bytes, 100, little);
+    stk__gauge_release(&gauge);
+    gauge.is_unlimited = true; /* somebody else has set it aside */
+    use(stk__arena_take(&arena, 100), 100, 1);
+    assert_true(gauge.held_bytes >= picture);
+    stk__gauge_part(&arena);
+    stk__gauge_use(NULL);
+    stk__arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_arena_pieces),
         cmocka_unit_test(test_arena_rewind),
         cmocka_unit_test(test_arena_reset_settles),
+        cmocka_unit_test(test_arena_takes_little_beyond_its_grant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

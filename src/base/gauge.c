@@ -42,7 +42,7 @@ void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_
 size_t stk__gauge_room(const struct stk__gauge *gauge)
 {
     size_t held = atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
-    if (!gauge->granted_bytes)
+    if (gauge->is_unlimited)
         return SIZE_MAX;
     return gauge->granted_bytes > held ? gauge->granted_bytes - held : 0;
 }

@@ -19,6 +19,7 @@ struct stk__gauge {
     size_t peak_bytes;    /* since the gauge was put in force */
     size_t granted_bytes; /* what was set aside for the worker */
     size_t library_bytes; /* of what is held: that malloc has for libraries */
+    bool is_unlimited;    /* nothing is set aside for this worker: somebody else did */
     /* Sets more aside, up to `wanted_bytes`; false: there is no room for it. With `is_forced`
      * there is. */
     bool (*grant)(void *ctx, size_t wanted_bytes, bool is_forced);
@@ -35,7 +36,7 @@ void stk__gauge_part(struct stk_arena *arena);
 /* By arenas: blocks come or go. */
 void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_bytes);
 
-/* What was set aside for the worker and is not held; SIZE_MAX where nothing is set aside. */
+/* What was set aside for the worker and is not held; SIZE_MAX of one that is unlimited. */
 size_t stk__gauge_room(const struct stk__gauge *gauge);
 
 /* Gives the blocks of all its arenas back; none is in use. */

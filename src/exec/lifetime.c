@@ -61,6 +61,7 @@ static int init_workers(struct stk__exec *x, struct stk_error *err)
         worker->exec = x;
         worker->gauge.grant = stk__scratch_grant;
         worker->gauge.ctx = worker;
+        worker->gauge.is_unlimited = x->plan->is_inner;
         stk__arena_init(&worker->scratch, STK__SCRATCH_BLOCK);
         stk__gauge_use(&worker->gauge);
         stk__gauge_join(&worker->scratch);
