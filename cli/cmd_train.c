@@ -179,7 +179,9 @@ static int eval(struct cli_args *args, const struct cli_chain *chain)
     } else {
         printf("%" PRId64 " rows: loss %.5g", means.rows, means.loss);
         if (!isnan(means.accuracy))
-            printf(", accuracy %.2f %%, top 5 %.2f %%", means.accuracy * 100, means.top5 * 100);
+            printf(", accuracy %.2f %%", means.accuracy * 100);
+        if (!isnan(means.top5))
+            printf(", top 5 %.2f %%", means.top5 * 100);
         printf("\n");
     }
     return CLI_OK;

@@ -243,6 +243,38 @@ def test_predict_knows_what_outputs_mean(stoker, data, tmp_path, last):
     assert [row["probability"] for row in rows] == pytest.approx(list(want), abs=1e-4)
 
 
+@pytest.mark.parametrize("last", KINDS)
+def test_accuracy_where_there_is_right_and_wrong(stoker, data, tmp_path, last):
+    """What eval and the log say is the share of rows that predict gets right; of values nobody says one."""
+    loss, probability = KINDS[last]
+    rows = draw(160, 1)
+    if loss != "cross_entropy()":
+        rows["label"] = rows["label"].astype(np.float32)[:, None]
+    np.savez(tmp_path / "rows.npz", **rows)
+    chain = f"npz('{tmp_path}/rows.npz').batch(16)"
+    more = [f"train = {chain}", f"valid = {chain}", f"loss = {loss}", "epochs = 2", f"checkpoint = '{tmp_path}/run'", f"log = '{tmp_path}/log'"]
+    recipe = recipe_of(data, *more, model=f"input(8, 8, 1).flatten().{last}")
+    trained = stoker("train", recipe, "--quiet")
+    assert trained.returncode == 0, trained.stderr
+    logged = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    found = json.loads(stoker("eval", recipe, "--json").stdout)["valid"]
+    text = stoker("eval", recipe).stdout
+    if not probability:
+        assert found["accuracy"] is None and found["top5"] is None and "accuracy" not in text
+        assert {line["accuracy"] for line in logged if line["event"] == "step"} == {None}
+        refused = stoker("train", recipe + "\nmonitor = valid_accuracy", "--restart", "--quiet")
+        assert refused.returncode == 2 and "mse knows no accuracy" in refused.stderr
+        return
+    weights = tmp_path / "run" / "best.safetensors"
+    done = stoker("predict", weights, f"npz('{tmp_path}/rows.npz')", "--json")
+    answers = [json.loads(line)["class"] for line in done.stdout.splitlines()]
+    right = sum(a == int(b) for a, b in zip(answers, rows["label"].reshape(-1))) / 160
+    best = [line["valid"] for line in logged if line["event"] == "epoch"]
+    assert right in [pytest.approx(valid["accuracy"]) for valid in best]
+    assert f"accuracy {found['accuracy'] * 100:.2f} %" in text
+    assert (found["top5"] is None) == (loss != "cross_entropy()") == ("top 5" not in text)
+
+
 def test_early_stop(stoker, data, tmp_path):
     recipe = recipe_of(data, "epochs = 50", "early_stop = 2", "optimizer = sgd(0.0)", "seed = 5")
     done = stoker("train", recipe, "--json", "--progress", "none")

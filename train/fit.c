@@ -17,20 +17,25 @@
 
 enum { PATIENCE_MS = 50 };
 
+static double share_of(int64_t count, int64_t rows)
+{
+    return count < 0 ? NAN : (double)count / (double)rows;
+}
+
 struct stk_fit_means stk__fit_means(const struct stk__sums *sums)
 {
-    double n = (double)sums->rows;
-    if (!sums->rows)
+    int64_t n = sums->rows;
+    if (!n)
         return (struct stk_fit_means){ 0, NAN, NAN, NAN };
-    return (struct stk_fit_means){ sums->rows, sums->loss / n, (double)sums->top1 / n,
-                                   (double)sums->top5 / n };
+    return (struct stk_fit_means){ n, sums->loss / (double)n, share_of(sums->top1, n),
+                                   share_of(sums->top5, n) };
 }
 
 void stk__sums_add(struct stk__sums *sums, const struct stk_step *step)
 {
     sums->rows += step->rows;
-    sums->top1 += step->top1;
-    sums->top5 += step->top5;
+    sums->top1 = step->top1 < 0 ? -1 : sums->top1 + step->top1;
+    sums->top5 = step->top5 < 0 ? -1 : sums->top5 + step->top5;
     sums->loss += step->loss * (double)step->rows;
 }
 
@@ -174,6 +179,13 @@ static int read_recipe(struct stk_fit *fit, const char *recipe, struct stk_error
     return stk__recipe_read(fit->text, &fit->arena, &fit->recipe, err);
 }
 
+static bool knows_accuracy(const struct stk_fit *fit)
+{
+    const struct stk__model *model = &fit->model->graph;
+    return stk__loss_knows_accuracy(&fit->loss,
+                                    stk__shape_values(&model->node[model->n_nodes - 1].shape));
+}
+
 /* Epochs cannot be compared by what is not there. */
 static int check_monitor(const struct stk_fit *fit, struct stk_error *err)
 {
@@ -182,7 +194,7 @@ static int check_monitor(const struct stk_fit *fit, struct stk_error *err)
     int rc = STK_OK;
     if ((monitor == STK__VALID_ACCURACY || monitor == STK__VALID_LOSS) && !fit->valid)
         rc = stk_fail(err, STK_VALUE, "monitor = %s, but the recipe has no valid", names[monitor]);
-    else if (monitor == STK__VALID_ACCURACY && fit->loss.kind != STK__LOSS_CROSS_ENTROPY)
+    else if (monitor == STK__VALID_ACCURACY && !knows_accuracy(fit))
         rc = stk_fail(err, STK_VALUE,
                       "monitor = valid_accuracy, but %s knows no accuracy; valid_loss compares "
                       "losses",
@@ -498,11 +510,10 @@ static double score(const struct stk_fit *fit)
     const struct stk_fit_means train = stk__fit_means(&fit->progress.train);
     const struct stk_fit_means valid = stk__fit_means(&fit->progress.valid);
     int monitor = fit->recipe.monitor;
-    bool has_accuracy = fit->loss.kind == STK__LOSS_CROSS_ENTROPY;
     if (monitor == STK__MONITOR_AUTO)
-        monitor = !fit->valid    ? STK__TRAIN_LOSS
-                  : has_accuracy ? STK__VALID_ACCURACY
-                                 : STK__VALID_LOSS;
+        monitor = !fit->valid           ? STK__TRAIN_LOSS
+                  : knows_accuracy(fit) ? STK__VALID_ACCURACY
+                                        : STK__VALID_LOSS;
     return monitor == STK__VALID_ACCURACY ? valid.accuracy
            : monitor == STK__VALID_LOSS   ? -valid.loss
                                           : -train.loss;

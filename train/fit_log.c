@@ -106,6 +106,15 @@ static int write_scalars(struct stk_fit *fit, const struct stk__event_scalar *sc
     return rc == STK_IO ? go_on_without(fit, &fit->is_events_told, err) : rc;
 }
 
+/* There is none where a loss knows no right and wrong. */
+static int add_accuracy(struct stk__event_scalar *scalar, int n, const char *name, double accuracy)
+{
+    if (isnan(accuracy))
+        return n;
+    scalar[n] = (struct stk__event_scalar){ name, (float)accuracy };
+    return n + 1;
+}
+
 static double seconds_of(const struct stk_fit *fit)
 {
     return (double)(stk__clock_ns() - fit->began_ns) * 1e-9;
@@ -119,6 +128,11 @@ static void add_pace(const struct stk_fit *fit, struct stk__text *line)
     add_real(line, "waiting", seconds > 0 ? (double)fit->waited_ns * 1e-9 / seconds : 0);
 }
 
+static double accuracy_of(const struct stk_step *s)
+{
+    return s->rows && s->top1 >= 0 ? (double)s->top1 / (double)s->rows : NAN;
+}
+
 static int line_of_step(struct stk_fit *fit, struct stk_error *err)
 {
     const struct stk_step *s = &fit->result;
@@ -127,7 +141,7 @@ static int line_of_step(struct stk_fit *fit, struct stk_error *err)
     add_whole(&line, "epoch", fit->progress.epoch);
     add_whole(&line, "step", fit->progress.total_steps);
     add_real(&line, "loss", s->loss);
-    add_real(&line, "accuracy", s->rows ? (double)s->top1 / (double)s->rows : NAN);
+    add_real(&line, "accuracy", accuracy_of(s));
     add_real(&line, "learning_rate", s->learning_rate);
     add_real(&line, "loss_scale", (double)s->loss_scale);
     add_real(&line, "gradient_norm", s->gradient_norm);
@@ -145,13 +159,14 @@ int stk__fit_log_step(struct stk_fit *fit, struct stk_error *err)
     int rc = fit->log >= 0 ? line_of_step(fit, err) : STK_OK;
     if (rc || !fit->has_events)
         return rc;
-    const struct stk__event_scalar scalar[] = {
+    struct stk__event_scalar scalar[] = {
         { "train/loss", (float)s->loss },
-        { "train/accuracy", s->rows ? (float)s->top1 / (float)s->rows : 0 },
         { "train/learning_rate", (float)s->learning_rate },
         { "train/loss_scale", s->loss_scale },
+        { 0 },
     };
-    return write_scalars(fit, scalar, 4, err);
+    int n = add_accuracy(scalar, 3, "train/accuracy", accuracy_of(s));
+    return write_scalars(fit, scalar, n, err);
 }
 
 /* ---- epochs ---- */
@@ -189,11 +204,11 @@ int stk__fit_log_epoch(struct stk_fit *fit, struct stk_error *err)
         return rc;
     struct stk_fit_means train = stk__fit_means(&fit->progress.train);
     struct stk_fit_means valid = stk__fit_means(&fit->progress.valid);
-    const struct stk__event_scalar scalar[] = {
-        { "epoch/loss", (float)train.loss },
-        { "epoch/accuracy", (float)train.accuracy },
-        { "epoch/valid_loss", (float)valid.loss },
-        { "epoch/valid_accuracy", (float)valid.accuracy },
-    };
-    return write_scalars(fit, scalar, fit->valid ? 4 : 2, err);
+    struct stk__event_scalar scalar[4] = { { "epoch/loss", (float)train.loss } };
+    int n = add_accuracy(scalar, 1, "epoch/accuracy", train.accuracy);
+    if (fit->valid) {
+        scalar[n++] = (struct stk__event_scalar){ "epoch/valid_loss", (float)valid.loss };
+        n = add_accuracy(scalar, n, "epoch/valid_accuracy", valid.accuracy);
+    }
+    return write_scalars(fit, scalar, n, err);
 }

@@ -36,6 +36,13 @@ bool stk__loss_merges_last(const struct stk__loss *loss, const struct stk__model
 int stk__loss_check_model(const struct stk__loss *loss, const struct stk__model *model,
                           struct stk_error *err);
 
+/* Whether rows are right or wrong by it: of classes, and of one output that is true or false. */
+static inline bool stk__loss_knows_accuracy(const struct stk__loss *loss, int64_t outputs)
+{
+    return loss->kind == STK__LOSS_CROSS_ENTROPY ||
+           (loss->kind == STK__LOSS_BINARY && outputs == 1);
+}
+
 struct stk__loss_batch {
     const float *logits; /* [rows, outputs] */
     struct stk__targets targets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metric.c: top-k accuracy and the confusion matrix. */
+/* metric.c: top-k and binary accuracy, and the confusion matrix. */
 #include "train/metric.h"
 
 #include <math.h>
@@ -30,6 +30,15 @@ int64_t stk__count_top(const float *outputs, const struct stk__targets *targets,
     int64_t n_right = 0, n = targets->outputs;
     for (int64_t row = 0; row < targets->rows; row++)
         n_right += is_in_top(outputs + row * n, n, stk__target_label(targets, row), k);
+    return n_right;
+}
+
+int64_t stk__count_binary(const float *logits, const struct stk__targets *targets)
+{
+    int64_t n_right = 0;
+    for (int64_t row = 0; row < targets->rows; row++)
+        n_right +=
+            isfinite(logits[row]) && (logits[row] > 0) == (stk__target_value(targets, row) > 0.5f);
     return n_right;
 }
 

@@ -11,6 +11,9 @@ int64_t stk__greatest_output(const float *outputs, int64_t n);
  * is not finite is never right. Targets were checked. */
 int64_t stk__count_top(const float *outputs, const struct stk__targets *targets, int64_t k);
 
+/* Rows of one output, a logit, that says rightly whether the target is true: above 0.5. */
+int64_t stk__count_binary(const float *logits, const struct stk__targets *targets);
+
 /* Adds to counts[outputs][outputs]: rows are labels, columns are answers. */
 void stk__count_confusion(const float *outputs, const struct stk__targets *targets,
                           uint64_t *counts);

@@ -18,10 +18,12 @@ static void fill_in(const struct stk_trainer *t, const struct stk__run *run, dou
                     struct stk_step *out)
 {
     struct stk__found found = stk__trainer_found(t);
+    bool has_accuracy = stk__loss_knows_accuracy(run->loss, run->batch.targets.outputs);
+    bool has_classes = run->loss->kind == STK__LOSS_CROSS_ENTROPY;
     *out = (struct stk_step){ .loss = found.loss / divisor,
                               .rows = run->rows,
-                              .top1 = found.top1,
-                              .top5 = found.top5,
+                              .top1 = has_accuracy ? found.top1 : -1,
+                              .top5 = has_classes ? found.top5 : -1,
                               .step = t->step,
                               .learning_rate = stk__schedule_rate(&t->optimizer.rate, t->step),
                               .loss_scale = scale_of(t),

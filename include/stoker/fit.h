@@ -96,7 +96,8 @@ enum stk_fit_kind {
 /* Means over rows of an epoch or a validation. */
 struct stk_fit_means {
     int64_t rows;
-    double loss, accuracy, top5; /* NaN where there are no rows; accuracy from 0 to 1 */
+    double loss, accuracy,
+        top5; /* NaN where there are no rows, or no right and wrong; from 0 to 1 */
 };
 
 struct stk_fit_event {

@@ -106,7 +106,9 @@ struct stk_step {
     double loss;          /* the mean, not scaled */
     int64_t rows;         /* of this batch */
     int64_t top1, top5;   /* rows whose label (or greatest target) is the model's first answer, or
-                              among the first five; 0 where the loss is no cross entropy */
+                              among the first five. Of one output that is true or false
+                              (binary_cross_entropy) top1 counts right ones. -1: there is no such
+                              thing */
     int64_t step;         /* the optimizer's number of this step, from 0 */
     double learning_rate; /* of this step */
     float loss_scale;     /* of this step; 1 where there is none */

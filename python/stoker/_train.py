@@ -101,7 +101,9 @@ def _show(event, began):
     if train["accuracy"] == train["accuracy"]:
         parts.append(f"accuracy {train['accuracy'] * 100:.2f} %")
     if valid["rows"]:
-        parts.append(f"valid loss {valid['loss']:.4g}  accuracy {valid['accuracy'] * 100:.2f} %")
+        parts.append(f"valid loss {valid['loss']:.4g}")
+        if valid["accuracy"] == valid["accuracy"]:
+            parts.append(f"accuracy {valid['accuracy'] * 100:.2f} %")
     waits = event["waited_seconds"] / event["seconds"] * 100 if event["seconds"] else 0
     if event["epoch_bad"]:
         parts.append(f"{event['epoch_bad']} bad elements")

@@ -11,7 +11,7 @@ from ._model import Model
 
 
 class Step(NamedTuple):
-    """What came out of a batch. `loss` is the mean, not scaled; `top1` and `top5` count rows."""
+    """What came out of a batch. `loss` is the mean, not scaled; `top1` and `top5` count rows, -1 where the loss knows no right and wrong."""
 
     loss: float
     rows: int
@@ -26,7 +26,7 @@ class Step(NamedTuple):
     @property
     def accuracy(self):
         """The share of rows whose label is the model's first answer."""
-        return self.top1 / self.rows if self.rows else float("nan")
+        return self.top1 / self.rows if self.rows and self.top1 >= 0 else float("nan")
 
 
 def _show(array):

@@ -18,8 +18,15 @@ static struct stk__loss_batch lot_of(const struct stk__work *work)
     return batch;
 }
 
-static void count(struct stk__found *found, const struct stk__loss_batch *row)
+static void count(const struct stk__loss *loss, const struct stk__loss_batch *row,
+                  struct stk__found *found)
 {
+    if (!stk__loss_knows_accuracy(loss, row->targets.outputs))
+        return;
+    if (loss->kind == STK__LOSS_BINARY) {
+        found->top1 += stk__count_binary(row->logits, &row->targets);
+        return;
+    }
     found->top1 += stk__count_top(row->logits, &row->targets, 1);
     found->top5 += stk__count_top(row->logits, &row->targets, 5);
 }
@@ -35,8 +42,7 @@ static void sum_losses(const struct stk__work *work)
         row.logits = stk__at(work, run->plan->logits, i);
         row.gradient = stk__at(work, run->plan->gradient_of[run->plan->logits], i);
         found->loss += stk__loss_rows(run->loss, &row, 0, 1, run->loss_factor);
-        if (run->loss->kind == STK__LOSS_CROSS_ENTROPY)
-            count(found, &row);
+        count(run->loss, &row, found);
         row.targets.data = (const char *)row.targets.data + bytes;
     }
 }
