@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "exec/exec.h"
+#include "io/byte_stream.h"
 #include "op/array_source.h"
 
 #include <stdlib.h>
@@ -517,13 +518,23 @@ static void limit_unpacked(struct stk__exec *x)
         stk__chunk_cache_limit(x->unpacked[i], (size_t)part / (size_t)x->n_unpacked);
 }
 
+/* What the run has that no account is charged for. A stream may turn out to be compressed. */
+static int64_t own_bytes(const struct stk__exec *x)
+{
+    const struct stk__plan *plan = x->plan;
+    size_t bytes = sizeof *x + plan->ring_bytes;
+    bytes += (size_t)STK__THREAD_BYTES * (size_t)(x->n_workers + 1);
+    for (int i = 0; i < plan->n_stages; i++)
+        bytes += plan->stage[i].kind == STK__STREAMING ? STK__UNPACKING_BYTES : 0;
+    return (int64_t)bytes;
+}
+
 int stk__accounts_begin(struct stk__exec *x, struct stk_error *err)
 {
     const struct stk__plan *plan = x->plan;
     int64_t least = (int64_t)plan->minimum_bytes;
     bool is_fixed = plan->has_own_budget;
-    x->own_bytes = (int64_t)(sizeof *x + plan->ring_bytes +
-                             (size_t)STK__THREAD_BYTES * (size_t)(x->n_workers + 1));
+    x->own_bytes = own_bytes(x);
     x->batch_account.unit_bytes = plan->batch_bytes;
     x->scratch_account.unit_bytes = plan->scratch_bytes;
     if (plan->is_inner) { /* the run around it has all of its memory */

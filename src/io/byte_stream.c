@@ -8,6 +8,7 @@
 #include "io/byte_stream.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PACKED_BYTES = 128 << 10, PATIENCE_MS = 20, NAME_BYTES = 400 };
+enum { PATIENCE_MS = 20, NAME_BYTES = 400 };
 
 struct stk__byte_stream {
     struct stk__byte_stream_options options;
@@ -29,8 +30,9 @@ struct stk__byte_stream {
     struct stk__decompressor *decompressor;
     uint64_t offset, file_offset; /* handed out; read from the file */
     size_t at, filled;            /* in packed */
-    uint8_t *packed;              /* STK__SNIFF_BYTES large unless the data is compressed */
-    struct stk_error broken;      /* how it ended if not well */
+    uint8_t *packed;              /* `head`; of compressed data STK__PACKED_BYTES, mapped */
+    uint8_t head[STK__SNIFF_BYTES];
+    struct stk_error broken; /* how it ended if not well */
 };
 
 bool stk__is_standard_input(const char *path)
@@ -69,6 +71,7 @@ int stk__byte_stream_open(const struct stk__byte_stream_options *options,
     if (!stream)
         return stk__out_of_memory(err);
     stream->options = *options;
+    stream->packed = stream->head;
     stream->compression = options->compression;
     stream->fd = open_file(options->path);
     if (stream->fd < 0 || fstat(stream->fd, &st)) {
@@ -92,7 +95,8 @@ void stk__byte_stream_close(struct stk__byte_stream *stream)
     if (stream->fd >= 0)
         close(stream->fd);
     stk__decompressor_free(stream->decompressor);
-    free(stream->packed);
+    if (stream->packed != stream->head)
+        stk__memory_free(stream->packed, STK__PACKED_BYTES);
     free(stream);
 }
 
@@ -168,8 +172,6 @@ static int sniff(struct stk__byte_stream *stream, struct stk_error *err)
 /* Reads the first bytes until they tell. */
 static int find_compression(struct stk__byte_stream *stream, struct stk_error *err)
 {
-    if (!stream->packed && !(stream->packed = malloc(STK__SNIFF_BYTES)))
-        return stk__out_of_memory(err);
     while (stream->compression == STK__COMPRESSION_AUTO) {
         size_t got;
         int code = read_file(stream, stream->packed + stream->filled,
@@ -188,12 +190,16 @@ static int find_compression(struct stk__byte_stream *stream, struct stk_error *e
 
 static int begin_unpacking(struct stk__byte_stream *stream, struct stk_error *err)
 {
-    uint8_t *packed = realloc(stream->packed, PACKED_BYTES);
-    if (!packed)
+    struct stk__decompressor *decompressor = stk__decompressor_new(stream->compression);
+    uint8_t *packed = decompressor ? stk__memory_take(STK__PACKED_BYTES) : NULL;
+    if (!packed) {
+        stk__decompressor_free(decompressor);
         return stk__out_of_memory(err);
+    }
+    memcpy(packed, stream->head, sizeof stream->head);
     stream->packed = packed;
-    stream->decompressor = stk__decompressor_new(stream->compression);
-    return stream->decompressor ? STK_OK : stk__out_of_memory(err);
+    stream->decompressor = decompressor;
+    return STK_OK;
 }
 
 static int check_end(struct stk__byte_stream *stream, struct stk_error *err)
@@ -222,7 +228,7 @@ static int unpack(struct stk__byte_stream *stream, uint8_t *into, size_t n, size
         if (*got || stream->at < stream->filled)
             continue;
         stream->at = stream->filled = 0;
-        code = read_file(stream, stream->packed, PACKED_BYTES, &stream->filled, err);
+        code = read_file(stream, stream->packed, STK__PACKED_BYTES, &stream->filled, err);
         if (!code && stream->filled == 0)
             return check_end(stream, err);
     }

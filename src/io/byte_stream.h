@@ -14,6 +14,10 @@
 
 struct stk__byte_stream;
 
+/* What is there while compressed data is read: bytes of the file, and about what an inflater has. malloc has
+ * neither. */
+enum { STK__PACKED_BYTES = 128 << 10, STK__UNPACKING_BYTES = STK__PACKED_BYTES + (88 << 10) };
+
 struct stk__byte_stream_options {
     const char *path; /* kept, not copied */
     enum stk__compression compression;

@@ -2,8 +2,9 @@
 /* decompress.c: gzip and zlib by ISA-L, zstd by libzstd. */
 #include "io/decompress.h"
 
+#include "base/memory.h"
+
 #include <isa-l/igzip_lib.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -251,19 +252,25 @@ static int unpack_zstd(struct stk__decompressor *d, struct stk__pump *pump, stru
 
 /* ---- all of them ---- */
 
+static size_t own_bytes(enum stk__compression kind)
+{
+    return kind == STK__COMPRESSION_ZSTD ? offsetof(struct stk__decompressor, gzip_header)
+                                         : sizeof(struct stk__decompressor);
+}
+
+/* Of gzip 87 KB, which malloc would keep for every thread that was the last to have one. */
 struct stk__decompressor *stk__decompressor_new(enum stk__compression kind)
 {
-    bool is_zstd = kind == STK__COMPRESSION_ZSTD;
-    struct stk__decompressor *d =
-        calloc(1, is_zstd ? offsetof(struct stk__decompressor, gzip_header) : sizeof *d);
+    struct stk__decompressor *d = stk__memory_take(own_bytes(kind));
     if (!d)
         return NULL;
+    memset(d, 0, own_bytes(kind));
     d->kind = kind;
     d->is_between = true;
-    if (!is_zstd) {
+    if (kind != STK__COMPRESSION_ZSTD) {
         isal_inflate_init(&d->inflate);
     } else if (!(d->zstd = ZSTD_createDStream())) {
-        free(d);
+        stk__memory_free(d, own_bytes(kind));
         return NULL;
     }
     return d;
@@ -274,7 +281,7 @@ void stk__decompressor_free(struct stk__decompressor *d)
     if (!d)
         return;
     ZSTD_freeDStream(d->zstd);
-    free(d);
+    stk__memory_free(d, own_bytes(d->kind));
 }
 
 int stk__decompress(struct stk__decompressor *d, struct stk__pump *pump, struct stk_error *err)
