@@ -167,7 +167,7 @@ static const struct cli_option options[] = {
     { "shards", "N", "how many files (default 1)", CLI_COUNT, offsetof(struct cli_args, shards) },
     { "to", "FORMAT", "format of the files: tfrecord, tar (default: as named, else tfrecord)",
       CLI_TEXT, offsetof(struct cli_args, to) },
-    { "compression", "KIND", "of each file: none, gzip, zlib (default none)", CLI_TEXT,
+    { "compression", "KIND", "of each file: none, gzip, zlib (default: as named, else none)", CLI_TEXT,
       offsetof(struct cli_args, compression) },
     { "variants", "K", "store K passes, each with its own random draws", CLI_COUNT,
       offsetof(struct cli_args, variants) },

@@ -483,6 +483,27 @@ def test_the_name_decides(stoker, tmp_path, name):
     assert tarfile.is_tarfile(path) == (".t" in name and "tfrecord" not in name)
 
 
+@pytest.mark.parametrize("name, magic", [("x.tgz", b"\x1f\x8b"), ("x.tar.gz", b"\x1f\x8b"), ("x.tfrecord.GZ", b"\x1f\x8b"), ("x.tfrecord.zlib", b"\x78")])
+def test_the_name_decides_how_it_is_compressed(stoker, tmp_path, name, magic):
+    pack(stoker, "range(3)", tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(magic)
+    done = stoker("pack", "range(3)", "--out", tmp_path / name, "--compression", "none", "--force")
+    assert done.returncode == 2 and "leave the compression out" in done.stderr
+    assert stoker("pack", "range(3)", "--out", tmp_path / "y.tar.zlib").returncode == 2
+
+
+def test_class_names_of_tar_shards(stoker, tmp_path):
+    """By the ending of the labels' members, whatever the field is called."""
+    for name in ("cat", "dog"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / name / "1.png").write_bytes(b"not looked at")
+    pack(stoker, f"image_folder('{tmp_path}/data')", tmp_path / "x-{shard}.tar", "--shards", "2")
+    for fields in ("", ", {what: 'cls'}"):
+        shown = stoker("head", f"tar('{tmp_path}/x-*.tar'{fields})").stdout
+        assert "cat" in shown and "dog" in shown
+    assert "2 in label: cat, dog" in stoker("inspect", tmp_path / "x-0.tar").stdout
+
+
 @pytest.mark.parametrize("name, to", [("x.tar", "tfrecord"), ("x.TFRECORD.gz", "tar"), ("x.tgz", "tfrecord")])
 def test_a_contradiction_is_an_error(stoker, tmp_path, name, to):
     done = stoker("pack", "range(3)", "--out", tmp_path / name, "--to", to)

@@ -37,7 +37,7 @@ struct stk_pack_options {
     const char *out;         /* names of the files: "train-{shard:05d}-of-{shards:05d}.tfrecord" */
     int64_t shards;          /* how many files */
     const char *format;      /* "tfrecord" or "tar"; default: as `out` ends, else tfrecord */
-    const char *compression; /* "none" (the default), "gzip", "zlib" */
+    const char *compression; /* "none", "gzip", "zlib"; NULL: as the files are named */
     int64_t variants;        /* 0: one pass over the data; k: k passes, as if they were k epochs */
     bool keep_original;      /* before them a pass without the random ops */
     bool force;              /* replaces files of another chain */

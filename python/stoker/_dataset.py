@@ -518,7 +518,7 @@ class Dataset(_ops.Ops):
             ds.pack('train-{shard:05d}-of-{shards:05d}.tfrecord', shards=8)
 
         A file gets its name when it is complete; a call that was stopped goes on when it is made
-        again. A directory that is missing is made, if the one above it is there. compression is None, 'gzip' or 'zlib'. variants=k stores k passes with their own
+        again. A directory that is missing is made, if the one above it is there. compression is 'none', 'gzip' or 'zlib'; None: as the names say ('.gz', '.tgz'). variants=k stores k passes with their own
         random draws, keep_original one without random ops before them. force replaces files of
         another chain. progress=True keeps a line on standard error up to date. Further keywords
         are run options. docs/packing.md says how fields are stored.

@@ -8,6 +8,7 @@
 #include "io/byte_stream.h"
 #include "io/directory.h"
 #include "lang/quote.h"
+#include "op/packed_classes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -64,6 +65,29 @@ void stk__inspect_note(struct stk__inspection *in, const char *format, ...)
     stk__text_add(&in->notes[TEXT], "\n");
     stk__text_add(&in->notes[JSON], "%s", in->notes[JSON].len ? ", " : "");
     stk__text_add_json(&in->notes[JSON], text, strlen(text));
+}
+
+int stk__inspect_classes(struct stk__inspection *in, struct stk_error *err)
+{
+    enum { SHOWN = 12 };
+    struct stk__paths files = { 0 };
+    struct stk__packed_classes *classes = NULL;
+    const char *field, *name;
+    int code = stk__paths_add(&files, in->path, strlen(in->path));
+    code = code ? stk__out_of_memory(err) : stk__packed_classes_open(&files, &classes, err);
+    for (int f = 0; !code && (field = stk__packed_classes_field(classes, f)); f++) {
+        struct stk__text list = { 0 };
+        int64_t n = 0;
+        for (; (name = stk__packed_classes_name(classes, field, n)); n++)
+            if (n < SHOWN)
+                stk__text_add(&list, "%s%s", n ? ", " : "", name);
+        stk__inspect_say(in, "classes", "%" PRId64 " in %s: %s%s", n, field,
+                         list.data ? list.data : "", n > SHOWN ? ", …" : "");
+        stk__text_free(&list);
+    }
+    stk__packed_classes_close(classes);
+    stk__paths_free(&files);
+    return code;
 }
 
 void stk__sizes_add(struct stk__sizes *sizes, uint64_t bytes)

@@ -53,6 +53,9 @@ void stk__inspect_say(struct stk__inspection *in, const char *name, const char *
 void stk__inspect_note(struct stk__inspection *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Names of classes that pack left in the manifest of the file, if there are any. */
+int stk__inspect_classes(struct stk__inspection *in, struct stk_error *err);
+
 /* Of items whose sizes vary. */
 struct stk__sizes {
     uint64_t n, total, least, most;

@@ -206,7 +206,7 @@ static int describe(struct stk__inspection *in, struct stk_error *err)
     in->source = "tar";
     in->sample_bytes = walk.preview_end;
     propose(in, &walk);
-    return STK_OK;
+    return stk__inspect_classes(in, err);
 }
 
 const struct stk__inspector stk__inspect_tar = { recognises, describe };

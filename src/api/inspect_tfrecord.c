@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "codec/example.h"
 #include "codec/tfrecord.h"
-#include "op/packed_classes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -60,30 +59,6 @@ static void note_lines(struct stk__inspection *in, char *line)
     }
 }
 
-/* Names that pack left in the manifest. */
-static int say_classes(struct stk__inspection *in, struct stk_error *err)
-{
-    enum { SHOWN = 12 };
-    struct stk__paths files = { 0 };
-    struct stk__packed_classes *classes = NULL;
-    const char *field, *name;
-    int code = stk__paths_add(&files, in->path, strlen(in->path));
-    code = code ? stk__out_of_memory(err) : stk__packed_classes_open(&files, &classes, err);
-    for (int f = 0; !code && (field = stk__packed_classes_field(classes, f)); f++) {
-        struct stk__text list = { 0 };
-        int64_t n = 0;
-        for (; (name = stk__packed_classes_name(classes, field, n)); n++)
-            if (n < SHOWN)
-                stk__text_add(&list, "%s%s", n ? ", " : "", name);
-        stk__inspect_say(in, "classes", "%" PRId64 " in %s: %s%s", n, field,
-                         list.data ? list.data : "", n > SHOWN ? ", …" : "");
-        stk__text_free(&list);
-    }
-    stk__packed_classes_close(classes);
-    stk__paths_free(&files);
-    return code;
-}
-
 /* Proposes how to parse the records. */
 static int propose(struct stk__inspection *in, const struct walk *walk, struct stk_error *err)
 {
@@ -101,7 +76,7 @@ static int propose(struct stk__inspection *in, const struct walk *walk, struct s
     }
     stk__text_free(&call);
     stk__text_free(&notes);
-    return !code ? say_classes(in, err) : code == STK_DATA ? STK_OK : code;
+    return !code ? stk__inspect_classes(in, err) : code == STK_DATA ? STK_OK : code;
 }
 
 static int describe(struct stk__inspection *in, struct stk_error *err)

@@ -406,12 +406,47 @@ static int choose_format(const struct stk_pack_options *w, struct stk_error *err
     return -1;
 }
 
-static int read_wishes(struct stk__pack *pack, struct stk_error *err)
+/* The compression that the names of the files say, or -1. */
+static int form_of_name(const char *name)
+{
+    static const struct {
+        const char *ending;
+        int form;
+    } endings[] = { { ".gz", STK__FORM_GZIP },
+                    { ".gzip", STK__FORM_GZIP },
+                    { ".tgz", STK__FORM_GZIP },
+                    { ".zlib", STK__FORM_ZLIB },
+                    { ".z", STK__FORM_ZLIB } };
+    size_t len = name ? strlen(name) : 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i].ending);
+        if (len > n && !strcasecmp(name + len - n, endings[i].ending))
+            return endings[i].form;
+    }
+    return -1;
+}
+
+static int choose_form(const struct stk_pack_options *w, struct stk_error *err)
 {
     static const char *const forms[] = { "none", "gzip", "zlib", NULL };
+    int named = form_of_name(w->out);
+    int wanted = w->compression ? choose(forms, w->compression, "compression", err)
+                 : named < 0    ? 0
+                                : named;
+    if (wanted < 0 || named < 0 || named == wanted)
+        return wanted;
+    stk_fail(
+        err, STK_VALUE,
+        "the files are named '%s', as files compressed by %s are, but the compression is to be "
+        "%s; leave the compression out, or give them another ending",
+        w->out, forms[named], forms[wanted]);
+    return -1;
+}
+
+static int read_wishes(struct stk__pack *pack, struct stk_error *err)
+{
     const struct stk_pack_options *w = pack->wanted;
-    int format = choose_format(w, err);
-    int form = format < 0 ? -1 : choose(forms, w->compression, "compression", err);
+    int format = choose_format(w, err), form = format < 0 ? -1 : choose_form(w, err);
     if (form < 0)
         return STK_VALUE;
     if (format && form == STK__FORM_ZLIB)

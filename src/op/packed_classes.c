@@ -21,7 +21,7 @@
 enum { MOST_BYTES = 64 << 20 }; /* of a manifest */
 
 struct names {
-    const char *field;
+    const char *field, *stored; /* stored: the ending of its members, or NULL */
     const char **name;
     int64_t n;
 };
@@ -106,12 +106,13 @@ static bool is_array(struct stk__json_piece value)
 static bool read_field(struct stk__packed_classes *c, struct stk__json_piece field)
 {
     struct stk__json_piece list = member_of(field, "classes"), name = member_of(field, "name"),
-                           value;
+                           stored = member_of(field, "stored"), value;
     if (!is_array(list) || !name.data)
         return true;
     struct names *names = &c->field[c->n_fields];
     names->n = length_of(list);
     names->field = text_of(c, name);
+    names->stored = stored.data ? text_of(c, stored) : NULL;
     names->name = stk_arena_alloc(&c->arena, ((size_t)names->n + 1) * sizeof *names->name);
     if (!names->field || !names->name)
         return false;
@@ -217,6 +218,15 @@ void stk__packed_classes_close(struct stk__packed_classes *classes)
 const char *stk__packed_classes_field(const struct stk__packed_classes *classes, int i)
 {
     return classes && i < classes->n_fields ? classes->field[i].field : NULL;
+}
+
+const char *stk__packed_classes_stored(const struct stk__packed_classes *classes,
+                                       const char *ending)
+{
+    for (int i = 0; classes && i < classes->n_fields; i++)
+        if (classes->field[i].stored && !strcmp(classes->field[i].stored, ending))
+            return classes->field[i].field;
+    return NULL;
 }
 
 const char *stk__packed_classes_name(const struct stk__packed_classes *classes, const char *field,

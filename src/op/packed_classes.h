@@ -14,6 +14,10 @@ void stk__packed_classes_close(struct stk__packed_classes *classes); /* NULL is 
 /* The i-th field that has names; NULL: there are no more. */
 const char *stk__packed_classes_field(const struct stk__packed_classes *classes, int i);
 
+/* The field that is stored so: of tar files, with this ending. NULL: there is none with names. */
+const char *stk__packed_classes_stored(const struct stk__packed_classes *classes,
+                                       const char *ending);
+
 /* The name of a number in a field; NULL: it has none. */
 const char *stk__packed_classes_name(const struct stk__packed_classes *classes, const char *field,
                                      int64_t value);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/arena.h"
 #include "base/error.h"
+#include "op/packed_classes.h"
 #include "op/record_source.h"
 #include "op/tar_sample.h"
 
@@ -42,6 +43,7 @@ struct wanted {
 
 struct sample_source {
     struct stk__record_source source;
+    struct stk__packed_classes *classes; /* of files that pack made; or NULL */
     struct wanted field[STK_MAX_FIELDS];
     int n_fields;
 };
@@ -303,7 +305,18 @@ static void close_tar(void *state)
         free(source->field[f].ending);
     }
     stk__record_source_close(&source->source);
+    stk__packed_classes_close(source->classes);
     free(source);
+}
+
+static const char *class_name(const void *state, const char *field, int64_t value)
+{
+    const struct sample_source *source = state;
+    const char *packed = NULL;
+    for (int f = 0; f < source->n_fields && !packed; f++)
+        if (!strcmp(source->field[f].name, field))
+            packed = stk__packed_classes_stored(source->classes, source->field[f].ending);
+    return packed ? stk__packed_classes_name(source->classes, packed, value) : NULL;
 }
 
 /* Fields as in these members of one sample: the key, and one for each. */
@@ -368,6 +381,8 @@ static int open_tar(const void *given, struct stk_arena *arena, void **state, st
     if (!source)
         return stk__out_of_memory(err);
     int code = stk__record_source_open(&source->source, &p->file, &format, err);
+    if (!code)
+        code = stk__packed_classes_open(&source->source.list->paths, &source->classes, err);
     for (int i = 0; i < p->fields.n && !code; i++)
         code = add_field(source, p->fields.name[i], p->fields.value[i], err);
     if (!code && !p->fields.n)
@@ -452,5 +467,5 @@ const struct stk_op stk__op_tar = {
     .close = close_tar,
     .held_bytes = stk__record_source_bytes,
     .infer = infer,
-    .source = { STK__RECORD_SOURCE, .rows = rows },
+    .source = { STK__RECORD_SOURCE, .rows = rows, .class_name = class_name },
 };
