@@ -274,7 +274,8 @@ void stk__plan_describe(const struct stk__plan *plan, struct stk_address address
         snprintf(text, size, "no element");
         return;
     }
-    const struct stk__origin *origin = &plan->origin[stk__where_origin(address.where)];
+    const struct stk__plan *root = plan->root ? plan->root : plan;
+    const struct stk__origin *origin = &root->origin[stk__where_origin(address.where)];
     uint64_t index = stk__where_position(address.where);
     const struct stk__node *source = origin->source;
     if (origin->opened) {

@@ -115,6 +115,8 @@ struct stk__plan {
     struct stk__options given, options; /* with auto where nothing was said; and without */
     struct stk__stage_plan stage[STK__MAX_STAGES];
     int n_stages, last; /* last: the stage that feeds the batcher */
+    const struct stk__plan
+        *root; /* of an inner one: whose origins addresses mean; it outlives this */
     struct stk__origin origin[STK__MAX_ORIGINS];
     int n_origins;
     bool has_keys;

@@ -354,6 +354,7 @@ static struct stk__plan *build_inner(struct planner *p, const struct stk__node *
     inner->options.workers = 0;
     inner->options.io_depth = plan->options.io_depth < 4 ? plan->options.io_depth : 4;
     inner->is_inner = true;
+    inner->root = p->root;
     inner->has_keys = plan->has_keys;
     inner->batch_rows = 1;
     struct planner q = { .plan = inner,
