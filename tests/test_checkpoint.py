@@ -164,3 +164,26 @@ def test_want_of_memory_is_no_element_that_could_be_skipped(stoker, rest):
     done = stoker("run", chain, "--dump", "--quiet", *little, "--memory", least_memory(stoker, chain, *little))
     assert done.returncode == 1 and not done.stdout
     assert "rows that wait for each value take more than the memory budget" in done.stderr
+
+
+@pytest.mark.parametrize("rest", [
+    "skip(3000)", "take(3000).skip(2990)", "shuffle(5).skip(3990)", "repeat(2).skip(4001)",
+    "repeat(2).skip(4001).take(3)", "ignore_errors().repeat(2).skip(4001)",
+])  # fmt: skip
+def test_a_value_without_room_is_no_element_that_could_be_skipped(stoker, rest):
+    """The stream breaks at the first value for which unique has no room: nothing behind counts it."""
+    chain, little = f"range(4000).unique().{rest}.batch(2)", ["--workers", 1, "--window", 1]
+    done = stoker("run", chain, "--dump", "--quiet", *little, "--memory", least_memory(stoker, chain, *little))
+    assert done.returncode == 1 and not done.stdout
+    told = re.search(r"element (\d+) of epoch 0\): there is no room for another value: (\d+) were", done.stderr)
+    assert told and told[1] == told[2]
+
+
+@pytest.mark.parametrize("rest, n_taken", [("batch(2)", 100), ("repeat(3).skip(4100).batch(2)", 7)])
+def test_a_run_resumed_with_less_memory_than_its_values_need(stoker, tmp_path, rest, n_taken):
+    chain, place = f"range(4000).unique().{rest}", tmp_path / "place"
+    saved, little = ["--dump", "--quiet", "--checkpoint", place], ["--workers", 1, "--window", 1]
+    assert stoker("run", chain, *saved, "--take", n_taken).returncode == 0
+    done = stoker("run", chain, *saved, "--resume", *little, "--memory", least_memory(stoker, chain, *little))
+    assert done.returncode == 1 and not done.stdout
+    assert "there is no room for another value" in done.stderr

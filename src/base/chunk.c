@@ -116,6 +116,21 @@ void stk__chunk_clear(struct stk_chunk *chunk)
     chunk->n = chunk->n_bad = 0;
 }
 
+void stk__chunk_cut(struct stk_chunk *chunk, int n)
+{
+    if (n >= chunk->n)
+        return;
+    stk_chunk_drop(chunk, n, chunk->n - n);
+    for (int row = n; chunk->n_bad && row < chunk->n; row++) {
+        if (chunk->mask[row] != STK_BAD)
+            continue;
+        stk__fault_forget(&chunk->faults, row);
+        chunk->mask[row] = STK_LIVE;
+        chunk->n_bad--;
+    }
+    chunk->n = n;
+}
+
 void stk__chunk_free(struct stk_chunk *chunk)
 {
     if (!chunk)

@@ -45,6 +45,9 @@ struct stk_chunk *stk__chunk_place(const struct stk_type *type, int cap, int par
 /* Drops rows, faults and counts, keeps the memory. */
 void stk__chunk_clear(struct stk_chunk *chunk);
 
+/* Drops the rows from number n on. */
+void stk__chunk_cut(struct stk_chunk *chunk, int n);
+
 /* Lists of faults. Without memory for one it is left out: a bad row without a fault is "out of
  * memory". */
 void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text);

@@ -146,7 +146,9 @@ struct stk__stage {
     int seen_level[STK_MAX_INPUTS];
     int end_level;  /* the outermost of those */
     bool has_ended; /* one of them, or the last, has; the pass ends when all have */
-    /* a judge: that its verdict broke the stream; it then waits as a stuck source does */
+    /* an op had no memory for a row: it gives no more rows, and breaks the stream at the end of the pass */
+    bool is_short;
+    /* that this, or a judge's verdict, broke the stream; the stage then waits as a stuck source does */
     bool has_told;
     struct stk_error broken;   /* what a break on its way downstream says */
     struct stk_error breaking; /* a stream's next one, written outside the lock */

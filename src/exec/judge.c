@@ -6,15 +6,15 @@
 
 #include <stdio.h>
 
-static void describe(const struct stk__judge *judge, const struct stk_fault *fault,
-                     struct stk_address address, struct stk_error *err)
+void stk__describe_fault(const struct stk__plan *plan, const struct stk_fault *fault,
+                         struct stk_address address, uint64_t epoch, struct stk_error *err)
 {
     char origin[256];
-    stk__plan_describe(judge->plan, address, origin, sizeof origin);
+    stk__plan_describe(plan, address, origin, sizeof origin);
     uint64_t element = stk__where_position(address.where);
     stk_fail(err, fault ? fault->code : STK_MEMORY, "%s: %s (element %llu of epoch %llu): %s",
              fault && fault->op ? fault->op : "stoker", origin, (unsigned long long)element,
-             (unsigned long long)judge->epoch, fault ? fault->text : "out of memory");
+             (unsigned long long)epoch, fault ? fault->text : "out of memory");
 }
 
 static bool is_too_many(const struct stk__judge *judge, bool at_end)
@@ -64,7 +64,7 @@ bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
     struct stk_error err;
     judge->n_rows++;
     judge->n_bad++;
-    describe(judge, fault, address, &err);
+    stk__describe_fault(judge->plan, fault, address, judge->epoch, &err);
     stk__causes_add(judge->causes, fault);
     bool goes_on = may_go_on(judge, fault, &err);
     keep(judge, &err);

@@ -24,6 +24,10 @@ struct stk__judge {
  * `fault` may be NULL (out of memory). */
 bool stk__is_elements_fault(const struct stk_fault *fault);
 
+/* The message of a bad row: op, origin, element, cause. `fault` may be NULL (out of memory). */
+void stk__describe_fault(const struct stk__plan *plan, const struct stk_fault *fault,
+                         struct stk_address address, uint64_t epoch, struct stk_error *err);
+
 /* Judges one row: writes its message (op, origin, element, cause) and says whether the run may
  * go on. `fault` may be NULL (out of memory). Want of memory always ends the run: it is not the
  * row's fault, and to leave good rows out silently would make the data depend on the machine.

@@ -56,7 +56,7 @@ static void publish_end(struct stk__exec *x, struct stk__stage *s, int level)
     for (int l = level; l <= s->plan->depth; l++)
         s->pass_no[l]++;
     s->begins_pass = true;
-    s->has_told = s->is_stuck = false;
+    s->has_told = s->is_stuck = s->is_short = false;
     s->counter[level]++;
     for (int l = level + 1; l <= s->plan->depth; l++)
         s->counter[l] = 0;
@@ -374,6 +374,38 @@ static bool has_no_passes(const struct stk__stage *s)
     return false;
 }
 
+/* A row for which the op found no memory breaks the stream: with more memory there would be others from here on,
+ * and an op behind that counts rows must not take it for one of them. */
+static bool is_short_at(struct stk__stage *s, const struct stk_chunk *out, int row)
+{
+    const struct stk__node *node = s->plan->node;
+    const struct stk_fault *fault =
+        out->mask[row] == STK_BAD ? stk__chunk_find_fault(out, row) : NULL;
+    if (out->mask[row] != STK_BAD || (fault && fault->code != STK_MEMORY))
+        return false;
+    if (fault && fault->op && strcmp(fault->op, node->op->decl.name))
+        return false; /* it came like this */
+    stk__describe_fault(s->holder.exec->plan, fault, out->address[row], s->counter[0],
+                        &s->breaking);
+    return true;
+}
+
+static int step_op(struct stk__stage *s, const struct stk_serial_table *op, struct stk__ticket *t)
+{
+    struct stk_chunk *out = s->open_out->chunk;
+    int left = t->n - t->n_used, row = out->n, n_bad = out->n_bad;
+    if (s->is_short)
+        return left;
+    int used = op->step(s->run, t->chunk, t->out_from + t->n_used, left, out);
+    if (out->n_bad == n_bad || s->plan->kind != STK__SERIAL)
+        return used;
+    while (row < out->n && !is_short_at(s, out, row))
+        row++;
+    s->is_short = row < out->n;
+    stk__chunk_cut(out, row);
+    return s->is_short ? left : used;
+}
+
 static void run_op(struct stk__stage *s, struct stk__work *w)
 {
     const struct stk_serial_table *op =
@@ -387,17 +419,18 @@ static void run_op(struct stk__stage *s, struct stk__work *w)
     if (s->begins_pass && op->next_epoch)
         op->next_epoch(s->run, stk__pass_path(s));
     s->begins_pass = false;
-    if (t->end == STK__END_PASS && op->turn) {
+    if (t->end == STK__END_PASS && op->turn && !s->is_short) {
         op->turn(s->run);
         w->is_turned = true;
         return;
     }
-    if ((t->end == STK__END_BROKEN && op->is_whole) || (t->end && has_no_passes(s)))
+    if ((t->end == STK__END_BROKEN && op->is_whole) ||
+        (t->end && (s->is_short || has_no_passes(s))))
         w->is_flushed = true; /* an incomplete batch is not handed on */
     else if (t->end)
         w->is_flushed = op->flush ? op->flush(s->run, out) : true;
     else
-        w->used = op->step(s->run, t->chunk, t->out_from + t->n_used, t->n - t->n_used, out);
+        w->used = step_op(s, op, t);
 }
 
 void stk__run_step(struct stk__exec *x, struct stk__work *w)
@@ -452,7 +485,8 @@ static bool is_closed(const struct stk__stage *s)
     const struct stk_serial_table *op = &s->plan->node->op->serial;
     if (s->plan->kind == STK__BATCHING)
         return stk__batching_is_broken(s->run);
-    return s->plan->kind == STK__SERIAL && op->is_closed && op->is_closed(s->run);
+    return s->plan->kind == STK__SERIAL &&
+           (s->is_short || (op->is_closed && op->is_closed(s->run)));
 }
 
 /* Rows that wait for others of their value: how many there are shows only as they come. */
@@ -495,10 +529,14 @@ static void end_source_pass(struct stk__exec *x, struct stk__stage *s, const str
         publish_end(x, s, stk__source_end_pass(s));
 }
 
-/* A judge's verdict at the end of a pass; true if it breaks the stream. Who is none has seen no bad row
- * but one for which there was no room. */
+/* At the end of a pass: whether the stage breaks the stream, for want of memory or as a judge. A batching that
+ * is none has seen no bad row but one for which there was no room. */
 static bool has_verdict(struct stk__stage *s)
 {
+    if (s->is_short)
+        s->broken = s->breaking;
+    if (s->plan->kind != STK__BATCHING)
+        return s->is_short;
     struct stk__judge *judge = stk__batching_judge(s->run);
     if (stk__batching_is_broken(s->run)) {
         s->broken = *stk__judge_last(judge);
@@ -535,7 +573,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         stk__retire(x, input_of(x, s, 0));
         return;
     }
-    if (s->plan->kind == STK__BATCHING && !s->has_told && has_verdict(s)) {
+    if (!s->has_told && has_verdict(s)) {
         s->has_told = true;
         publish_break(s); /* the end comes in the next step */
         return;
