@@ -617,8 +617,9 @@ enum { STK__LARGE_FILE = 4 << 20, STK__HEAD_BYTES = 4 << 10 };
 void stk__read_file(struct stk__exec *x, const struct stk__pnode *read, const char *path,
                     struct stk__fetched *out);
 
-/* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. */
-void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick);
+/* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. One that is larger
+ * than the budget is refused. */
+void stk__read_places(const struct stk__exec *x, const struct stk__request *request, bool is_quick);
 
 /* The whole of a file was read into a buffer, which the result takes. */
 void stk__file_end(struct stk__fetched *out, struct stk_buffer *buffer, size_t bytes);
@@ -633,12 +634,12 @@ struct stk__pieces {
 };
 
 /* Reads n requests of which each begins where the one before it ends, in one go. */
-void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *request, int n);
+void stk__read_neighbours(const struct stk__exec *x, const struct stk__request *request, int n);
 
-/* The two halves of it: false when out of memory; what was not read all is read one by one. */
-bool stk__pieces_new(struct stk__pool *pool, const struct stk__request *request, int n,
+/* The two halves of it: false when out of memory or beyond the budget; what was not read all is read one by one. */
+bool stk__pieces_new(const struct stk__exec *x, const struct stk__request *request, int n,
                      struct stk__pieces *pieces);
-void stk__pieces_end(struct stk__pool *pool, const struct stk__request *request, int n,
+void stk__pieces_end(const struct stk__exec *x, const struct stk__request *request, int n,
                      struct stk__pieces *pieces, bool is_read);
 
 /* ---- counting (metering.c) ---- */

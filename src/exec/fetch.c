@@ -374,11 +374,11 @@ int stk__take_requests(struct stk__exec *x, struct stk__request *r)
 static void read_requests(struct stk__exec *x, const struct stk__request *r, int n, bool is_quick)
 {
     if (n > 1)
-        stk__read_neighbours(x->pool, r, n);
+        stk__read_neighbours(x, r, n);
     else if (r->path)
         stk__read_file(x, r->read, r->path, r->result);
     else
-        stk__read_places(x->pool, r, is_quick);
+        stk__read_places(x, r, is_quick);
 }
 
 void stk__hand_on(struct stk__exec *x, const struct stk__request *r, int n, struct stk__done *done)
@@ -531,7 +531,7 @@ int stk__fetch_rows(struct stk__exec *x, struct stk__eval *e, struct stk__fetche
                                             .place = wanted.place,
                                             .n = e->n * read->n_places,
                                             .step = 1 };
-            stk__read_places(x->pool, &r, true);
+            stk__read_places(x, &r, true);
         } else
             rc = read_files(x, e, read, wanted.path, fetched[k]);
     }

@@ -152,17 +152,31 @@ static struct stk__fetched *result_at(const struct stk__request *r, int i)
     return &r->result[i * r->step];
 }
 
+/* Larger than all the run may ever use: one damaged length, or one record, would take the memory of others. */
+static bool is_too_large(const struct stk__exec *x, const struct stk_place *place)
+{
+    return place->file != STK__NOWHERE && place->bytes > (uint64_t)x->budget_bytes;
+}
+
+/* There is something to read at a place, and room for it. */
+static bool is_readable(const struct stk__exec *x, const struct stk_place *place)
+{
+    return place->file != STK__NOWHERE && !is_too_large(x, place);
+}
+
 /* Places of one file, each behind the one before it or the same, that are read in one go. */
 struct run {
     int first, n;
     struct stk_place all;
 };
 
-static struct run next_run(const struct stk__request *r, int first)
+static struct run next_run(const struct stk__exec *x, const struct stk__request *r, int first)
 {
     struct run run = { first, 1, *place_at(r, first) };
     int i = first + 1;
-    for (; i < r->n && stk__place_follows(place_at(r, i - 1), place_at(r, i)); i++)
+    for (; i < r->n && stk__place_follows(place_at(r, i - 1), place_at(r, i)) &&
+           !is_too_large(x, place_at(r, i));
+         i++)
         run.all.bytes = place_at(r, i)->offset + place_at(r, i)->bytes - run.all.offset;
     run.n = i - first;
     return run;
@@ -175,12 +189,23 @@ static void fail_places(const struct stk__request *r, int first, int n, int code
             (struct stk__fetched){ .code = code, .text = text ? strdup(text) : NULL };
 }
 
-static size_t total_bytes(const struct stk__request *r)
+static void fail_too_large(const struct stk__exec *x, const struct stk__request *r, int i)
+{
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "it has %llu bytes, which can never fit into the memory budget of %lld; memory= gives it "
+        "more",
+        (unsigned long long)place_at(r, i)->bytes, (long long)x->budget_bytes);
+    fail_places(r, i, 1, STK_BUDGET, text);
+}
+
+static size_t total_bytes(const struct stk__exec *x, const struct stk__request *r)
 {
     size_t bytes = 0;
     for (int i = 0; i < r->n;) {
-        struct run run = next_run(r, i);
-        bytes += run.all.file == STK__NOWHERE ? 0 : run.all.bytes;
+        struct run run = next_run(x, r, i);
+        bytes += is_readable(x, place_at(r, i)) ? run.all.bytes : 0;
         i += run.n;
     }
     return bytes;
@@ -216,7 +241,7 @@ static void read_apart(struct stk__pool *pool, const struct stk__request *r, con
 
 /* Runs of places into one buffer: where they are likely in the page cache, several at a time. */
 struct reading {
-    struct stk__pool *pool;
+    const struct stk__exec *exec;
     const struct stk__request *request;
     struct stk_buffer *buffer;
     bool is_quick;
@@ -228,7 +253,7 @@ static void read_run(const struct reading *reading, const struct run *run, uint8
     struct stk_error err = { 0 };
     int code = stk__data_file_read(r->files, run->all, at, &err);
     if (code && run->n > 1)
-        read_apart(reading->pool, r, run);
+        read_apart(reading->exec->pool, r, run);
     else if (code)
         fail_places(r, run->first, 1, code, err.text);
     else
@@ -244,8 +269,8 @@ static int read_some(const struct reading *reading, int first, uint8_t **at)
     struct run run[MOST_RUNS];
     struct stk_place all[MOST_RUNS];
     int n_runs = 0, i = first;
-    for (; n_runs < MOST_RUNS && i < r->n && place_at(r, i)->file != STK__NOWHERE; n_runs++) {
-        run[n_runs] = next_run(r, i);
+    for (; n_runs < MOST_RUNS && i < r->n && is_readable(reading->exec, place_at(r, i)); n_runs++) {
+        run[n_runs] = next_run(reading->exec, r, i);
         all[n_runs] = run[n_runs].all;
         i += run[n_runs].n;
     }
@@ -259,10 +284,10 @@ static int read_some(const struct reading *reading, int first, uint8_t **at)
     return i - first;
 }
 
-void stk__read_places(struct stk__pool *pool, const struct stk__request *request, bool is_quick)
+void stk__read_places(const struct stk__exec *x, const struct stk__request *request, bool is_quick)
 {
-    size_t bytes = total_bytes(request);
-    struct reading reading = { pool, request, stk__buffer_new(pool, bytes), is_quick };
+    size_t bytes = total_bytes(x, request);
+    struct reading reading = { x, request, stk__buffer_new(x->pool, bytes), is_quick };
     if (!reading.buffer) {
         fail_places(request, 0, request->n, STK_MEMORY, NULL);
         return;
@@ -271,6 +296,8 @@ void stk__read_places(struct stk__pool *pool, const struct stk__request *request
     for (int i = 0; i < request->n;) {
         if (place_at(request, i)->file == STK__NOWHERE)
             fail_places(request, i++, 1, STK_OK, NULL);
+        else if (is_too_large(x, place_at(request, i)))
+            fail_too_large(x, request, i++);
         else
             i += read_some(&reading, i, &at);
     }
@@ -280,12 +307,13 @@ void stk__read_places(struct stk__pool *pool, const struct stk__request *request
 
 /* ---- requests that lie side by side ---- */
 
-bool stk__pieces_new(struct stk__pool *pool, const struct stk__request *r, int n,
+bool stk__pieces_new(const struct stk__exec *x, const struct stk__request *r, int n,
                      struct stk__pieces *pieces)
 {
     for (pieces->n = 0; pieces->n < n; pieces->n++) {
         size_t bytes = (size_t)r[pieces->n].run_bytes;
-        struct stk_buffer *buffer = stk__buffer_new(pool, bytes);
+        bool may_fit = bytes <= (uint64_t)x->budget_bytes;
+        struct stk_buffer *buffer = may_fit ? stk__buffer_new(x->pool, bytes) : NULL;
         if (!buffer)
             return false;
         clear_tail(buffer, bytes);
@@ -295,25 +323,25 @@ bool stk__pieces_new(struct stk__pool *pool, const struct stk__request *r, int n
     return true;
 }
 
-void stk__pieces_end(struct stk__pool *pool, const struct stk__request *r, int n,
+void stk__pieces_end(const struct stk__exec *x, const struct stk__request *r, int n,
                      struct stk__pieces *pieces, bool is_read)
 {
     for (int i = 0; i < pieces->n; i++) {
-        const struct run run = next_run(&r[i], 0);
+        const struct run run = next_run(x, &r[i], 0);
         if (is_read)
             set_views(&r[i], &run, pieces->buffer[i], pieces->buffer[i]->data);
         stk__buffer_unref(pieces->buffer[i]);
     }
     /* one by one: some may be good, and messages name the bad */
     for (int i = 0; i < n && !is_read; i++)
-        stk__read_places(pool, &r[i], false);
+        stk__read_places(x, &r[i], false);
 }
 
-void stk__read_neighbours(struct stk__pool *pool, const struct stk__request *r, int n)
+void stk__read_neighbours(const struct stk__exec *x, const struct stk__request *r, int n)
 {
     struct stk__pieces pieces;
     bool is_read =
-        stk__pieces_new(pool, r, n, &pieces) &&
+        stk__pieces_new(x, r, n, &pieces) &&
         stk__data_file_read_pieces(r->files, r->place[0].file, r->place[0].offset, pieces.piece, n);
-    stk__pieces_end(pool, r, n, &pieces, is_read);
+    stk__pieces_end(x, r, n, &pieces, is_read);
 }

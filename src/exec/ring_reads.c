@@ -144,7 +144,7 @@ static void land(struct stk__exec *x, struct flight *f, bool is_read)
     if (f->owns_fd && f->fd >= 0)
         close(f->fd);
     if (!f->request[0].path) {
-        stk__pieces_end(x->pool, f->request, f->n, &f->pieces, is_read);
+        stk__pieces_end(x, f->request, f->n, &f->pieces, is_read);
     } else if (is_read) {
         stk__file_end(f->request[0].result, f->buffer, (size_t)f->bytes);
     } else {
@@ -309,7 +309,7 @@ static void begin(struct stk__exec *x, struct flight *f)
     f->pieces.n = f->n_pieces = 0;
     f->offset = path ? 0 : first->place[0].offset;
     if (!path) {
-        if (!first->run_bytes || !stk__pieces_new(x->pool, f->request, f->n, &f->pieces)) {
+        if (!first->run_bytes || !stk__pieces_new(x, f->request, f->n, &f->pieces)) {
             land(x, f, false);
             return;
         }
