@@ -108,13 +108,17 @@ def test_split_into_a_list(stoker, sep, maxsplit):
     ("batch(2).text_join([t])", "field 't' is list of list of text, but a field of texts is needed"),
     ("batch(2).text_lower()", "needs a field of bytes, but gets {t: list of list of text}"),
     ("concatenate(values({t: ['a']}))", "input 2 has {t: text}, but the first has {t: list of text}"),
-    ("concatenate(values({t: [['a']]}))", "input 2 has {t: text[1]}, but the first has {t: list of text}"),
-    ("batch(1).concatenate(values({t: [['a']]}).batch(1))",
-     "input 2 has {t: list of text[1]}, but the first has {t: list of list of text}"),
 ])
 def test_list_of_texts_is_no_text(stoker, call, why):
     said = error(stoker, f"{texts('a b', 'c')}.text_split(' ').{call}")
     assert why in said and "^" in said
+
+
+def test_lists_of_known_and_unknown_length_follow_each_other(stoker):
+    split = f"{texts('a b', 'c')}.text_split(' ')"
+    assert values(stoker, f"{split}.concatenate(values({{t: [['a']]}}))", "t") == [["a", "b"], ["c"], ["a"]]
+    batched = f"{split}.batch(1).concatenate(values({{t: [['a']]}}).batch(1))"
+    assert [row["t"] for row in elements(stoker, batched)] == [[["a", "b"]], [["c"]], [["a"]]]
 
 
 @pytest.mark.parametrize("behind", ["", ".batch(2)", ".padded_batch(1)"])
