@@ -130,10 +130,26 @@ bool stk__chain_uses_world(const struct stk_dataset *dataset)
     return uses;
 }
 
-bool stk__chain_ends_in_shard(const struct stk__node *node)
+/* The last node that does more than work on single elements. */
+static const struct stk__node *last_mover(const struct stk__node *node)
 {
     while ((node->op->row.run && !node->is_filter) ||
            node->op->flags & (STK_OP_FETCH | STK_OP_PREFETCH))
         node = node->input[0];
-    return is_shard_of_world(node) && node->is_order;
+    return node;
+}
+
+bool stk__chain_ends_in_shard(const struct stk__node *node)
+{
+    const struct stk__node *last = last_mover(node);
+    return is_shard_of_world(last) && last->is_order;
+}
+
+const char *stk__chain_mixes_shares(const struct stk__node *node)
+{
+    const struct stk__node *last = last_mover(node);
+    if (is_shard_of_world(last)) /* the first before it of which nothing is reached by position */
+        for (last = last->input[0]; last->n_inputs && last->input[0]->class != STK_INDEXED;)
+            last = last->input[0];
+    return last->op->decl.name;
 }

@@ -22,3 +22,6 @@ bool stk__chain_uses_world(const struct stk_dataset *dataset);
 
 /* True if behind shard() without arguments every element is one of its input's, by position. */
 bool stk__chain_ends_in_shard(const struct stk__node *node);
+
+/* If that is false: the name of the op for which it is. */
+const char *stk__chain_mixes_shares(const struct stk__node *node);

@@ -208,9 +208,31 @@ static int refuse(struct stk_error *err, const char *what, int64_t was, int64_t 
                     what, (long long)was, (long long)now);
 }
 
+/* A run with another number of processes, where one's place does not tell that of the others. */
+static int refuse_world(const struct stk__plan *plan, const struct state *was,
+                        const struct state *now, struct stk_error *err)
+{
+    char why[200] = "";
+    const struct stk__node *last = plan->batch ? plan->batch->input[0] : plan->graph->root;
+    if (!stk__chain_ends_in_shard(last))
+        snprintf(why, sizeof why,
+                 "behind %s the place of one process does not tell that of the others",
+                 stk__chain_mixes_shares(last));
+    else if (was->on_error == STK__SKIP)
+        snprintf(why, sizeof why, "on_error=skip leaves out elements of one process");
+    else
+        snprintf(why, sizeof why, "elements must be counted in batches, by one batch at the end");
+    return stk_fail(
+        err, STK_STATE,
+        "the state is of another run: world was %lld, and is %lld now; %s. Put only ops "
+        "on single elements between shard() and batch, and shuffle() without a size "
+        "before them, or continue with world=%lld to the end of the epoch",
+        (long long)was->world, (long long)now->world, why, (long long)was->world);
+}
+
 /* `but_world`: rank and world may differ. */
-static int check_run(const struct state *was, const struct state *now, bool but_world,
-                     struct stk_error *err)
+static int check_run(const struct stk__plan *plan, const struct state *was, const struct state *now,
+                     bool but_world, struct stk_error *err)
 {
     if (was->seed != now->seed)
         return refuse(err, "seed", was->seed, now->seed);
@@ -218,10 +240,10 @@ static int check_run(const struct state *was, const struct state *now, bool but_
         return stk_fail(err, STK_STATE,
                         "the state is of another run: on_error was %s, and is %s now",
                         on_error_names[was->on_error], on_error_names[now->on_error]);
+    if (!but_world && was->world != now->world)
+        return refuse_world(plan, was, now, err);
     if (was->count != now->count)
         return refuse(err, "the number of elements", was->count, now->count);
-    if (!but_world && was->world != now->world)
-        return refuse(err, "world", was->world, now->world);
     if (!but_world && was->rank != now->rank)
         return refuse(err, "rank", was->rank, now->rank);
     return STK_OK;
@@ -266,11 +288,13 @@ static int find_place(const struct stk__plan *plan, const struct state *state,
     struct state now = { 0 };
     describe_run(plan, &now);
     bool changes_world = is_resharded(plan, state, &now);
+    bool uses_world = stk__chain_uses_world(plan->graph);
+    bool but_batch = changes_world || (uses_world && state->world != now.world);
     int rc = STK_OK;
     if (state->hash != now.hash)
-        rc = stk__chain_differs(plan->graph, state->chain, changes_world, err);
+        rc = stk__chain_differs(plan->graph, state->chain, but_batch, err);
     if (!rc)
-        rc = check_run(state, &now, changes_world || !stk__chain_uses_world(plan->graph), err);
+        rc = check_run(plan, state, &now, changes_world || !uses_world, err);
     if (!rc && changes_world)
         rc = reshard(plan, state, out, err);
     return rc;

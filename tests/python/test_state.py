@@ -350,19 +350,24 @@ def test_len_of_an_iterator():
         assert endless
 
 
-@pytest.mark.parametrize("chain, is_taken", [
-    ("range(96).shuffle().shard()", True),
-    ("range(96).shuffle(10).shard()", False),
-    ("range(96).shard().shuffle(10)", False),
-    ("range(96).filter('x >= 0').shuffle(10).shard()", False),
+@pytest.mark.parametrize("chain, mixer", [
+    ("range(96).shuffle().shard()", None),
+    ("range(96).shuffle(10).shard()", "shuffle"),
+    ("range(96).shard().shuffle(10)", "shuffle"),
+    ("range(96).shard().shuffle(10).map('x + 1')", "shuffle"),
+    ("range(96).filter('x >= 0').shard()", "filter"),
+    ("range(96).shard().unique()", "unique"),
+    ("range(96).shard().filter('x >= 0')", "filter"),
 ])  # fmt: skip
-def test_another_number_of_processes_continues_exactly_or_is_refused(chain, is_taken):
+def test_another_number_of_processes_continues_exactly_or_is_refused(chain, mixer):
     ds = stoker.parse(chain)
     four = [ds.batch(6).iterate(rank=rank, world=4) for rank in range(4)]
     state = [(next(it), it.state_dict()) for it in four][0][1]
-    if not is_taken:
-        with pytest.raises(stoker.StateError):
-            ds.batch(12).resume(state, rank=0, world=2)
+    if mixer:
+        wanted = f"world was 4, and is 2 now; behind ({mixer}) the place .* with world=4 to the end of the epoch"
+        for n_rows in [6, 12]:
+            with pytest.raises(stoker.StateError, match=wanted):
+                ds.batch(n_rows).resume(state, rank=0, world=2)
         return
     two = [ds.batch(12).resume(state, rank=rank, world=2) for rank in range(2)]
     rest = [sorted(int(x) for it in its for batch in it for x in batch.x) for its in (two, four)]
