@@ -129,7 +129,9 @@ def op_interleave(node, path, cycle_length=8, block_length=1):
             number, row = next(elements, (None, None))
             is_last = row is None
             if not is_last:
-                places[turn] = nodes.rows(opened(chain, outer, row, woven), mix(path, number))
+                bad = spoiled(chain, row) if woven else None
+                inner = opened(chain, outer, row, woven)
+                places[turn] = iter([bad]) if bad else nodes.rows(inner, mix(path, number))
                 n_empty += 1
         elif places[turn]:
             for _ in range(block_length):
@@ -198,6 +200,17 @@ def listed_names(node):
 
 def is_missing(name):
     return not pathlib.Path(name).exists()
+
+
+def spoiled(chain, row):
+    """The one bad element for a chain whose file cannot be opened, whatever follows in the chain."""
+    while chain.inputs:
+        chain = chain.inputs[0]
+    if chain.args[:1] != ["path"]:
+        return None
+    if row.bad:
+        return row
+    return replace(row, fields={}, bad="cannot read") if is_missing(row.fields["path"].data.decode()) else None
 
 
 def opened(chain, outer, row, woven):
