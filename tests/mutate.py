@@ -248,8 +248,8 @@ MUTANTS = [
     Mutant(
         "serial ops do not begin again",
         SERIAL,
-        " s->begins_pass = true; s->has_told = s->is_stuck = false;",
-        "s->has_told = s->is_stuck = false;",
+        " s->begins_pass = true; s->has_told = s->is_stuck = s->is_short = false;",
+        "s->has_told = s->is_stuck = s->is_short = false;",
     ),
     Mutant(
         "a stream is not rewound",
