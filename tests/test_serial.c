@@ -105,6 +105,13 @@ struct pump {
     void *run;
 };
 
+static size_t held_rows_of(const struct op_call *call, int64_t in_count)
+{
+    uint64_t (*held_rows)(const void *state) = call->op->serial.held_rows;
+    uint64_t rows = held_rows ? held_rows(call->state) : 0;
+    return in_count >= 0 && rows > (uint64_t)in_count ? (size_t)in_count : rows;
+}
+
 static void pump_begin(struct pump *p, const char *text, const struct feed *feed, int64_t in_count,
                        uint64_t seed)
 {
@@ -115,6 +122,7 @@ static void pump_begin(struct pump *p, const char *text, const struct feed *feed
     struct stk_serial_begin begin = { .params = p->call.params,
                                       .state = p->call.state,
                                       .seed = seed,
+                                      .held_rows = held_rows_of(&p->call, in_count),
                                       .chunk_new = host_chunk,
                                       .chunk_free = host_free,
                                       .pool = p->pool,
@@ -253,7 +261,9 @@ static void shuffle_without_memory(void **state)
 {
     struct op_call c = open_over("shuffle(8)", &numbers, 50);
     void *run = NULL;
-    struct stk_serial_begin begin = { .params = c.params, .state = c.state, .chunk_new = no_chunk };
+    struct stk_serial_begin begin = {
+        .params = c.params, .state = c.state, .chunk_new = no_chunk, .held_rows = 8
+    };
     (void)state;
     assert_int_equal(c.op->serial.begin(&begin, &run, &c.err), STK_MEMORY);
     assert_message(&c, "8 elements");

@@ -391,6 +391,7 @@ struct stk_serial_begin {
      * may be kept_bytes. */
     void (*charge)(void *ctx, size_t bytes);
     size_t kept_bytes;
+    size_t held_rows;       /* what the table's held_rows said, or all that may come if that is less */
     struct stk__pool *pool; /* buffers that count as the run's; NULL: it moves no data */
     void *ctx;              /* lives as long as the run */
     int rank, world;        /* of the run's options */
@@ -515,6 +516,7 @@ enum stk_op_flags {
     /* serial: makes elements of each of its own; rows that were batches are none any more */
     STK_OP_EXPANDS = 1 << 16,
     STK_OP_GROUPS = 1 << 17, /* batch: not of one run of so many rows after the other */
+    STK_OP_MERGES = 1 << 22, /* serial: makes few elements of many; bad ones pass beside them */
     STK_OP_STABLE = 1 << 11, /* needs an input whose order is always the same: split */
     /* opens its chain for each element of what comes before; carried out by the executor, which its
      * state, a stk__nesting, tells how */

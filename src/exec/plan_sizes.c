@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "exec/exec.h"
 #include "exec/plan_parts.h"
+#include "op/order.h"
 
 #include <math.h>
 
@@ -39,14 +40,45 @@ static uint64_t grouped_rows(const struct stk__grouping *g)
     return rows > 0 ? (uint64_t)rows : g->shift < (int64_t)span ? 2 * span : span;
 }
 
+static bool is_judge(const struct stk__plan *plan, const struct stk__node *node)
+{
+    for (int i = 0; i < plan->n_stages; i++)
+        if (plan->stage[i].is_judge && plan->stage[i].node == node)
+            return true;
+    return false;
+}
+
+/* The most rows a pass may have, or that this is unknown. They are more than the node counts where bad rows pass
+ * beside what is made of the others. */
+static int64_t most_rows(const struct stk__plan *plan, const struct stk__node *node)
+{
+    const uint32_t multiplies = STK_OP_REPEAT | STK_OP_EXPANDS | STK_OP_NESTS;
+    bool is_exact = true, is_known = true;
+    int64_t sum = 0;
+    if (is_judge(plan, node))
+        return node->count;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int64_t most = most_rows(plan, node->input[i]);
+        is_exact &= most == node->input[i]->count;
+        is_known &= most >= 0 && sum <= STK__MAX_COUNT - most;
+        sum += is_known ? most : 0;
+    }
+    if (stk__node_merges(node))
+        return is_known ? sum + 1 : STK_UNKNOWN_COUNT;
+    if (is_exact || node->count < 0)
+        return node->count;
+    return is_known && !(node->op->flags & multiplies) ? sum : STK_UNKNOWN_COUNT;
+}
+
 /* Rows a serial op keeps: what it asks for, but never more than its input has. */
-static size_t held_rows(const struct stk__stage_plan *s)
+static size_t held_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
     const struct stk__node *node = s->node;
     uint64_t rows = s->kind == STK__BATCHING     ? grouped_rows(node->state)
                     : node->op->serial.held_rows ? node->op->serial.held_rows(node->state)
                                                  : 0;
-    int64_t there = node->input[0]->count;
+    int64_t there =
+        s->kind == STK__BATCHING ? node->input[0]->count : most_rows(plan, node->input[0]);
     return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
 }
 
@@ -142,7 +174,7 @@ static void size_stages(struct stk__plan *plan)
         size_t variable = stage_row_bytes(plan, s, is_large(s)) * (size_t)s->ticket_rows;
         s->unit_bytes =
             stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
-        s->held_rows = keeps_rows(s) ? held_rows(s) : 0;
+        s->held_rows = keeps_rows(s) ? held_rows(plan, s) : 0;
         s->held_bytes = held_bytes(plan, s);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];

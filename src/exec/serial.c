@@ -668,6 +668,7 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
                                                 .chunk_free = free_held,
                                                 .charge = charge_kept,
                                                 .kept_bytes = s->plan->kept_bytes,
+                                                .held_rows = s->plan->held_rows,
                                                 .pool = x->pool,
                                                 .ctx = &s->holder,
                                                 .rank = (int)x->plan->options.rank,

@@ -108,6 +108,12 @@ bool stk__graph_step_back(const struct stk__node *node, int *field, int *input);
 /* A parameter of a node's call, by name; the name must be one the op declares. */
 const void *stk__node_param(const struct stk__node *node, const char *name);
 
+/* True if it makes one row of many, and bad rows pass beside those it makes. */
+bool stk__node_merges(const struct stk__node *node);
+
+/* True if bad rows may make a pass longer than the node's count: it, or something below it, merges. */
+bool stk__node_may_exceed(const struct stk__node *node);
+
 /* A node's call in short, cut where it is longer than `most` bytes. */
 void stk__node_call_text(const struct stk__node *node, size_t most, struct stk__text *out);
 

@@ -740,6 +740,19 @@ const void *stk__node_param(const struct stk__node *node, const char *name)
     return (const unsigned char *)node->params + row->offset;
 }
 
+bool stk__node_merges(const struct stk__node *node)
+{
+    return node->op->flags & (STK_OP_BATCH | STK_OP_MERGES);
+}
+
+bool stk__node_may_exceed(const struct stk__node *node)
+{
+    bool may = stk__node_merges(node);
+    for (int i = 0; i < node->n_inputs && !may; i++)
+        may = stk__node_may_exceed(node->input[i]);
+    return may;
+}
+
 void stk__node_call_text(const struct stk__node *node, size_t most, struct stk__text *out)
 {
     struct stk__text call = { 0 };

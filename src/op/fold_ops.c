@@ -276,6 +276,7 @@ const struct stk_op stk__op_reduce = {
               "fails is bad. Neither changes what is remembered. A stream that breaks has no "
               "result.",
               params, sizeof(struct fold) },
+    .flags = STK_OP_MERGES,
     .mode = mode,
     .infer = infer_reduce,
     .serial = { .begin = begin_reduce,

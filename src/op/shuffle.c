@@ -81,7 +81,7 @@ static int64_t auto_size(const struct stk_infer *inf)
     return (int64_t)(fit < least ? least : fit > most ? most : fit);
 }
 
-/* State: rows to hold. Never more than the input has, whatever was asked for. */
+/* State: rows to hold. A run that gets fewer than that holds no more than those. */
 static int infer(struct stk_infer *inf, struct stk_error *err)
 {
     const struct shuffle *p = inf->params;
@@ -92,10 +92,6 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (!cap)
         return stk_fail(err, STK_MEMORY, "out of memory");
     *cap = p->buffer_size == STK_AUTO ? auto_size(inf) : p->buffer_size;
-    if (inf->in_count[0] >= 0)
-        *cap = stk__min_count(inf->in_count[0], *cap);
-    if (*cap == 0)
-        *cap = 1;
     inf->state = cap;
     return STK_OK;
 }
@@ -146,7 +142,7 @@ static int begin(const struct stk_serial_begin *b, void **run, struct stk_error 
         return stk_fail(err, STK_MEMORY, "out of memory");
     s->params = b->params;
     s->host = *b;
-    s->cap = (int)*(const int64_t *)b->state;
+    s->cap = b->held_rows ? (int)b->held_rows : 1;
     s->held = b->chunk_new(b->ctx, s->cap);
     if (!s->held) {
         int cap = s->cap;

@@ -241,7 +241,7 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
         struct stk__tar_name name;
         struct stk_error err;
         int code = stk__tar_parse(data + at, have - at, m, &err);
-        bool is_cut = code == STK_END || code == STK_DATA;
+        bool is_cut = code == STK_END || code == STK_DATA, is_begun = first.key;
         if (!code && stk__tar_split(m, &name)) {
             is_cut = first.key && (name.key_bytes != first.key_bytes ||
                                    memcmp(name.key, first.key, name.key_bytes));
@@ -256,8 +256,8 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
             return STK__CUT_NONE; /* members of no sample, which are good */
         if (code == STK_DATA)
             return *bytes = have < STK__TAR_BLOCK ? have : STK__TAR_BLOCK, STK__CUT_LOST;
-        if (code == STK_AGAIN || m->data + m->size > have - at)
-            return STK__CUT_MORE;
+        if (code == STK_AGAIN || m->data + m->size > have - at) /* what came before is whole */
+            return !is_ended || !at ? STK__CUT_MORE : is_begun ? STK__CUT_RECORD : STK__CUT_NONE;
         bool is_whole = m->total <= have - at;
         if (!is_whole && !is_ended)
             return STK__CUT_MORE;

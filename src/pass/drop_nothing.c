@@ -40,6 +40,12 @@ static const struct stk__node *effective_prefetch(const struct stk__node *node)
     return found;
 }
 
+/* What a node counts, where no bad row can make it more. */
+static int64_t sure_count(const struct stk__node *node)
+{
+    return stk__node_may_exceed(node) ? STK_UNKNOWN_COUNT : node->count;
+}
+
 /* Why a node can go, or NULL. */
 static const char *why_nothing(const struct stk_dataset *graph, const struct stk__node *node)
 {
@@ -47,7 +53,7 @@ static const char *why_nothing(const struct stk_dataset *graph, const struct stk
         return NULL;
     if (node->op->flags & STK_OP_PREFETCH)
         return node == effective_prefetch(graph->root) ? NULL : "it has no effect where it is";
-    if (node->op->passes_all && node->op->passes_all(node->params, node->input[0]->count))
+    if (node->op->passes_all && node->op->passes_all(node->params, sure_count(node->input[0])))
         return "all elements pass, in their order";
     return changes_no_field(node) ? "no field changes" : NULL;
 }

@@ -123,9 +123,9 @@ def tar_samples(data, is_stream):
             member = tar_member(data, at)
         except Damaged as damage:
             is_cut = is_stream and "the file ends" in str(damage)
-            if key is not None and not is_cut:
+            if key is not None:
                 yield offset, sample
-            yield at, None  # of a stream that is cut, the sample that was not yet whole
+            yield at, None
             if is_cut:
                 return
             at, key = next_header(data, at + BLOCK), None

@@ -15,7 +15,7 @@ import shlex
 
 import pytest
 import stoker
-from test_random_chains import check_sharded, deliver, without_states
+from test_random_chains import check_sharded, deliver, has_bad, without_states
 
 from model import model  # isort: skip
 from model.random_chain import write_files  # isort: skip
@@ -90,7 +90,7 @@ def check(text, objects, options, has_model, chance):
         way = ways(ds, given, chance)
         compare(whole, deliver(ds.iterate(epoch=0, **way, **given)), f"with {way}")
     check_resumed(ds, given, whole, chance)
-    if whole[1] is None and not objects and not any(errors for _, (_, errors), _ in whole[0]):
+    if whole[1] is None and not objects and not has_bad(ds, given):
         check_sharded(text, given, whole)
 
 

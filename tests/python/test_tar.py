@@ -69,6 +69,21 @@ def test_all_formats_of_names(tmp_path, format, prefix):
             assert rows_of(ds, workers=workers) == wanted(7, prefix)
 
 
+@pytest.mark.parametrize("cut", [1500, 1536, 1537, 2048, 2100, 2560, 2561, 3000, 3073, 3584, 4000])
+def test_a_cut_archive_has_the_same_samples_as_a_stream(tmp_path, cut):
+    """Members before the cut are whole, wherever the next one ends."""
+    data = make_tar([("b", None), *samples(2)], tarfile.GNU_FORMAT)[:cut]
+    (tmp_path / "a.tar").write_bytes(data)
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(data))
+    fields = {"key": "__key__", "image": "jpg"}
+    at_random, streamed = ([
+        (bytes(batch["key"][0]), bytes(batch["image"][0]))
+        for batch in stoker.tar(str(tmp_path / name), fields).batch(1).iterate(on_error="skip")
+    ] for name in ("a.tar", "a.tar.gz"))
+    assert streamed == at_random
+    assert streamed[:1] == ([(b"0000", b"")] if cut >= 1024 else [])
+
+
 def test_any_sample_can_be_reached(tmp_path):
     for shard in range(3):
         (tmp_path / f"{shard}.tar").write_bytes(make_tar(samples(shard * 2, f"{shard}/")))
