@@ -60,6 +60,12 @@ def test_numbers_are_kept(stoker, folders, source):
     assert json.loads(done.stdout)["best_valid"]["accuracy"] == 1
 
 
+@pytest.mark.parametrize("taken_apart", ["batch(3).unbatch()", "window(2).unbatch()", "batch(3).rebatch(2).unbatch()"])
+def test_names_of_batches_that_are_taken_apart(stoker, folders, taken_apart):
+    done = stoker("train", written(folders, valid=f"image_folder('valid').select(path, label).{taken_apart}"), "--quiet")
+    assert done.returncode != 0 and "'cat' is in train alone" in done.stderr, done.stderr
+
+
 def test_split_has_the_classes_of_its_source(stoker, folders):
     source = "image_folder('train').split([0.5, 0.5], {})"
     done = stoker("train", written(folders, source.format(0), source.format(1)), "--quiet")

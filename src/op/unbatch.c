@@ -287,7 +287,7 @@ const struct stk_op stk__op_unbatch = {
               "A bad element stays one bad element in its place. Random ops that follow draw anew "
               "for each of the elements.",
               params, 0 },
-    .flags = STK_OP_EXPANDS,
+    .flags = STK_OP_EXPANDS | STK_OP_KEEPS_CLASSES,
     .infer = infer,
     .serial = { .begin = begin, .end = end, .next_epoch = next_epoch, .step = step },
 };
