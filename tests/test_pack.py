@@ -476,10 +476,10 @@ def test_full_disk(stoker, tmp_path):
         subprocess.run(["umount", tmp_path], timeout=HANG_SECONDS, check=True)
 
 
-@pytest.mark.parametrize("name", ["x-{shard}.tar", "x.tgz", "x.tfrecord", "x.records"])
+@pytest.mark.parametrize("name", ["x-{shard}.tar", "x.tgz", "x.tar-{shard}-of-{shards}", "x.tar.{shard}", "x.tfrecord", "x.records"])
 def test_the_name_decides(stoker, tmp_path, name):
     pack(stoker, "range(3)", tmp_path / name)
-    path = tmp_path / name.format(shard=0)
+    path = tmp_path / name.format(shard=0, shards=1)
     assert tarfile.is_tarfile(path) == (".t" in name and "tfrecord" not in name)
 
 
@@ -508,4 +508,11 @@ def test_class_names_of_tar_shards(stoker, tmp_path):
 def test_a_contradiction_is_an_error(stoker, tmp_path, name, to):
     done = stoker("pack", "range(3)", "--out", tmp_path / name, "--to", to)
     assert done.returncode != 0 and "leave the format out" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x.tar.zst", "x-{shard}.tfrecord.bz2", "x.XZ", "x.zip"])
+def test_a_compression_that_is_not_written_is_an_error(stoker, tmp_path, name):
+    done = stoker("pack", "range(3)", "--out", tmp_path / name)
+    assert done.returncode == 2 and "is not written" in done.stderr, done.stderr
     assert not list(tmp_path.iterdir())

@@ -365,10 +365,13 @@ static int choose(const char *const *names, const char *name, const char *what,
     return -1;
 }
 
+/* Endings of compressions that are not written here. */
+#define UNWRITTEN ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".br", ".zip"
+
 /* Whether a name ends in this, before endings of compressed files or as one of them. */
 static bool has_ending(const char *name, const char *ending)
 {
-    static const char *const compressed[] = { "", ".gz", ".gzip", ".zlib", ".z" };
+    static const char *const compressed[] = { "", ".gz", ".gzip", ".zlib", ".z", UNWRITTEN };
     size_t len = strlen(name), ending_len = strlen(ending);
     for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++) {
         size_t more = strlen(compressed[i]);
@@ -379,17 +382,30 @@ static bool has_ending(const char *name, const char *ending)
     return false;
 }
 
-/* The format that the names of the files say, or -1: others will take it for that. */
-static int format_of_name(const char *name)
+static int format_of_ending(const char *name)
 {
     static const struct {
         const char *ending;
         int format;
     } endings[] = { { ".tfrecord", 0 }, { ".tfrecords", 0 }, { ".tar", 1 }, { ".tgz", 1 } };
-    for (size_t i = 0; name && i < sizeof endings / sizeof *endings; i++)
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (has_ending(name, endings[i].ending))
             return endings[i].format;
     return -1;
+}
+
+/* The format that the names of the files say, or -1: others will take it for that. Numbers may
+ * come last, as in x.tar-{shard}-of-{shards}. */
+static int format_of_name(const char *name)
+{
+    int format = name ? format_of_ending(name) : -1;
+    size_t len = name ? strcspn(name, "{") : 0;
+    while (len && strchr("-._", name[len - 1]))
+        len--;
+    char *before = format < 0 && len ? strndup(name, len) : NULL;
+    format = before ? format_of_ending(before) : format;
+    free(before);
+    return format;
 }
 
 static int choose_format(const struct stk_pack_options *w, struct stk_error *err)
@@ -426,9 +442,28 @@ static int form_of_name(const char *name)
     return -1;
 }
 
+/* Names that promise what is not in the files would mislead whoever reads them. */
+static int refuse_unwritten(const char *name, struct stk_error *err)
+{
+    static const char *const endings[] = { UNWRITTEN };
+    size_t len = name ? strlen(name) : 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i]);
+        if (len > n && !strcasecmp(name + len - n, endings[i]))
+            return stk_fail(
+                err, STK_VALUE,
+                "the files are named '%s', but %s is not written; .gz and .zlib are, or "
+                "leave the ending out",
+                name, endings[i]);
+    }
+    return STK_OK;
+}
+
 static int choose_form(const struct stk_pack_options *w, struct stk_error *err)
 {
     static const char *const forms[] = { "none", "gzip", "zlib", NULL };
+    if (refuse_unwritten(w->out, err))
+        return -1;
     int named = form_of_name(w->out);
     int wanted = w->compression ? choose(forms, w->compression, "compression", err)
                  : named < 0    ? 0

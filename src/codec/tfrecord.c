@@ -29,10 +29,11 @@ int stk__tfrecord_open(const uint8_t *frame, uint64_t bytes, bool verifies, uint
                         (unsigned long long)bytes);
     if (*length > bytes - STK__TFRECORD_HEADER ||
         bytes - STK__TFRECORD_HEADER - *length < STK__TFRECORD_FOOTER)
-        return stk_fail(err, STK_DATA,
-                        "truncated record: it has %llu bytes, but only %llu are left of the file",
-                        (unsigned long long)*length,
-                        (unsigned long long)(bytes - STK__TFRECORD_HEADER));
+        return stk_fail(
+            err, STK_DATA,
+            "truncated record: it has %llu bytes and 4 of a checksum, but only %llu are "
+            "left of the file",
+            (unsigned long long)*length, (unsigned long long)(bytes - STK__TFRECORD_HEADER));
     if (!verifies)
         return STK_OK;
     uint32_t found = stk__crc32c_mask(stk__crc32c(0, frame + STK__TFRECORD_HEADER, *length));
