@@ -509,6 +509,16 @@ def test_a_disk_of_logs_that_is_full(stoker, data, tmp_path):
     assert steps == sorted(steps) and steps[-1] == 210
 
 
+def test_a_log_need_not_be_a_file(stoker, data, tmp_path):
+    """Devices and pipes have no length that could be cut."""
+    lines = ["log_every = 1", "epochs = 2"]
+    done = stoker("train", recipe_of(data, "log = '/dev/stdout'", *lines), "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[0])["step"] == 1
+    full = stoker("train", recipe_of(data, "log = '/dev/full'", *lines))
+    assert full.returncode == 0 and full.stderr.count("the training goes on") == 1, full.stderr
+
+
 def test_a_disk_that_is_full(stoker, data, tmp_path):
     """No room for another checkpoint: the run ends with a message, and the old ones are there."""
     recipe = recipe_of(data, f"checkpoint = '{tmp_path}/run'", "keep = 5")

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,14 +25,23 @@ static double wall_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Leaves this many bytes of a log, and goes to its end. A device or a pipe keeps nothing that could be
+ * cut off. */
+static bool cut_off(int log, int64_t bytes)
+{
+    struct stat s;
+    if (fstat(log, &s))
+        return false;
+    return !S_ISREG(s.st_mode) || (!ftruncate(log, bytes) && lseek(log, 0, SEEK_END) >= 0);
+}
+
 int stk__fit_log_open(struct stk_fit *fit, struct stk_error *err)
 {
     const struct stk__recipe *r = &fit->recipe;
     fit->log = -1;
     if (r->log) {
         fit->log = open(r->log, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-        if (fit->log < 0 || ftruncate(fit->log, fit->progress.log_bytes) ||
-            lseek(fit->log, 0, SEEK_END) < 0)
+        if (fit->log < 0 || !cut_off(fit->log, fit->progress.log_bytes))
             return stk_fail(err, STK_IO, "cannot write %s: %s", r->log, strerror(errno));
     }
     if (!r->tensorboard)
@@ -67,13 +77,6 @@ static void add_whole(struct stk__text *out, const char *name, int64_t value)
     stk__text_add(out, ",\"%s\":%" PRId64, name, value);
 }
 
-/* What is there of a line that did not fit goes: a log has whole lines. */
-static void take_back(int log, int64_t bytes)
-{
-    if (!ftruncate(log, bytes))
-        lseek(log, 0, SEEK_END);
-}
-
 /* A log is worth less than the training: it goes on, and lines follow as soon as there is room. */
 static int go_on_without(struct stk_fit *fit, bool *is_told, const struct stk_error *err)
 {
@@ -95,7 +98,7 @@ static int write_line(struct stk_fit *fit, struct stk__text *line, struct stk_er
     stk__text_free(line);
     if (rc != STK_IO)
         return rc;
-    take_back(fit->log, fit->progress.log_bytes);
+    cut_off(fit->log, fit->progress.log_bytes); /* a log has whole lines */
     return go_on_without(fit, &fit->is_log_told, err);
 }
 
