@@ -25,7 +25,7 @@ _stoker() {
     local word=$2 previous=$3 options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan profile train eval predict export ops model layers devices version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan profile train eval predict export ops model layers devices version help" -- "$word")
         return
     fi
     case $previous in
@@ -58,6 +58,8 @@ _stoker() {
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    elif [[ ${COMP_WORDS[1]} == help ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "run head inspect stats pack plan profile train eval predict export ops model layers devices version $_stoker_ops $_stoker_layers" -- "$word")
     elif [[ ${COMP_WORDS[1]} == ops ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$_stoker_ops" -- "$word")
     elif [[ ${COMP_WORDS[1]} == layers ]]; then

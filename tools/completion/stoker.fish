@@ -49,6 +49,8 @@ complete -c stoker -n __fish_use_subcommand -a model -d 'Show the layers of a mo
 complete -c stoker -n __fish_use_subcommand -a layers -d 'List the layers of models, or explain one with its parameters.'
 complete -c stoker -n __fish_use_subcommand -a devices -d 'Show cores, quota, instruction sets and caches: what is used, and why.'
 complete -c stoker -n __fish_use_subcommand -a version -d 'Print the version.'
+complete -c stoker -n __fish_use_subcommand -a help -d 'Explain a command, an op or a layer.'
+complete -c stoker -n '__stoker_is help' -a 'run head inspect stats pack plan profile train eval predict export ops model layers devices version $__stoker_ops $__stoker_layers'
 complete -c stoker -n '__stoker_is run' -F -a '(__stoker_calls $__stoker_ops)'
 complete -c stoker -n '__stoker_is run' -l take -x -d 'stop after N batches'
 complete -c stoker -n '__stoker_is run' -l json -d 'print the summary as one JSON object'
