@@ -60,6 +60,15 @@ static void type_text(const struct stk_view *view, char *out, size_t size)
     const char *dtype = view->kind == STK_BYTES ? "bytes" : stk_dtype_name(view->dtype);
     size_t len =
         (size_t)snprintf(out, size, "%s%s", view->kind == STK_RAGGED ? "ragged " : "", dtype);
+    if (view->row_rank) { /* an array of texts, or several */
+        if (view->row_splits && len < size)
+            len += (size_t)snprintf(out + len, size - len, "[%" PRId64, view->n_row_splits - 1);
+        for (int d = 0; d < view->row_rank && len < size; d++)
+            len += (size_t)snprintf(out + len, size - len, "%s%" PRId64,
+                                    d || view->row_splits ? ", " : "[", view->row_shape[d]);
+        snprintf(out + len, len < size ? size - len : 0, "]");
+        return;
+    }
     for (int d = 0; d < view->rank && len < size; d++)
         len += (size_t)snprintf(out + len, size - len, "%s%" PRId64 "%s", d ? ", " : "[",
                                 view->shape[d], d + 1 == view->rank ? "]" : "");

@@ -125,6 +125,8 @@ static void add_view(struct cli_digest *digest, const struct stk_view *view)
         add_word(digest, (uint64_t)view->n_row_splits);
     for (int64_t i = 1; i < view->n_row_splits; i++)
         add_word(digest, (uint64_t)(view->row_splits[i] - view->row_splits[i - 1]));
+    for (int d = 0; d < view->row_rank; d++)
+        add_word(digest, (uint64_t)view->row_shape[d]);
     if (view->kind != STK_BYTES)
         add_values(digest, view, 0, count_outer(view), view->data);
     else if (n_splits > 1)

@@ -40,9 +40,30 @@ static void print_string(FILE *file, const struct stk_view *view, int64_t i)
                    (size_t)(view->splits[i + 1] - view->splits[i]));
 }
 
+/* Strings of an array from one on, from dimension `dim` inwards; returns the one behind them. */
+static int64_t print_array(FILE *file, const struct stk_view *view, int dim, int64_t i)
+{
+    if (dim == view->row_rank) {
+        print_string(file, view, i);
+        return i + 1;
+    }
+    putc('[', file);
+    for (int64_t k = 0; k < view->row_shape[dim]; k++) {
+        if (k)
+            putc(',', file);
+        i = print_array(file, view, dim + 1, i);
+    }
+    putc(']', file);
+    return i;
+}
+
 /* Strings or lists of numbers from one up to another. */
 static void print_entries(FILE *file, const struct stk_view *view, int64_t first, int64_t end)
 {
+    if (view->row_rank) {
+        print_array(file, view, 0, first);
+        return;
+    }
     putc('[', file);
     for (int64_t i = first; i < end; i++) {
         if (i > first)

@@ -168,7 +168,8 @@ enum stk_field_flags {
 struct stk_field {
     const char *name;
     /* bytes: dtype u8, rank 0; lists of texts that are equally long have rank 1, shape[0] is how
-     * long (-1: in each batch). ragged: rank and shape of one value list, shape[0] = -1 */
+     * long (-1: in each batch), and arrays of texts their rank and shape. ragged: rank and shape of
+     * one value list, shape[0] = -1 */
     uint8_t kind, dtype, rank, flags;
     int64_t shape[STK_MAX_RANK]; /* -1: differs between rows (shaped, ragged) */
 };

@@ -362,6 +362,9 @@ struct stk_view {
     const int64_t *row_splits;
     int64_t n_row_splits;
     int64_t row_length; /* entries of every row of texts where that is always the same, else -1 */
+    /* Arrays of texts: the shape of one of them, whose texts lie one behind the other; else 0 */
+    int row_rank;
+    int64_t row_shape[STK_MAX_RANK];
 };
 STK_API int stk_batch_view(const struct stk_batch *batch, const char *field, struct stk_view *out,
                            struct stk_error *err);

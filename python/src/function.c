@@ -252,15 +252,21 @@ static PyObject *show_values(struct visit *visit, struct slot *slot, const struc
     return slot->info.rank ? Py_NewRef(slot->array) : PyObject_GetItem(slot->array, visit->nothing);
 }
 
-/* A list of the texts of a batch. Returns new. */
-static PyObject *show_texts(const struct stk_cell *cell)
+/* A list of texts from the *next one on, or of lists for each dimension but the last. Returns
+ * new. */
+static PyObject *show_texts(const struct stk_cell *cell, const int64_t *shape, int rank,
+                            int64_t *next)
 {
-    PyObject *list = PyList_New((Py_ssize_t)cell->shape[0]);
-    for (int64_t i = 0; list && i < cell->shape[0]; i++) {
-        int64_t from = cell->splits[i], bytes = cell->splits[i + 1] - from;
-        PyObject *text =
-            PyBytes_FromStringAndSize((const char *)cell->data + from, (Py_ssize_t)bytes);
-        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text) < 0)
+    PyObject *list = PyList_New((Py_ssize_t)shape[0]);
+    for (int64_t i = 0; list && i < shape[0]; i++) {
+        PyObject *item;
+        if (rank > 1) {
+            item = show_texts(cell, shape + 1, rank - 1, next);
+        } else {
+            int64_t from = cell->splits[*next], bytes = cell->splits[++*next] - from;
+            item = PyBytes_FromStringAndSize((const char *)cell->data + from, (Py_ssize_t)bytes);
+        }
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
             Py_CLEAR(list);
     }
     return list;
@@ -273,10 +279,11 @@ static PyObject *show(struct visit *visit, const struct stk_cell *cell)
     for (int f = 0; dict && f < visit->n_in; f++) {
         struct slot *slot = &visit->in[f];
         PyObject *value;
+        int64_t next = 0;
         if (slot->info.kind != STK_BYTES)
             value = show_values(visit, slot, &cell[f]);
         else if (slot->info.rank)
-            value = show_texts(&cell[f]);
+            value = show_texts(&cell[f], cell[f].shape, slot->info.rank, &next);
         else
             value = PyBytes_FromStringAndSize(cell[f].data, (Py_ssize_t)cell[f].bytes);
         if (!value || PyDict_SetItem(dict, slot->name, value) < 0)

@@ -2,6 +2,8 @@
 /* rows.c: Bytes and Ragged: fields of a batch whose rows differ in length. */
 #include "ext.h"
 
+#include <string.h>
+
 /* Both are a block of values and the places at which rows begin and end. Rows of a Ragged may be
  * lists of texts, or of lists: then splits count entries, which are rows of a Bytes or a Ragged of
  * their own. */
@@ -14,6 +16,8 @@ struct rows {
     const int64_t *entry_splits; /* [n_entries + 1], or NULL: a row has values */
     Py_ssize_t n_entries;
     int64_t row_length; /* of rows that are equally long, else -1 */
+    int row_rank; /* of rows that are arrays of texts, or of the array that a Bytes is; else 0 */
+    int64_t row_shape[STK_MAX_RANK];
     bool is_text;
     int dtype, rank;
     int64_t shape[STK_MAX_RANK]; /* of all values together */
@@ -36,6 +40,8 @@ static PyObject *rows_new(PyTypeObject *type, PyObject *batch, const struct stk_
         self->n = (Py_ssize_t)view->n_row_splits - 1;
     }
     self->row_length = view->row_length;
+    self->row_rank = view->row_rank;
+    memcpy(self->row_shape, view->row_shape, sizeof self->row_shape);
     self->is_text = view->kind == STK_BYTES;
     self->dtype = view->dtype;
     self->rank = view->rank;
@@ -68,25 +74,22 @@ static void rows_dealloc(PyObject *self)
     ext_free(self);
 }
 
-static Py_ssize_t rows_length(PyObject *self)
+/* A Bytes that is an array has the rows of that. */
+static bool is_array(const struct rows *self)
 {
-    return ((struct rows *)self)->n;
+    return self->row_rank && !self->entry_splits;
+}
+
+static Py_ssize_t rows_length(PyObject *object)
+{
+    const struct rows *self = (struct rows *)object;
+    return is_array(self) ? (Py_ssize_t)self->row_shape[0] : self->n;
 }
 
 /* ---- one row ---- */
 
-static PyObject *bytes_row(PyObject *object, Py_ssize_t i)
-{
-    const struct rows *self = (struct rows *)object;
-    if (i >= 0 && i < self->n)
-        return PyBytes_FromStringAndSize(self->data + self->splits[i],
-                                         (Py_ssize_t)(self->splits[i + 1] - self->splits[i]));
-    PyErr_Format(PyExc_IndexError, "there are %zd rows", self->n);
-    return NULL;
-}
-
-/* Entries [first, first + n) of rows that are lists of texts, or of lists. */
-static PyObject *entries(const struct rows *self, int64_t first, int64_t n)
+/* n rows that begin with the first of some splits. */
+static struct rows *part_new(const struct rows *self, const int64_t *splits, int64_t n)
 {
     struct rows *part = ext_new(self->is_text ? ext_types.bytes : ext_types.ragged, sizeof *part);
     if (!part)
@@ -95,11 +98,41 @@ static PyObject *entries(const struct rows *self, int64_t first, int64_t n)
     *part = *self;
     part->base = base;
     part->batch = Py_NewRef(self->batch);
-    part->splits = self->entry_splits + first;
+    part->splits = splits;
     part->n = (Py_ssize_t)n;
     part->entry_splits = NULL;
     part->row_length = -1;
+    return part;
+}
+
+/* Row i of an array of texts: an array of one dimension less, of which one is a list. */
+static PyObject *array_row(const struct rows *self, Py_ssize_t i)
+{
+    int64_t n = (int64_t)self->n / self->row_shape[0];
+    struct rows *part = part_new(self, self->splits + i * n, n);
+    if (part) {
+        part->row_rank = self->row_rank > 2 ? self->row_rank - 1 : 0;
+        memmove(part->row_shape, self->row_shape + 1, sizeof part->row_shape - sizeof(int64_t));
+    }
     return (PyObject *)part;
+}
+
+static PyObject *bytes_row(PyObject *object, Py_ssize_t i)
+{
+    const struct rows *self = (struct rows *)object;
+    if (i >= 0 && i < rows_length(object))
+        return is_array(self)
+                   ? array_row(self, i)
+                   : PyBytes_FromStringAndSize(self->data + self->splits[i],
+                                               (Py_ssize_t)(self->splits[i + 1] - self->splits[i]));
+    PyErr_Format(PyExc_IndexError, "there are %zd rows", rows_length(object));
+    return NULL;
+}
+
+/* Entries [first, first + n) of rows that are lists of texts, or of lists. */
+static struct rows *entries(const struct rows *self, int64_t first, int64_t n)
+{
+    return part_new(self, self->entry_splits + first, n);
 }
 
 static PyObject *ragged_row(PyObject *object, Py_ssize_t i)
@@ -111,7 +144,7 @@ static PyObject *ragged_row(PyObject *object, Py_ssize_t i)
         return NULL;
     }
     if (self->entry_splits)
-        return entries(self, self->splits[i], self->splits[i + 1] - self->splits[i]);
+        return (PyObject *)entries(self, self->splits[i], self->splits[i + 1] - self->splits[i]);
     for (int d = 1; d < self->rank; d++)
         shape[d] = self->shape[d];
     shape[0] = self->splits[i + 1] - self->splits[i];
@@ -152,12 +185,6 @@ static PyObject *rows_subscript(PyObject *self, PyObject *key)
 
 /* ---- all rows ---- */
 
-static PyObject *bytes_tolist(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return rows_list(self, 0, rows_length(self), 1);
-}
-
 static PyObject *ragged_tolist(PyObject *self, PyObject *unused)
 {
     PyObject *list = rows_list(self, 0, rows_length(self), 1);
@@ -168,6 +195,12 @@ static PyObject *ragged_tolist(PyObject *self, PyObject *unused)
             Py_CLEAR(list);
     }
     return list;
+}
+
+static PyObject *bytes_tolist(PyObject *self, PyObject *unused)
+{
+    return is_array((struct rows *)self) ? ragged_tolist(self, unused)
+                                         : rows_list(self, 0, rows_length(self), 1);
 }
 
 static PyObject *rows_compare(PyObject *self, PyObject *other, int op)
@@ -183,6 +216,18 @@ static PyObject *rows_compare(PyObject *self, PyObject *other, int op)
     return result;
 }
 
+static PyObject *decode_rows(PyObject *self, const char *encoding, const char *errors)
+{
+    PyObject *list = rows_list(self, 0, rows_length(self), 1);
+    for (Py_ssize_t i = 0; list && i < rows_length(self); i++) {
+        PyObject *row = PyList_GetItem(list, i);
+        PyObject *texts = PyObject_CallMethod(row, "decode", "ss", encoding, errors);
+        if (!texts || PyList_SetItem(list, i, texts) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 static PyObject *bytes_decode(PyObject *self, PyObject *args, PyObject *named)
 {
     static char *names[] = { "encoding", "errors", NULL };
@@ -190,6 +235,8 @@ static PyObject *bytes_decode(PyObject *self, PyObject *args, PyObject *named)
     if (!PyArg_ParseTupleAndKeywords(args, named, "|ss:decode", names, &encoding, &errors))
         return NULL;
     const struct rows *rows = (struct rows *)self;
+    if (is_array(rows))
+        return decode_rows(self, encoding, errors);
     PyObject *list = PyList_New(rows->n);
     for (Py_ssize_t i = 0; list && i < rows->n; i++) {
         PyObject *text =
@@ -205,8 +252,12 @@ static PyObject *rows_values(PyObject *self, void *unused)
 {
     const struct rows *rows = (struct rows *)self;
     (void)unused;
-    if (rows->entry_splits)
-        return entries(rows, 0, rows->n_entries);
+    if (rows->entry_splits) {
+        struct rows *all = entries(rows, 0, rows->n_entries);
+        if (all)
+            all->row_rank = 0;
+        return (PyObject *)all;
+    }
     return ext_array_new(rows->batch, rows->data, rows->dtype, rows->rank, rows->shape);
 }
 
@@ -243,9 +294,27 @@ static PyObject *rows_nbytes(PyObject *self, void *unused)
 
 static PyObject *ragged_row_length(PyObject *self, void *unused)
 {
-    int64_t length = ((struct rows *)self)->row_length;
+    const struct rows *rows = (struct rows *)self;
+    int64_t length = rows->row_rank ? rows->row_shape[0] : rows->row_length;
     (void)unused;
     return length < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(length);
+}
+
+static PyObject *ragged_row_shape(PyObject *self, void *unused)
+{
+    const struct rows *rows = (struct rows *)self;
+    (void)unused;
+    if (rows->row_rank)
+        return ext_shape(rows->row_shape, rows->row_rank);
+    return rows->row_length < 0 ? Py_NewRef(Py_None) : ext_shape(&rows->row_length, 1);
+}
+
+static PyObject *bytes_shape(PyObject *self, void *unused)
+{
+    const struct rows *rows = (struct rows *)self;
+    int64_t n = rows->n;
+    (void)unused;
+    return rows->row_rank ? ext_shape(rows->row_shape, rows->row_rank) : ext_shape(&n, 1);
 }
 
 static PyObject *rows_repr(PyObject *self)
@@ -318,30 +387,52 @@ static int take_values(struct rows *self, PyObject *values)
     return 0;
 }
 
-/* restore_rows(is_bytes, values, splits, row_length) */
+/* The shape of every row, or of a Bytes, as many texts as it says. */
+static int take_shape(struct rows *self, PyObject *shape)
+{
+    int64_t n = 1;
+    Py_ssize_t rank = PyTuple_Size(shape);
+    bool is_good = rank <= STK_MAX_RANK;
+    for (Py_ssize_t d = 0; d < rank && is_good; d++) {
+        self->row_shape[d] = PyLong_AsLongLong(PyTuple_GetItem(shape, d));
+        is_good = self->row_shape[d] >= 0 && !__builtin_mul_overflow(n, self->row_shape[d], &n);
+    }
+    if (!rank || !is_good)
+        return is_good ? 0 : -1;
+    self->row_rank = rank > 1 ? (int)rank : 0;
+    if (!self->entry_splits)
+        return n == self->n ? 0 : -1;
+    self->row_length = n;
+    for (Py_ssize_t i = 0; i < self->n && is_good; i++)
+        is_good = self->splits[i + 1] - self->splits[i] == n;
+    return is_good ? 0 : -1;
+}
+
+/* restore_rows(is_bytes, values, splits, shape) */
 PyObject *ext_rows_restore(PyObject *module, PyObject *args)
 {
     int is_bytes;
-    PyObject *values, *splits;
-    long long row_length;
+    PyObject *values, *splits, *shape;
     (void)module;
-    if (!PyArg_ParseTuple(args, "pOO!L:restore_rows", &is_bytes, &values, ext_types.array, &splits,
-                          &row_length))
+    if (!PyArg_ParseTuple(args, "pOO!O!:restore_rows", &is_bytes, &values, ext_types.array, &splits,
+                          &PyTuple_Type, &shape))
         return NULL;
     struct rows *self = ext_new(is_bytes ? ext_types.bytes : ext_types.ragged, sizeof *self);
     if (!self)
         return NULL;
     int rc = take_values(self, values);
     int64_t n_values = self->entry_splits ? self->n_entries : self->shape[0];
-    if (rc || !are_splits((struct ext_array *)splits, n_values)) {
+    self->splits = ((struct ext_array *)splits)->data;
+    self->n = ((struct ext_array *)splits)->shape[0] - 1;
+    self->row_length = -1;
+    self->row_rank = 0;
+    if (rc || !are_splits((struct ext_array *)splits, n_values) || take_shape(self, shape)) {
+        PyErr_Clear();
         PyErr_SetString(PyExc_ValueError, "the splits do not fit the data");
         Py_DECREF(self);
         return NULL;
     }
     self->is_text = is_bytes || self->is_text;
-    self->splits = ((struct ext_array *)splits)->data;
-    self->n = ((struct ext_array *)splits)->shape[0] - 1;
-    self->row_length = row_length;
     self->batch = PyTuple_Pack(2, values, splits);
     if (!self->batch)
         Py_CLEAR(self);
@@ -360,7 +451,7 @@ CONVERTER(tensorflow)
 CONVERTER(jax)
 
 static PyMethodDef bytes_methods[] = {
-    { "tolist", bytes_tolist, METH_NOARGS, "A list of bytes objects." },
+    { "tolist", bytes_tolist, METH_NOARGS, "A list of bytes objects; of arrays lists of lists." },
     { "decode", (PyCFunction)(void (*)(void))bytes_decode, METH_VARARGS | METH_KEYWORDS,
       "decode(encoding='utf-8', errors='strict')\n--\n\nA list of str." },
     { "numpy", rows_numpy, METH_NOARGS, "A NumPy array of bytes objects." },
@@ -376,6 +467,11 @@ static PyGetSetDef bytes_getters[] = {
     { "data", rows_values, NULL, "All bytes one after the other, an Array of uint8.", NULL },
     { "offsets", rows_splits, NULL, "Row i is data[offsets[i]:offsets[i + 1]]; an Array of int64.",
       NULL },
+    { "shape", bytes_shape, NULL,
+      "How many there are; of an array of texts its dimensions: then a row is a Bytes again, and "
+      "data "
+      "and offsets are of all texts one after the other.",
+      NULL },
     { "dtype", rows_dtype, NULL, "'bytes'.", NULL },
     { "nbytes", rows_nbytes, NULL, "Bytes of all rows.", NULL },
     { 0 },
@@ -385,12 +481,11 @@ static PyMethodDef ragged_methods[] = {
     { "tolist", ragged_tolist, METH_NOARGS, "A list of lists." },
     { "numpy", rows_numpy, METH_NOARGS,
       "A list of NumPy arrays of the same memory; of lists of texts arrays of bytes objects, one "
-      "of "
-      "two dimensions if they have a row_length." },
+      "of all texts if they have a row_shape." },
     { "torch", rows_torch, METH_NOARGS,
       "A list of PyTorch tensors of the same memory, or of lists of bytes objects." },
     { "tensorflow", rows_tensorflow, METH_NOARGS,
-      "A RaggedTensor, or a tensor of strings if rows have a row_length." },
+      "A RaggedTensor, or a tensor of strings if rows have a row_shape." },
     { "jax", rows_jax, METH_NOARGS, "A list of JAX arrays." },
     { "_parts", rows_parts, METH_NOARGS, NULL },
     { "__reduce_ex__", rows_reduce, METH_O, NULL },
@@ -405,6 +500,8 @@ static PyGetSetDef ragged_getters[] = {
     { "row_length", ragged_row_length, NULL,
       "Texts in every row, where padded_batch or their spec made them equally many; else None.",
       NULL },
+    { "row_shape", ragged_row_shape, NULL,
+      "The shape of every row of texts, where they are equal by their spec; else None.", NULL },
     { "splits", rows_splits, NULL, "Row i is values[splits[i]:splits[i + 1]]; an Array of int64.",
       NULL },
     { "dtype", rows_dtype, NULL, "Name of the dtype of the values.", NULL },

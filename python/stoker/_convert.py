@@ -45,11 +45,12 @@ def fields_within(batch, name):
 def numpy(field):
     np = _need_numpy("numpy()")
     if isinstance(field, Bytes):
-        array = np.empty(len(field), dtype=object)
-        array[:] = field.tolist()
+        array = np.empty(field.shape, dtype=object)
+        if array.size:
+            array[...] = field.tolist()
         return array
-    if isinstance(field, Ragged) and field.row_length is not None:
-        return numpy(field.values).reshape(len(field), field.row_length)
+    if isinstance(field, Ragged) and field.row_shape is not None:
+        return numpy(field.values).reshape(len(field), *field.row_shape)
     if isinstance(field, Ragged):
         return [numpy(row) for row in field]
     return _bfloat16(np, field) if field.dtype == "bfloat16" else np.asarray(memoryview(field))
@@ -90,9 +91,9 @@ def tensorflow(field):
     import tensorflow as tf
 
     if isinstance(field, Bytes):
-        return tf.constant(field.tolist(), dtype=tf.string)
-    if isinstance(field, Ragged) and field.row_length is not None:
-        return tf.reshape(tensorflow(field.values), (len(field), field.row_length))
+        return tf.constant(field.tolist(), dtype=tf.string, shape=field.shape)
+    if isinstance(field, Ragged) and field.row_shape is not None:
+        return tf.reshape(tensorflow(field.values), (len(field), *field.row_shape))
     if isinstance(field, Ragged):
         return _ragged_tensor(tf, field)
     try:

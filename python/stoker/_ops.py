@@ -1560,7 +1560,7 @@ class Ops:
         uniform_row_length=none)` as tf.io.RaggedFeature. `key=` says what the records call it if
         the field is named otherwise. A single string of bytes is not copied; `varlen(bytes)` and
         the others make lists of texts, which batches hold as they hold lists of numbers, and
-        `fixed([n], bytes)` makes lists of n.
+        `fixed([2, 3], bytes)` makes arrays of that shape.
 
         The rules are TensorFlow's. A key without a kind counts as missing; a kind with an empty
         list does not. Of several features of a key the last counts, also in Examples that were
@@ -3502,11 +3502,13 @@ def fixed(shape, dtype, default_value=None, key=None):
 
     As tf.io.FixedLenFeature. The values fill an array of the shape. A record that has the key with
     another number of values, or with values of another type, is bad, also if there is a
-    default_value. Bytes have the shape [], or [n] for a list of n strings.
+    default_value. Bytes of a shape are an array of strings, which a batch has as one more
+    dimension.
 
         fixed([28, 28], float32)
         fixed([], int64, default_value=-1)
         fixed([2], bytes, default_value=['', ''])
+        fixed([2, 3], bytes)
 
     shape: dimensions of the field; [] is a single value (number or list of numbers (at most 7))
     dtype: what the record holds (bytes or float32 or int64)

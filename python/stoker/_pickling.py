@@ -31,9 +31,9 @@ def rows(field):
     values, splits = field._parts()
     if isinstance(splits, list):
         splits = _int64(splits)
-    length = getattr(field, "row_length", None)
-    is_bytes = not hasattr(field, "row_length")
-    return restore_rows, (is_bytes, values, splits, -1 if length is None else length)
+    is_bytes = not hasattr(field, "row_shape")
+    shape = field.shape if is_bytes else field.row_shape or ()
+    return restore_rows, (is_bytes, values, splits, shape)
 
 
 def _int64(numbers):

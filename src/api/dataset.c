@@ -119,10 +119,10 @@ int stk_dataset_n_fields(const struct stk_dataset *dataset)
 /* Lists of texts, of one element or of a batch of them. */
 static void set_texts_shape(const struct stk_field *field, struct stk_field_info *out)
 {
-    bool has_lists = field->flags & STK_FIELD_LISTS;
-    out->rank = has_lists ? 2 : 1;
-    out->shape[0] = -1;
-    out->shape[out->rank - 1] = field->rank ? field->shape[0] : -1;
+    int n_lead = field->flags & STK_FIELD_LISTS ? 1 : 0;
+    out->rank = n_lead + (field->rank ? field->rank : 1);
+    out->shape[0] = out->shape[n_lead] = -1;
+    memcpy(out->shape + n_lead, field->shape, field->rank * sizeof *out->shape);
 }
 
 int stk_dataset_field(const struct stk_dataset *dataset, int index, struct stk_field_info *out)

@@ -23,6 +23,14 @@ struct stk__blob stk__blob_open(uint8_t *packed)
     return (struct stk__blob){ head[0], head + 1, packed + head_bytes(head[0]) };
 }
 
+int64_t stk__texts_of(const struct stk_field *field)
+{
+    int64_t n = field->kind == STK_BYTES && field->rank ? 1 : -1;
+    for (int d = 0; d < field->rank && n >= 0; d++)
+        n = field->shape[d] < 0 ? -1 : n * field->shape[d];
+    return n;
+}
+
 /* A blob at the beginning of so many bytes whose rows come one behind the other; else -1. */
 static int64_t values_of(uint8_t *packed, size_t bytes)
 {
@@ -40,9 +48,24 @@ static int64_t values_of(uint8_t *packed, size_t bytes)
     return blob.splits[blob.n];
 }
 
+/* As many texts in every list as its field says. */
+static bool are_even(const struct stk_field *field, const struct stk__blob *blob)
+{
+    int64_t n = stk__texts_of(field);
+    if (n < 0 || !(field->flags & STK_FIELD_LISTS))
+        return n < 0 || blob->n == n;
+    for (int64_t i = 0; i < blob->n; i++)
+        if (blob->splits[i + 1] - blob->splits[i] != n)
+            return false;
+    return true;
+}
+
 bool stk__blob_is_sound(const struct stk_field *field, struct stk_span row)
 {
     int64_t n = values_of(row.data, row.bytes);
+    struct stk__blob rows = n >= 0 ? stk__blob_open(row.data) : (struct stk__blob){ 0 };
+    if (n >= 0 && !are_even(field, &rows))
+        return false;
     if (n >= 0 && field->flags & STK_FIELD_LISTS) {
         size_t head = head_bytes(stk__blob_open(row.data).n);
         row.data += head;
@@ -115,6 +138,27 @@ int64_t stk__lists_longest(const struct stk__lists *lists)
     return longest;
 }
 
+/* Entries of an array; -1: more than can be counted. */
+static int64_t length_of(const struct stk__list_fill *fill)
+{
+    int64_t n = 1;
+    for (int d = 0; d < fill->rank; d++)
+        if (__builtin_mul_overflow(n, (int64_t)fill->to[d], &n) || n > INT64_MAX / 64)
+            return -1;
+    return n;
+}
+
+/* Whether entry k of an array is one of the list's. */
+static bool is_inside(const struct stk__list_fill *fill, int64_t k, int64_t n)
+{
+    if (fill->rank == 1)
+        return k < n;
+    for (int d = fill->rank; d-- > 0; k /= fill->to[d])
+        if (k % fill->to[d] >= fill->from[d])
+            return false;
+    return true;
+}
+
 size_t stk__lists_bytes(const struct stk__lists *lists, const struct stk__list_fill *fill)
 {
     size_t n = 0, bytes = 0, filled;
@@ -125,7 +169,8 @@ size_t stk__lists_bytes(const struct stk__lists *lists, const struct stk__list_f
     }
     if (fill) {
         size_t all;
-        if (__builtin_mul_overflow((size_t)lists->n, (size_t)fill->length, &all) ||
+        int64_t length = length_of(fill);
+        if (length < 0 || __builtin_mul_overflow((size_t)lists->n, (size_t)length, &all) ||
             all > PTRDIFF_MAX / 16 || __builtin_mul_overflow(all - n, fill->bytes, &filled) ||
             __builtin_add_overflow(bytes, filled, &bytes) || bytes > PTRDIFF_MAX / 2)
             return SIZE_MAX;
@@ -146,26 +191,43 @@ static int64_t add_entries(const struct stk__blob *all, int64_t n, int64_t n_val
     return n_values + list->splits[list->n];
 }
 
+/* The same of a list of texts with what fills it up, `length` entries in all. */
+static int64_t add_filled(const struct stk__blob *all, int64_t n, int64_t n_values,
+                          const struct stk__blob *list, const struct stk__list_fill *fill,
+                          int64_t length)
+{
+    int64_t used = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const void *text = fill->text;
+        size_t bytes = fill->bytes;
+        if (is_inside(fill, k, list->n)) {
+            text = list->data + list->splits[used];
+            bytes = (size_t)(list->splits[used + 1] - list->splits[used]);
+            used++;
+        }
+        all->splits[n + k] = n_values;
+        if (bytes)
+            memcpy(all->data + n_values, text, bytes);
+        n_values += (int64_t)bytes;
+    }
+    return n_values;
+}
+
 void stk__lists_join(const struct stk__lists *lists, const struct stk__list_fill *fill,
                      uint8_t *joined)
 {
     struct stk__blob rows = stk__blob_begin(joined, lists->n);
-    int64_t n = 0, n_values = 0;
+    int64_t n = 0, n_values = 0, length = fill ? length_of(fill) : 0;
     for (int i = 0; i < lists->n; i++) {
         rows.splits[i] = n;
-        n += fill ? fill->length : list_at(lists, i).n;
+        n += fill ? length : list_at(lists, i).n;
     }
     rows.splits[lists->n] = n;
     struct stk__blob all = stk__blob_begin(rows.data, n);
     for (int i = 0; i < lists->n; i++) {
         struct stk__blob list = list_at(lists, i);
-        n_values = add_entries(&all, rows.splits[i], n_values, &list, lists->unit);
-        for (int64_t k = rows.splits[i] + list.n; k < rows.splits[i + 1]; k++) {
-            all.splits[k] = n_values;
-            if (fill->bytes)
-                memcpy(all.data + n_values, fill->text, fill->bytes);
-            n_values += (int64_t)fill->bytes;
-        }
+        n_values = fill ? add_filled(&all, rows.splits[i], n_values, &list, fill, length)
+                        : add_entries(&all, rows.splits[i], n_values, &list, lists->unit);
     }
     all.splits[n] = n_values;
 }

@@ -35,6 +35,9 @@ struct stk__blob stk__blob_begin(uint8_t *memory, int64_t n);
 /* What a packed buffer holds; borrows it. */
 struct stk__blob stk__blob_open(uint8_t *packed);
 
+/* Texts of every list of a bytes field; -1: it may have any number of them. */
+int64_t stk__texts_of(const struct stk_field *field);
+
 /* True if the bytes of a row, aligned to 8, are what its packed field can hold. */
 bool stk__blob_is_sound(const struct stk_field *field, struct stk_span row);
 
@@ -50,9 +53,12 @@ struct stk__lists {
     size_t unit;
 };
 
-/* What short lists are filled up with, and how many entries they have then. */
+/* What lists are filled up with, as arrays of `to` whose first entries along each dimension are
+ * theirs. Lists have the shape `from`; of one dimension each has its own length. */
 struct stk__list_fill {
-    int64_t length;
+    int rank;
+    const int64_t *from;
+    const int32_t *to;
     const char *text;
     size_t bytes;
 };

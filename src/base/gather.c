@@ -22,7 +22,7 @@ static bool is_texts(const struct stk__gather *g)
 
 int stk__gather_rank(const struct stk__gather *g)
 {
-    return is_texts(g) ? 1 : g->field.rank;
+    return is_texts(g) && !g->field.rank ? 1 : g->field.rank;
 }
 
 static void row_dims(const struct stk__gather *g, const struct stk_column *c, int row,
@@ -30,7 +30,7 @@ static void row_dims(const struct stk__gather *g, const struct stk_column *c, in
 {
     const struct stk_field *field = &g->field;
     size_t rank = field->rank;
-    if (is_texts(g)) {
+    if (is_texts(g) && rank < 2) {
         dims[0] = (int32_t)stk__blob_open(c->span[row].data).n;
         return;
     }
@@ -124,7 +124,8 @@ static struct stk__lists lists_of(const struct stk__gather *g, const struct stk_
 
 static struct stk__list_fill fill_of(const struct stk__gather *g, const int32_t *dims)
 {
-    return (struct stk__list_fill){ dims[0], g->text, g->text_bytes };
+    return (struct stk__list_fill){ stk__gather_rank(g), g->field.shape, dims, g->text,
+                                    g->text_bytes };
 }
 
 static int measure_pack(const struct stk__gather *g, const struct stk__picked *rows, size_t *bytes)

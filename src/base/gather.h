@@ -4,7 +4,7 @@
  *     stack   rows of one shape, one behind the other
  *     pack    rows of any length, one behind the other, with splits: blob.h
  *     pad     rows of any shape, each in a box as large as the largest; what is left of a box has a
- *             value. Lists of texts are boxes of one dimension
+ *             value. Lists of texts are boxes of one dimension, arrays of texts of theirs
  *
  * The shape of one row in the result is asked for first, with the bytes that all take; then they
  * are written wherever there is room for that.

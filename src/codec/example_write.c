@@ -11,6 +11,7 @@
  * Nothing is rounded: what neither an Int64List nor a FloatList holds exactly, and tensors of small
  * numbers, for which an Int64List is wasteful, are stored as their bytes (decode_raw reads them).
  */
+#include "base/blob.h"
 #include "base/error.h"
 #include "base/type.h"
 #include "codec/record_out.h"
@@ -54,7 +55,7 @@ static void add_shape(const struct stk_field *field, struct stk__text *out)
 static bool is_readable(const struct stk_field *field)
 {
     if (field->kind == STK_BYTES)
-        return !field->rank;
+        return !field->rank || stk__texts_of(field) > 0;
     return field->kind == STK_FIXED && (field->rank || store_of(field) != STORE_BYTES);
 }
 
@@ -65,12 +66,13 @@ static void add_feature(const struct stk_field *field, struct stk__text *out)
         [STORE_BYTES] = "bytes", [STORE_FLOATS] = "float32", [STORE_INTS] = "int64"
     };
     enum store store = store_of(field);
-    bool is_tensor = store != STORE_BYTES && field->rank;
+    bool is_tensor = field->rank && (store != STORE_BYTES || field->kind == STK_BYTES);
+    bool is_list = field->flags & STK_FIELD_PACKED && !is_tensor;
     stk__quote_name(out, field->name);
-    stk__text_add(out, is_tensor ? ": fixed(" : ": ");
+    stk__text_add(out, is_tensor ? ": fixed(" : is_list ? ": varlen(" : ": ");
     if (is_tensor)
         add_shape(field, out);
-    stk__text_add(out, is_tensor ? ", %s)" : "%s", lists[store]);
+    stk__text_add(out, is_tensor ? ", %s)" : is_list ? "%s)" : "%s", lists[store]);
 }
 
 /* What makes its own type of that. */

@@ -399,6 +399,16 @@ static bool is_even(const struct stk_batch *batch, int f)
     return batch->chunk->type->field[f].rank || batch->depot->plan->gather[f].kind == STK__PAD;
 }
 
+/* The shape of what every row has, or the only element: arrays of texts, which may be padded. */
+static void set_row_shape(const struct stk_batch *batch, int f, struct stk_view *view)
+{
+    const struct stk_field *field = &batch->chunk->type->field[f];
+    const struct stk__gather *gather = &batch->depot->plan->gather[f];
+    view->row_rank = field->rank > 1 ? field->rank : 0;
+    for (int d = 0; d < view->row_rank; d++)
+        view->row_shape[d] = gather->kind == STK__PAD ? batch->packed[f].dims[d] : field->shape[d];
+}
+
 static void set_values(const struct stk_batch *batch, int f, struct stk_view *view)
 {
     const struct stk_field *field = &batch->chunk->type->field[f];
@@ -411,6 +421,8 @@ static void set_values(const struct stk_batch *batch, int f, struct stk_view *vi
     view->n_row_splits = packed->n_row_splits;
     if (packed->n_row_splits > 1 && view->kind == STK_BYTES && is_even(batch, f))
         view->row_length = packed->row_splits[1] - packed->row_splits[0];
+    if (view->kind == STK_BYTES)
+        set_row_shape(batch, f, view);
     view->rank = field->kind == STK_BYTES ? !is_one : field->rank;
     for (int d = 1; d < view->rank; d++)
         view->shape[d] = field->shape[d];

@@ -24,6 +24,8 @@ static int64_t whole_number(const struct stk_field *field, const uint8_t *src)
 
 static int64_t length_of(const struct stk_field *field, const struct stk_column *c, int row)
 {
+    if (field->flags & STK_FIELD_PACKED && field->kind == STK_BYTES && field->rank > 1)
+        return field->shape[0];
     if (field->flags & STK_FIELD_PACKED)
         return stk__blob_open(c->span[row].data).n;
     if (field->kind == STK_FIXED)

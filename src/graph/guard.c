@@ -2,6 +2,7 @@
 /* guard.c: a plug-in that breaks the contract of op.h is an error, where that can be seen. */
 #include "graph/guard.h"
 
+#include "base/blob.h"
 #include "lang/lexer.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ static bool is_field(const struct stk_field *field)
         field->kind > STK_RAGGED || !stk_dtype_bytes(field->dtype) || field->rank > STK_MAX_RANK)
         return false;
     if (field->kind == STK_BYTES)
-        return field->dtype == STK_U8 && field->rank <= (field->flags & STK_FIELD_PACKED ? 1 : 0);
+        return field->dtype == STK_U8 && (!field->rank || field->flags & STK_FIELD_PACKED) &&
+               (field->rank < 2 || stk__texts_of(field) >= 0);
     if (field->kind == STK_RAGGED && (!field->rank || field->shape[0] != -1))
         return false;
     size_t bytes = stk_dtype_bytes(field->dtype);

@@ -591,6 +591,9 @@ struct stk__expr_value stk__expr_len(struct stk__expr_builder *b, struct stk__ex
     len.imm = field->kind == STK_RAGGED ? (int64_t)stk_dtype_bytes(field->dtype) : 1;
     for (int i = 1; i < field->rank && field->kind == STK_RAGGED; i++)
         len.imm *= field->shape[i];
+    if (field->kind == STK_BYTES && field->rank > 1)
+        return stk__expr_fail(b, STK_TYPE, x.at,
+                              "%s is an array of texts, which all have its shape", field->name);
     if (field->flags & STK_FIELD_PACKED)
         len.imm = STK__EXPR_OF_BLOB;
     else if (len.imm <= 0)

@@ -81,13 +81,13 @@ static const struct stk_decl decls[N_CALLS] = {
     [FIXED] = { "fixed", 1, "A feature with the same number of values in every record.",
                 "As tf.io.FixedLenFeature. The values fill an array of the shape. A record that "
                 "has the key with another number of values, or with values of another type, is "
-                "bad, also if there is a default_value. Bytes have the shape [], or [n] for a list "
-                "of "
-                "n strings.\n"
+                "bad, also if there is a default_value. Bytes of a shape are an array of strings, "
+                "which a batch has as one more dimension.\n"
                 "\n"
                 "    fixed([28, 28], float32)\n"
                 "    fixed([], int64, default_value=-1)\n"
-                "    fixed([2], bytes, default_value=['', ''])",
+                "    fixed([2], bytes, default_value=['', ''])\n"
+                "    fixed([2, 3], bytes)",
                 fixed_rows, sizeof(struct fixed) },
     [FIXED_SEQUENCE] = { "fixed_sequence", 1, "A feature with any number of entries of one shape.",
                          "As tf.io.FixedLenSequenceFeature, but a ragged field: lists are not "
@@ -259,18 +259,41 @@ static int fill_numbers(struct filler *filler, const struct stk_value *value, st
     return code;
 }
 
-/* A list of strings, as a row has it. */
+static size_t count_items(const struct stk_value *value)
+{
+    size_t n = value->kind != STK__LIST;
+    for (int i = 0; value->kind == STK__LIST && i < value->n_items; i++)
+        n += count_items(value->item[i]);
+    return n;
+}
+
+static const struct stk_value **list_items(const struct stk_value *value,
+                                           const struct stk_value **to)
+{
+    if (value->kind != STK__LIST)
+        *to++ = value;
+    for (int i = 0; value->kind == STK__LIST && i < value->n_items; i++)
+        to = list_items(value->item[i], to);
+    return to;
+}
+
+/* Strings, in lists or not, as a row has them. */
 static int read_texts(const struct wish *wish, struct stk_arena *arena,
                       struct stk__feature_spec *spec, struct stk_error *err)
 {
     const struct stk_value *value = wish->fallback;
-    if (stk__text_list_read(value, arena, &spec->fallback, &spec->fallback_bytes, err))
-        return err->code;
-    if ((size_t)value->n_items == spec->n_values)
-        return STK_OK;
-    return stk__fail_at(err, STK_VALUE, value->at, value->len,
-                        "the default_value has %d strings, the shape %zu", value->n_items,
-                        spec->n_values);
+    size_t n = count_items(value);
+    if (value->kind == STK__LIST && n != spec->n_values)
+        return stk__fail_at(err, STK_VALUE, value->at, value->len,
+                            "the default_value has %zu strings, the shape %zu", n, spec->n_values);
+    const struct stk_value **item = stk_arena_alloc(arena, n * sizeof *item);
+    if (!item)
+        return stk__out_of_memory(err);
+    list_items(value, item);
+    struct stk_value flat = *value;
+    flat.item = item;
+    flat.n_items = (int)n;
+    return stk__text_list_read(&flat, arena, &spec->fallback, &spec->fallback_bytes, err);
 }
 
 /* As in TensorFlow a single number is not spread over a shape. */
@@ -303,13 +326,14 @@ static int read_default(const struct wish *wish, struct stk_arena *arena,
 
 /* ---- fields ---- */
 
-/* One string, so many of them, or a list of any number. */
+/* One string, an array of them, or a list of any number. */
 static int set_bytes(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
 {
-    if (wish->shape.n > !wish->is_list)
-        return refuse(wish, err,
-                      wish->is_list ? "entries of bytes have the shape []"
-                                    : "the shape of bytes is [], or [n] for n strings");
+    if (wish->is_list && wish->shape.n)
+        return refuse(
+            wish, err,
+            "entries of bytes have the shape []: a list of any number has single strings; "
+            "read it with varlen(bytes)");
     if (wish->is_nested)
         return refuse(wish, err,
                       "a step of a sequence has one string: fixed_sequence([], bytes); lists of "

@@ -52,8 +52,10 @@ static int tell_field(const struct stk_field *field, struct stk_field_info *out,
                         "the lists of the field '%s' are those of a whole batch, which a function "
                         "cannot take; put it before batch, or leave them out with select",
                         field->name);
-    out->rank = 1;
-    out->shape[0] = field->rank ? field->shape[0] : -1;
+    if (!field->rank) { /* a list of any number */
+        out->rank = 1;
+        out->shape[0] = -1;
+    }
     return STK_OK;
 }
 
@@ -137,6 +139,8 @@ static void show_row(const struct stk_rows *rows, int row, struct stk_cell *cell
                                          .bytes = (size_t)blob.splits[blob.n],
                                          .shape = { blob.n },
                                          .splits = blob.splits };
+            if (field->rank > 1)
+                memcpy(cell[f].shape, field->shape, sizeof cell[f].shape);
         }
     }
 }

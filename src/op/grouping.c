@@ -82,8 +82,8 @@ static struct stk_field packed(const struct stk__gather *g)
     field.flags |= STK_FIELD_PACKED;
     field.kind = field.kind == STK_BYTES ? STK_BYTES : STK_RAGGED;
     if (g->kind == STK__PAD) { /* lists of texts, now equally long */
-        field.rank = 1;
-        field.shape[0] = g->box[0];
+        field.rank = (uint8_t)stk__gather_rank(g);
+        memcpy(field.shape, g->box, sizeof field.shape);
     }
     return field;
 }

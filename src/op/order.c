@@ -56,7 +56,7 @@ static bool join_field(struct stk_field *out, const struct stk_field *in)
     out->flags &= in->flags;
     if (has_same_shape(out, in))
         return true;
-    if (out->kind == STK_BYTES && in->kind == STK_BYTES) {
+    if (out->kind == STK_BYTES && in->kind == STK_BYTES && out->rank < 2 && in->rank < 2) {
         out->rank = 0; /* lists of texts, not equally long */
         return true;
     }
@@ -93,7 +93,8 @@ static int fail_types(const struct stk_infer *inf, int first_input, int i, struc
     int code =
         stk_fail(err, STK_TYPE,
                  "input %d has %s, but the first has %s; select, rename or cast "
-                 "to make them the same: only dimensions may differ",
+                 "to make them the same: only dimensions may differ, and those of arrays of "
+                 "texts may not",
                  i - first_input + 1, other.data ? other.data : "?", first.data ? first.data : "?");
     stk__text_free(&first);
     stk__text_free(&other);

@@ -229,8 +229,10 @@ int stk__text_values_infer(struct stk_infer *inf, const char *name, const char *
     struct stk_field made = { .name = from->name,
                               .kind = is_ragged && !is_even ? STK_RAGGED : STK_FIXED,
                               .dtype = (uint8_t)how->dtype,
-                              .rank = is_ragged,
-                              .shape = { is_even ? from->shape[0] : -1 } };
+                              .rank = is_even ? from->rank : is_ragged,
+                              .shape = { -1 } };
+    if (is_even)
+        memcpy(made.shape, from->shape, sizeof made.shape);
     inf->scratch_bytes = is_ragged ? TYPICAL_LIST : 0;
     return stk__result_put(inf, how->use.from, into, made, &how->use.to, err);
 }

@@ -13,11 +13,22 @@ static const struct stk_param params[] = { STK_ROWS_END };
 
 /* ---- types ---- */
 
+/* Arrays of texts, of one element: their rows are lists or arrays of texts again. */
+static bool has_text_rows(const struct stk_field *field)
+{
+    return field->kind == STK_BYTES && !(field->flags & STK_FIELD_LISTS) && field->rank > 1;
+}
+
 /* What one entry of the first dimension is. */
 static int take_apart(struct stk_field *field, struct stk_error *err)
 {
     if (field->flags & STK_FIELD_PACKED) {
         bool has_lists = field->flags & STK_FIELD_LISTS;
+        if (has_text_rows(field)) {
+            field->rank--;
+            memmove(field->shape, field->shape + 1, field->rank * sizeof *field->shape);
+            return STK_OK;
+        }
         field->flags &= (uint8_t) ~(has_lists ? STK_FIELD_LISTS : STK_FIELD_PACKED);
         if (field->kind == STK_BYTES && (!has_lists || field->shape[0] < 0))
             field->rank = 0; /* one text, or lists that are as long as the others of their batch */
@@ -114,6 +125,8 @@ static void next_epoch(void *run, uint64_t path)
 
 static int64_t n_entries(const struct stk_field *field, const struct stk_column *c, int row)
 {
+    if (has_text_rows(field))
+        return field->shape[0];
     if (field->flags & STK_FIELD_PACKED)
         return stk__blob_open(c->span[row].data).n;
     if (field->kind == STK_RAGGED)
@@ -170,21 +183,38 @@ static void put_packed(const struct entries *e, struct stk_column *dst, int at)
                  (size_t)(splits[i + 1] - splits[i]) * unit);
 }
 
-/* Lists out of a list of lists: each gets splits of its own. */
+/* Entries [first, first + n) of a blob become a row: it gets splits of its own. */
+static bool put_part(struct unbatching *u, const struct stk__blob *all, int64_t first, int64_t n,
+                     size_t unit, struct stk_span *span)
+{
+    if (!stk__slab_take(&u->slab, u->pool, stk__blob_part_bytes(all, first, n, unit), span))
+        return false;
+    stk__blob_part_write(all, first, n, unit, span->data);
+    return true;
+}
+
+/* Lists out of a list of lists. */
 static bool put_lists(struct unbatching *u, const struct entries *e, struct stk_column *dst, int at)
 {
     struct stk__blob lists = stk__blob_open(e->column->span[e->row].data);
     struct stk__blob all = stk__blob_open(lists.data);
-    size_t unit = stk__blob_unit(e->field);
-    for (int i = 0; i < e->n; i++) {
-        int64_t first = lists.splits[e->first + (size_t)i];
-        int64_t n = lists.splits[e->first + (size_t)i + 1] - first;
-        size_t bytes = stk__blob_part_bytes(&all, first, n, unit);
-        struct stk_span *span = &dst->span[at + i];
-        if (!stk__slab_take(&u->slab, u->pool, bytes, span))
+    const int64_t *splits = lists.splits + e->first;
+    for (int i = 0; i < e->n; i++)
+        if (!put_part(u, &all, splits[i], splits[i + 1] - splits[i], stk__blob_unit(e->field),
+                      &dst->span[at + i]))
             return false;
-        stk__blob_part_write(&all, first, n, unit, span->data);
-    }
+    return true;
+}
+
+/* Rows of an array of texts. */
+static bool put_text_rows(struct unbatching *u, const struct entries *e, struct stk_column *dst,
+                          int at)
+{
+    struct stk__blob all = stk__blob_open(e->column->span[e->row].data);
+    int64_t n = all.n / e->field->shape[0];
+    for (int i = 0; i < e->n; i++)
+        if (!put_part(u, &all, ((int64_t)e->first + i) * n, n, 1, &dst->span[at + i]))
+            return false;
     return true;
 }
 
@@ -225,6 +255,8 @@ static bool put_fields(struct unbatching *u, const struct stk_chunk *in, int row
             put_fixed(&e, dst, out->n);
         else if (e.field->flags & STK_FIELD_LISTS)
             is_done = put_lists(u, &e, dst, out->n);
+        else if (has_text_rows(e.field))
+            is_done = put_text_rows(u, &e, dst, out->n);
         else if (e.field->flags & STK_FIELD_PACKED)
             put_packed(&e, dst, out->n);
         else

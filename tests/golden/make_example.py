@@ -79,7 +79,7 @@ def value_text(value):
     if isinstance(value, (bytes, str)):
         raw = value if isinstance(value, bytes) else value.encode()
         return "'" + ''.join(f'\\x{b:02x}' for b in raw) + "'"
-    if isinstance(value, list) and isinstance(value[0], bytes):
+    if isinstance(value, list) and isinstance(value[0], (bytes, list)):
         return '[' + ', '.join(map(value_text, value)) + ']'
     return repr(value)
 
@@ -123,7 +123,7 @@ def field_text(value):
         value = value.values
     value = value.numpy()
     if not isinstance(value, bytes) and value.dtype == object:
-        return ''.join(f'[{one_text(text)}]' for text in value)
+        return ''.join(f'[{one_text(text)}]' for text in value.reshape(-1))
     return one_text(value) if isinstance(value, bytes) else ','.join(one_text(v) for v in value.reshape(-1))
 
 
@@ -283,7 +283,8 @@ def make_lists():
                      many=strings(*(rng.bytes(int(n)) for n in rng.integers(0, 9, 100))), i=ints(5))
     for name in ('two', 'none', 'one', 'kindless', 'many', 'i', 'q'):
         for spec in (io.VarLenFeature(text), io.RaggedFeature(text), fixed([2], text), fixed([2], text, [b'x', b'']),
-                     fixed([100], text), fixed([1], text), steps([], text)):
+                     fixed([100], text), fixed([1], text), steps([], text), fixed([2, 1], text, [[b'x'], [b'']]),
+                     fixed([10, 2, 5], text)):
             check(record, **{name: spec})
     check(record, two=io.VarLenFeature(text), i=fixed([], i64), many=io.VarLenFeature(text))
     check(raw_example(entry(b't', piece(1, piece(1, b'a') + b'\x0a\x05b'))), t=io.VarLenFeature(text))

@@ -213,6 +213,7 @@ class Maker(Combining):
             features["words"] = (1, [b"w" * k for k in range(pick.choice([0, 1, 1, 3, 40]))])
             if pick.random() < 0.7:
                 features["two"] = (1, [b"first", b""])
+                features["grid"] = (1, [b"g" * pick.choice([0, 1, 9]) for _ in range(6)])
             return example.write(features)
 
         def make(n):
@@ -226,6 +227,8 @@ class Maker(Combining):
             "w": ("texts", "varlen(bytes, key=words)"),
             "words": ("texts", "fixed_sequence([], bytes)"),
             "two": ("pair", "fixed([2], bytes, ['', 'second'])"),
+            "grid": ("grid", "fixed([2, 3], bytes, [['a', 'b', ''], ['', 'c', 'd']])"),
+            "cube": ("cube", "fixed([3, 1, 2], bytes, [[['a', 'b']], [['', 'c']], [['d', 'e']]], key=grid)"),
         }
         wanted = pick.sample(list(specs), pick.randint(1, 4))
         table = ", ".join(f"{name}: {specs[name][1]}" for name in wanted)
@@ -536,7 +539,8 @@ class Maker(Combining):
         if name != "padded_batch":
             return f"{name}({size}{rest})"
         ragged, texts = draft.of_kind("ragged"), draft.of_kind("texts")
-        extra = pick.choice(["", f", padding_values={show('-') if draft.of_kind(*TEXTS) else 1}"])
+        grids, all_texts = draft.of_kind("grid"), draft.of_kind(*TEXTS, "grid", "cube")
+        extra = pick.choice(["", f", padding_values={show('-') if all_texts else 1}"])
         if ragged + texts and "fixed_sequence" not in draft.text:
             padded = pick.choice(ragged + texts)
             longest = pick.choice([1, 2, 3]) if self.bad_one_in else "none"
@@ -544,6 +548,8 @@ class Maker(Combining):
             extra += f", padded_shapes={{{padded}: [{most}]}}"
             if padded in texts and most != "none":
                 draft.fields[padded] = "pair"
+        elif grids and pick.random() < 0.5:
+            extra += f", padded_shapes={{{grids[0]}: [{pick.choice(['none', 3])}, 4]}}"
         draft.is_padded = bool(draft.of_kind(*LISTS))
         draft.fields = {n: "narrow" if k in LISTS else k for n, k in draft.fields.items()}
         return f"padded_batch({size}{extra}{rest})"
@@ -551,7 +557,7 @@ class Maker(Combining):
     def group(self, draft, size, rest):
         """window, group_by_window or bucket_by_length."""
         pick = self.random
-        ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes", *TEXTS)
+        ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes", "grid", *TEXTS)
         kind = pick.choice(["window", "window"] + ["group"] * bool(ints) + ["bucket"] * bool(lists))
         if kind == "group":
             name = pick.choice(ints)

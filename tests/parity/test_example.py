@@ -51,12 +51,12 @@ def random_default(rng, shape, dtype):
     n = int(np.prod(shape, dtype=int))
     if dtype != tf.string:
         return np.array([rng.randint(-9, 9) for _ in range(n)]).reshape(shape).tolist()
-    values = [rng.choice([b"", b"default\x00"]) for _ in range(n)]
-    return values if shape else values[0]
+    values = np.array([rng.choice([b"", b"default\x00"]) for _ in range(n)], object)
+    return values.reshape(shape).tolist() if shape else values[0]
 
 
 def random_spec(rng, lists_only=False):
-    """Texts have one dimension at most, those of a sequence none."""
+    """Texts of a sequence are single."""
     dtype = rng.choice([tf.float32, tf.int64, tf.string])
     form = rng.choice(["fixed", "fixed", "varlen", "sequence", "ragged"])
     shape = rng.choice([[], [], [1], [2], [3], [2, 4], [8]])
@@ -66,7 +66,6 @@ def random_spec(rng, lists_only=False):
         shape = [] if dtype == tf.string else shape[:1]
         return io.FixedLenSequenceFeature(shape, dtype, allow_missing=lists_only is False or rng.random() < 0.7)
     if form == "fixed":
-        shape = shape[:1] if dtype == tf.string else shape
         return io.FixedLenFeature(shape, dtype, random_default(rng, shape, dtype) if rng.random() < 0.5 else None)
     return io.VarLenFeature(dtype) if form == "varlen" else io.RaggedFeature(dtype)
 
@@ -138,7 +137,7 @@ def plain_field(field):
     if isinstance(field, bytes):
         return [field]
     if isinstance(field, stoker.Bytes):
-        return field.tolist()
+        return field.numpy().reshape(-1).tolist()
     return [plain(row) for row in field.numpy()] if isinstance(field, stoker.Ragged) else plain(np.asarray(field))
 
 

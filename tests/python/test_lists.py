@@ -84,6 +84,128 @@ def test_lists_without_texts():
     assert field.row_length == 0 and field.numpy().shape == (1, 0) and field.tolist() == [[]]
 
 
+# ---- arrays of texts ----
+
+
+def example(*features):
+    """A record of (key, texts)."""
+
+    def piece(number, body):
+        return bytes([number << 3 | 2, len(body)]) + body
+
+    entries = b""
+    for key, texts_of in features:
+        values = b"".join(piece(1, text) for text in texts_of)
+        entries += piece(1, piece(1, key) + piece(2, piece(1, values)))
+    return piece(1, entries)
+
+
+def grid(i):
+    return [[b"%d.%d" % (i, 3 * row + k) * k for k in range(3)] for row in range(2)]
+
+
+GRIDS = [grid(i) for i in range(7)]
+
+
+def grids(features=None):
+    records = [example((b"g", sum(rows, []))) for rows in GRIDS]
+    return stoker.values({"record": records}).parse_example({"g": features or stoker.fixed([2, 3], bytes)})
+
+
+def test_elements_that_are_arrays_of_texts():
+    ds = grids()
+    assert repr(ds.spec["g"]) == "bytes[2, 3]" and ds.batch(4).spec["g"].shape == (None, 2, 3)
+    field = ds[1].g
+    assert isinstance(field, stoker.Bytes) and field.shape == (2, 3) and len(field) == 2
+    assert field.tolist() == GRIDS[1] and field[-1].tolist() == GRIDS[1][1] and field[1][2] == GRIDS[1][1][2]
+    assert field[1].shape == (3,) and field[::-1] == GRIDS[1][::-1]
+    assert field.decode()[1] == [text.decode() for text in GRIDS[1][1]]
+    array = field.numpy()
+    assert array.shape == (2, 3) and array.dtype == object and array.tolist() == GRIDS[1]
+
+
+def test_a_batch_of_arrays_of_texts():
+    field = next(iter(grids().batch(4))).g
+    array = field.numpy()
+    assert array.shape == (4, 2, 3) and array.dtype == object and array.tolist() == GRIDS[:4]
+    assert field.row_shape == (2, 3) and field.row_length == 2 and field.tolist() == GRIDS[:4]
+    assert field[3].shape == (2, 3) and field[3][0].tolist() == GRIDS[3][0] and len(field.values) == 24
+
+
+def test_arrays_of_texts_are_pickled():
+    import pickle
+
+    for thing in (grids()[2], next(iter(grids().batch(3)))):
+        again = pickle.loads(pickle.dumps(thing))
+        assert again.g == thing.g and again.g.numpy().shape == thing.g.numpy().shape
+    assert pickle.loads(pickle.dumps(grids()[2].g[1])).tolist() == GRIDS[2][1]
+
+
+def test_arrays_of_texts_are_padded():
+    field = next(iter(grids().padded_batch(2, {"g": [3, 4]}, {"g": "-"}))).g
+    wanted = [[[*row, b"-"] for row in rows] + [[b"-"] * 4] for rows in GRIDS[:2]]
+    assert field.numpy().shape == (2, 3, 4) and field.tolist() == wanted
+    assert next(iter(grids().padded_batch(2))).g.tolist() == GRIDS[:2]
+    padded = grids().padded_batch(2, {"g": [2, 4]}).unbatch()
+    assert padded.spec["g"].shape == (2, 4)
+    assert [e.g.tolist() for e in padded][6] == [[*row, b""] for row in GRIDS[6]]
+    with pytest.raises(stoker.ChainError, match="cannot be padded to 1"):
+        grids().padded_batch(2, {"g": [1, 3]})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ds, path: ds.batch(3).unbatch(),
+        lambda ds, path: ds.cache(),
+        lambda ds, path: ds.cache(str(path / "kept")),
+        lambda ds, path: ds.batch(3).cache(str(path / "kept")).unbatch(),
+        lambda ds, path: ds.window(3).unbatch(),
+        lambda ds, path: ds.batch(2).rebatch(3).unbatch(),
+        lambda ds, path: ds.take(2).concatenate(ds.skip(2)),
+        lambda ds, path: ds.filter(lambda e: len(e["g"]) == 2 and len(e["g"][1]) == 3),
+        lambda ds, path: packed(ds, path),
+        lambda ds, path: packed(ds.batch(4), path),
+    ],
+)
+def test_arrays_of_texts_all_the_way(tmp_path, change):
+    ds = change(grids(), tmp_path)
+    for _ in range(2):
+        assert [e.g.tolist() for e in ds] == GRIDS
+    assert ds.spec["g"].shape == (2, 3)
+
+
+def packed(ds, path):
+    ds.pack(path / "grids.tfrecord")
+    return stoker.tfrecord(path / "grids.tfrecord").parse_example({"g": stoker.fixed([2, 3], "bytes")})
+
+
+def test_rows_of_an_array_of_texts():
+    ds = grids().unbatch()
+    assert ds.spec["g"].shape == (3,) and [e.g.tolist() for e in ds] == sum(GRIDS, [])
+    assert [e.g for e in ds.unbatch()][:6] == sum(GRIDS[0], [])
+
+
+def test_ops_on_arrays_of_texts():
+    ds = grids().text_upper(field="g").batch(7)
+    assert only(ds).g.numpy().shape == (7, 2, 3)
+    numbers = only(grids().text_to_hash_bucket(10, field="g").batch(7)).g
+    assert np.asarray(numbers).shape == (7, 2, 3)
+    with pytest.raises(stoker.TypeMismatchError, match="array of texts"):
+        grids().filter("len(g) == 2")
+    with pytest.raises(stoker.TypeMismatchError, match="those of arrays of texts may not"):
+        grids().concatenate(grids(stoker.fixed([3, 2], bytes)))
+
+
+def test_arrays_of_texts_are_shuffled_and_resumed():
+    ds = grids().shuffle(4, seed=3).batch(2)
+    wanted = [batch.g.tolist() for batch in ds.iterate(workers=0, epoch=0)]
+    assert [batch.g.tolist() for batch in ds.iterate(workers=4, epoch=0)] == wanted
+    it = ds.iterate(epoch=0)
+    state = [next(it) for _ in range(2)][-1].state_dict()
+    assert [batch.g.tolist() for batch in ds.resume(state)] == wanted[2:]
+
+
 # ---- elements ----
 
 
