@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 8192, MOST_CALLS = 8 };
+enum { MOST_BLOCKS = 8192, MOST_CALLS = 12 };
 
 struct call {
     const struct stk_op *op;

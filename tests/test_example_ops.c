@@ -63,8 +63,11 @@ static void add_entries(struct stk__text *out, const struct stk_view *view)
                 stk__text_add(out, "%02x", ((const uint8_t *)view->data)[i]);
                 continue;
             }
-            stk__text_add(out, i > view->splits[entry] ? "," : "");
-            add_value(out, view, i);
+            int64_t n = view->rank > 1 ? view->shape[1] : 1;
+            for (int64_t k = i * n; k < (i + 1) * n; k++) {
+                stk__text_add(out, k > view->splits[entry] * n ? "," : "");
+                add_value(out, view, k);
+            }
         }
         stk__text_add(out, "%s", end);
     }
@@ -250,6 +253,22 @@ static void test_specs_that_are_refused(void **state)
         { "parse_example({a: fixed([65536, 65536], int64)})", "more than 2^28 values", STK_VALUE },
         { "parse_example({a: fixed([2, 3], bytes, [['a', 'b'], ['c']])})",
           "has 3 strings, the shape 6", STK_VALUE },
+        { "parse_example({a: ragged(int64, row_splits=s, row_starts=t)})", "has one partition",
+          STK_VALUE },
+        { "parse_example({a: ragged(bytes, row_splits=s)})", "lists of lists of strings",
+          STK_VALUE },
+        { "parse_example({a: sparse(i, v, int64, [3, 4])})", "a size for each index key",
+          STK_VALUE },
+        { "parse_example({a: sparse(i, v, int64, 0)})", "whole numbers from 1", STK_VALUE },
+        { "parse_example({a: sparse(i, v, int64, 1.5, part=values)})", "whole numbers from 1",
+          STK_VALUE },
+        { "parse_example({a: sparse([i, j], v, int64, [1e15, 1e15], part=values)})",
+          "more than 2^63 values", STK_VALUE },
+        { "parse_example({a: sparse(i, v, int64, 1e9)})", "more than 2^28 values", STK_VALUE },
+        { "parse_sequence_example(sequence={a: sparse(i, v, int64, 5, part=values)})",
+          "in a sequence every step", STK_VALUE },
+        { "parse_sequence_example(sequence={a: ragged(int64, row_splits=s)})",
+          "in a sequence every step", STK_VALUE },
         { "parse_example({a: fixed([1, 2], bytes, [['a', 3]])})", "a list of strings", STK_VALUE },
         { "parse_example({a: fixed([2], bytes, 'x')})", "wants a list of strings", STK_VALUE },
         { "parse_example({a: fixed([2], bytes, ['x', 1])})", "a list of strings", STK_VALUE },

@@ -1419,8 +1419,22 @@ def ragged(
     dtype: DType,
     value_key: str | None = None,
     uniform_row_length: int | None = None,
+    row_splits: str | None = None,
+    row_lengths: str | None = None,
+    row_starts: str | None = None,
+    row_limits: str | None = None,
+    value_rowids: str | None = None,
 ) -> Call:
     """A feature with any number of values."""
+def sparse(
+    index_key: str | PathLike[str] | Sequence[str | PathLike[str]],
+    value_key: str,
+    dtype: DType,
+    size: float | Sequence[float],
+    already_sorted: bool = False,
+    part: Literal['dense', 'indices', 'values'] = 'dense',
+) -> Call:
+    """An array of which a record has the values that are not 0."""
 def text(default: str | None = None) -> Call:
     """Bytes."""
 def timestamp(unit: str = 's', default: int | None = None) -> Call:

@@ -5,7 +5,7 @@
 __all__ = ['concatenate', 'counter', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder',
         'jsonl', 'lines', 'npy', 'npz', 'random', 'range', 'sample_from', 'tar', 'tfrecord',
         'values', 'zip', 'array', 'category', 'columns', 'fixed', 'fixed_sequence', 'list',
-        'ragged', 'text', 'timestamp', 'value', 'varlen']
+        'ragged', 'sparse', 'text', 'timestamp', 'value', 'varlen']
 ROOTS = frozenset(['concatenate', 'counter', 'csv', 'files', 'fixed_length', 'hdf5', 'image_folder',
         'jsonl', 'lines', 'npy', 'npz', 'random', 'range', 'sample_from', 'tar', 'tfrecord',
         'values', 'zip'])
@@ -315,7 +315,12 @@ CALLS = {
     'list': (('path', 'text', ..., False), ('dtype', 'choice', ..., False), ('shape', 'numbers',
         None, False), ('default_value', 'value', None, False)),
     'ragged': (('dtype', 'choice', ..., False), ('value_key', 'text', None, False),
-        ('uniform_row_length', 'int', None, False)),
+        ('uniform_row_length', 'int', None, False), ('row_splits', 'text', None, False),
+        ('row_lengths', 'text', None, False), ('row_starts', 'text', None, False), ('row_limits',
+        'text', None, False), ('value_rowids', 'text', None, False)),
+    'sparse': (('index_key', 'texts', ..., False), ('value_key', 'text', ..., False), ('dtype',
+        'choice', ..., False), ('size', 'numbers', ..., False), ('already_sorted', 'bool', False,
+        False), ('part', 'choice', 'dense', False)),
     'text': (('default', 'text', None, False),),
     'timestamp': (('unit', 'text', 's', False), ('default', 'int', None, False)),
     'value': (('path', 'text', ..., False), ('dtype', 'choice', 'text', False), ('default_value',
@@ -1557,10 +1562,12 @@ class Ops:
         value: `fixed(shape, dtype, default_value=none)` has as many values in every record;
         `varlen(dtype)` any number, as a ragged field; `fixed_sequence(shape, dtype,
         allow_missing=false)` any number of entries of one shape; `ragged(dtype, value_key=none,
-        uniform_row_length=none)` as tf.io.RaggedFeature. `key=` says what the records call it if
-        the field is named otherwise. A single string of bytes is not copied; `varlen(bytes)` and
-        the others make lists of texts, which batches hold as they hold lists of numbers, and
-        `fixed([2, 3], bytes)` makes arrays of that shape.
+        uniform_row_length=none, row_splits=none, …)` as tf.io.RaggedFeature, also with a partition;
+        `sparse(index_key, value_key, dtype, size, already_sorted=false, part=dense)` as
+        tf.io.SparseFeature. `key=` says what the records call it if the field is named otherwise. A
+        single string of bytes is not copied; `varlen(bytes)` and the others make lists of texts,
+        which batches hold as they hold lists of numbers, and `fixed([2, 3], bytes)` makes arrays of
+        that shape.
 
         The rules are TensorFlow's. A key without a kind counts as missing; a kind with an empty
         list does not. Of several features of a key the last counts, also in Examples that were
@@ -3556,21 +3563,56 @@ def list(path, dtype, shape=None, default_value=None):
     return _text.Call('list', CALLS['list'], (path, dtype, shape, default_value))
 
 
-def ragged(dtype, value_key=None, uniform_row_length=None):
+def ragged(dtype, value_key=None, uniform_row_length=None, row_splits=None, row_lengths=None,
+           row_starts=None, row_limits=None, value_rowids=None):
     """A feature with any number of values.
 
     As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a list has rows of
-    that many values. The keys of other partitions can be read as fields of their own with
-    varlen(int64). In a sequence as varlen.
+    that many values. With one of the other partitions, whose key is given as row_splits,
+    row_lengths, row_starts, row_limits or value_rowids, numbers are a list of lists; with both it
+    is a list of lists of such rows. Partitions are always checked: what does not fit the values is
+    bad. Lists nest no deeper; the keys of further partitions can be read as fields of their own
+    with varlen(int64). In a sequence as varlen.
 
         ragged(float32, value_key='points', uniform_row_length=3)
+        ragged(int64, value_key='words', row_lengths='sentences')
 
     dtype: what the record holds (bytes or float32 or int64)
     value_key: its key in the records; none: the name of the field (text, none)
     uniform_row_length: values come in rows of so many (int, at least 1, none)
+    row_splits: key of the list that says where rows begin and, last, where all end (text, none)
+    row_lengths: key of the list that says how long each row is (text, none)
+    row_starts: key of the list that says where each row begins (text, none)
+    row_limits: key of the list that says where each row ends (text, none)
+    value_rowids: key of the list that says of each value which row it is in (text, none)
     """
     from . import _text
-    return _text.Call('ragged', CALLS['ragged'], (dtype, value_key, uniform_row_length))
+    return _text.Call('ragged', CALLS['ragged'], (dtype, value_key, uniform_row_length, row_splits, row_lengths, row_starts, row_limits, value_rowids))
+
+
+def sparse(index_key, value_key, dtype, size, already_sorted=False, part='dense'):
+    """An array of which a record has the values that are not 0.
+
+    As tf.io.SparseFeature: a list of values and, for each dimension, one of their indices. The
+    field is the whole array, as tf.sparse.to_dense makes it; or with part=indices and part=values
+    lists, ordered by index unless already_sorted is true. Several index keys give a list of indices
+    [?, n]. Lists of different lengths and indices outside of the size are bad; in a whole array an
+    index is there once.
+
+        sparse('ix', 'value', float32, 1000)
+        sparse(['row', 'column'], 'value', float32, [28, 28], part=values)
+
+    index_key: key of the list of indices, or those for each dimension (text or list of texts
+        (at most 7))
+    value_key: key of the list of values (text)
+    dtype: what the values are (bytes or float32 or int64)
+    size: dimensions of the array: indices are less (number or list of numbers (at most 7))
+    already_sorted: indices and values stay in the order of the record (bool)
+    part: the whole array, with 0 or '' where there is no value; or a list of the indices, or of
+        the values (dense or indices or values)
+    """
+    from . import _text
+    return _text.Call('sparse', CALLS['sparse'], (index_key, value_key, dtype, size, already_sorted, part))
 
 
 def text(default=None):

@@ -60,7 +60,7 @@ class Writer:
                 "{"
                 + ", ".join(
                     f"{key(name)}: {self.value(item, kind, name, call)}"
-                    for name, item in value.items()
+                    for name, item in split_sparse(value).items()
                 )
                 + "}"
             )
@@ -128,6 +128,15 @@ _FEATURES = {
     "VarLenFeature": ("varlen", ("dtype",)),
 }
 
+# Partitions of a RaggedFeature, and the argument of ragged that each becomes.
+_PARTITIONS = {
+    "RowSplits": "row_splits",
+    "RowLengths": "row_lengths",
+    "RowStarts": "row_starts",
+    "RowLimits": "row_limits",
+    "ValueRowIds": "value_rowids",
+}
+
 # Defaults of a FixedLenSequenceFeature that padded_batch has too.
 _NO_FILLER = (None, 0, "", b"")
 
@@ -138,7 +147,7 @@ def feature(value, field):
 
     name, members = _FEATURES[type(value).__name__]
     if getattr(value, "partitions", None):
-        raise TypeError("a feature with partitions is a list of lists, which a field cannot hold")
+        return ragged(value, field)
     if "default_value" not in members and getattr(value, "default_value", None) not in _NO_FILLER:
         raise TypeError(
             f"{field}: default_value={value.default_value!r} of a {type(value).__name__} fills up "
@@ -151,6 +160,55 @@ def feature(value, field):
         given["shape"] = [int(size) for size in given["shape"]]
     rows = _ops.CALLS[name]
     return Call(name, rows, [given.get(row[0], row[2]) for row in rows])
+
+
+def ragged(value, field):
+    """A tf.io.RaggedFeature with partitions, outermost first: one that names a key, then a
+    UniformRowLength. Several of the latter are the shape of what a list has.
+    """
+    from . import _ops
+
+    dtype = dtype_name(value.dtype).replace("string", "bytes")
+    names = [type(partition).__name__ for partition in value.partitions]
+    keyed = [name for name in names if name in _PARTITIONS]
+    unknown = [name for name in names if name not in (*_PARTITIONS, "UniformRowLength")]
+    if unknown:
+        raise TypeError(f"{field}: {unknown[0]} is no partition of a RaggedFeature")
+    lengths = [int(p.length) for p, name in zip(value.partitions, names) if name not in keyed]
+    if not keyed and len(lengths) > 1:
+        return _ops.fixed_sequence(lengths, dtype, True, value.value_key)
+    if len(keyed) > 1 or names[1:] != ["UniformRowLength"] * len(names[1:]) or len(lengths) > 1:
+        flat = value.value_key or field
+        raise TypeError(
+            f"{field}: partitions {', '.join(names)} nest lists deeper than a field can hold, which is "
+            "one partition that names a key and a UniformRowLength inside of it: read the values "
+            f"as {{{field!r}: stoker.varlen({dtype!r}, key={flat!r})}} and each key as a field of its own, "
+            "stoker.varlen('int64')"
+        )
+    given = {_PARTITIONS[name]: p.key for p, name in zip(value.partitions, names) if name in keyed}
+    return _ops.ragged(dtype, value.value_key, *(lengths or [None]), **given)
+
+
+def split_sparse(features):
+    """A tf.io.SparseFeature becomes two fields: its indices and its values."""
+    fields = {}
+    for name, value in features.items():
+        is_sparse = type(value).__name__ == "SparseFeature" and hasattr(value, "_fields")
+        for part in ("indices", "values") if is_sparse else ():
+            fields[f"{name}_{part}"] = sparse(value, part)
+        if not is_sparse:
+            fields[name] = value
+    return fields
+
+
+def sparse(value, part):
+    from . import _ops
+
+    dtype = dtype_name(value.dtype).replace("string", "bytes")
+    sizes = value.size if isinstance(value.size, (list, tuple)) else [value.size]
+    sizes = [int(size) for size in sizes]
+    is_sorted = bool(value.already_sorted)
+    return _ops.sparse(value.index_key, value.value_key, dtype, sizes, is_sorted, part)
 
 
 def is_same(value, default):

@@ -64,6 +64,7 @@ struct ragged {
     int dtype;
     const char *value_key;
     int64_t uniform_row_length;
+    const char *row_splits, *row_lengths, *row_starts, *row_limits, *value_rowids;
 };
 
 static const struct stk_param ragged_rows[] = {
@@ -72,10 +73,47 @@ static const struct stk_param ragged_rows[] = {
                  "its key in the records; none: the name of the field"),
     STK_INT_ROW(ragged, uniform_row_length, STK_NONE, 1, INT32_MAX, STK_TAKES_NONE,
                 "values come in rows of so many"),
+    STK_TEXT_ROW(ragged, row_splits, NULL, STK_TAKES_NONE,
+                 "key of the list that says where rows begin and, last, where all end"),
+    STK_TEXT_ROW(ragged, row_lengths, NULL, STK_TAKES_NONE,
+                 "key of the list that says how long each row is"),
+    STK_TEXT_ROW(ragged, row_starts, NULL, STK_TAKES_NONE,
+                 "key of the list that says where each row begins"),
+    STK_TEXT_ROW(ragged, row_limits, NULL, STK_TAKES_NONE,
+                 "key of the list that says where each row ends"),
+    STK_TEXT_ROW(ragged, value_rowids, NULL, STK_TAKES_NONE,
+                 "key of the list that says of each value which row it is in"),
     STK_ROWS_END,
 };
 
-enum { FIXED, FIXED_SEQUENCE, RAGGED, VARLEN, N_CALLS };
+static const char *const part_names[] = { "dense", "indices", "values", NULL };
+
+struct sparse {
+    struct stk_texts index_key;
+    const char *value_key;
+    int dtype;
+    struct stk_numbers size;
+    bool already_sorted;
+    int part;
+};
+
+static const struct stk_param sparse_rows[] = {
+    STK_TEXTS_ROW(sparse, index_key, 1, STK_MAX_RANK - 1, STK_REQUIRED,
+                  "key of the list of indices, or those for each dimension"),
+    STK_TEXT_ROW(sparse, value_key, NULL, STK_REQUIRED, "key of the list of values"),
+    STK_CHOICE_ROW(sparse, dtype, dtype_names, 0, STK_REQUIRED, "what the values are"),
+    STK_NUMBERS_ROW(sparse, size, NULL, 1, STK_MAX_RANK - 1, STK_REQUIRED,
+                    "dimensions of the array: indices are less"),
+    STK_BOOL_ROW(sparse, already_sorted, false, 0,
+                 "indices and values stay in the order of the record"),
+    STK_CHOICE_ROW(
+        sparse, part, part_names, STK__DENSE, 0,
+        "the whole array, with 0 or '' where there is no value; or a list of the indices, or "
+        "of the values"),
+    STK_ROWS_END,
+};
+
+enum { FIXED, FIXED_SEQUENCE, RAGGED, SPARSE, VARLEN, N_CALLS };
 
 static const struct stk_decl decls[N_CALLS] = {
     [FIXED] = { "fixed", 1, "A feature with the same number of values in every record.",
@@ -98,11 +136,32 @@ static const struct stk_decl decls[N_CALLS] = {
                          sequence_rows, sizeof(struct sequence) },
     [RAGGED] = { "ragged", 1, "A feature with any number of values.",
                  "As tf.io.RaggedFeature without partitions, or with one UniformRowLength: then a "
-                 "list has rows of that many values. The keys of other partitions can be read as "
-                 "fields of their own with varlen(int64). In a sequence as varlen.\n"
+                 "list has rows of that many values. With one of the other partitions, whose key "
+                 "is "
+                 "given as row_splits, row_lengths, row_starts, row_limits or value_rowids, "
+                 "numbers "
+                 "are a list of lists; with both it is a list of lists of such rows. Partitions "
+                 "are "
+                 "always checked: what does not fit the values is bad. Lists nest no deeper; the "
+                 "keys "
+                 "of further partitions can be read as fields of their own with varlen(int64). In "
+                 "a "
+                 "sequence as varlen.\n"
                  "\n"
-                 "    ragged(float32, value_key='points', uniform_row_length=3)",
+                 "    ragged(float32, value_key='points', uniform_row_length=3)\n"
+                 "    ragged(int64, value_key='words', row_lengths='sentences')",
                  ragged_rows, sizeof(struct ragged) },
+    [SPARSE] = { "sparse", 1, "An array of which a record has the values that are not 0.",
+                 "As tf.io.SparseFeature: a list of values and, for each dimension, one of their "
+                 "indices. The field is the whole array, as tf.sparse.to_dense makes it; or with "
+                 "part=indices and part=values lists, ordered by index unless already_sorted is "
+                 "true. "
+                 "Several index keys give a list of indices [?, n]. Lists of different lengths and "
+                 "indices outside of the size are bad; in a whole array an index is there once.\n"
+                 "\n"
+                 "    sparse('ix', 'value', float32, 1000)\n"
+                 "    sparse(['row', 'column'], 'value', float32, [28, 28], part=values)",
+                 sparse_rows, sizeof(struct sparse) },
     [VARLEN] = { "varlen", 1, "A feature with any number of values.",
                  "As tf.io.VarLenFeature, but a ragged field instead of a sparse tensor, or a list "
                  "of texts. A record without it has an empty list. In a sequence every step is a "
@@ -112,7 +171,8 @@ static const struct stk_decl decls[N_CALLS] = {
                  "    varlen(bytes)",
                  varlen_rows, sizeof(struct varlen) },
 };
-static const struct stk_decl *const calls[N_CALLS] = { &decls[0], &decls[1], &decls[2], &decls[3] };
+static const struct stk_decl *const calls[N_CALLS] = { &decls[0], &decls[1], &decls[2], &decls[3],
+                                                       &decls[4] };
 const struct stk__namespace stk__feature_calls = { "feature", calls, N_CALLS };
 
 /* ---- one spec ---- */
@@ -124,7 +184,10 @@ struct wish {
     struct stk_numbers shape;
     int dtype;
     bool is_list, allow_missing;
-    bool is_nested; /* in a sequence: a list per step */
+    bool is_nested;    /* in a sequence: a list per step */
+    uint8_t partition; /* enum stk__partition */
+    const char *partition_key;
+    struct stk__sparse *sparse; /* or NULL */
     const struct stk_value *fallback;
 };
 
@@ -158,6 +221,25 @@ static int bind_sequence(const struct stk__call *call, struct stk_arena *arena, 
     return code;
 }
 
+/* The only partition that is given, besides uniform_row_length. */
+static int set_partition(const struct ragged *p, struct wish *wish, struct stk_error *err)
+{
+    const char *const key[] = {
+        [STK__ROW_SPLITS] = p->row_splits,     [STK__ROW_LENGTHS] = p->row_lengths,
+        [STK__ROW_STARTS] = p->row_starts,     [STK__ROW_LIMITS] = p->row_limits,
+        [STK__VALUE_ROWIDS] = p->value_rowids,
+    };
+    for (uint8_t i = STK__ROW_SPLITS; i <= STK__VALUE_ROWIDS; i++) {
+        if (key[i] && wish->partition)
+            return refuse(wish, err,
+                          "a list of lists has one partition: read the others as fields of their "
+                          "own, such as varlen(int64, key='splits')");
+        wish->partition = key[i] ? i : wish->partition;
+        wish->partition_key = key[i] ? key[i] : wish->partition_key;
+    }
+    return STK_OK;
+}
+
 static int bind_ragged(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
                        struct stk_error *err)
 {
@@ -173,7 +255,51 @@ static int bind_ragged(const struct stk__call *call, struct stk_arena *arena, st
         *dim = (double)p.uniform_row_length;
         wish->shape = (struct stk_numbers){ dim, 1, -1 };
     }
-    return code;
+    return code ? code : set_partition(&p, wish, err);
+}
+
+static int set_size(const struct sparse *p, struct wish *wish, struct stk_error *err)
+{
+    int64_t n = 1;
+    if (p->size.n != p->index_key.n)
+        return refuse(wish, err, "a sparse feature has a size for each index key");
+    wish->sparse->rank = p->size.n;
+    for (int d = 0; d < p->size.n; d++) {
+        double size = p->size.item[d];
+        wish->sparse->size[d] = size >= 1 && size <= 0x1p53 ? (int64_t)size : 0;
+        wish->sparse->index_text[d] = p->index_key.item[d];
+        if ((double)wish->sparse->size[d] != size)
+            return refuse(wish, err, "the dimensions of a size are whole numbers from 1");
+        if (__builtin_mul_overflow(n, wish->sparse->size[d], &n))
+            return refuse(wish, err, "the size has more than 2^63 values");
+    }
+    if (p->part == STK__DENSE && n > 1 << 28)
+        return refuse(
+            wish, err,
+            "the whole array would have more than 2^28 values: read lists of what is there "
+            "with part=indices and part=values");
+    return STK_OK;
+}
+
+static int bind_sparse(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
+                       struct stk_error *err)
+{
+    struct sparse p;
+    int code = stk__bind(call, &decls[SPARSE], arena, &p, err);
+    if (code)
+        return code;
+    wish->sparse = stk_arena_alloc(arena, sizeof *wish->sparse);
+    if (!wish->sparse)
+        return stk__out_of_memory(err);
+    *wish->sparse = (struct stk__sparse){ .part = (enum stk__sparse_part)p.part,
+                                          .already_sorted = p.already_sorted };
+    wish->dtype = p.dtype;
+    wish->key = p.value_key;
+    wish->is_list = p.part != STK__DENSE;
+    wish->allow_missing = true;
+    if (!wish->is_list)
+        wish->shape = p.size;
+    return set_size(&p, wish, err);
 }
 
 static int bind_varlen(const struct stk__call *call, struct stk_arena *arena, struct wish *wish,
@@ -206,10 +332,8 @@ static int bind_spec(const struct stk_value *value, struct stk_arena *arena, str
 {
     static int (*const bind[N_CALLS])(const struct stk__call *, struct stk_arena *, struct wish *,
                                       struct stk_error *) = {
-        [FIXED] = bind_fixed,
-        [FIXED_SEQUENCE] = bind_sequence,
-        [RAGGED] = bind_ragged,
-        [VARLEN] = bind_varlen,
+        [FIXED] = bind_fixed,   [FIXED_SEQUENCE] = bind_sequence, [RAGGED] = bind_ragged,
+        [SPARSE] = bind_sparse, [VARLEN] = bind_varlen,
     };
     *wish = (struct wish){ .value = value };
     if (value->kind == STK__WORD || value->kind == STK__STRING)
@@ -334,6 +458,11 @@ static int set_bytes(const struct wish *wish, struct stk__feature_spec *spec, st
             wish, err,
             "entries of bytes have the shape []: a list of any number has single strings; "
             "read it with varlen(bytes)");
+    if (wish->partition)
+        return refuse(
+            wish, err,
+            "lists of lists of strings are not possible: read the strings with varlen(bytes) "
+            "and the partition as a field of its own, varlen(int64)");
     if (wish->is_nested)
         return refuse(wish, err,
                       "a step of a sequence has one string: fixed_sequence([], bytes); lists of "
@@ -345,15 +474,29 @@ static int set_bytes(const struct wish *wish, struct stk__feature_spec *spec, st
     return stk__field_map_shape(wish->value, &wish->shape, &spec->field, &spec->n_values, err);
 }
 
+/* A list of numbers, or of rows of them where there are several dimensions. */
+static void set_indices(const struct stk__sparse *sparse, struct stk_field *field)
+{
+    field->kind = STK_RAGGED;
+    field->dtype = STK_I64;
+    field->rank = sparse->rank > 1 ? 2 : 1;
+    field->shape[0] = -1;
+    field->shape[1] = sparse->rank;
+}
+
 static int set_field(const struct wish *wish, struct stk__feature_spec *spec, struct stk_error *err)
 {
     static const uint8_t dtypes[] = { STK_U8, STK_F32, STK_I64 };
+    if (wish->sparse && wish->sparse->part == STK__SPARSE_INDICES) {
+        set_indices(wish->sparse, &spec->field);
+        return STK_OK;
+    }
     if (wish->dtype + 1 == STK__FEATURE_BYTES)
         return set_bytes(wish, spec, err);
     if (wish->is_nested && wish->shape.n)
         return refuse(wish, err, "a step of a sequence is a list of single values");
     spec->field.kind = wish->is_list ? STK_RAGGED : STK_FIXED;
-    spec->field.flags = wish->is_nested ? STK_FIELD_PACKED : 0;
+    spec->field.flags = wish->is_nested || wish->partition ? STK_FIELD_PACKED : 0;
     spec->field.dtype = dtypes[wish->dtype];
     if (wish->is_list)
         spec->field.shape[spec->field.rank++] = -1;
@@ -365,11 +508,38 @@ static int set_place(struct wish *wish, enum stk__feature_place place, struct st
 {
     if (place != STK__IN_SEQUENCE)
         return STK_OK;
-    if (!wish->is_list)
+    if (!wish->is_list || wish->sparse || wish->partition)
         return refuse(wish, err,
                       "in a sequence every step has an entry of the same shape, "
                       "fixed_sequence(shape, dtype), or any number of values, varlen(dtype)");
     wish->is_nested = strcmp(wish->value->call->name, decls[FIXED_SEQUENCE].name) != 0;
+    return STK_OK;
+}
+
+/* A key that is wanted, once for all who want it; its number. */
+static int want_key(struct stk__feature_specs *specs, const char *key, int *number)
+{
+    const struct stk__piece piece = { (const uint8_t *)key, strlen(key) };
+    *number = stk__feature_keys_find(&specs->keys, piece);
+    if (*number < 0 && specs->keys.n < STK_MAX_FIELDS) {
+        stk__feature_keys_add(&specs->keys, piece);
+        *number = stk__feature_keys_find(&specs->keys, piece);
+    }
+    return *number < 0 ? STK_VALUE : STK_OK;
+}
+
+/* The keys of one spec. */
+static int want_keys(const struct wish *wish, struct stk__feature_specs *specs,
+                     struct stk__feature_spec *spec, struct stk_error *err)
+{
+    int code = want_key(specs, spec->key_text, &spec->key);
+    if (!code && wish->partition)
+        code = want_key(specs, wish->partition_key, &spec->partition_key);
+    for (int d = 0; wish->sparse && d < wish->sparse->rank && !code; d++)
+        code = want_key(specs, wish->sparse->index_text[d], &wish->sparse->index_key[d]);
+    if (code)
+        return stk__fail_at(err, code, wish->value->at, wish->value->len,
+                            "more than %d keys are wanted", STK_MAX_FIELDS);
     return STK_OK;
 }
 
@@ -382,12 +552,14 @@ static int add_spec(const struct stk_value *name, const struct wish *wish, struc
                                         .key_text = key,
                                         .kind = (uint8_t)(wish->dtype + 1),
                                         .is_list = wish->is_list,
-                                        .is_required = !wish->allow_missing };
-    const struct stk__piece piece = { (const uint8_t *)key, strlen(key) };
-    stk__feature_keys_add(&specs->keys, piece);
-    spec->key = stk__feature_keys_find(&specs->keys, piece);
+                                        .is_required = !wish->allow_missing,
+                                        .partition = wish->partition,
+                                        .partition_text = wish->partition_key,
+                                        .sparse = wish->sparse };
+    int code = want_keys(wish, specs, spec, err);
     specs->n++;
-    int code = set_field(wish, spec, err);
+    if (!code)
+        code = set_field(wish, spec, err);
     return !code && wish->fallback ? read_default(wish, arena, spec, err) : code;
 }
 

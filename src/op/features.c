@@ -209,6 +209,38 @@ static int put_list(const struct stk__feature_row *at, const struct stk__feature
     return STK_OK;
 }
 
+int stk__feature_values(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                        struct stk__piece feature, void **data, size_t *n)
+{
+    struct stk__value_list list = { spec->kind, { 0 } };
+    bool is_bytes = spec->kind == STK__FEATURE_BYTES, is_good = true;
+    *data = NULL;
+    *n = 0;
+    if (feature.data && !stk__value_list_open(feature, &list)) {
+        fail_damaged(at, spec, feature);
+        return STK_OK;
+    }
+    if (list.kind != spec->kind) {
+        fail_type(at, spec, list.kind);
+        return STK_OK;
+    }
+    if (is_bytes)
+        is_good = stk__value_list_bytes(&list, NULL, 0, n);
+    size_t most = is_bytes ? *n : stk__value_list_most(&list);
+    /* of a size that serves all kinds; one more, so that there is an address */
+    *data = stk_rows_alloc(at->rows, (most + 1) * (is_bytes ? sizeof(struct stk_span) : 8));
+    if (!*data)
+        return STK_MEMORY;
+    if (is_good)
+        is_good = is_bytes ? stk__value_list_bytes(&list, *data, most, n)
+                           : read_numbers(spec, &list, *data, most, n);
+    if (is_good)
+        return STK_OK;
+    fail_damaged(at, spec, feature);
+    *data = NULL;
+    return STK_OK;
+}
+
 static int put_feature(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
                        struct stk__piece feature, struct stk_column *out)
 {
@@ -236,8 +268,11 @@ int stk__features_put(const struct stk__feature_row *at, const struct stk__featu
 {
     struct stk_column *out = at->rows->out + specs->first;
     int code = STK_OK;
-    for (int i = 0; i < specs->n && !code && at->rows->mask[at->row] == STK_LIVE; i++)
-        code = put_feature(at, &specs->spec[i], found[specs->spec[i].key], &out[i]);
+    for (int i = 0; i < specs->n && !code && at->rows->mask[at->row] == STK_LIVE; i++) {
+        const struct stk__feature_spec *spec = &specs->spec[i];
+        code = spec->partition || spec->sparse ? stk__feature_parts_put(at, spec, found, &out[i])
+                                               : put_feature(at, spec, found[spec->key], &out[i]);
+    }
     return code;
 }
 

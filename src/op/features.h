@@ -5,8 +5,30 @@
 #include "codec/example.h"
 #include "lang/lang.h"
 
-/* fixed, varlen, fixed_sequence and ragged: what can be called in a map of specs. */
+/* fixed, varlen, fixed_sequence, ragged and sparse: what can be called in a map of specs. */
 extern const struct stk__namespace stk__feature_calls;
+
+/* How a list of numbers says where the rows of another one are: as in tf.io.RaggedFeature. */
+enum stk__partition {
+    STK__NO_PARTITION,
+    STK__ROW_SPLITS,
+    STK__ROW_LENGTHS,
+    STK__ROW_STARTS,
+    STK__ROW_LIMITS,
+    STK__VALUE_ROWIDS,
+};
+
+enum stk__sparse_part { STK__DENSE, STK__SPARSE_INDICES, STK__SPARSE_VALUES };
+
+/* Values and, for each dimension, the list of their indices. */
+struct stk__sparse {
+    enum stk__sparse_part part;
+    bool already_sorted;
+    int rank;
+    int64_t size[STK_MAX_RANK];
+    const char *index_text[STK_MAX_RANK];
+    int index_key[STK_MAX_RANK];
+};
 
 struct stk__feature_spec {
     struct stk_field field; /* what it becomes */
@@ -18,6 +40,10 @@ struct stk__feature_spec {
     size_t n_values;      /* of a row, or of one entry of a list */
     const void *fallback; /* the row where a record has none; NULL: none is given */
     size_t fallback_bytes;
+    uint8_t partition; /* enum stk__partition: rows of a list of lists; key and text are its own */
+    int partition_key;
+    const char *partition_text;
+    const struct stk__sparse *sparse; /* or NULL */
 };
 
 struct stk__feature_specs {
@@ -53,5 +79,14 @@ struct stk__feature_row {
  * bad. STK_OK or STK_MEMORY. */
 int stk__features_put(const struct stk__feature_row *at, const struct stk__feature_specs *specs,
                       const struct stk__piece *found);
+/* The same of one spec that reads several features: a list with a partition, or a sparse one. */
+int stk__feature_parts_put(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                           const struct stk__piece *found, struct stk_column *out);
+
+/* All values of a feature, or spans of its strings; none where the record lacks it. *data is NULL if
+ * the row is bad now. */
+int stk__feature_values(const struct stk__feature_row *at, const struct stk__feature_spec *spec,
+                        struct stk__piece feature, void **data, size_t *n);
+
 int stk__feature_lists_put(const struct stk__feature_row *at,
                            const struct stk__feature_specs *specs, const struct stk__piece *found);

@@ -76,12 +76,26 @@ DTYPES = {tf.float32: 'float32', tf.int64: 'int64', tf.string: 'bytes'}
 
 
 def value_text(value):
-    if isinstance(value, (bytes, str)):
-        raw = value if isinstance(value, bytes) else value.encode()
-        return "'" + ''.join(f'\\x{b:02x}' for b in raw) + "'"
-    if isinstance(value, list) and isinstance(value[0], (bytes, list)):
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, bytes):
+        return "'" + ''.join(f'\\x{b:02x}' for b in value) + "'"
+    if isinstance(value, list) and isinstance(value[0], (bytes, str, list)):
         return '[' + ', '.join(map(value_text, value)) + ']'
     return repr(value)
+
+
+PARTITIONS = {'RowSplits': 'row_splits', 'RowLengths': 'row_lengths', 'RowStarts': 'row_starts',
+              'RowLimits': 'row_limits', 'ValueRowIds': 'value_rowids'}
+
+
+def ragged_text(spec, dtype):
+    parts = [dtype] + ([value_text(spec.value_key)] if spec.value_key else [])
+    for partition in spec.partitions:
+        name = type(partition).__name__
+        parts.append(f'{PARTITIONS[name]}={value_text(partition.key)}' if name in PARTITIONS
+                     else f'uniform_row_length={partition.length}')
+    return f'ragged({", ".join(parts)})'
 
 
 def spec_text(spec):
@@ -92,7 +106,9 @@ def spec_text(spec):
     if isinstance(spec, io.FixedLenSequenceFeature):
         return f'fixed_sequence({list(spec.shape)}, {dtype}, {str(spec.allow_missing).lower()})'
     if isinstance(spec, io.RaggedFeature):
-        return f'ragged({dtype})'
+        return ragged_text(spec, dtype)
+    if isinstance(spec, io.SparseFeature):
+        return f'sparse({value_text(spec.index_key)}, {value_text(spec.value_key)}, {dtype}, {spec.size})'
     return f'varlen({dtype})'
 
 
@@ -117,6 +133,8 @@ def steps_text(value):
 
 
 def field_text(value):
+    if isinstance(value, tf.RaggedTensor):
+        return ''.join('(' + ','.join(one_text(v) for v in row.numpy().reshape(-1)) + ')' for row in value)
     if isinstance(value, tf.SparseTensor) and len(value.dense_shape) == 2:
         return steps_text(value)
     if isinstance(value, tf.SparseTensor):
@@ -299,6 +317,43 @@ def make_lists():
             check_sequence(steps_record, {}, {name: spec})
 
 
+def check_parts(record, name, spec):
+    """As check; a sparse tensor as an array. TensorFlow's words for what does not fit are others."""
+    call = f'parse_example({map_text({name: spec})})'
+    try:
+        value = io.parse_single_example(record, {name: spec})[name]
+        if isinstance(value, tf.SparseTensor):
+            value = tf.sparse.to_dense(value)
+        add(record, call, {name: value}, [name])
+    except (tf.errors.InvalidArgumentError, ValueError):
+        add(record, call, None, [])
+
+
+def make_parts():
+    """Lists of lists by partitions, and sparse features."""
+    R, i64 = io.RaggedFeature, tf.int64
+    record = example(
+        v=ints(*range(6)), none=ints(), s=ints(0, 2, 2, 6), short=ints(0, 2), falls=ints(0, 4, 3, 6), late=ints(1, 6),
+        n=ints(2, 0, 4), less=ints(2, 1), minus=ints(7, -1), starts=ints(0, 2, 2), ends=ints(2, 2, 6), rows=ints(0, 0, 2, 2, 2, 5),
+        back=ints(0, 0, 2, 1, 1, 1), below=ints(-1, 0, 0, 0, 0, 0), pairs=ints(1, 2), zero=ints(0), f=floats(.5, 2, -1.5),
+        i=ints(5, 0, 3), j=ints(1, 0, 1), k=ints(3, 3, 3), far=ints(0, 1, 6), t=strings(b'a', b'', b'ccc'))
+    partitions = (R.RowSplits, R.RowLengths, R.RowStarts, R.RowLimits, R.ValueRowIds)
+    for kind in partitions:
+        for key in ('s', 'short', 'falls', 'late', 'n', 'less', 'minus', 'starts', 'ends', 'rows', 'back', 'below', 'f'):
+            check_parts(record, 'r', R(i64, 'v', [kind(key)], validate=True))
+        if kind is not R.RowSplits:
+            check_parts(record, 'r', R(i64, 'none', [kind('none')], validate=True))
+    check_parts(record, 'r', R(i64, 'none', [R.RowSplits('zero')], validate=True))
+    check_parts(record, 'r', R(i64, 'v', [R.RowLengths('pairs'), R.UniformRowLength(2)], validate=True))
+    check_parts(record, 'r', R(i64, 'v', [R.UniformRowLength(3)], validate=True))
+    for index, size in (('i', 6), ('i', 5), ('k', 6), ('far', 6), ('far', 9), ('none', 4), ('n', 5), ('q', 3)):
+        for value, dtype in (('f', tf.float32), ('i', i64), ('t', tf.string), ('none', i64)):
+            check_parts(record, 'd', io.SparseFeature(index, value, dtype, size))
+    check_parts(record, 'd', io.SparseFeature(['i', 'j'], 't', tf.string, [6, 2]))
+    check_parts(record, 'd', io.SparseFeature(['k', 'i', 'j'], 'f', tf.float32, [4, 6, 3]))
+    check_parts(record, 'd', io.SparseFeature(['j', 'k'], 'f', tf.float32, [2, 4]))
+
+
 def make_files():
     """For documents: six Examples as people have them, and six SequenceExamples."""
     with io.TFRecordWriter(str(HERE / 'records/examples.tfrecord')) as out:
@@ -319,6 +374,7 @@ make_wire()
 make_sequences()
 make_random()
 make_lists()
+make_parts()
 for before, line in zip(lines[-2::-1], lines[:0:-1]):
     line[0] = '=' if line[0] == before[0] else line[0]
 text = ''.join('\t'.join(line) + '\n' for line in lines)

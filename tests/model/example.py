@@ -130,18 +130,101 @@ def fixed_sequence(found, shape, dtype, allow_missing=False):
     return Value(str(dtype), shaped(found, [len(found) // size, *shape]) if found else [])
 
 
+def ragged(values, dtype, partition=None, uniform_row_length=None):
+    """partition is (name, numbers), or there is none."""
+    entries = values or []
+    if uniform_row_length:
+        entries = fixed_sequence(values, [uniform_row_length], dtype, True).data
+    if not partition:
+        return Value(str(dtype), entries)
+    splits = splits_of(*partition, len(entries))
+    if splits != sorted(splits) or splits[0] != 0 or splits[-1] != len(entries):
+        raise RowError("no partition")
+    return Value(str(dtype), [entries[a:b] for a, b in zip(splits, splits[1:])])
+
+
+def splits_of(name, numbers, n):
+    """Where the rows of n entries begin, and the end of the last."""
+    if name == "row_splits":
+        return numbers or [0]
+    if name == "row_lengths":
+        return [sum(numbers[:i]) for i in range(len(numbers) + 1)]
+    if name == "row_starts":
+        return [*numbers, n if numbers else 0]
+    if name == "row_limits":
+        return [0, *numbers]
+    if len(numbers) != n or numbers != sorted(numbers):
+        raise RowError("no rows of values")
+    n_rows = numbers[-1] + 1 if numbers else 0
+    if numbers and (numbers[0] < 0 or n_rows > n + (1 << 16)):
+        raise RowError("no rows")
+    return [sum(number < row for number in numbers) for row in range(n_rows + 1)]
+
+
+def sparse(values, dtype, indices, size, already_sorted, part):
+    """indices: a list for each dimension."""
+    values = values or []
+    if any(len(index) != len(values) for index in indices):
+        raise RowError("another number of indices")
+    places = list(zip(*indices))
+    if any(not 0 <= i < most for place in places for i, most in zip(place, size)):
+        raise RowError("outside")
+    pairs = list(zip(places, values))
+    if part == "dense" or already_sorted not in (True, "true"):
+        pairs.sort(key=lambda pair: pair[0])
+    if part == "indices":
+        return Value("int64", [place[0] if len(size) == 1 else list(place) for place, _ in pairs])
+    if part == "values":
+        return Value(str(dtype), [value for _, value in pairs])
+    if len({place for place, _ in pairs}) < len(pairs):
+        raise RowError("an index is repeated")
+    nothing = {"bytes": b"", "float32": 0.0}.get(dtype, 0)
+    flat = [nothing] * size_of(size)
+    for place, value in pairs:
+        at = 0
+        for i, most in zip(place, size):
+            at = at * most + i
+        flat[at] = value
+    return Value(str(dtype), shaped(flat, size))
+
+
 CALLS = {"fixed": fixed, "varlen": varlen, "fixed_sequence": fixed_sequence}
+
+
+def values_at(features, key, dtype):
+    """The values of a key, or None."""
+    if key not in features:
+        return None
+    kind, found = values_of(features[key])
+    if kind != KINDS[dtype]:
+        raise RowError("another type")
+    return found
+
+
+def ragged_field(features, name, dtype, value_key=None, uniform_row_length=None, **given):
+    values = values_at(features, value_key or name, dtype)
+    partition = [(kind, values_at(features, key, "int64") or []) for kind, key in given.items()]
+    return ragged(values, dtype, partition[0] if partition else None, uniform_row_length)
+
+
+def sparse_field(
+    features, name, index_key, value_key, dtype, size, already_sorted=False, part="dense"
+):
+    keys = index_key if isinstance(index_key, list) else [index_key]
+    values = values_at(features, value_key, dtype)
+    indices = [values_at(features, key, "int64") or [] for key in keys]
+    sizes = size if isinstance(size, list) else [size]
+    return sparse(values, dtype, indices, sizes, already_sorted, part)
 
 
 def field(features, name, spec):
     """One field of a record. A word alone is a single value."""
     call = spec.calls[0] if isinstance(spec, Chain) else None
     args, kwargs = (call.args, dict(call.kwargs)) if call else ([[], spec], {})
+    if call and call.name in ("ragged", "sparse"):
+        read = ragged_field if call.name == "ragged" else sparse_field
+        return read(features, name, *args, **kwargs)
     key = kwargs.pop("key", name)
     dtype = args[0] if call and call.name == "varlen" else args[1]
-    found = None
-    if key in features:
-        kind, found = values_of(features[key])
-        if kind != KINDS[dtype]:
-            raise RowError("another type")
+    found = values_at(features, key, dtype)
     return CALLS[call.name if call else "fixed"](found, *args, **kwargs)

@@ -163,6 +163,28 @@ class Maker(Combining):
         text = f"values({show({'record': records})}).parse_example({{{table}}})"
         return Draft(text, fields, n, is_constant=not self.bad_one_in)
 
+    def partition(self, step=1):
+        kind = self.random.choice(["splits", "lengths", "starts", "limits", "rowids"])
+        return f"{'value' if kind == 'rowids' else 'row'}_{kind}={kind}{step}"
+
+    def parts_of_four(self):
+        """Partitions of four values, or of two pairs of them, and indices."""
+        pick = self.random
+        parts = {"ix": pick.sample(range(20), 4), "iy": [pick.randint(0, 2) for _ in range(4)]}
+        for step in (1, 2):
+            n = 4 // step
+            lengths = []
+            while sum(lengths) < n:
+                lengths.append(pick.randint(0, n - sum(lengths)))
+            splits = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+            parts[f"splits{step}"], parts[f"lengths{step}"] = splits, lengths
+            parts[f"starts{step}"], parts[f"limits{step}"] = splits[:-1], splits[1:]
+            parts[f"rowids{step}"] = [row for row, k in enumerate(lengths) for _ in range(k)]
+        for key in parts:
+            if self.damager.hits() and parts[key]:
+                parts[key][pick.randrange(len(parts[key]))] = pick.choice([0, 1, 3, 99])
+        return {key: (3, numbers) for key, numbers in parts.items()}
+
     def files(self):
         """Some of the files do not exist where the chain may have bad rows."""
         n = self.random.choice([1, 2, 7, 33])
@@ -214,6 +236,9 @@ class Maker(Combining):
             if pick.random() < 0.7:
                 features["two"] = (1, [b"first", b""])
                 features["grid"] = (1, [b"g" * pick.choice([0, 1, 9]) for _ in range(6)])
+            if not self.bad_one_in or pick.random() < 0.9:  # rows of v, and its places in arrays
+                features["v"] = (2, [pick.choice([0.5, 2.0, 8.0]) for _ in range(4)])
+                features.update(self.parts_of_four())
             return example.write(features)
 
         def make(n):
@@ -222,6 +247,7 @@ class Maker(Combining):
         names, n, is_packed = self.write("tfrecord", make)
         if is_text:
             return Draft(f"tfrecord({names})", {"record": "bytes"}, n, not is_packed)
+        grid = "sparse([iy, ix], v, float32, [3, 20]"
         specs = {
             "label": ("int", "int64"),
             "w": ("texts", "varlen(bytes, key=words)"),
@@ -229,6 +255,12 @@ class Maker(Combining):
             "two": ("pair", "fixed([2], bytes, ['', 'second'])"),
             "grid": ("grid", "fixed([2, 3], bytes, [['a', 'b', ''], ['', 'c', 'd']])"),
             "cube": ("cube", "fixed([3, 1, 2], bytes, [[['a', 'b']], [['', 'c']], [['d', 'e']]], key=grid)"),
+            "rows": ("lists", f"ragged(float32, v, {self.partition()})"),
+            "pairs": ("lists", f"ragged(float32, v, 2, {self.partition(2)})"),
+            "dense": ("narrow", pick.choice(["sparse(ix, v, float32, 20)", f"{grid})"])),
+            "ix": ("ragged", "sparse(ix, v, float32, 20, part=indices)"),
+            "ordered": ("list", f"{grid}, {pick.choice(['true', 'false'])}, values)"),
+            "places": ("list", f"{grid}, part=indices)"),
         }
         wanted = pick.sample(list(specs), pick.randint(1, 4))
         table = ", ".join(f"{name}: {specs[name][1]}" for name in wanted)
@@ -536,6 +568,8 @@ class Maker(Combining):
         """Batch, ragged_batch or padded_batch; what is padded is not computed with any more."""
         pick = self.random
         name = pick.choice(["batch", "batch", "ragged_batch", "padded_batch"])
+        if name == "padded_batch" and draft.of_kind("lists"):
+            name = "batch"  # lists of lists are not padded
         if name != "padded_batch":
             return f"{name}({size}{rest})"
         ragged, texts = draft.of_kind("ragged"), draft.of_kind("texts")
@@ -558,7 +592,9 @@ class Maker(Combining):
         """window, group_by_window or bucket_by_length."""
         pick = self.random
         ints, lists = draft.of_kind("int"), draft.of_kind("ragged", "bytes", "grid", *TEXTS)
-        kind = pick.choice(["window", "window"] + ["group"] * bool(ints) + ["bucket"] * bool(lists))
+        kind = pick.choice(["window", "window"] + ["group"] * bool(ints))
+        if lists and not draft.of_kind("lists"):
+            kind = pick.choice([kind, kind, "bucket"])
         if kind == "group":
             name = pick.choice(ints)
             return f"group_by_window({pick.choice([name, repr(name + ' % 4 - 1')])}, {size}{rest})"
@@ -576,7 +612,7 @@ class Maker(Combining):
     def nest(self, draft, rest):
         """Batches of batches, of which the last may be shorter."""
         pick = self.random
-        if draft.of_kind("bytes", *LISTS, *TEXTS):
+        if draft.of_kind("bytes", "grid", "cube", "lists", *LISTS, *TEXTS):
             return
         extra = pick.choice(["", ", padding_values=1"])
         size = pick.choice([1, 2, 3, 7])

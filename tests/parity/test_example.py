@@ -220,6 +220,141 @@ def test_joined_examples():
         assert result == by_tensorflow(lambda one: io.parse_single_example(one, specs), record)
 
 
+# ---- partitions and sparse features ----
+
+
+R = io.RaggedFeature
+PARTITIONS = [R.RowSplits, R.RowLengths, R.RowStarts, R.RowLimits, R.ValueRowIds]
+
+
+def random_partition(rng, kind, n, may_be_wrong):
+    """Numbers that partition n entries, or should."""
+    lengths = []
+    while sum(lengths) < n or rng.random() < 0.2:
+        lengths.append(rng.randint(0, n - sum(lengths)))
+    splits = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+    while kind is R.ValueRowIds and lengths and not lengths[-1]:
+        lengths.pop()  # which cannot be said
+    numbers = {
+        R.RowSplits: splits,
+        R.RowLengths: lengths,
+        R.RowStarts: splits[:-1],
+        R.RowLimits: splits[1:],
+        R.ValueRowIds: [row for row, k in enumerate(lengths) for _ in range(k)],
+    }[kind]
+    if numbers and may_be_wrong and rng.random() < 0.3:
+        numbers[rng.randrange(len(numbers))] += rng.choice([-1, 1, 5])
+    return numbers
+
+
+def nested(value):
+    value = value.numpy() if hasattr(value, "numpy") else value
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def rows_of(ragged):
+    """A list of lists; None where TensorFlow took splits that are none. Its own to_list aborts the process then."""
+    splits, values = ragged.row_splits.numpy().tolist(), nested(ragged.values)
+    if not splits or splits != sorted(splits) or (splits[0], splits[-1]) != (0, len(values)):
+        return None
+    return [values[a:b] for a, b in zip(splits, splits[1:])]
+
+
+@pytest.mark.parametrize("kind", PARTITIONS)
+@pytest.mark.parametrize("length", [None, 2])
+def test_partitions(kind, length):
+    """As with validate=True: what does not fit the values is bad."""
+    rng = random.Random(str((kind.__name__, length)))
+    inner = [R.UniformRowLength(length)] if length else []
+    spec = {"r": R(tf.int64, "v", [kind("p"), *inner], validate=True)}
+    records = []
+    for _ in range(200):
+        n = rng.randint(0, 6)
+        values = list(range(n * (length or 1)))
+        parts = {"v": values, "p": random_partition(rng, kind, n, True)}
+        if n == 0 and rng.random() < 0.3:
+            del parts["v"]
+        features = {key: train.Feature(int64_list=train.Int64List(value=some)) for key, some in parts.items()}
+        records.append(train.Example(features=train.Features(feature=features)).SerializeToString())
+    ds = stoker.range(len(records)).rename({"x": "number"}).zip(stoker.values({"record": records}))
+    got = {int(e.number): e.r.tolist() for e in ds.parse_example(spec).iterate(on_error="skip")}
+    good = []
+    for number, record in enumerate(records):
+        try:
+            wanted = rows_of(io.parse_single_example(record, spec)["r"])
+        except (tf.errors.InvalidArgumentError, ValueError):
+            wanted = None
+        assert got.get(number) == wanted, record
+        if wanted is not None:
+            good.append(record)
+    assert 20 < len(good) < len(records)
+    batch = next(iter(stoker.values({"record": good}).parse_example(spec).batch(len(good)))).r
+    wanted = io.parse_example(good, {"r": R(tf.int64, "v", [kind("p"), *inner])})["r"]
+    assert batch.tolist() == wanted.to_list()
+    given = batch.tensorflow()
+    assert nested(given.flat_values) == nested(wanted.flat_values)
+    assert list(map(nested, given.nested_row_splits)) == list(map(nested, wanted.nested_row_splits))
+
+
+def test_uniform_rows():
+    record = train.Example(features=train.Features(feature={
+        "v": train.Feature(float_list=train.FloatList(value=range(12)))})).SerializeToString()
+    for lengths in ([3], [2, 3]):
+        spec = {"v": R(tf.float32, partitions=[R.UniformRowLength(n) for n in lengths])}
+        got = next(iter(stoker.values({"record": [record]}).parse_example(spec))).v
+        assert got.numpy().tolist() == nested(io.parse_single_example(record, spec)["v"])
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int64, tf.string])
+def test_sparse_features(rank, dtype):
+    rng = random.Random(str((rank, dtype.name)))
+    size = [5, 7][:rank]
+    keys = ["i", "j"][:rank]
+    for already_sorted in (False, True):
+        spec = {"s": io.SparseFeature(keys if rank > 1 else "i", "v", dtype, size if rank > 1 else 5, already_sorted)}
+        records = []
+        for _ in range(60):
+            places = [(i, j) for i in range(size[0]) for j in range(size[-1] if rank > 1 else 1)]
+            places = rng.sample(places, rng.randint(0, len(places)))
+            features = {key: train.Feature(int64_list=train.Int64List(value=[p[d] for p in places]))
+                        for d, key in enumerate(keys)}
+            kind = {tf.float32: "float_list", tf.int64: "int64_list", tf.string: "bytes_list"}[dtype]
+            features["v"] = random_feature(rng, len(places), [kind])
+            records.append(train.Example(features=train.Features(feature=features)).SerializeToString())
+        ds = stoker.values({"record": records})
+        name = "bytes" if dtype == tf.string else dtype.name
+        dense = ds.parse_example({"s": stoker.sparse(keys, "v", name, size)})
+        for record, parts, whole in zip(records, ds.parse_example(spec), dense, strict=True):
+            wanted = io.parse_single_example(record, spec)["s"]
+            indices = np.asarray(parts.s_indices).reshape(-1, rank)
+            assert indices.tolist() == wanted.indices.numpy().tolist()
+            assert nested(parts.s_values) == wanted.values.numpy().tolist()
+            wanted = io.parse_single_example(record, {"s": spec["s"]._replace(already_sorted=False)})["s"]
+            assert nested(whole.s) == tf.sparse.to_dense(wanted).numpy().tolist()
+
+
+def test_wrong_sparse_features():
+    def record(indices, n_values):
+        features = {"i": train.Feature(int64_list=train.Int64List(value=indices)),
+                    "v": train.Feature(float_list=train.FloatList(value=range(n_values)))}
+        return train.Example(features=train.Features(feature=features)).SerializeToString()
+
+    spec = {"s": io.SparseFeature("i", "v", tf.float32, 4)}
+    for one in (record([0, 1], 1), record([0], 2)):
+        with pytest.raises((tf.errors.InvalidArgumentError, ValueError)):
+            tf.sparse.to_dense(io.parse_single_example(one, spec)["s"])
+        assert "indices for" in message(one, spec)
+    for one in (record([0, 4], 2), record([-1], 1)):
+        with pytest.raises((tf.errors.InvalidArgumentError, ValueError)):
+            tf.sparse.to_dense(io.parse_single_example(one, spec)["s"])
+        assert "is outside of the size, 4" in message(one, spec)
+    twice = record([2, 1, 2], 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is repeated"):
+        tf.sparse.to_dense(io.parse_single_example(twice, spec)["s"])
+    assert "indices[2] is repeated" in message(twice, {"s": stoker.sparse("i", "v", "float32", 4)})
+
+
 # ---- sequences ----
 
 

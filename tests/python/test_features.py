@@ -34,6 +34,26 @@ class RaggedFeature(NamedTuple):
     partitions: Any = ()
 
 
+class SparseFeature(NamedTuple):
+    index_key: Any
+    value_key: Any
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+
+class RowSplits(NamedTuple):
+    key: Any
+
+
+class RowLengths(NamedTuple):
+    key: Any
+
+
+class UniformRowLength(NamedTuple):
+    length: Any
+
+
 class DType:
     def __init__(self, name):
         self.name = name
@@ -85,8 +105,73 @@ def test_features_of_tensorflow():
     assert (element.a.tolist(), element.s, element.v.tolist()) == ([1, 2], b"", [])
     assert element.q.shape == (0, 3)
     assert element.r.tolist() == [5]
-    with pytest.raises(TypeError, match="list of lists"):
-        first({"r": RaggedFeature(DType("int64"), partitions=("row_splits",))})
+
+
+def ints(**features):
+    """A record of small numbers."""
+
+    def piece(number, body):
+        return bytes([number << 3 | 2, len(body)]) + body
+
+    entries = b""
+    for key, values in features.items():
+        entries += piece(1, piece(1, key.encode()) + piece(2, piece(3, piece(1, bytes(values)))))
+    return piece(1, entries)
+
+
+PARTS = {"v": range(6), "s": (0, 2, 2, 6), "n": (1, 2), "i": (4, 0, 2), "j": (1, 0, 1), "w": (7, 8, 9)}
+
+
+def parsed(features, record=None):
+    return stoker.values({"record": [record or ints(**PARTS)]}).parse_example(features)
+
+
+def ragged_of(*partitions):
+    return {"r": RaggedFeature(DType("int64"), "v", partitions)}
+
+
+def test_partitions_of_tensorflow():
+    assert str(parsed(ragged_of(RowSplits("s")))).endswith("{r: ragged(int64, 'v', row_splits='s')})")
+    assert next(iter(parsed(ragged_of(RowSplits("s"))))).r.tolist() == [[0, 1], [], [2, 3, 4, 5]]
+    rows = next(iter(parsed(ragged_of(RowLengths("n"), UniformRowLength(2))))).r
+    assert rows.tolist() == [[[0, 1]], [[2, 3], [4, 5]]]
+    batch = next(iter(parsed(ragged_of(RowSplits("s"))).repeat(2).batch(2))).r
+    assert batch.tolist() == [[[0, 1], [], [2, 3, 4, 5]]] * 2
+    assert next(iter(parsed(ragged_of(UniformRowLength(3))))).r.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert next(iter(parsed(ragged_of(UniformRowLength(1), UniformRowLength(2))))).r.shape == (3, 1, 2)
+
+
+def test_partitions_that_cannot_be():
+    for partitions in ((RowSplits("s"), RowLengths("n")), (UniformRowLength(2), RowSplits("s"))):
+        with pytest.raises(TypeError, match=r"r: .*deeper.*stoker.varlen\('int64', key='v'\)"):
+            parsed(ragged_of(*partitions))
+    with pytest.raises(TypeError, match="str is no partition"):
+        parsed(ragged_of("row_splits"))
+    with pytest.raises(stoker.ChainError, match="lists of lists of strings"):
+        parsed({"r": RaggedFeature(DType("string"), "v", [RowSplits("s")])})
+    with pytest.raises(stoker.DataError, match="Key: v.  The 2 numbers of 'n' are no row_splits of 6 values"):
+        list(parsed(ragged_of(RowSplits("n"))))
+
+
+def test_sparse_features():
+    element = next(iter(parsed({"s": SparseFeature("i", "w", DType("int64"), 5)})))
+    assert list(element.keys()) == ["s_indices", "s_values"]
+    assert (element.s_indices.tolist(), element.s_values.tolist()) == ([0, 2, 4], [8, 9, 7])
+    element = next(iter(parsed({"s": SparseFeature(["j", "i"], "w", DType("int64"), [2, 5], True)})))
+    assert element.s_indices.tolist() == [[1, 4], [0, 0], [1, 2]] and element.s_values.tolist() == [7, 8, 9]
+    batch = next(iter(parsed({"s": stoker.sparse(["j", "i"], "w", "int64", [2, 5])}).repeat(2).batch(2)))
+    assert batch.s.tolist() == [[[8, 0, 0, 0, 0], [0, 0, 9, 0, 7]]] * 2
+    with pytest.raises(stoker.DataError, match="Key: i.  Index 4 is outside of the size, 4"):
+        list(parsed({"s": SparseFeature("i", "w", DType("int64"), 4)}))
+    with pytest.raises(stoker.DataError, match="Key: i.  Saw 3 indices for 2 values of 'n'"):
+        list(parsed({"s": SparseFeature("i", "n", DType("int64"), 9)}))
+    with pytest.raises(stoker.DataError, match=r"Key: j.  indices\[2\] is repeated"):
+        list(parsed({"s": stoker.sparse("j", "w", "int64", 9)}))
+
+
+def test_fields_that_nobody_uses_are_not_read():
+    ds = parsed({"s": SparseFeature("i", "w", DType("int64"), 4), "v": stoker.varlen("int64")})
+    assert next(iter(ds.select("v"))).v.tolist() == list(range(6))
 
 
 def test_a_default_that_fills_up_lists_is_refused():
