@@ -90,12 +90,11 @@ static int fail_types(const struct stk_infer *inf, int first_input, int i, struc
     struct stk__text first = { 0 }, other = { 0 };
     stk__type_text(inf->in[first_input], &first);
     stk__type_text(inf->in[i], &other);
-    int code =
-        stk_fail(err, STK_TYPE,
-                 "input %d has %s, but the first has %s; select, rename or cast "
-                 "to make them the same: only dimensions may differ, and those of arrays of "
-                 "texts may not",
-                 i - first_input + 1, other.data ? other.data : "?", first.data ? first.data : "?");
+    int code = stk_fail(
+        err, STK_TYPE,
+        "input %d has %s, but the first has %s; select, rename or cast (arrays of texts must have "
+        "one shape) to make them the same: only dimensions may differ",
+        i - first_input + 1, other.data ? other.data : "?", first.data ? first.data : "?");
     stk__text_free(&first);
     stk__text_free(&other);
     return code;
