@@ -87,6 +87,9 @@ def torch(field):
     return package.from_dlpack(field)
 
 
+_TENSORFLOW_ALIGNS = 64
+
+
 def tensorflow(field):
     import tensorflow as tf
 
@@ -96,10 +99,13 @@ def tensorflow(field):
         return tf.reshape(tensorflow(field.values), (len(field), *field.row_shape))
     if isinstance(field, Ragged):
         return _ragged_tensor(tf, field)
+    array = numpy(field)
+    if array.ctypes.data % _TENSORFLOW_ALIGNS:
+        return tf.constant(array)  # a copy: some ops end the process where others take it
     try:
         return tf.experimental.dlpack.from_dlpack(field.__dlpack__())
-    except Exception:  # a dtype or an alignment that TensorFlow does not take as it is
-        return tf.convert_to_tensor(numpy(field))
+    except Exception:  # a dtype that TensorFlow does not take as it is
+        return tf.convert_to_tensor(array)
 
 
 def _ragged_tensor(tf, field):

@@ -253,7 +253,7 @@ def nested(value):
 
 
 def rows_of(ragged):
-    """A list of lists; None where TensorFlow took splits that are none. Its own to_list aborts the process then."""
+    """A list of lists; None where TensorFlow took splits that are none."""
     splits, values = ragged.row_splits.numpy().tolist(), nested(ragged.values)
     if not splits or splits != sorted(splits) or (splits[0], splits[-1]) != (0, len(values)):
         return None
