@@ -41,7 +41,8 @@ void stk__arena_free(struct stk_arena *arena)
     arena->used = 0;
 }
 
-/* Of a block for `bytes`: with room for more of them, unless that is beyond what was set aside for the worker. */
+/* Of a block for `bytes`: with room for more of them, as far as that leaves half of what was set aside for the worker
+ * to its other arenas. */
 static size_t block_bytes(const struct stk_arena *arena, size_t bytes)
 {
     const size_t small = (size_t)64 << 10; /* is not worth counting */
@@ -49,7 +50,7 @@ static size_t block_bytes(const struct stk_arena *arena, size_t bytes)
                                                : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
     if (!arena->gauge || wanted <= small)
         return wanted;
-    size_t room = stk__gauge_room(arena->gauge), least = bytes > small ? bytes : small;
+    size_t room = stk__gauge_room(arena->gauge) / 2, least = bytes > small ? bytes : small;
     return wanted <= room ? wanted : least > room ? least : room / ALIGN * ALIGN;
 }
 
@@ -60,6 +61,8 @@ static struct stk__arena_block *block_new(struct stk_arena *arena, size_t bytes)
     if (size > SIZE_MAX - sizeof *b - TAIL)
         return NULL;
     size_t total = stk__memory_bytes((sizeof *b + size + TAIL + ALIGN - 1) / ALIGN * ALIGN);
+    if (arena->gauge)
+        stk__gauge_grow(arena, total);
     b = stk__memory_take(total);
     if (!b)
         return NULL;
@@ -168,6 +171,11 @@ void stk__arena_reset(struct stk_arena *arena)
     }
     arena->current = arena->first;
     arena->used = 0;
+}
+
+bool stk__arena_is_empty(const struct stk_arena *arena)
+{
+    return arena->current == arena->first && arena->used == 0;
 }
 
 struct stk__arena_mark stk__arena_mark(const struct stk_arena *arena)

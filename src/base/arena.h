@@ -26,6 +26,9 @@ char *stk__arena_text_n(struct stk_arena *arena, const char *text, size_t len);
 char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Nothing of it is in use: blocks that it has are kept for the next time. */
+bool stk__arena_is_empty(const struct stk_arena *arena);
+
 /* Everything is free again. What was spread over several blocks will find one that holds it all,
  * so a worker's scratch settles on a single block of the size its elements take; more than 4 MiB
  * are given back. */

@@ -31,6 +31,18 @@ struct stk__gauge *stk__gauge_use(struct stk__gauge *gauge)
     return before;
 }
 
+struct stk__gauge *stk__gauge_pause(void)
+{
+    struct stk__gauge *paused = in_force;
+    in_force = NULL;
+    return paused;
+}
+
+void stk__gauge_resume(struct stk__gauge *paused)
+{
+    in_force = paused;
+}
+
 void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_bytes)
 {
     size_t held = atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
@@ -84,9 +96,27 @@ static void take_permit(void)
     has_permit = true;
 }
 
-/* Who has the permit does not wait for others, who may wait for it. */
-static void ask(struct stk__gauge *gauge, size_t wanted_bytes)
+static size_t held_by(const struct stk__gauge *gauge)
 {
+    return atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
+}
+
+/* Gives back what ops have left that are done, except for the arena that asks; returns how much that was. */
+static size_t shed(const struct stk__gauge *gauge, const struct stk_arena *asking)
+{
+    size_t before = held_by(gauge);
+    for (struct stk_arena *arena = gauge->first; arena; arena = arena->next_gauged)
+        if (arena != asking && stk__arena_is_empty(arena))
+            stk__arena_free(arena);
+    return before - held_by(gauge);
+}
+
+/* Who has the permit does not wait for others, who may wait for it. */
+static void ask(struct stk__gauge *gauge, const struct stk_arena *asking, size_t wanted_bytes)
+{
+    if (wanted_bytes <= gauge->granted_bytes)
+        return;
+    wanted_bytes -= shed(gauge, asking);
     if (wanted_bytes <= gauge->granted_bytes)
         return;
     if (!has_permit && gauge->grant(gauge->ctx, wanted_bytes, false))
@@ -96,9 +126,14 @@ static void ask(struct stk__gauge *gauge, size_t wanted_bytes)
     gauge->grant(gauge->ctx, wanted_bytes, true);
 }
 
-static size_t held_by(const struct stk__gauge *gauge)
+/* Work that nothing was set aside for takes small pieces, and asks where it knows of more. */
+void stk__gauge_grow(const struct stk_arena *arena, size_t bytes)
 {
-    return atomic_load_explicit(&gauge->held_bytes, memory_order_relaxed);
+    const size_t worth_asking = (size_t)128 << 10;
+    struct stk__gauge *gauge = arena->gauge;
+    bool is_set_aside = gauge->granted_bytes && !gauge->is_unlimited;
+    if (gauge == in_force && is_set_aside && bytes > worth_asking)
+        ask(gauge, arena, held_by(gauge) + bytes);
 }
 
 /* What the last element left is used again, but not for one that is larger than what was usual. */
@@ -108,7 +143,7 @@ void stk__gauge_expect(size_t bytes)
     if (!gauge)
         return;
     size_t held = held_by(gauge), larger = bytes > held ? bytes : held;
-    ask(gauge, bytes > gauge->granted_bytes ? bytes + held : larger);
+    ask(gauge, NULL, bytes > gauge->granted_bytes ? bytes + held : larger);
 }
 
 void stk__gauge_expect_more(size_t bytes, size_t library_bytes)
@@ -118,7 +153,7 @@ void stk__gauge_expect_more(size_t bytes, size_t library_bytes)
         return;
     size_t had = gauge->library_bytes;
     size_t more = library_bytes > had ? library_bytes - had : 0;
-    ask(gauge, held_by(gauge) + bytes + more);
+    ask(gauge, NULL, held_by(gauge) + bytes + more);
     gauge->library_bytes = had + more;
     stk__gauge_count(gauge, more, 0);
 }

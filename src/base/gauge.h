@@ -2,8 +2,9 @@
 /* gauge.h: what the arenas of one worker hold, and asking before much more is taken.
  *
  * An arena with a gauge counts its blocks there. Whoever is about to need more than usual for one
- * element (a large picture) asks first: the run charges it, and where its budget has no room the
- * worker waits for the one permit of the process, so that at most one such element is about that
+ * element (a large picture) asks first, and so does every arena before a large block that is beyond what was set
+ * aside. What arenas keep of ops that are done is given back then. The run charges the rest, and where its budget
+ * has no room the worker waits for the one permit of the process, so that at most one such element is about that
  * nothing was set aside for. It has the permit until it is done with its piece of work: what an element
  * was made to is as large as what it took to make it.
  *
@@ -29,6 +30,11 @@ struct stk__gauge {
 /* Puts a gauge in force on this thread; NULL: none. Returns the one that was. */
 struct stk__gauge *stk__gauge_use(struct stk__gauge *gauge);
 
+/* Nobody waits on this thread until it is resumed: it holds a lock of somebody who may be waited for. Returns what
+ * stk__gauge_resume wants. */
+struct stk__gauge *stk__gauge_pause(void);
+void stk__gauge_resume(struct stk__gauge *paused);
+
 /* Lets an arena count on the gauge of this thread, if there is one, from now on. */
 void stk__gauge_join(struct stk_arena *arena);
 void stk__gauge_part(struct stk_arena *arena);
@@ -38,6 +44,10 @@ void stk__gauge_count(struct stk__gauge *gauge, size_t more_bytes, size_t fewer_
 
 /* What was set aside for the worker and is not held; SIZE_MAX of one that is unlimited. */
 size_t stk__gauge_room(const struct stk__gauge *gauge);
+
+/* By an arena with a gauge: a block of so many bytes is about to come. Where it is beyond what was set aside for the
+ * worker, it is asked for; may wait. */
+void stk__gauge_grow(const struct stk_arena *arena, size_t bytes);
 
 /* Gives the blocks of all its arenas back; none is in use. */
 void stk__gauge_release(struct stk__gauge *gauge);

@@ -84,3 +84,30 @@ bool stk__memory_trim(void)
     atomic_store(&not_before, now + times * took);
     return true;
 }
+
+/* Pages within a piece; its first and last bytes are malloc's. */
+static void empty_piece(uint8_t *piece, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *from = piece + page - (uintptr_t)piece % page;
+    uint8_t *end = piece + bytes - (uintptr_t)(piece + bytes) % page;
+    madvise(from, (size_t)(end - from), MADV_DONTNEED);
+}
+
+/* Takes all of it in pieces and frees them without their pages. Small pieces malloc never maps; who left much had
+ * large ones itself, which malloc no longer maps since. */
+void stk__memory_give_back(size_t bytes)
+{
+    const size_t much = (size_t)4 << 20, large = (size_t)1 << 20, small = (size_t)96 << 10;
+    const size_t piece_bytes = bytes >= much ? large : small;
+    void **first = NULL, **next;
+    for (size_t n = bytes / piece_bytes + 1; n && (next = malloc(piece_bytes)); n--) {
+        empty_piece((uint8_t *)(next + 1), piece_bytes - sizeof *next);
+        *next = first;
+        first = next;
+    }
+    for (; first; first = next) {
+        next = *first;
+        free(first);
+    }
+}

@@ -15,5 +15,9 @@ size_t stk__memory_bytes(size_t bytes);
  * program is large, and is to take at most a fifth of the time. */
 bool stk__memory_trim(void);
 
+/* About so many bytes that malloc keeps for this thread, since libraries took and freed them, go back to the system.
+ * Trimming does not reach them: malloc trims the end of its first heap alone, other threads have their own. */
+void stk__memory_give_back(size_t bytes);
+
 /* `bytes` as it was taken. NULL is fine. */
 void stk__memory_free(void *memory, size_t bytes);

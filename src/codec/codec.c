@@ -230,6 +230,7 @@ static int decode(struct stk__codec *codec, const struct stk__decode_request *re
     else
         code = fail_unknown(request->bytes, request->n_bytes, err);
     codec->n_flawed += !code && canvas.is_flawed;
+    free_all(&codec->arena); /* what it keeps may be given back while other ops run */
     if (codec->arena.total_bytes > KEEP_BYTES)
         stk__arena_free(&codec->arena);
     return code;

@@ -25,6 +25,9 @@ struct stk__encoder;
 struct stk__encoder *stk__encoder_new(void);
 void stk__encoder_free(struct stk__encoder *encoder); /* NULL is fine */
 
+/* The last result is no longer needed: its memory may be given back while other ops run. */
+void stk__encoder_rest(struct stk__encoder *encoder);
+
 /* Results: STK_OK, STK_MEMORY, or STK_DATA with the cause: a picture that the format cannot hold. */
 
 struct stk__jpeg_options {

@@ -47,15 +47,35 @@ void stk__encoder_start(struct stk__encoder *encoder, const struct stk__pixels *
     size_t output_bytes = likely > encoder->n_bytes ? likely : encoder->n_bytes;
     size_t kept = encoder->output.total_bytes + encoder->work.total_bytes;
     size_t needed = output_bytes + work_bytes;
-    if (encoder->output.gauge)
-        stk__gauge_expect_more(needed > kept ? needed - kept : 0, library_bytes);
     stk__arena_reset(&encoder->output);
     stk__arena_reset(&encoder->work);
+    if (needed > kept) { /* else they would be there beside the new ones */
+        stk__arena_free(&encoder->output);
+        stk__arena_free(&encoder->work);
+    }
+    if (encoder->output.gauge)
+        stk__gauge_expect_more(needed > kept ? needed : 0, library_bytes);
     encoder->bytes = NULL;
     encoder->cap = encoder->n_bytes = 0;
     encoder->is_exhausted = false;
     if (output_bytes)
         stk__encoder_reserve(encoder, output_bytes); /* else when it is written */
+}
+
+static void free_all(struct stk_arena *arena)
+{
+    stk__arena_rewind(arena, (struct stk__arena_mark){ NULL, 0 });
+}
+
+void stk__encoder_finish(struct stk__encoder *encoder, struct stk__encoded *out)
+{
+    *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };
+    free_all(&encoder->work);
+}
+
+void stk__encoder_rest(struct stk__encoder *encoder)
+{
+    free_all(&encoder->output);
 }
 
 /* What was written before moves along; where it was stays taken until the next picture. */

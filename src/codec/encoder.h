@@ -15,6 +15,9 @@ struct stk__encoder {
 void stk__encoder_start(struct stk__encoder *encoder, const struct stk__pixels *pixels,
                         size_t work_bytes, size_t library_bytes);
 
+/* The file is there, in `out`, and what making it took is free again. */
+void stk__encoder_finish(struct stk__encoder *encoder, struct stk__encoded *out);
+
 /* Room for n more bytes; false when there is no memory. */
 bool stk__encoder_reserve(struct stk__encoder *encoder, size_t n);
 

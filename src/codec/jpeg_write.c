@@ -143,6 +143,6 @@ int stk__encode_jpeg(struct stk__encoder *encoder, const struct stk__pixels *pix
     if (w.has_memory)
         stk__jpeg_memory_remove(&w.memory, (j_common_ptr)&w.cinfo);
     jpeg_destroy_compress(&w.cinfo);
-    *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };
+    stk__encoder_finish(encoder, out);
     return code;
 }

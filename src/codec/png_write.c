@@ -99,6 +99,6 @@ int stk__encode_png(struct stk__encoder *encoder, const struct stk__pixels *pixe
     stk__encoder_start(encoder, pixels, ZLIB_BYTES + 8 * row_bytes, 0);
     int code = write_file(&w, pixels, level, err);
     png_destroy_write_struct(&w.png, &w.info);
-    *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };
+    stk__encoder_finish(encoder, out);
     return code;
 }

@@ -79,6 +79,6 @@ int stk__encode_webp(struct stk__encoder *encoder, const struct stk__pixels *pix
     bool is_good = import(&picture, pixels) && WebPEncode(&config, &picture);
     int code = is_good ? STK_OK : report(&picture, err);
     WebPPictureFree(&picture);
-    *out = (struct stk__encoded){ encoder->bytes, encoder->n_bytes };
+    stk__encoder_finish(encoder, out);
     return code;
 }

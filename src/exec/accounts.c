@@ -79,23 +79,14 @@ static void trim_lots(struct stk__exec *x)
         x->stage[i].free_lots = NULL;
 }
 
-/* Scratch of workers that have nothing to do, and what libraries left to malloc. */
+/* Scratch of workers that have nothing to do. What libraries left to malloc they must give back themselves. */
 static void trim_workers(struct stk__exec *x)
 {
-    size_t of_libraries = 0;
     for (int i = 0; x->worker && i <= x->n_workers; i++) {
         struct stk__worker *worker = &x->worker[i];
-        if (worker->is_running)
-            continue;
-        of_libraries += worker->gauge.library_bytes;
-        if (worker != x->chooser)
+        if (!worker->is_running && worker != x->chooser)
             stk__gauge_release(&worker->gauge);
     }
-    if (!of_libraries || !stk__memory_trim())
-        return;
-    for (int i = 0; i <= x->n_workers; i++)
-        if (!x->worker[i].is_running)
-            stk__gauge_forget_library(&x->worker[i].gauge);
 }
 
 /* Frees what is kept for another time: scratch, which is booked, too, then what costs least to have
@@ -408,11 +399,27 @@ void stk__scratch_undo(struct stk__exec *x)
     charge_worker(x, x->chooser, 0);
 }
 
+static void give_back_library(struct stk__worker *worker)
+{
+    stk__memory_give_back(worker->gauge.library_bytes);
+    stk__gauge_forget_library(&worker->gauge);
+}
+
+/* By the worker itself. */
 static void release(struct stk__worker *worker)
 {
     stk__gauge_release(&worker->gauge);
-    if (worker->gauge.library_bytes && stk__memory_trim())
-        stk__gauge_forget_library(&worker->gauge);
+    if (worker->gauge.library_bytes)
+        give_back_library(worker);
+}
+
+/* malloc keeps it for each thread: where all of them would have more than an eighth of the budget, it goes back after
+ * every piece of work, which takes far longer than that. */
+void stk__scratch_unload(const struct stk__exec *x, struct stk__worker *worker)
+{
+    size_t all = worker->gauge.library_bytes * (size_t)(x->n_workers + 1);
+    if (all > (size_t)x->budget_bytes / 8)
+        give_back_library(worker);
 }
 
 /* While pieces of work grow beyond what was set aside for them, nothing is kept for the next ones. */

@@ -102,6 +102,8 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
     }
     stk__work_end(worker, w);
     stk__gauge_use(before);
+    if (worker->gauge.library_bytes)
+        stk__scratch_unload(x, worker);
     if (!before)
         stk__permit_return();
     pthread_mutex_lock(&x->lock);

@@ -400,6 +400,9 @@ bool stk__scratch_begin(struct stk__exec *x, const struct stk__stage *stage);
 void stk__scratch_undo(struct stk__exec *x); /* there is no such ticket */
 void stk__scratch_end(struct stk__exec *x, struct stk__stage *stage, struct stk__worker *worker);
 
+/* By the worker itself, without the lock: gives back what libraries left to malloc, where that is much. */
+void stk__scratch_unload(const struct stk__exec *x, struct stk__worker *worker);
+
 /* A worker goes on with work that takes no scratch: where others would have to wait, it keeps none. */
 void stk__scratch_leave(struct stk__exec *x, struct stk__worker *worker);
 

@@ -87,6 +87,7 @@ static int encode_row(struct stk_rows *rows, int row, stk__encode_one *encode,
     if (!bytes)
         return STK_MEMORY;
     memcpy(bytes, encoded.bytes, encoded.n_bytes);
+    stk__encoder_rest(rows->thread);
     rows->out[state->field].span[row] =
         (struct stk_span){ .data = bytes, .bytes = encoded.n_bytes };
     return STK_OK;

@@ -5,6 +5,7 @@
  * lock. Both ops are of one lock group, so the executor gives such work to one worker at a time. */
 #include "base/blob.h"
 #include "base/error.h"
+#include "base/gauge.h"
 #include "lang/objects.h"
 #include "lang/value.h"
 #include "op/caller.h"
@@ -228,10 +229,12 @@ static int run(struct stk_rows *rows)
     const struct stk_function *function = known->function;
     void *entered = function->context;
     struct stk_error err = { 0 };
+    struct stk__gauge *paused = stk__gauge_pause(); /* others may wait for the caller's lock */
     int rc = function->enter
                  ? function->enter(function->context, known->n_in, known->in, &entered, &err)
                  : STK_OK;
     if (rc) {
+        stk__gauge_resume(paused);
         fail_all(rows, rc, &err);
         return STK_OK;
     }
@@ -240,6 +243,7 @@ static int run(struct stk_rows *rows)
             rc = call_row(rows, i, entered);
     if (function->leave)
         function->leave(entered);
+    stk__gauge_resume(paused);
     return rc;
 }
 

@@ -295,6 +295,7 @@ static int resize_image(struct job *job, const struct stk__route *route)
     size_t pixel_bytes = target.row_bytes / (size_t)fit->canvas.width;
     target.data += (size_t)fit->pad_top * target.row_bytes + (size_t)fit->pad_left * pixel_bytes;
     stk__resize_image(&resize, stk__kernels(), job->from.data, target);
+    stk__arena_rewind(&worker->work, (struct stk__arena_mark){ NULL, 0 });
     return STK_OK;
 }
 
