@@ -4,8 +4,12 @@
 The files are sparse: they take a few KB of storage.
 """
 
+import gzip
+import os
 import re
 import struct
+import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -66,3 +70,35 @@ def test_skip_leaves_it_out(stoker, large, io, end):
     assert done.returncode == 0, done.stderr
     found = [int(n) for part in re.findall(r'"n":\[?([\d,]+)', done.stdout) for n in part.strip(",").split(",")]
     assert found == lengths
+
+
+# Runs a command, prints the most memory it had.
+PEAK = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], capture_output=True, text=True)
+sys.stderr.write(done.stderr)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(done.returncode)
+"""
+
+
+def pack_large(large, tmp_path):
+    """The same file in gzip, and the chain that reads it."""
+    path, chain, _ = large
+    packed = tmp_path / f"{path.name}.gz"
+    with path.open("rb") as plain, gzip.open(packed, "wb", compresslevel=1) as file:
+        while block := plain.read(1 << 20):
+            file.write(block)
+    return packed, chain.replace(str(path), str(packed))
+
+
+def test_packed_ones_are_refused_before_they_are_read(large, tmp_path):
+    """In a stream the length is not known, or not to be trusted: it is refused when half of the budget is full."""
+    packed, chain = pack_large(large, tmp_path)
+    words = [os.environ.get("STOKER", "build/stoker"), "run", chain, "--memory", str(BUDGET)]
+    done = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert packed.name in done.stderr
+    assert f"is longer than {BUDGET // 2} bytes, which can never fit into the memory budget; memory=" in done.stderr
+    program = 12 << 20  # the command and its libraries
+    assert int(done.stdout) <= 1.05 * BUDGET + program

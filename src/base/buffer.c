@@ -15,6 +15,7 @@ enum { ALIGN = 64, TAIL = 64, N_CLASSES = 4 * 48, MIN_SHIFT = 8 };
 _Static_assert(sizeof(struct stk_buffer) % ALIGN == 0, "data of small buffers lies behind it");
 
 struct stk__pool {
+    size_t most_row_bytes;         /* never changes once it is shared */
     pthread_mutex_t lock;          /* guards all that follows */
     int refs;                      /* the owner's and one per buffer in use */
     size_t large_bytes;            /* of large buffers, in use or kept */
@@ -46,8 +47,18 @@ struct stk__pool *stk__pool_new(void)
         return NULL;
     pthread_mutex_init(&pool->lock, NULL);
     pool->refs = 1;
-    pool->keep_bytes = SIZE_MAX;
+    pool->keep_bytes = pool->most_row_bytes = SIZE_MAX;
     return pool;
+}
+
+void stk__pool_set_most(struct stk__pool *pool, size_t row_bytes)
+{
+    pool->most_row_bytes = row_bytes;
+}
+
+size_t stk__pool_most(const struct stk__pool *pool)
+{
+    return pool->most_row_bytes;
 }
 
 /* Of a large one's data. What may be read behind them is never written: where it begins a page there is none. */

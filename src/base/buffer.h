@@ -31,6 +31,11 @@ void stk__pool_unref(struct stk__pool *pool);
  * no limit. */
 void stk__pool_limit(struct stk__pool *pool, size_t keep_bytes);
 
+/* What one row may take at most, which readers look at before they take it; at first SIZE_MAX. Set before anybody else
+ * has the pool. */
+void stk__pool_set_most(struct stk__pool *pool, size_t row_bytes);
+size_t stk__pool_most(const struct stk__pool *pool);
+
 /* Frees about that many bytes of what is kept for reuse. */
 void stk__pool_trim(struct stk__pool *pool, size_t bytes);
 

@@ -163,6 +163,16 @@ static void resume_places(struct stk__exec *x, const struct stk__bookmark *from)
     x->handed = *from;
 }
 
+/* A row of a stream grows in blocks that are copied: half of the budget is the most that fits beside the block
+ * before. A cursor is told by the run around it. */
+static void limit_pool(struct stk__exec *x)
+{
+    const int64_t least = (int64_t)1 << 20;
+    int64_t half = x->plan->options.memory / 2;
+    stk__pool_limit(x->pool, (size_t)(x->plan->options.memory / 8));
+    stk__pool_set_most(x->pool, (size_t)(half > least ? half : least));
+}
+
 static int init(struct stk__exec *x, const struct stk__bookmark *from, struct stk_error *err)
 {
     struct stk__plan *plan = x->plan;
@@ -180,7 +190,7 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
     x->pool = stk__pool_new();
     if (x->pool)
-        stk__pool_limit(x->pool, (size_t)(plan->options.memory / 8));
+        limit_pool(x);
     x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
     if (!x->batch || !x->queue || !x->depot)
         return stk__out_of_memory(err);

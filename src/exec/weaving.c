@@ -228,7 +228,9 @@ static int open_cursor(struct weave *v, struct place *place, uint64_t path)
     if (!place->cursor && stk__exec_new(v->stage->plan->inner, NULL, &place->cursor, &err))
         return break_off(v, &err);
     place->cursor->cancelled = v->stage->holder.exec->cancelled;
-    place->cursor->budget_bytes = v->stage->holder.exec->budget_bytes;
+    const struct stk__exec *outer = v->stage->holder.exec;
+    place->cursor->budget_bytes = outer->budget_bytes;
+    stk__pool_set_most(place->cursor->pool, stk__pool_most(outer->pool));
     if (stk__cursor_open(place->cursor, element, path, &err)) {
         drop_cursor(place);
         return spoil(v, place, &err, leaf->op->decl.name);

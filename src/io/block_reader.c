@@ -186,6 +186,26 @@ static int refuse_row(const struct stk__block_reader *reader, struct stk_error *
                     options->most_bytes >> 20);
 }
 
+/* Beside it there is the block that it is copied to. */
+static int refuse_by_budget(const struct stk__block_reader *reader, struct stk_error *err)
+{
+    char name[400];
+    const struct stk__block_options *options = &reader->files->options;
+    return stk_fail(
+        err, STK_BUDGET,
+        "%s, %s %lld (at byte %llu, unpacked) is longer than %zu bytes, which can never "
+        "fit into the memory budget; memory= gives it more",
+        stk__byte_stream_name(stk__block_reader_path(reader), name, sizeof name), options->noun,
+        (long long)reader->file_row + options->origin,
+        (unsigned long long)stk__block_reader_offset(reader), stk__pool_most(reader->pool));
+}
+
+static size_t block_bytes(const struct stk__block_reader *reader, size_t kept)
+{
+    size_t most = stk__pool_most(reader->pool), bytes = 2 * kept < most ? 2 * kept : most;
+    return bytes > STK__BLOCK_BYTES ? bytes : STK__BLOCK_BYTES;
+}
+
 /* A block with room to read into: a new one with the unfinished row in front, twice the row's size
  * if need be. */
 static int make_room(struct stk__block_reader *reader, struct stk_error *err)
@@ -193,7 +213,9 @@ static int make_room(struct stk__block_reader *reader, struct stk_error *err)
     size_t kept = stk__block_reader_left(reader);
     if (reader->block && reader->block->capacity - reader->filled >= LEAST_READ)
         return STK_OK;
-    size_t bytes = 2 * kept > STK__BLOCK_BYTES ? 2 * kept : STK__BLOCK_BYTES;
+    size_t bytes = block_bytes(reader, kept);
+    if (bytes < kept + LEAST_READ)
+        return refuse_by_budget(reader, err);
     struct stk_buffer *block = stk__buffer_new(reader->pool, bytes);
     if (!block)
         return stk__out_of_memory(err);
