@@ -94,12 +94,8 @@ static void empty_piece(uint8_t *piece, size_t bytes)
     madvise(from, (size_t)(end - from), MADV_DONTNEED);
 }
 
-/* Takes all of it in pieces and frees them without their pages. Small pieces malloc never maps; who left much had
- * large ones itself, which malloc no longer maps since. */
-void stk__memory_give_back(size_t bytes)
+static void empty_pieces(size_t bytes, size_t piece_bytes)
 {
-    const size_t much = (size_t)4 << 20, large = (size_t)1 << 20, small = (size_t)96 << 10;
-    const size_t piece_bytes = bytes >= much ? large : small;
     void **first = NULL, **next;
     for (size_t n = bytes / piece_bytes + 1; n && (next = malloc(piece_bytes)); n--) {
         empty_piece((uint8_t *)(next + 1), piece_bytes - sizeof *next);
@@ -110,4 +106,14 @@ void stk__memory_give_back(size_t bytes)
         next = *first;
         free(first);
     }
+}
+
+/* Takes all of it in pieces and frees them without their pages. Small pieces malloc never maps, but a page of each
+ * stays. Who left much had large ones itself, which malloc may no longer map since: then they cover those pages. */
+void stk__memory_give_back(size_t bytes)
+{
+    const size_t much = (size_t)4 << 20, large = (size_t)1 << 20, small = (size_t)96 << 10;
+    empty_pieces(bytes, small);
+    if (bytes >= much)
+        empty_pieces(bytes, large);
 }

@@ -32,6 +32,17 @@ class Sampler(threading.Thread):
             self.peak = max(self.peak, resident())
 
 
+def consume(runs):
+    """A step of each in turn, as a training loop does: the batch before is let go when the next one is there. zip
+    would keep one more.
+    """
+    n, together = 0, [next(run, None) for run in runs]
+    while None not in together:
+        n += len(together)
+        together = [next(run, None) for run in runs]
+    return n
+
+
 def main():
     chain, *words = sys.argv[1:]
     options = dict(word.split("=", 1) for word in words)
@@ -42,9 +53,7 @@ def main():
     sampler.start()
     start, ends, batches = resident(), [], 0
     for _ in range(epochs):
-        for together in zip(*(ds.iterate(epochs=1, **options) for ds in datasets), strict=False):
-            batches += len(together)
-        together = None
+        batches += consume([iter(ds.iterate(epochs=1, **options)) for ds in datasets])
         ends.append(resident() - start)
     sampler.is_over.set()
     sampler.join()

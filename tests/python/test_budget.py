@@ -37,6 +37,12 @@ def smooth(size, seed):
     return Image.fromarray(numpy.stack(planes, axis=-1).astype("uint8"))
 
 
+def noisy(size, seed):
+    """One that no encoder makes small."""
+    noise = numpy.random.default_rng(seed).integers(-25, 25, (size, size, 3))
+    return Image.fromarray((numpy.asarray(smooth(size, seed)) // 2 + 60 + noise).astype("uint8"))
+
+
 def write_records(path, n, size):
     data = bytes(range(256)) * (size // 256)
     head = struct.pack("<Q", len(data))
@@ -48,7 +54,7 @@ def write_records(path, n, size):
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("budget")
-    for kind in ("progressive", "small", "png", "mixed"):
+    for kind in ("progressive", "small", "png", "mixed", "photos"):
         (folder / kind).mkdir()
     for i in range(8):
         picture = smooth(2048, i)
@@ -58,6 +64,8 @@ def folder(tmp_path_factory):
         smooth(300, i).save(folder / f"small/{i:02}.jpg", quality=80)
     for i in range(48):
         smooth(160 + 97 * i % 400, i).save(folder / f"mixed/{i:02}.jpg", quality=85)
+    for i in range(40):
+        noisy(240 + 97 * i % 660, i).save(folder / f"photos/{i:02}.jpg", quality=90)
     write_records(folder / "large.tfrecord", 400, 200_000)
     write_records(folder / "short.tfrecord", 40_000, 1024)
     (folder / "rows.csv").write_text("a,b\n" + "".join(f"{i},text {i}\n" for i in range(60_000)))
@@ -158,6 +166,7 @@ def test_budget_is_kept(measure, name):
 
 # What threads and libraries take counts as well: chains, budgets and workers that are many for them.
 MIXED = "files('mixed/*.jpg').decode()"
+PHOTOS = "files('photos/*.jpg').decode()"
 CROWDS = {
     "decode": (f"{MIXED}.resize(96, 96).batch(8)", 16, 64),
     "decode, in little": (f"{MIXED}.resize(64, 64).batch(4)", 10, 32),
@@ -165,6 +174,18 @@ CROWDS = {
     "encode_webp": (f"{MIXED}.encode_webp().decode().resize(32, 32).batch(8)", 32, 16),
     "jpeg_quality": (f"{MIXED}.jpeg_quality(50).resize(32, 32).batch(8)", 12, 32),
     "csv": ("csv('rows.csv', {a: int64, b: text}).shuffle().batch(64)", 16, 32),
+    "photos, resize": (f"{PHOTOS}.resize(224, 224).batch(8)", 16, 32),
+    "photos, encode_png and decode": (f"{PHOTOS}.take(20).encode_png().decode().resize(64, 64).batch(8)", 16, 32),
+    "photos, progressive": (
+        f"{PHOTOS}.encode_jpeg(progressive=true).decode().resize(64, 64).batch(8)",
+        16,
+        16,
+    ),
+    "lossless": (
+        f"{PHOTOS}.repeat(5).resize(128, 128).cast('uint8').encode_webp(lossless=true).batch(8)",
+        32,
+        16,
+    ),
 }
 WIDE = {
     "whole pictures": f"{MIXED}.encode_png().batch(4)",
