@@ -41,8 +41,7 @@ void stk__arena_free(struct stk_arena *arena)
     arena->used = 0;
 }
 
-/* Of a block for `bytes`: with room for more of them, as far as that leaves half of what was set aside for the worker
- * to its other arenas. */
+/* Of a block for `bytes`: with room for more of them, unless that is beyond what was set aside for the worker. */
 static size_t block_bytes(const struct stk_arena *arena, size_t bytes)
 {
     const size_t small = (size_t)64 << 10; /* is not worth counting */
@@ -50,7 +49,7 @@ static size_t block_bytes(const struct stk_arena *arena, size_t bytes)
                                                : (bytes + bytes / 8 + ALIGN - 1) / ALIGN * ALIGN;
     if (!arena->gauge || wanted <= small)
         return wanted;
-    size_t room = stk__gauge_room(arena->gauge) / 2, least = bytes > small ? bytes : small;
+    size_t room = stk__gauge_room(arena->gauge), least = bytes > small ? bytes : small;
     return wanted <= room ? wanted : least > room ? least : room / ALIGN * ALIGN;
 }
 
