@@ -139,7 +139,7 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
         return cli_report(&err, chain, false);
     cli_interrupt_watch(&interrupt, summary.it);
     int status = deliver(&summary, &tally, &digest, &err);
-    int signal = cli_interrupt_stop(&interrupt);
+    int signal = cli_interrupt_signal(&interrupt);
     struct stk_error unwritten;
     if (cli_metrics_end(&summary.metrics, summary.it, &unwritten) && !is_failure(status)) {
         status = unwritten.code;
@@ -148,6 +148,8 @@ static int run_dataset(struct cli_args *args, const struct cli_chain *chain)
     cli_progress_end(&summary.progress);
     summary.digest = cli_digest_end(&digest);
     code = conclude(&summary, chain, status, &err, signal);
+    fflush(stdout);
+    cli_interrupt_stop(&interrupt); /* until then it looks whether somebody reads what is said */
     stk_iterator_free(summary.it);
     return code;
 }

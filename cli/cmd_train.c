@@ -148,9 +148,14 @@ static int train(struct cli_args *args, const struct cli_chain *chain)
     if (code)
         return code;
     cli_interrupt_block(&interrupt);
-    if (stk_fit_new(chain->text, &how, &fit, &err))
-        return cli_report(&err, chain, false);
+    atomic_store(&interrupt.ends_at_once, true); /* reading an index cannot be cancelled */
     cli_interrupt_watch(&interrupt, NULL);
+    int unmade = stk_fit_new(chain->text, &how, &fit, &err);
+    atomic_store(&interrupt.ends_at_once, false);
+    if (unmade) {
+        cli_interrupt_stop(&interrupt);
+        return cli_report(&err, chain, false);
+    }
     int rc = carry_out(fit, &training, &interrupt, &result, &err);
     cli_training_end(&training);
     int signal = cli_interrupt_stop(&interrupt);

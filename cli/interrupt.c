@@ -2,23 +2,57 @@
 /* interrupt.c: a thread that waits for signals.
  *
  * Cancelling takes locks, so no signal handler may do it. The signals are blocked everywhere and
- * one thread fetches them with sigwait. SIGUSR1, sent by ourselves, ends that thread. A second
- * Ctrl-C ends the process at once, for a run that is stuck where cancelling does not reach, such as
- * writing to a full pipe.
+ * one thread fetches them with sigwait. SIGUSR1, sent by ourselves, ends that thread. Where the first
+ * signal finds the command writing into a pipe that nobody reads, no cancelling reaches it: the
+ * thread looks after it, and ends the process. A second Ctrl-C does so at once.
  */
 #define _GNU_SOURCE
 #include "interrupt.h"
 
+#include <poll.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LOOKS_EVERY_MS = 250 };
+
+static bool is_full(int fd)
+{
+    struct pollfd output = { .fd = fd, .events = POLLOUT };
+    return poll(&output, 1, 0) == 0;
+}
+
+/* True if standard output or standard error has taken nothing from one look to the next. */
+static bool is_stuck(bool *was_full)
+{
+    bool is_full_now = is_full(STDOUT_FILENO) || is_full(STDERR_FILENO);
+    bool is_still_full = *was_full && is_full_now;
+    *was_full = is_full_now;
+    return is_still_full;
+}
+
+/* The next signal, or 0 where one has come before and it is time to look at the output. */
+static int next_signal(const struct cli_interrupt *interrupt)
+{
+    const struct timespec patience = { .tv_nsec = LOOKS_EVERY_MS * 1000000L };
+    int signal = 0;
+    if (!atomic_load(&interrupt->signal))
+        return sigwait(&interrupt->set, &signal) ? SIGUSR1 : signal;
+    signal = sigtimedwait(&interrupt->set, NULL, &patience);
+    return signal > 0 ? signal : 0;
+}
 
 static void *watch(void *context)
 {
     struct cli_interrupt *interrupt = context;
-    for (int signal; !sigwait(&interrupt->set, &signal);) {
-        if (signal == SIGUSR1)
-            break;
-        if (atomic_exchange(&interrupt->signal, signal))
+    bool was_full = false;
+    for (int signal; (signal = next_signal(interrupt)) != SIGUSR1;) {
+        if (!signal && is_stuck(&was_full))
+            _exit(128 + atomic_load(&interrupt->signal));
+        if (!signal)
+            continue;
+        if (atomic_exchange(&interrupt->signal, signal) || atomic_load(&interrupt->ends_at_once))
             _exit(128 + signal);
+        stk_cancel_all();
         if (interrupt->it)
             stk_iterator_cancel(interrupt->it);
     }
@@ -52,6 +86,11 @@ void cli_interrupt_watch(struct cli_interrupt *interrupt, struct stk_iterator *i
         pthread_setname_np(interrupt->thread, "stoker-signal");
     else
         pthread_sigmask(SIG_UNBLOCK, &interrupt->set, NULL);
+}
+
+int cli_interrupt_signal(const struct cli_interrupt *interrupt)
+{
+    return atomic_load(&interrupt->signal);
 }
 
 int cli_interrupt_stop(struct cli_interrupt *interrupt)

@@ -2,6 +2,7 @@
 /* test_codec.c: decoding against TensorFlow and Pillow, damaged and hostile files, and the op
  * decode. */
 #include "base/arena.h"
+#include "base/cancel.h"
 #include "codec/codec.h"
 
 /* cmocka.h wants these before it */
@@ -481,6 +482,21 @@ static void codec_stops_growing(void **state)
     }
 }
 
+static void cancelled_run_gets_no_picture(void **state)
+{
+    const atomic_bool is_cancelled = true;
+    for (size_t i = 0; i < sizeof victims / sizeof *victims; i++) {
+        struct file file = load(victims[i]);
+        const atomic_bool *before = stk__cancel_use(&is_cancelled);
+        struct result r = decode_rgb(*state, file);
+        stk__cancel_use(before);
+        assert_int_equal(r.code, STK_CANCELLED);
+        r = decode_rgb(*state, file); /* and the codec works on */
+        assert_int_equal(r.code, STK_OK);
+        free(file.bytes);
+    }
+}
+
 static int refuse_place(void *ctx, struct stk__image *image, struct stk_error *err)
 {
     (void)ctx, (void)image;
@@ -676,6 +692,7 @@ int main(void)
         WITH_CODEC(codec_stops_growing),
         WITH_CODEC(refused_place_ends_decoding),
         WITH_CODEC(rows_go_where_the_caller_says),
+        WITH_CODEC(cancelled_run_gets_no_picture),
         cmocka_unit_test(op_states_its_output),
         cmocka_unit_test(op_has_paths_read),
         cmocka_unit_test(op_refuses_what_it_cannot_do),

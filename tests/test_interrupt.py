@@ -104,3 +104,43 @@ def test_what_can_never_fit_is_refused_with_both_numbers(stoker, tmp_path, io):
     done = stoker("run", f"files('{tmp_path}/*').read().batch(1)", "--memory", "64M", "--io", io)
     assert done.returncode == 1
     assert str(10 << 30) in done.stderr and str(64 << 20) in done.stderr and "memory=" in done.stderr
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_pipe_that_nobody_reads_holds_nothing_up(stoker, by):
+    """Writing waits for a reader, and no cancelling reaches it there."""
+    process = stoker("run", "range(100000000).batch(1000)", "--dump", start=True,
+                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.5)
+    process.send_signal(by)
+    try:
+        assert process.wait(timeout=WAITS_SECONDS) == 128 + by
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_pack_that_was_ended_leaves_nothing_and_is_done_again(stoker, tmp_path, by):
+    out = ["--out", str(tmp_path / "x-{shard}.tfrecord"), "--shards", "2"]
+    process = stoker("pack", "range(100000000000)", *out, start=True, stderr=subprocess.PIPE,
+                     encoding="utf-8")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.5)
+    process.send_signal(by)
+    _, said = process.communicate(timeout=WAITS_SECONDS)
+    assert process.returncode == 128 + by
+    assert "packing was stopped; the same call goes on with it" in said
+    assert not list(tmp_path.glob("*.tfrecord"))
+    assert stoker("pack", "range(10)", *out, "--force").returncode == 0
+    assert len(list(tmp_path.glob("*.tfrecord"))) == 2
+
+
+def test_statistics_without_workers_end(stoker, tmp_path):
+    """The thread that looks for signals is the one at work."""
+    process = stoker("stats", "range(10).filter('x > 100').repeat(1000000000000).batch(4)",
+                     "--workers", 0, start=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                     encoding="utf-8")
+    interrupt(process)
+    assert process.returncode == 128 + signal.SIGINT

@@ -24,6 +24,11 @@ struct packing {
     uint64_t errors;        /* of the passes that are over */
 };
 
+static int say_stopped(struct stk_error *err)
+{
+    return stk_fail(err, STK_CANCELLED, "packing was stopped; the same call goes on with it");
+}
+
 static int tell(struct packing *p, struct stk_error *err)
 {
     const struct stk_pack_options *wanted = p->pack->wanted;
@@ -34,7 +39,7 @@ static int tell(struct packing *p, struct stk_error *err)
     stk__pack_writer_count(p->writer, &p->progress);
     if (!wanted->progress(wanted->context, &p->progress))
         return STK_OK;
-    return stk_fail(err, STK_CANCELLED, "packing was stopped; the same call goes on with it");
+    return say_stopped(err);
 }
 
 /* ---- rows ---- */
@@ -152,6 +157,8 @@ static int drain(struct packing *p, struct stk_iterator *it, uint64_t first, int
         struct stk_position position;
         struct stk_stats stats;
         rc = stk_iterator_poll(it, PATIENCE_MS, &batch, err);
+        if (rc == STK_CANCELLED)
+            return say_stopped(err);
         if (!rc) {
             stk_batch_position(batch, &position);
             uint64_t number = p->pack->is_ranged ? first + position.rows - 1 : p->n_seen;

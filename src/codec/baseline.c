@@ -2,6 +2,7 @@
 /* baseline.c: the decoder of baseline.h: a picture in chunks of blocks, each decoded, transformed
  * and written while it is in cache. */
 #include "codec/baseline.h"
+#include "base/cancel.h"
 #include "kernel/kernel.h"
 
 #include <string.h>
@@ -256,7 +257,8 @@ static bool decode_rows(struct stk__baseline *b)
     int n_before = rows->row0 * n_mcus + rows->mcu0;
     for (int row = rows->row0; row < rows->row1; row++, n_before = n_mcus - n_needed) {
         const struct stretch needed = { row, rows->mcu0, n_needed };
-        if (!take_mcus(b, n_before, NULL) || !take_mcus(b, n_needed, &needed))
+        if (stk__cancel_is_asked() || !take_mcus(b, n_before, NULL) ||
+            !take_mcus(b, n_needed, &needed))
             return false;
     }
     if (!is_to_end)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bmp.c: BMP pictures: up to 8 bits by palette, plain or run-length coded; 16, 24 and 32 bits. */
 #include "codec/bmp.h"
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/formats.h"
 
@@ -152,7 +153,7 @@ static inline void paint_row(struct painting *p, const uint8_t *src, uint8_t *ds
 static void paint_rows(struct painting *p, const uint8_t *src, size_t stride, uint32_t n_rows)
 {
     int bits = is_packed(&p->header) ? 8 : p->header.bits;
-    for (uint32_t y = 0; y < n_rows; y++, src += stride) {
+    for (uint32_t y = 0; y < n_rows && !stk__cancel_is_asked(); y++, src += stride) {
         uint8_t *dst = target_row(p, y);
         if (p->canvas->rows.channels == 3)
             paint_row(p, src, dst, bits, 3);

@@ -4,6 +4,7 @@
  *     1 as stored    3 turned by 180    5 transposed          7 transposed over the other diagonal
  *     2 mirrored     4 upside down      6 turned clockwise    8 turned counter-clockwise
  */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/formats.h"
 
@@ -201,7 +202,7 @@ static void turn(const struct stk__image *dst, struct walk walk, bool is_widened
 {
     enum { COLUMN = 64 };
     size_t pixel = stk__pixel_bytes(dst);
-    for (uint32_t x = 0; x < dst->width; x += COLUMN) {
+    for (uint32_t x = 0; x < dst->width && !stk__cancel_is_asked(); x += COLUMN) {
         uint32_t n = dst->width - x < COLUMN ? dst->width - x : COLUMN;
         for (uint32_t y = 0; y < dst->height; y++) {
             uint8_t *to = dst->data + y * dst->stride + x * pixel;

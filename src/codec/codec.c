@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.c: one codec per thread: tells formats apart; one arena holds the memory of all of them. */
+#include "base/cancel.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/gauge.h"
@@ -241,5 +242,7 @@ int stk__codec_decode(struct stk__codec *codec, const struct stk__decode_request
 {
     if (codec->arena.gauge)
         expect(request);
-    return decode(codec, request, out, err);
+    int code = decode(codec, request, out, err);
+    /* decoders that were told to stop call it damage, or take it for a cut file */
+    return stk__cancel_is_asked() ? stk_fail(err, STK_CANCELLED, "cancelled") : code;
 }

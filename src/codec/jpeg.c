@@ -11,6 +11,7 @@
  * that are smaller: every picture is decoded by the loop that notices. That costs 4 % of a decode
  * (shared images, baseline), and files that this is much of are ours to decode (baseline.h).
  */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/formats.h"
 #include "codec/jpeg_memory.h"
@@ -230,6 +231,8 @@ static void skip_source(j_decompress_ptr cinfo, long n)
 /* Called between pieces of a file with many scans. */
 static void watch_scans(j_common_ptr cinfo)
 {
+    if (stk__cancel_is_asked())
+        leave(cinfo);
     if (((j_decompress_ptr)cinfo)->input_scan_number <= MAX_SCANS)
         return;
     owner_of(cinfo)->cause = "it has more than 100 scans";

@@ -12,6 +12,8 @@
  */
 #include "codec/jpeg_memory.h"
 
+#include "base/cancel.h"
+
 #include <jerror.h>
 #include <string.h>
 
@@ -91,8 +93,11 @@ static jvirt_barray_ptr make_blocks(j_common_ptr cinfo, int pool, boolean is_zer
     jvirt_barray_ptr array = alloc(cinfo, sizeof *array);
     array->rows = alloc_blocks(cinfo, pool, n_blocks, n_rows);
     array->n_rows = n_rows;
-    if (is_zeroed && n_rows)
-        memset(array->rows[0], 0, n_blocks * sizeof(JBLOCK) * n_rows);
+    for (JDIMENSION row = 0; is_zeroed && row < n_rows; row++) {
+        if (stk__cancel_is_asked()) /* all coefficients of a large picture are gigabytes */
+            cinfo->err->error_exit(cinfo);
+        memset(array->rows[row], 0, n_blocks * sizeof(JBLOCK));
+    }
     return array;
 }
 

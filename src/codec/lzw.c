@@ -13,9 +13,11 @@
  */
 #include "codec/lzw.h"
 
+#include "base/cancel.h"
+
 #include <string.h>
 
-enum { MAX_BITS = STK__LZW_MAX_BITS, MAX_CODES = 1 << MAX_BITS };
+enum { MAX_BITS = STK__LZW_MAX_BITS, MAX_CODES = 1 << MAX_BITS, LOOKS_EVERY = 1 << 16 };
 
 struct lzw {
     const uint8_t *src, *end;
@@ -75,9 +77,11 @@ enum stk__lzw_end stk__lzw_decode(const uint8_t *src, size_t n_src, int n_bits, 
     lzw.n_held = 0;
     lzw.width = n_bits + 1;
     lzw.n_codes = clear + 2;
-    size_t at = 0, last_at = 0, last_len = 0;
+    size_t at = 0, last_at = 0, last_len = 0, n_codes = 0;
     for (; at < n_dst; at += last_len) {
         *n_written = at;
+        if (++n_codes % LOOKS_EVERY == 0 && stk__cancel_is_asked())
+            return STK__LZW_CUT;
         int next = next_code(&lzw);
         unsigned code = (unsigned)next;
         if (next < 0 || code == stop)

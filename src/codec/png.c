@@ -6,6 +6,7 @@
  * colour types as TensorFlow does, which uses it too; and its allocator has a context, where
  * libspng's would need a global one.
  */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/formats.h"
 #include "codec/reader.h"
@@ -194,8 +195,11 @@ static void choose_output(const struct reading *reading, int channels)
 static void read_rows(const struct reading *reading, int n_passes)
 {
     while (n_passes-- > 0)
-        for (uint32_t y = 0; y < reading->canvas->rows.height; y++)
+        for (uint32_t y = 0; y < reading->canvas->rows.height; y++) {
+            if (stk__cancel_is_asked())
+                png_error(reading->png, "cancelled");
             png_read_row(reading->png, stk__canvas_row(reading->canvas, y), NULL);
+        }
 }
 
 static int decode(struct reading *reading, struct stk_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* webp.c: WebP by libwebp: a picture straight into the caller's memory, an animation by way of the
  * screen that the library keeps. */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/formats.h"
 
@@ -33,18 +34,40 @@ static void reduce_row(const uint8_t *src, uint8_t *dst, const struct stk__image
 
 /* ---- pictures ---- */
 
+/* Fewer pixels than that are there in a fraction of a second. */
+static bool takes_long(const WebPDecoderConfig *config)
+{
+    const size_t n_pixels = 16 << 20;
+    return config->output.u.RGBA.size / 3 > n_pixels;
+}
+
+/* The library knows no way to stop it but to give it no more. */
+static int decode_parts(WebPIDecoder *decoder, const struct stk__decode_request *request)
+{
+    const size_t part = 256 << 10;
+    int status = VP8_STATUS_SUSPENDED;
+    size_t end = 0;
+    while (status == VP8_STATUS_SUSPENDED && end < request->n_bytes && !stk__cancel_is_asked()) {
+        end = request->n_bytes - end < part ? request->n_bytes : end + part;
+        status = WebPIUpdate(decoder, request->bytes, end);
+    }
+    return status;
+}
+
 /* A file that ends too early is decoded as far as it goes. */
 static int decode_into(const struct stk__decode_request *request, WebPDecoderConfig *config)
 {
-    if (!stk__is_tolerant(request))
+    if (!stk__is_tolerant(request) && !takes_long(config))
         return WebPDecode(request->bytes, request->n_bytes, config);
     WebPIDecoder *decoder = WebPIDecode(NULL, 0, config);
     if (!decoder)
         return VP8_STATUS_OUT_OF_MEMORY;
-    int status = WebPIAppend(decoder, request->bytes, request->n_bytes);
+    int status = decode_parts(decoder, request);
     WebPIDelete(decoder);
     bool is_cut = status == VP8_STATUS_SUSPENDED || status == VP8_STATUS_NOT_ENOUGH_DATA;
-    return is_cut ? VP8_STATUS_OK : status;
+    if (!is_cut)
+        return status;
+    return stk__is_tolerant(request) ? VP8_STATUS_OK : VP8_STATUS_NOT_ENOUGH_DATA;
 }
 
 /* The library has no gray: it decodes to colours aside. */

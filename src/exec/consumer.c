@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* consumer.c: next. Whoever waits in it works, and wakes others where that pays. */
 #define _GNU_SOURCE
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/exec_parts.h"
@@ -70,12 +71,17 @@ static void wait_patiently(struct stk__exec *x, uint64_t until)
     pthread_cond_signal(&x->work);
 }
 
+static bool is_cancelled(const struct stk__exec *x)
+{
+    return x->is_cancelled || stk__cancel_is_for_all();
+}
+
 /* Until something is in the queue or the clock says `until`; UINT64_MAX: never. */
 static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 {
     struct stk__work w;
     note_held(x);
-    while (x->queue_len == 0 && !x->is_cancelled &&
+    while (x->queue_len == 0 && !is_cancelled(x) &&
            (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (stk__may_work(x) && pick_as_consumer(x, &w)) {
             stk__perform(x, &x->worker[x->n_workers], &w, !x->pace.is_quick);
@@ -83,7 +89,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
             note_held(x);
             continue;
         }
-        if (x->queue_len || x->is_cancelled)
+        if (x->queue_len || is_cancelled(x))
             break;
         if (x->has_declined)
             pthread_cond_signal(&x->work);
@@ -196,7 +202,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
         return say_forked(err);
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
-    if (x->unread && !x->is_cancelled) {
+    if (x->unread && !is_cancelled(x)) {
         *out = read_again(x);
         pthread_mutex_unlock(&x->lock);
         return STK_OK;
@@ -205,7 +211,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     stk__pulse_ask(x, entered);
     stk__consumer_enters(x, entered);
     wait_for_delivery(x, deadline(entered, milliseconds));
-    if (x->is_cancelled) {
+    if (is_cancelled(x)) {
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_CANCELLED, "cancelled");
     }

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "exec/exec.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/cores.h"
 #include "exec/exec_parts.h"
@@ -82,6 +83,7 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
     worker->is_running = true;
     pthread_mutex_unlock(&x->lock);
     struct stk__gauge *before = stk__gauge_use(&worker->gauge);
+    const atomic_bool *asked = stk__cancel_use(x->cancelled);
     stk__work_begin(worker, w);
     switch (w->kind) {
     case STK__RUN:
@@ -101,6 +103,7 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
         break;
     }
     stk__work_end(worker, w);
+    stk__cancel_use(asked);
     stk__gauge_use(before);
     if (worker->gauge.library_bytes)
         stk__scratch_unload(x, worker);

@@ -2,6 +2,7 @@
 /* decompress.c: gzip and zlib by ISA-L, zstd by libzstd. */
 #include "io/decompress.h"
 
+#include "base/cancel.h"
 #include "base/memory.h"
 
 #include <isa-l/igzip_lib.h>
@@ -152,7 +153,7 @@ static int read_header(struct stk__decompressor *d)
 /* One call of the library; the checksum of a member is verified in the last one. */
 static int inflate_once(struct stk__decompressor *d, struct stk__pump *pump)
 {
-    const uint32_t most = 1u << 30;
+    const uint32_t most = 16u << 20; /* a run that is cancelled does not wait longer */
     struct inflate_state *state = &d->inflate;
     uint32_t in = pump->in_bytes < most ? (uint32_t)pump->in_bytes : most;
     uint32_t out = pump->out_bytes < most ? (uint32_t)pump->out_bytes : most;
@@ -193,6 +194,8 @@ static int inflate_all(struct stk__decompressor *d, struct stk__pump *pump, stru
     while (!code && pump->out_bytes) {
         if (d->is_between && ((code = look_behind(d, pump, err)) || d->is_between))
             break;
+        if (stk__cancel_is_asked())
+            return stk_fail(err, STK_CANCELLED, "cancelled");
         size_t in = pump->in_bytes, out = pump->out_bytes;
         code = inflate_some(d, pump, err);
         if (code || d->is_between || pump->in_bytes != in || pump->out_bytes != out)
@@ -234,6 +237,8 @@ static int unpack_zstd(struct stk__decompressor *d, struct stk__pump *pump, stru
     int code = STK_OK;
     while (!code && out.pos < out.size && (in.pos < in.size || !d->is_between)) {
         size_t in_before = in.pos, out_before = out.pos;
+        if (stk__cancel_is_asked())
+            return stk_fail(err, STK_CANCELLED, "cancelled");
         size_t rc = ZSTD_decompressStream(d->zstd, &out, &in);
         if (ZSTD_isError(rc))
             code = stk_fail(err, STK_DATA, "the zstd data is damaged: %s", ZSTD_getErrorName(rc));

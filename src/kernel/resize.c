@@ -18,6 +18,7 @@
  * the destination, or in a row that finish.c carries there.
  */
 #include "kernel/resize.h"
+#include "base/cancel.h"
 
 #include <string.h>
 
@@ -433,7 +434,7 @@ void stk__resize_image(const struct stk__resize *resize, const struct stk__kerne
     pass.dst = dst;
     lay_out(&pass, resize->work);
     memset(pass.kept, -1, (size_t)resize->y->span * sizeof *pass.kept);
-    for (int y = 0; y < resize->y->n; y++)
+    for (int y = 0; y < resize->y->n && !stk__cancel_is_asked(); y++)
         if (lerp_pair(&pass, y))
             y++;
         else
