@@ -714,3 +714,19 @@ def test_no_data(stoker, data):
     assert done.returncode != 0 and "no batches" in done.stderr
     done = stoker("train", "epochs = 3")
     assert done.returncode == 2 and "model" in done.stderr
+
+
+def test_one_class_after_the_other_is_told(stoker, tmp_path):
+    """Folders are listed one after the other; a chain that mixes them needs no hint."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        for i in range(4):
+            Image.new("L", (8, 8), 40 * i).save(tmp_path / name / f"{i}.png")
+    lines = "model = input(8, 8, 1).flatten().dense(2)\nepochs = 2"
+    tail = "decode(channels=1).resize(8, 8).scale(1/255).batch(4)"
+    said = []
+    for mixing in ("", "shuffle()."):
+        done = stoker("train", f"train = image_folder('{tmp_path}').{mixing}{tail}\n{lines}")
+        assert done.returncode == 0, done.stderr
+        said.append(done.stderr.count("one class after the other"))
+    assert said == [1, 0]
