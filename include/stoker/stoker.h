@@ -230,6 +230,9 @@ struct stk_function {
     /* It counts as a random op: what it makes of an element differs from epoch to epoch, so that
      * cache(auto) comes before it. */
     bool is_random;
+    /* What messages call the op, where programs write it in another way: "map". A literal, or NULL
+     * for the op's own name. */
+    const char *said;
 };
 STK_API int stk_objects_add_function(struct stk_objects *objects, const char *name,
                                      const struct stk_function *function, struct stk_error *err);

@@ -348,6 +348,7 @@ int ext_function_bind(PyObject *function, struct stk_objects *objects, const cha
         .n_waiting = self->n_waiting,
         .seed = self->draws & SEEDED ? seed : NULL,
         .is_random = self->draws & RANDOM,
+        .said = self->spec.n_fields ? "map" : "filter",
     };
     ext_binding_ref(self->binding);
     if (!stk_objects_add_function(objects, name, &given, &err))

@@ -230,6 +230,7 @@ static int run(struct stk_rows *rows)
     void *entered = function->context;
     struct stk_error err = { 0 };
     struct stk__gauge *paused = stk__gauge_pause(); /* others may wait for the caller's lock */
+    rows->blamed = function->said;
     int rc = function->enter
                  ? function->enter(function->context, known->n_in, known->in, &entered, &err)
                  : STK_OK;

@@ -552,3 +552,16 @@ def test_floats_keep_their_bits():
     assert stoker.from_arrays(x=[0.1], r=[[0.1]])[0].x.item() == 0.1
     assert stoker.from_arrays(r=[[0.1], []])[0].r.tolist() == [0.1]
     assert next(iter(stoker.from_generator(lambda: [0.1], float))).x.item() == 0.1
+
+
+@pytest.mark.parametrize("op", ["map", "filter"])
+def test_messages_call_the_op_as_it_was_written(op):
+    def bad(element):
+        raise ValueError("no")
+
+    ds = stoker.range(4)
+    ds = ds.map(bad, {"x": "int64"}) if op == "map" else ds.filter(bad)
+    with pytest.warns(UserWarning) as seen:
+        list(ds.batch(2).options(on_error="skip"))
+    said = str(seen[0].message)
+    assert f"{op}: " in said and f"{op}_function" not in said
