@@ -8,6 +8,7 @@ import subprocess
 import zlib
 
 import pytest
+from PIL import Image
 
 WAITS_SECONDS = 20  # for a run that hangs; those that end do so at once
 
@@ -144,3 +145,19 @@ def test_statistics_without_workers_end(stoker, tmp_path):
                      encoding="utf-8")
     interrupt(process)
     assert process.returncode == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("end", ["", ".resize(3000, 3000)"])
+def test_what_was_left_half_done_is_not_in_the_cache(stoker, tmp_path, end):
+    """A signal ends decoding and resizing within a picture; the next run makes it again."""
+    Image.effect_noise((900, 900), 90).save(tmp_path / "0.jpg", quality=95, progressive=True)
+    for i in range(1, 40):
+        os.link(tmp_path / "0.jpg", tmp_path / f"{i}.jpg")
+    chain = f"files('{tmp_path}/*.jpg').decode(){end}"
+    cached = f"{chain}.cache('{tmp_path}/kept')"
+    for _ in range(3):
+        interrupt(stoker("run", cached, "--workers", 1, start=True, stdout=subprocess.PIPE))
+    done = stoker("run", cached, "--digest", "--json")
+    assert done.returncode == 0, done.stderr
+    whole = stoker("run", chain, "--digest", "--json")
+    assert json.loads(done.stdout)["digest"] == json.loads(whole.stdout)["digest"]

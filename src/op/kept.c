@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "op/kept.h"
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/purse.h"
 #include "base/stream_copy.h"
@@ -201,6 +202,8 @@ void stk__kept_keep(struct stk__kept *kept, uint64_t number, const struct stk__r
                     const struct stk__leave *leave)
 {
     struct stk__row_log *log = atomic_load(&kept->log);
+    if (stk__cancel_is_asked())
+        return; /* it may be half done, and the next run would take it for whole */
     if (kept->store) {
         stk__store_keep(kept->store, number, row, leave);
         return;
