@@ -90,6 +90,14 @@ def test_rare_chain(stoker, text):
     check(stoker, text, Options(seed=8, epochs=2, rank=1, world=3))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_replacement_fits_the_batch(stoker, seed):
+    """What takes a bad element's place may be bad itself, and then one that is too large."""
+    lists = [[n] * (n * 7 % 5) for n in range(30)]
+    text = f"values({{g: {lists}}}).enumerate().map('y = 100 // (index % 3)').padded_batch(2, {{g: [3]}})"
+    check(stoker, text, Options(seed=seed, epochs=3, on_error="replace"))
+
+
 @pytest.mark.parametrize("rest", ["", ".shuffle(3)", ".enumerate()"])
 def test_files_are_read_for_the_input_that_was_chosen(stoker, folder, rest):
     names = [[f"{folder}/{name}.txt" for name in part] for part in ([3, 1, 4], ["none", 5, 9, 26])]

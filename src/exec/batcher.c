@@ -296,6 +296,7 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
                            .out = x->spare_row };
     stk__chunk_clear(x->spare_row);
     x->spare_row->address[0] = *address;
+    x->spare_row->mask[0] = STK_LIVE; /* the try before may have been a bad one */
     int rc = stk__fetch_row(x, &e, fetched);
     if (!rc)
         rc = stk__eval_run(&e);
