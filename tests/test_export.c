@@ -124,6 +124,8 @@ static void test_softmax_is_applied_once(void **state)
         "input(4).dense(3, activation=softmax).dropout(0.5)",
         "input(4, 4, 2).conv2d(3, 4, activation=softmax).flatten()",
         "input(4, 4, 2).conv2d(3, 2, activation=softmax)",
+        "input(4, 4, 2).conv2d(3, 2, activation=softmax).global_avgpool()",
+        "input(4).concat([dense(2, activation=relu), dense(1)])",
     };
     static char got[1 << 17];
     char path[] = "/tmp/stk_export_XXXXXX";
@@ -155,6 +157,14 @@ static void test_models_that_cannot_be_written(void **state)
           "ends in sigmoid" },
         { "input(4, 4, 1).conv2d(2, 1, activation=sigmoid).flatten()", "softmax", "/tmp/x.onnx",
           STK_VALUE, "export it without softmax" },
+        { "input(4).concat([dense(1, activation=sigmoid), dense(2, activation=sigmoid)])",
+          "softmax", "/tmp/x.onnx", STK_VALUE, "ends in sigmoid" },
+        { "input(4).concat([dense(2, activation=softmax), dense(2, activation=softmax)])",
+          "softmax", "/tmp/x.onnx", STK_VALUE, "probabilities by themselves already" },
+        { "input(4).concat([dense(2, activation=softmax), dense(2)])", "softmax", "/tmp/x.onnx",
+          STK_VALUE, "probabilities by themselves already" },
+        { "input(4, 4, 1).conv2d(2, 1, activation=softmax).flatten()", "softmax", "/tmp/x.onnx",
+          STK_VALUE, "probabilities by themselves already" },
         { "input(4).dense(1)", "softmax", "/tmp/x.onnx", STK_VALUE, "dense, has one output" },
         { "input(4).dense(3)", "nhwc", "/nowhere/x.onnx", STK_IO, "/nowhere/x.onnx" },
     };

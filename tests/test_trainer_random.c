@@ -32,11 +32,11 @@
 struct maker {
     uint64_t seed, n_drawn;
     struct stk__text text;
-    struct stk__shape shape;       /* of what the chain gives so far */
-    struct stk__node last;         /* names are not there any more */
-    enum stk__activation_kind end; /* what outputs have gone through */
-    bool is_alone;                 /* the last layer stands behind the input */
-    bool has_wide;                 /* it has a dense layer of the wide kind */
+    struct stk__shape shape;   /* of what the chain gives so far */
+    struct stk__node last;     /* names are not there any more */
+    enum stk__probability end; /* whether outputs are probabilities */
+    bool is_alone;             /* the last layer stands behind the input */
+    bool has_wide;             /* it has a dense layer of the wide kind */
 };
 
 static int64_t below(struct maker *m, int64_t n)
@@ -373,7 +373,7 @@ static bool is_model(struct maker *m)
         return false;
     bool fits = is_small(m, &model->graph);
     m->last = model->graph.node[model->graph.n_nodes - 1];
-    m->end = stk__model_output_activation(&model->graph);
+    m->end = stk__model_output_probability(&model->graph);
     m->is_alone = m->last.n_inputs && m->last.input[0] == 0;
     m->shape = m->last.shape;
     stk_model_free(model);
@@ -421,7 +421,7 @@ static bool are_logits(const struct maker *m, enum stk__activation_kind own)
 {
     bool is_undone =
         m->last.kind == STK__NODE_ACTIVATION && m->last.activation.kind == own && !m->is_alone;
-    return (m->end != STK__SOFTMAX && m->end != STK__SIGMOID) || is_undone;
+    return m->end == STK__PROBABILITY_NONE || is_undone;
 }
 
 static bool has_classes(const struct maker *m)

@@ -471,9 +471,45 @@ static void test_losses_that_do_not_fit_the_outputs(void **unused)
         { "input(4, 4, 2).conv2d(3, 4, activation=softmax).flatten()", "cross_entropy()",
           "last layer is flatten" },
         { "input(4, 4, 2).conv2d(3, 2, activation=softmax).flatten()", "cross_entropy()",
-          "have gone through it already" },
+          "by themselves already" },
         { "input(4, 4, 2).conv2d(1, 2, activation=sigmoid).flatten()", "binary_cross_entropy()",
           "applies sigmoid to outputs" },
+        { "input(4).concat([dense(1, activation=sigmoid), dense(1, activation=sigmoid)])",
+          "binary_cross_entropy()", "whose last layer is concat, have gone through it already" },
+        { "input(4).concat([dense(1, activation=sigmoid), dense(1, activation=sigmoid)])",
+          "cross_entropy()", "ends in sigmoid" },
+        { "input(4).concat([dense(1, activation=sigmoid), dense(1, activation=sigmoid)])", "mse()",
+          NULL },
+        { "input(4).concat([dense(1), dense(1)]).activation(sigmoid)", "binary_cross_entropy()",
+          NULL },
+        { "input(4).concat([dense(2, activation=relu), dense(1)])", "cross_entropy()", NULL },
+        { "input(4).concat([dense(2, activation=softmax), dense(3, activation=softmax)])",
+          "cross_entropy()", "put activation(softmax) behind all, or none" },
+        { "input(4).concat([dense(2, activation=softmax), dense(3, activation=softmax)])",
+          "binary_cross_entropy()", "put activation(sigmoid) behind all, or none" },
+        { "input(4).concat([dense(1, activation=sigmoid), dense(1)])", "binary_cross_entropy()",
+          "by themselves already" },
+        { "input(4).concat([dense(2, activation=softmax), dense(1, "
+          "activation=sigmoid)]).dropout(0.1)",
+          "cross_entropy()", "last layer is dropout" },
+        { "input(4).concat([concat([dense(1, activation=sigmoid), dense(2, activation=sigmoid)]), "
+          "dense(1, activation=sigmoid).dropout(0.2)])",
+          "binary_cross_entropy()", "have gone through it already" },
+        { "input(4).residual(dense(4, activation=sigmoid))", "binary_cross_entropy()", NULL },
+        { "input(4).dense(3, activation=softmax).activation(relu)", "cross_entropy()",
+          "have gone through it already" },
+        { "input(4).dense(3, activation=sigmoid).activation(leaky_relu(0.1))",
+          "binary_cross_entropy()", "have gone through it already" },
+        { "input(4).dense(3, activation=sigmoid).activation(tanh)", "binary_cross_entropy()",
+          NULL },
+        { "input(4, 4, 2).conv2d(3, 2, activation=softmax).global_avgpool()", "cross_entropy()",
+          "have gone through it already" },
+        { "input(4, 4, 2).conv2d(3, 2, activation=sigmoid).maxpool(2)", "binary_cross_entropy()",
+          "have gone through it already" },
+        { "input(4, 4, 2).conv2d(3, 2, activation=softmax).maxpool(3).flatten()", "cross_entropy()",
+          "by themselves already" },
+        { "input(4, 4, 2).conv2d(3, 2, activation=relu).global_avgpool()", "cross_entropy()",
+          NULL },
         { "input(4).activation(softmax)", "cross_entropy()", "have gone through it already" },
         { "input(4).activation(sigmoid)", "binary_cross_entropy()", "gone through it already" },
     };
@@ -485,6 +521,39 @@ static void test_losses_that_do_not_fit_the_outputs(void **unused)
         if (!rc != !says || (says && !strstr(err.text, says)))
             fail_msg("%s, %s%s: \"%s\" does not say \"%s\"", chain, trials[i / 2].loss,
                      i % 2 ? ", forward" : "", err.text, says ? says : "");
+    }
+}
+
+/* What predict goes by: heads side by side are each what they are, and nothing is applied twice. */
+static void test_what_outputs_mean(void **unused)
+{
+    static const struct {
+        const char *chain;
+        enum stk_output_kind kind;
+    } trials[] = {
+        { "input(4).dense(3)", STK_OUTPUT_LOGITS },
+        { "input(4).dense(3, activation=softmax)", STK_OUTPUT_PROBABILITIES },
+        { "input(4).dense(3, activation=softmax).activation(relu)", STK_OUTPUT_PROBABILITIES },
+        { "input(4).concat([dense(1), dense(2, activation=relu)])", STK_OUTPUT_LOGITS },
+        { "input(4).concat([dense(1, activation=sigmoid), dense(1, activation=sigmoid)])",
+          STK_OUTPUT_BINARY },
+        { "input(4).concat([dense(2, activation=softmax), dense(2, activation=softmax)])",
+          STK_OUTPUT_VALUES },
+        { "input(4).concat([dense(2, activation=softmax), dense(1)])", STK_OUTPUT_VALUES },
+    };
+    const struct stk_trainer_options options = { .threads = 1,
+                                                 .max_batch = 1,
+                                                 .only_forward = true };
+    (void)unused;
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        struct stk_model *given;
+        struct stk_trainer *trainer;
+        assert_int_equal(stk_model_new(trials[i].chain, &given, NULL), STK_OK);
+        assert_int_equal(stk_trainer_new(given, &options, &trainer, NULL), STK_OK);
+        if (stk_trainer_output_kind(trainer) != trials[i].kind)
+            fail_msg("%s: %d", trials[i].chain, stk_trainer_output_kind(trainer));
+        stk_trainer_free(trainer);
+        stk_model_free(given);
     }
 }
 
@@ -605,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_bad_affine),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_losses_that_do_not_fit_the_outputs),
+        cmocka_unit_test(test_what_outputs_mean),
         cmocka_unit_test(test_a_map_is_predicted_without_a_loss),
         cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_scale_backs_off),

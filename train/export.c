@@ -307,7 +307,7 @@ static struct stk__onnx_tensor border_of(const struct stk__exporting *e,
 /* Outputs that are probabilities already only get the name. */
 static void add_probabilities(struct stk__exporting *e, struct stk__onnx_tensor *output)
 {
-    bool is_softmax = stk__model_output_activation(e->model) == STK__SOFTMAX;
+    bool is_softmax = stk__model_output_probability(e->model) == STK__PROBABILITY_SOFTMAX;
     bool is_nchw = output->rank == 4 && e->export->is_nchw;
     struct stk__onnx_node node = { is_softmax ? "Identity" : "Softmax",
                                    "/probabilities",
@@ -336,10 +336,15 @@ static int check_softmax(const struct stk__model *model, struct stk_error *err)
         return stk_fail(err, STK_NAME,
                         "a layer of the model is named probabilities, as softmax=true names the "
                         "output; another name= for the layer, or no softmax");
-    if (stk__model_output_activation(model) == STK__SIGMOID)
+    if (stk__model_output_probability(model) == STK__PROBABILITY_SIGMOID)
         return stk_fail(err, STK_VALUE,
                         "the model ends in sigmoid, so each of its outputs is a probability by "
                         "itself; export it without softmax");
+    if (stk__model_output_probability(model) == STK__PROBABILITY_PARTS)
+        return stk_fail(err, STK_VALUE,
+                        "parts of the model's outputs, behind %s, are probabilities by themselves "
+                        "already; export it without softmax",
+                        last->name);
     if (last->shape.channels == 1)
         return stk_fail(err, STK_VALUE,
                         "the model's last layer, %s, has one output, whose softmax is always 1; "

@@ -22,6 +22,17 @@ static enum stk__activation_kind own_activation(const struct stk__loss *loss)
                                                  : STK__LINEAR;
 }
 
+static enum stk__probability own_probability(const struct stk__loss *loss)
+{
+    return loss->kind == STK__LOSS_CROSS_ENTROPY ? STK__PROBABILITY_SOFTMAX
+                                                 : STK__PROBABILITY_SIGMOID;
+}
+
+static const char *own_name(const struct stk__loss *loss)
+{
+    return loss->kind == STK__LOSS_CROSS_ENTROPY ? "softmax" : "sigmoid";
+}
+
 bool stk__loss_merges_last(const struct stk__loss *loss, const struct stk__model *model)
 {
     const struct stk__node *last = last_of(model);
@@ -73,22 +84,36 @@ static int fail_misplaced(const struct stk__loss *loss, const struct stk__model 
                           struct stk_error *err)
 {
     const struct stk__node *last = last_of(model);
-    const char *name = loss->kind == STK__LOSS_CROSS_ENTROPY ? "softmax" : "sigmoid";
     return stk__fail_at(err, STK_VALUE, last->at, last->len,
                         "%s applies %s to outputs, but those of the model, whose last layer is %s, "
                         "have gone through it already; leave it out, or make it the last layer "
                         "behind others",
-                        loss->name, name, last->name);
+                        loss->name, own_name(loss), last->name);
+}
+
+/* Heads with an activation each: the loss has one for all of them. */
+static int fail_parts(const struct stk__loss *loss, const struct stk__model *model,
+                      struct stk_error *err)
+{
+    const struct stk__node *last = last_of(model);
+    const char *name = own_name(loss);
+    return stk__fail_at(
+        err, STK_VALUE, last->at, last->len,
+        "%s applies %s to outputs, but parts of those of the model, whose last layer "
+        "is %s, have gone through softmax or sigmoid by themselves already; leave "
+        "these activations out, and put activation(%s) behind all, or none",
+        loss->name, name, last->name, name);
 }
 
 int stk__loss_check_model(const struct stk__loss *loss, const struct stk__model *model,
                           struct stk_error *err)
 {
-    enum stk__activation_kind end = stk__model_output_activation(model);
+    enum stk__probability end = stk__model_output_probability(model);
     int rc = loss->kind == STK__LOSS_CROSS_ENTROPY ? check_classes(model, err) : STK_OK;
-    if (rc || loss->kind == STK__LOSS_SQUARES || (end != STK__SOFTMAX && end != STK__SIGMOID) ||
+    if (rc || loss->kind == STK__LOSS_SQUARES || end == STK__PROBABILITY_NONE ||
         stk__loss_merges_last(loss, model))
         return rc;
-    return end == own_activation(loss) ? fail_misplaced(loss, model, err)
-                                       : fail_foreign(loss, model, err);
+    return end == STK__PROBABILITY_PARTS  ? fail_parts(loss, model, err)
+           : end == own_probability(loss) ? fail_misplaced(loss, model, err)
+                                          : fail_foreign(loss, model, err);
 }

@@ -147,18 +147,9 @@ int stk__model_find_weight(const struct stk__model *model, const char *name)
     return -1;
 }
 
-static bool keeps_values(const struct stk__node *node)
+enum stk__probability stk__model_output_probability(const struct stk__model *model)
 {
-    return node->kind == STK__NODE_FLATTEN || node->kind == STK__NODE_DROPOUT ||
-           (node->kind == STK__NODE_ACTIVATION && node->activation.kind == STK__LINEAR);
-}
-
-enum stk__activation_kind stk__model_output_activation(const struct stk__model *model)
-{
-    const struct stk__node *node = &model->node[model->n_nodes - 1];
-    while (keeps_values(node))
-        node = &model->node[node->input[0]];
-    return node->kind == STK__NODE_ACTIVATION ? node->activation.kind : STK__LINEAR;
+    return model->node[model->n_nodes - 1].probability;
 }
 
 int64_t stk__shape_values(const struct stk__shape *shape)

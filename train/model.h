@@ -41,6 +41,14 @@ enum stk__node_kind {
 #undef STK__NODE_ENUM
 };
 
+/* Whether values are probabilities: what makes them has been applied, and must not be again. */
+enum stk__probability {
+    STK__PROBABILITY_NONE,
+    STK__PROBABILITY_SIGMOID, /* each by itself */
+    STK__PROBABILITY_SOFTMAX, /* the channels of a pixel together */
+    STK__PROBABILITY_PARTS, /* several distributions side by side, or both kinds, or beside others */
+};
+
 /* Of one element. Features are channels of one pixel: height and width are 1. */
 struct stk__shape {
     int64_t height, width, channels;
@@ -85,6 +93,7 @@ struct stk__node {
     int n_inputs;
     const int *input; /* nodes before this one */
     struct stk__shape shape;
+    enum stk__probability probability; /* of its values, in use */
     int n_weights,
         first_weight; /* in the model's weights: kernel, bias; or as the roles are listed */
     int64_t macs;     /* multiplications of the forward pass, for one element */
@@ -120,9 +129,8 @@ const struct stk__weight *stk__node_weight(const struct stk__model *model,
 int stk__model_find_node(const struct stk__model *model, const char *name);
 int stk__model_find_weight(const struct stk__model *model, const char *name);
 
-/* What outputs have gone through: softmax, sigmoid, …, behind which flatten, dropout or linear may stand, as
- * these change no value in use. STK__LINEAR where the last layer that computes is no activation. */
-enum stk__activation_kind stk__model_output_activation(const struct stk__model *model);
+/* Whether outputs are probabilities, by the last layer or by one before it whose values come through. */
+enum stk__probability stk__model_output_probability(const struct stk__model *model);
 
 int64_t stk__shape_values(const struct stk__shape *shape);
 

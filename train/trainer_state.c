@@ -21,17 +21,19 @@ void stk_trainer_shapes(const struct stk_trainer *t, int64_t input[3], int64_t *
 enum stk_output_kind stk_trainer_output_kind(const struct stk_trainer *trainer)
 {
     const struct stk__model *model = trainer->model;
-    enum stk__activation_kind end = stk__model_output_activation(model);
+    enum stk__probability end = stk__model_output_probability(model);
     bool is_one = stk__shape_values(&model->node[model->n_nodes - 1].shape) == 1;
-    if (end == STK__SIGMOID)
+    if (end == STK__PROBABILITY_SIGMOID)
         return STK_OUTPUT_BINARY;
+    if (end == STK__PROBABILITY_PARTS) /* no one class out of all of them */
+        return STK_OUTPUT_VALUES;
     if (trainer->loss.kind == STK__LOSS_BINARY)
         return STK_OUTPUT_BINARY_LOGITS;
-    if (trainer->loss.kind == STK__LOSS_SQUARES && end != STK__SOFTMAX)
+    if (trainer->loss.kind == STK__LOSS_SQUARES && end != STK__PROBABILITY_SOFTMAX)
         return STK_OUTPUT_VALUES;
     if (is_one) /* one class out of one says nothing */
         return STK_OUTPUT_VALUES;
-    return end == STK__SOFTMAX ? STK_OUTPUT_PROBABILITIES : STK_OUTPUT_LOGITS;
+    return end == STK__PROBABILITY_SOFTMAX ? STK_OUTPUT_PROBABILITIES : STK_OUTPUT_LOGITS;
 }
 
 /* ---- weights ---- */
