@@ -2,10 +2,13 @@
 """stoker stats and stoker inspect, as their users meet them."""
 
 import gzip
+import io
 import json
 import struct
+import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -235,6 +238,127 @@ def test_inspect_proposes_what_runs(stoker, tmp_path, name, files, n):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["elements"] == n
     assert not result["is_damaged"] and not any("no file matches" in note for note in result["notes"])
+
+
+def npz_bytes(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def npy_bytes(array):
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def tar_bytes():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, data in (("0.cls", b"1"), ("0.txt", b"a"), ("1.cls", b"0"), ("1.txt", b"b")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+RECORDS = (ARRAYS.parent / "records" / "plain.tfrecord").read_bytes()
+TABLE, OBJECTS = b"x,y\n1,2.5\n3,4\n", b'{"x": 1, "name": "a"}\n{"x": 2, "name": "b"}\n'
+HDF5 = (ARRAYS / "lengths.h5").read_bytes()
+WORDS = b"one\ntwo words\n"
+pack = gzip.compress
+DIRECTORIES = {
+    "csv": ({"a.csv": TABLE, "b.CSV": TABLE}, "csv", 4),
+    "semicolons": ({"a.csv": TABLE.replace(b",", b";"), "b/c.csv": TABLE.replace(b",", b";")}, "csv", 4),
+    "csv packed": ({"a.csv.gz": pack(TABLE), "b.csv": TABLE}, "csv", 4),
+    "tsv": ({"a.tsv": TABLE.replace(b",", b"\t")}, "csv", 2),
+    "txt": ({"a.txt": WORDS, "b.txt": WORDS, "c.txt.gz": pack(WORDS)}, "lines", 6),
+    "txt, some of it tables": ({"a.txt": TABLE, "b.txt": WORDS}, "lines", 5),
+    "jsonl": ({"a.jsonl": OBJECTS, "b.jsonl": OBJECTS, "c.jsonl.gz": pack(OBJECTS)}, "jsonl", 6),
+    "npy": ({"a.npy": npy_bytes(np.zeros((3, 2))), "b.npy": npy_bytes(np.ones((4, 2)))}, "npy", 7),
+    "npz": ({"a.npz": npz_bytes(x=np.zeros((3, 2)), y=np.arange(3)), "README.md": b"#"}, "npz", 3),
+    "hdf5": ({"a.h5": HDF5, "b.h5": HDF5}, "hdf5", 6),
+    "tfrecord": ({"a.tfrecord": RECORDS, "b.tfrecords": RECORDS}, "tfrecord", 12),
+    "tfrecord packed": ({"a.tfrecord.gz": pack(RECORDS), "b.tfrecord": RECORDS}, "tfrecord", 12),
+    "shards": ({f"x.tfrecord-0000{i}-of-00003": RECORDS for i in range(3)}, "tfrecord", 18),
+    "no ending": ({f"train-0000{i}-of-00003": RECORDS for i in range(3)}, "tfrecord", 18),
+    "tar": ({"a.tar": tar_bytes(), "b.tar": tar_bytes()}, "tar", 4),
+    "tar packed": ({"a.tar.gz": pack(tar_bytes())}, "tar", 2),
+    "an index each": ({"a.tfrecord": RECORDS, "a.idx": b"0 9\n9 9\n"}, "tfrecord", 6),
+    "a first that is empty": ({"a.csv": b"", "b.csv": TABLE}, "csv", None),
+    "bytes": ({"a.bin": b"\0\1\2", "b.bin": b"\0"}, "files", 2),
+}
+
+
+def directory_of(root, files):
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+@pytest.mark.parametrize("case", DIRECTORIES)
+def test_inspect_proposes_what_reads_a_directory(stoker, tmp_path, case):
+    files, source, n = DIRECTORIES[case]
+    root = directory_of(tmp_path / f"it's {case}", files)
+    result = found(stoker("inspect", root, "--json"))
+    assert result["chain"].startswith(f"{source}('"), result
+    done = stoker("run", result["chain"], "--json")
+    if n is None:  # the note has what is wrong, which the run says too
+        assert any("'" + str(root / "a.csv") + "' is empty" in note for note in result["notes"])
+        return
+    assert done.returncode == 0, (result, done.stderr)
+    assert json.loads(done.stdout)["elements"] == n
+    if source != "files":
+        alone = found(stoker("inspect", sorted(p for p in root.rglob("*") if p.is_file() and p.suffix not in (".md", ".idx"))[0], "--json"))
+        assert case.startswith("txt,") or result["fields"] == alone["fields"] and result["fields"]
+
+
+def test_inspect_of_a_mixed_directory_reads_every_kind(stoker, tmp_path):
+    root = directory_of(
+        tmp_path / "mixed",
+        {"a.csv": TABLE, "b.csv": TABLE, "c.jsonl": OBJECTS, "d.txt": WORDS, "e.npy.gz": pack(npy_bytes(np.arange(3))), "f.bin": b"\0"},
+    )
+    result = found(stoker("inspect", root, "--json"))
+    assert result["chain"] == f"csv('{root}/**/*.csv')"
+    others = [note for note in result["notes"] if note.startswith("left out")]
+    assert len(others) == 4
+    chains = [note.split(": ", 2)[2].removesuffix(" reads them") for note in others if note.endswith(" reads them")]
+    assert sorted(chain.split("(")[0] for chain in chains) == ["jsonl", "lines"]
+    for chain in chains:
+        done = stoker("run", chain, "--json")
+        assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2, done.stderr
+    assert any(".npy.gz" in note and "unpacked only" in note for note in others)
+    assert any(".bin" in note and "nothing that stoker knows" in note for note in others)
+
+
+PARTS = {
+    "train and val": (["train/x/a.png", "train/y/b.png", "val/x/c.png"], "train", 2, ["val"]),
+    "other names": (["Training/x/a.png", "validation/x/c.png", "test/x/d.png", "labels.csv"], "Training", 1, ["test", "validation"]),
+    "years": (["train2017/x/a.png", "train2017/y/b.png", "val2017/x/c.png", "annotations/a.json"], "train2017", 2, ["val2017"]),
+    "no train": (["test/x/a.png", "val/x/c.png"], "test", 1, ["val"]),
+    "no classes": (["train/a.png", "train/b.png", "val/c.png"], "train", 2, ["val"]),
+    "tables": (["train/a.txt", "val/b.txt"], "train", 1, ["val"]),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_inspect_proposes_the_part_for_training(stoker, tmp_path, case):
+    files, part, n, others = PARTS[case]
+    root = folder_of(tmp_path, case, files)
+    result = found(stoker("inspect", root, "--json"))
+    assert f"('{root}/{part}" in result["chain"], result["chain"]
+    done = stoker("run", result["chain"], "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["elements"] == n, done.stderr
+    left_out = [note for note in result["notes"] if note.startswith("left out: the part")]
+    assert [note.split()[4] for note in left_out] == others
+    if case == "train and val":
+        assert f"valid = image_folder('{root}/val', classes=@train).decode()" in left_out[0]
+
+
+def test_classes_that_are_named_like_parts_stay_classes(stoker, tmp_path):
+    root = folder_of(tmp_path, "vehicles", ["train/a.png", "car/b.png"])
+    assert found(stoker("inspect", root, "--json"))["chain"] == f"image_folder('{root}').decode()"
 
 
 def test_inspect_and_plan_tell_what_is_left_out(stoker, tmp_path):

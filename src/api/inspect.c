@@ -214,7 +214,7 @@ static bool has_failed(const struct stk__inspection *in)
     return failed;
 }
 
-static void clear(struct stk__inspection *in)
+void stk__inspection_clear(struct stk__inspection *in)
 {
     free(in->head);
     stk__text_free(&in->rest);
@@ -224,6 +224,18 @@ static void clear(struct stk__inspection *in)
         stk__text_free(&in->notes[i]);
         stk__text_free(&in->fields[i]);
     }
+}
+
+static int describe_and_preview(struct stk__inspection *in, struct stk_error *err)
+{
+    int code = describe(in, err);
+    return !code && in->source && !in->is_unseen ? stk__inspect_preview(in, err) : code;
+}
+
+int stk__inspect_file(struct stk__inspection *in, struct stk_error *err)
+{
+    int code = describe_and_preview(in, err);
+    return !code && has_failed(in) ? stk__out_of_memory(err) : code;
 }
 
 static void add_chain(const struct stk__inspection *in, struct stk__text *out)
@@ -242,15 +254,13 @@ static int inspect(const char *path, print_fn print, char **out, struct stk_erro
     struct stk_error unheard;
     err = err ? err : &unheard; /* notes are made of it */
     *out = NULL;
-    int code = describe(&in, err);
-    if (!code && in.source && !in.is_unseen)
-        code = stk__inspect_preview(&in, err);
+    int code = describe_and_preview(&in, err);
     if (!code)
         print(&in, &text);
     if (!code && (has_failed(&in) || !(*out = stk__text_take(&text))))
         code = stk__out_of_memory(err);
     stk__text_free(&text);
-    clear(&in);
+    stk__inspection_clear(&in);
     return code;
 }
 

@@ -37,6 +37,16 @@ extern const struct stk__inspector stk__inspect_csv, stk__inspect_hdf5, stk__ins
 /* A directory; it has no head. */
 int stk__inspect_directory(struct stk__inspection *in, struct stk_error *err);
 
+/* The files below a directory, of which those of the most frequent kind are what the chain reads. */
+int stk__inspect_files(struct stk__inspection *in, const char *dir, struct stk_error *err);
+
+/* One file with its fields, for somebody who looks at several; to be cleared also where it fails. */
+int stk__inspect_file(struct stk__inspection *in, struct stk_error *err);
+void stk__inspection_clear(struct stk__inspection *in);
+
+/* The ending of a name as it is written, with its dot; "" if there is none. */
+const char *stk__ending_of(const char *path);
+
 /* A directory that `cache` keeps elements in: of one chain, or of several, each in one of its own. */
 bool stk__is_cache_directory(const char *path);
 int stk__inspect_cache(struct stk__inspection *in, struct stk_error *err);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect_directory.c: directories: images by class, or files by ending. */
+/* inspect_directory.c: directories: images by class, or files by kind, of one part where there are several
+ * (train, val, …): elements of a part for testing must not get among those for training. */
 #include "api/inspect.h"
 
 #include "base/counts.h"
 #include "base/error.h"
 #include "codec/codec.h"
 #include "io/directory.h"
+#include "lang/quote.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +17,6 @@
 #include <strings.h>
 
 enum { MOST_ENDINGS = 1000, SHOWN_ENDINGS = 12, SHOWN_CLASSES = 40 };
-
-/* The ending as it is written, with its dot; "" if there is none. */
-static const char *ending_of(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    return dot && dot != name ? dot : "";
-}
 
 static bool is_image(const char *ending)
 {
@@ -36,54 +31,81 @@ static bool accepts_all(const char *name)
 
 /* ---- images by class ---- */
 
+struct folder {
+    size_t n_files, n_images;
+    bool is_part;
+};
+
 struct classes {
-    size_t n, n_images, n_beside; /* images beside the directories of the classes */
-    struct stk__text of_each;
+    size_t n, n_images, n_files;
+    size_t n_beside, n_files_beside; /* images, and files, beside the directories of the classes */
+    struct stk__paths names;
+    struct folder *folder;     /* [n] */
     struct stk__counts others; /* endings of what is not an image */
     size_t n_others;
 };
 
+static bool is_part_name(const char *name, size_t len);
+
 /* Counts the files of one class. */
-static int count_class(struct stk__inspection *in, struct classes *classes, const char *name,
-                       size_t len, struct stk_error *err)
+static int count_class(const char *dir, struct classes *classes, const char *name, size_t len,
+                       struct stk_error *err)
 {
     char path[STK__PATH_BYTES];
     struct stk__paths files = { 0 };
-    size_t n_images = 0;
-    snprintf(path, sizeof path, "%s/%.*s", in->path, (int)len, name);
+    struct folder *folder = &classes->folder[classes->n++];
+    if (stk__paths_add(&classes->names, name, len))
+        return stk__out_of_memory(err);
+    snprintf(path, sizeof path, "%s/%.*s", dir, (int)len, name);
     int code = stk__directory_walk(path, accepts_all, &files, NULL, err);
     for (size_t i = 0; i < files.n && !code; i++) {
-        const char *ending = ending_of(stk__paths_at(&files, i));
+        const char *ending = stk__ending_of(stk__paths_at(&files, i));
         bool is_other = !is_image(ending);
-        n_images += !is_other;
+        folder->n_images += !is_other;
         classes->n_others += is_other;
         if (is_other && stk__counts_add(&classes->others, ending, strlen(ending)))
             code = stk__out_of_memory(err);
     }
-    if (classes->n++ < SHOWN_CLASSES)
-        stk__text_add(&classes->of_each, "%s%.*s %zu", classes->of_each.len ? ", " : "", (int)len,
-                      name, n_images);
-    classes->n_images += n_images;
+    folder->n_files = files.n;
+    folder->is_part = is_part_name(name, len);
+    classes->n_images += folder->n_images;
+    classes->n_files += files.n;
     stk__paths_free(&files);
     return code;
 }
 
-static int count_classes(struct stk__inspection *in, struct classes *classes, struct stk_error *err)
+static int count_classes(const char *dir, struct classes *classes, struct stk_error *err)
 {
     struct stk__paths names = { 0 };
-    int code = stk__directory_list(in->path, &names, NULL, err);
-    if (!code && stk__paths_sort(&names))
+    int code = stk__directory_list(dir, &names, NULL, err);
+    classes->folder = calloc(names.n + 1, sizeof *classes->folder);
+    if (!code && (!classes->folder || stk__paths_sort(&names)))
         code = stk__out_of_memory(err);
     for (size_t i = 0; i < names.n && !code; i++) {
         const char *name = stk__paths_at(&names, i);
         size_t len = strlen(name);
         if (*name != '.' && name[len - 1] == '/')
-            code = count_class(in, classes, name, len - 1, err);
+            code = count_class(dir, classes, name, len - 1, err);
         else if (*name != '.')
-            classes->n_beside += is_image(ending_of(name));
+            classes->n_beside += is_image(stk__ending_of(name));
+        classes->n_files_beside += *name != '.' && name[len - 1] != '/';
     }
     stk__paths_free(&names);
     return code;
+}
+
+static void say_classes(struct stk__inspection *in, const struct classes *classes)
+{
+    struct stk__text list = { 0 };
+    for (size_t i = 0; i < classes->n && i < SHOWN_CLASSES; i++)
+        stk__text_add(&list, "%s%s %zu", i ? ", " : "", stk__paths_at(&classes->names, i),
+                      classes->folder[i].n_images);
+    stk__inspect_count(in, "images", classes->n_images);
+    stk__inspect_count(in, "classes", classes->n);
+    stk__inspect_say(in, "of each", "%s%s", list.data ? list.data : "",
+                     classes->n > SHOWN_CLASSES ? ", …" : "");
+    in->facts[0].failed |= list.failed;
+    stk__text_free(&list);
 }
 
 /* ".txt 2, .tif 1", the most frequent first. */
@@ -104,15 +126,14 @@ static int list_endings(const struct stk__counts *counts, struct stk__text *out,
     return STK_OK;
 }
 
-static int describe_classes(struct stk__inspection *in, const struct classes *classes,
-                            struct stk_error *err)
+static int describe_classes(struct stk__inspection *in, const char *dir,
+                            const struct classes *classes, struct stk_error *err)
 {
     struct stk__text others = { 0 };
-    stk__inspect_count(in, "images", classes->n_images);
-    stk__inspect_count(in, "classes", classes->n);
-    stk__inspect_say(in, "of each", "%s%s", classes->of_each.data ? classes->of_each.data : "",
-                     classes->n > SHOWN_CLASSES ? ", …" : "");
+    say_classes(in, classes);
     in->source = "image_folder";
+    if (dir != in->path)
+        stk__text_add(&in->pattern, "%s", dir);
     stk__text_add(&in->rest, ").decode()");
     if (classes->n_beside)
         stk__inspect_note(in, "left out: %zu image%s in no class folder", classes->n_beside,
@@ -127,144 +148,131 @@ static int describe_classes(struct stk__inspection *in, const struct classes *cl
     return code;
 }
 
-/* ---- other files, by ending ---- */
+/* ---- parts: train, val, … ---- */
 
-static int count_endings(struct stk__inspection *in, struct stk__counts *counts,
-                         struct stk_error *err)
+/* Whether a directory's name is that of a part: train, Val, test_images, train2017. */
+static bool is_part_name(const char *name, size_t len)
 {
-    struct stk__paths files = { 0 };
-    int code = stk__directory_walk(in->path, accepts_all, &files, NULL, err);
-    for (size_t i = 0; i < files.n && !code; i++) {
-        const char *ending = ending_of(stk__paths_at(&files, i));
-        if (stk__counts_add(counts, ending, strlen(ending)))
-            code = stk__out_of_memory(err);
+    static const char *const all[] = { "train",      "training",   "val",     "valid",
+                                       "validation", "test",       "testing", "dev",
+                                       "eval",       "evaluation", "holdout" };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        size_t n = strlen(all[i]);
+        if (len >= n && !strncasecmp(name, all[i], n) &&
+            (len == n || !isalpha((unsigned char)name[n])))
+            return true;
     }
-    if (!code)
-        stk__inspect_count(in, "files", files.n);
-    stk__paths_free(&files);
+    return false;
+}
+
+/* Whether the directories that hold what counts (images, or else files) are parts, all of them. */
+static bool has_parts(const struct classes *classes)
+{
+    bool by_images = classes->n_images > 0;
+    size_t n_parts = 0;
+    for (size_t i = 0; i < classes->n; i++) {
+        const struct folder *f = &classes->folder[i];
+        if (!(by_images ? f->n_images : f->n_files))
+            continue;
+        if (!f->is_part)
+            return false;
+        n_parts++;
+    }
+    return n_parts > 0 && classes->n_files_beside <= classes->n_files;
+}
+
+/* The part for training, or else the first. */
+static size_t main_part(const struct classes *classes)
+{
+    size_t first = classes->n;
+    for (size_t i = 0; i < classes->n; i++) {
+        const struct folder *f = &classes->folder[i];
+        if (!f->is_part || !f->n_files)
+            continue;
+        if (!strncasecmp(stk__paths_at(&classes->names, i), "train", 5))
+            return i;
+        first = first == classes->n ? i : first;
+    }
+    return first;
+}
+
+static void add_recipe(struct stk__text *out, const char *dir, const char *name)
+{
+    struct stk__text path = { 0 };
+    stk__text_add(&path, "%s/%s", dir, name);
+    stk__text_add(out, "%simage_folder(", strncasecmp(name, "test", 4) ? "valid = " : "");
+    stk__quote(out, path.data ? path.data : "");
+    stk__text_add(out, ", classes=@train).decode() in a recipe reads it with the classes of train");
+    out->failed |= path.failed;
+    stk__text_free(&path);
+}
+
+static void note_folder(struct stk__inspection *in, const char *dir, const char *name,
+                        const struct folder *folder)
+{
+    bool has_classes = in->source && !strcmp(in->source, "image_folder") && folder->n_images;
+    struct stk__text how = { 0 };
+    if (folder->is_part && has_classes)
+        add_recipe(&how, dir, name);
+    else
+        stk__text_add(&how, "inspect '%s/%s' to see what reads it", dir, name);
+    stk__inspect_note(in, "left out: the %s %s with %zu file%s; %s",
+                      folder->is_part ? "part" : "directory", name, folder->n_files,
+                      folder->n_files == 1 ? "" : "s", how.data ? how.data : "");
+    in->notes[0].failed |= how.failed;
+    stk__text_free(&how);
+}
+
+static int describe_at(struct stk__inspection *in, const char *dir, bool is_part,
+                       struct stk_error *err);
+
+static int describe_parts(struct stk__inspection *in, const char *dir,
+                          const struct classes *classes, struct stk_error *err)
+{
+    char path[STK__PATH_BYTES];
+    size_t chosen = main_part(classes);
+    struct stk__text all = { 0 };
+    for (size_t i = 0; i < classes->n; i++)
+        if (classes->folder[i].is_part)
+            stk__text_add(&all, "%s%s %zu", all.len ? ", " : "", stk__paths_at(&classes->names, i),
+                          classes->folder[i].n_files);
+    stk__inspect_say(in, "parts", "%s", all.data ? all.data : "");
+    in->facts[0].failed |= all.failed;
+    stk__text_free(&all);
+    snprintf(path, sizeof path, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/",
+             stk__paths_at(&classes->names, chosen));
+    int code = describe_at(in, path, true, err);
+    for (size_t i = 0; i < classes->n && !code; i++)
+        if (i != chosen && classes->folder[i].n_files)
+            note_folder(in, dir, stk__paths_at(&classes->names, i), &classes->folder[i]);
+    if (!code && classes->n_files_beside)
+        stk__inspect_note(in, "left out: %zu file%s beside the parts", classes->n_files_beside,
+                          classes->n_files_beside > 1 ? "s" : "");
     return code;
 }
 
-static bool is_tfrecord(const char *ending)
-{
-    return !strncasecmp(ending, ".tfrec", 6);
-}
+/* ---- the whole ---- */
 
-/* Files that one chain reads: all images, or one ending in capitals or not. */
-static bool are_alike(const char *a, const char *b)
+static int describe_at(struct stk__inspection *in, const char *dir, bool is_part,
+                       struct stk_error *err)
 {
-    return !strcasecmp(a, b) || (is_image(a) && is_image(b)) || (is_tfrecord(a) && is_tfrecord(b));
-}
-
-/* An ending with its count; longer ones than any format has are cut and match nothing. */
-struct kind {
-    char ending[32];
-    uint64_t n;
-};
-
-static struct kind *kinds_of(const struct stk__counts *counts)
-{
-    struct stk__count *sorted = stk__counts_sorted(counts);
-    struct kind *kinds = calloc(counts->n + 1, sizeof *kinds);
-    for (size_t i = 0; sorted && kinds && i < counts->n; i++) {
-        snprintf(kinds[i].ending, sizeof kinds[i].ending, "%.*s", (int)sorted[i].bytes,
-                 sorted[i].data);
-        kinds[i].n = sorted[i].n;
-    }
-    if (!sorted) {
-        free(kinds);
-        kinds = NULL;
-    }
-    free(sorted);
-    return kinds;
-}
-
-/* The kind that most files are of, together with those that are alike. */
-static size_t most_frequent(const struct kind *kinds, size_t n)
-{
-    size_t best = 0;
-    uint64_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t total = 0;
-        for (size_t k = 0; k < n; k++)
-            total += are_alike(kinds[i].ending, kinds[k].ending) ? kinds[k].n : 0;
-        if (total > most) {
-            most = total;
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* A text that a pattern takes literally. */
-static void add_literal(struct stk__text *out, const char *text)
-{
-    for (; *text; text++)
-        stk__text_add(out, "%s%c", strchr("*?[]{},\\", *text) ? "\\" : "", *text);
-}
-
-/* Every file below `dir` whose ending is like this one; braces where there are several. */
-static void add_pattern(struct stk__text *out, const char *dir, const struct kind *kinds, size_t n,
-                        const char *like)
-{
-    const char *separator = "";
-    size_t n_alike = 0;
-    for (size_t i = 0; i < n; i++)
-        n_alike += are_alike(kinds[i].ending, like);
-    add_literal(out, dir);
-    stk__text_add(out, "%s**/*.%s", dir[strlen(dir) - 1] == '/' ? "" : "/", n_alike > 1 ? "{" : "");
-    for (size_t i = 0; i < n; i++)
-        if (are_alike(kinds[i].ending, like)) {
-            stk__text_add(out, "%s", separator);
-            add_literal(out, kinds[i].ending + 1);
-            separator = ",";
-        }
-    stk__text_add(out, "%s", n_alike > 1 ? "}" : "");
-}
-
-/* A chain for the files with this ending and those alike. */
-static void propose(struct stk__inspection *in, const struct kind *kinds, size_t n,
-                    const char *ending)
-{
-    bool is_tar = !strcasecmp(ending, ".tar");
-    in->source = is_tfrecord(ending) ? "tfrecord" : is_tar ? "tar" : "files";
-    in->is_unseen = is_tfrecord(ending) || is_tar;
-    add_pattern(&in->pattern, in->path, kinds, n, ending);
-    stk__text_add(&in->rest, ")%s", is_image(ending) ? ".decode()" : "");
-    if (in->is_unseen)
-        stk__inspect_note(in, "inspect one of the files to see what is in them");
-}
-
-static int describe_files(struct stk__inspection *in, struct stk_error *err)
-{
-    struct stk__counts counts;
-    stk__counts_begin(&counts, MOST_ENDINGS, MOST_ENDINGS * 16);
-    int code = count_endings(in, &counts, err);
-    struct kind *kinds = code ? NULL : kinds_of(&counts);
-    for (size_t i = 0; kinds && i < counts.n && i < SHOWN_ENDINGS; i++)
-        stk__inspect_count(in, *kinds[i].ending ? kinds[i].ending : "no ending", kinds[i].n);
-    size_t best = kinds ? most_frequent(kinds, counts.n) : 0;
-    if (kinds && *kinds[best].ending)
-        propose(in, kinds, counts.n, kinds[best].ending);
-    if (!code && !kinds)
-        code = stk__out_of_memory(err);
-    free(kinds);
-    stk__counts_free(&counts);
+    struct classes classes = { 0 };
+    stk__counts_begin(&classes.others, MOST_ENDINGS, MOST_ENDINGS * 16);
+    int code = count_classes(dir, &classes, err);
+    if (!code && !is_part && has_parts(&classes))
+        code = describe_parts(in, dir, &classes, err);
+    else if (!code && classes.n_images && classes.n_images >= classes.n_beside)
+        code = describe_classes(in, dir, &classes, err);
+    else if (!code)
+        code = stk__inspect_files(in, dir, err);
+    stk__paths_free(&classes.names);
+    free(classes.folder);
+    stk__counts_free(&classes.others);
     return code;
 }
 
 int stk__inspect_directory(struct stk__inspection *in, struct stk_error *err)
 {
-    struct classes classes = { 0 };
     in->format = "directory";
-    stk__counts_begin(&classes.others, MOST_ENDINGS, MOST_ENDINGS * 16);
-    int code = count_classes(in, &classes, err);
-    if (!code && classes.n_images && classes.n_images >= classes.n_beside)
-        code = describe_classes(in, &classes, err);
-    else if (!code)
-        code = describe_files(in, err);
-    in->facts[0].failed |= classes.of_each.failed;
-    stk__text_free(&classes.of_each);
-    stk__counts_free(&classes.others);
-    return code;
+    return describe_at(in, in->path, false, err);
 }
