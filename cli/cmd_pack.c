@@ -173,7 +173,10 @@ static const struct cli_option options[] = {
       offsetof(struct cli_args, variants) },
     { "keep-original", NULL, "store a pass without the random ops before them", CLI_FLAG,
       offsetof(struct cli_args, keep_original) },
-    { "force", NULL, "replace files of another chain", CLI_FLAG, offsetof(struct cli_args, force) },
+    { "force", NULL,
+      "replace files of an earlier pack of another chain or form; what it listed is removed at the "
+      "end",
+      CLI_FLAG, offsetof(struct cli_args, force) },
     { "json", NULL, "print the summary as one JSON object", CLI_FLAG,
       offsetof(struct cli_args, json) },
     { "quiet", NULL, "no progress line and no summary", CLI_FLAG,

@@ -354,6 +354,52 @@ def test_other_packs_are_left_alone(stoker, tmp_path):
     assert len(in_order(tmp_path)) == 11
 
 
+FORCED = {
+    "fewer shards": (NAME, 5, NAME, 2),
+    "more shards": (NAME, 2, NAME, 5),
+    "the same names": (NAME, 3, NAME, 3),
+    "another format": (NAME, 3, "x-{shard:03d}-of-{shards:03d}.tar", 3),
+    "another name": ("x-{shard:03d} it's \"ü\".tfrecord", 3, NAME, 2),
+}
+
+
+@pytest.mark.parametrize("case", FORCED)
+def test_force_removes_the_files_of_the_earlier_pack(stoker, tmp_path, case):
+    old, n_old, new, n_new = FORCED[case]
+    alone, place = tmp_path / "alone", tmp_path / "place"
+    alone.mkdir()
+    place.mkdir()
+    pack(stoker, "range(11)", alone / new, "--shards", n_new)
+    pack(stoker, "range(10)", place / old, "--shards", n_old)
+    (place / "x-009-of-009.tfrecord").write_text("precious")
+    pack(stoker, "range(11)", place / new, "--shards", n_new, "--force")
+    assert (place / "x-009-of-009.tfrecord").read_text() == "precious"
+    (place / "x-009-of-009.tfrecord").unlink()
+    assert contents(place) == contents(alone)
+
+
+def test_an_interrupted_replacement_removes_the_earlier_files_in_the_end(stoker, tmp_path):
+    (tmp_path / "alone").mkdir()
+    pack(stoker, "range(4)", tmp_path / "alone" / NAME, "--shards", 3)
+    place = tmp_path / "place"
+    place.mkdir()
+    pack(stoker, "range(10)", place / NAME, "--shards", 5)
+    before = contents(place)
+    bad = "range(12).map('y = 1 // (x - 11)')"
+    assert "division" in pack(stoker, bad, place / NAME, "--shards", 3, "--force", ok=False)
+    assert all(contents(place).get(name) == data for name, data in before.items() if "tfrecord" in name)
+    pack(stoker, "range(4)", place / NAME, "--shards", 3, "--force")
+    assert contents(place) == contents(tmp_path / "alone")
+
+
+def test_a_file_that_is_no_longer_that_of_the_pack_stays(stoker, tmp_path):
+    pack(stoker, "range(10)", tmp_path / NAME, "--shards", 5)
+    (tmp_path / "x-004-of-005.tfrecord").write_text("precious")
+    pack(stoker, "range(11)", tmp_path / NAME, "--shards", 2, "--force")
+    left = {name for name in contents(tmp_path) if name.endswith("of-005.tfrecord")}
+    assert left == {"x-004-of-005.tfrecord"}
+
+
 def test_files_of_others_are_left_alone(stoker, tmp_path):
     (tmp_path / "x-001-of-002.tfrecord").write_text("precious")
     before = contents(tmp_path)

@@ -3,6 +3,7 @@
  *
  *     pack_plan.c      what will be stored, and under which names
  *     pack_manifest.c  what has been stored: the manifest, and the same while it is being made
+ *     pack_replaced.c  files of an earlier pack that force gives up, removed at the end
  *     pack_writer.c    threads that compress blocks and write files
  *     pack.c           from the iterator to the writer
  *
@@ -102,6 +103,14 @@ int stk__pack_note_shard(struct stk__pack *pack, int64_t shard, struct stk_error
 
 /* Writes the manifest and removes the journal. */
 int stk__pack_write_manifest(struct stk__pack *pack, struct stk_error *err);
+
+/* The whole of a text file; *out is NULL if it is not there. Returns new. */
+int stk__pack_read_text(const char *path, char **out, struct stk_error *err);
+
+/* Keeps the shards that a manifest or journal of another pack lists, until they are removed: when the
+ * manifest of the pack that replaces it is there. */
+int stk__pack_remember(const struct stk__pack *pack, const char *text, struct stk_error *err);
+int stk__pack_remove_replaced(const struct stk__pack *pack, struct stk_error *err);
 
 /* Lets the journal go; one without a shard is removed. */
 void stk__pack_close_journal(struct stk__pack *pack);

@@ -167,8 +167,7 @@ static int fail_errno(struct stk_error *err, const char *act, const char *path)
                     strerror_r(errno, reason, sizeof reason));
 }
 
-/* The whole of a text file; *out is NULL if it is not there. Returns new. */
-static int read_text(const char *path, char **out, struct stk_error *err)
+int stk__pack_read_text(const char *path, char **out, struct stk_error *err)
 {
     struct stk__text text = { 0 };
     char piece[4096];
@@ -233,10 +232,12 @@ static int adopt_file(struct stk__pack *pack, const char *path, bool *is_other,
                       struct stk_error *err)
 {
     char *text;
-    int rc = read_text(path, &text, err);
+    int rc = stk__pack_read_text(path, &text, err);
     *is_other = false;
     if (!rc && text)
         rc = stk__pack_adopt(pack, path, text, is_other, err);
+    if (!rc && *is_other)
+        rc = stk__pack_remember(pack, text, err);
     free(text);
     return rc;
 }
@@ -389,6 +390,8 @@ int stk__pack_write_manifest(struct stk__pack *pack, struct stk_error *err)
     int rc = text.failed ? stk__out_of_memory(err)
                          : stk__file_write_whole(pack->manifest_path, text.data, text.len, err);
     stk__text_free(&text);
+    if (!rc)
+        rc = stk__pack_remove_replaced(pack, err);
     if (!rc && unlink(pack->journal_path))
         rc = fail_errno(err, "remove", pack->journal_path);
     return rc;
@@ -399,7 +402,7 @@ void stk__pack_close_journal(struct stk__pack *pack)
     char *text;
     if (pack->journal < 0)
         return;
-    read_text(pack->journal_path, &text, NULL);
+    stk__pack_read_text(pack->journal_path, &text, NULL);
     bool is_empty = text && !strstr(text, "\n    {\"shard\": ");
     free(text);
     if (is_empty)

@@ -129,7 +129,7 @@ complete -c stoker -n '__stoker_is pack' -l to -x -a 'tfrecord tar' -d 'format o
 complete -c stoker -n '__stoker_is pack' -l compression -x -a 'none gzip zlib' -d 'of each file: none, gzip, zlib (default: as named, else none)'
 complete -c stoker -n '__stoker_is pack' -l variants -x -d 'store K passes, each with its own random draws'
 complete -c stoker -n '__stoker_is pack' -l keep-original -d 'store a pass without the random ops before them'
-complete -c stoker -n '__stoker_is pack' -l force -d 'replace files of another chain'
+complete -c stoker -n '__stoker_is pack' -l force -d 'replace files of an earlier pack of another chain or form; what it listed is removed at the end'
 complete -c stoker -n '__stoker_is pack' -l json -d 'print the summary as one JSON object'
 complete -c stoker -n '__stoker_is pack' -l quiet -d 'no progress line and no summary'
 complete -c stoker -n '__stoker_is pack' -l epoch -x -d 'number of the first epoch; shuffles differ by it (default 0)'

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack_replaced.c: files of an earlier pack, which another one replaces by force.
+ *
+ * They may have other names than the new ones (another format, another number of shards), and then a pattern
+ * would read both. They stay until the new pack is complete; but its manifest is gone by then, and the process
+ * may end before. So the lines of its shards go to a file beside the manifest first, which whoever completes a
+ * pack there works off: each file it lists that has the size it says and is no shard of the new pack.
+ */
+#define _GNU_SOURCE
+#include "api/pack.h"
+
+#include "codec/json.h"
+#include "io/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char line_start[] = "    {\"shard\": ";
+
+static char *list_path(const struct stk__pack *pack)
+{
+    char *path;
+    return asprintf(&path, "%s.replaced", pack->manifest_path) < 0 ? NULL : path;
+}
+
+/* ---- before ---- */
+
+static int append_lines(const char *path, const struct stk__text *lines, struct stk_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return stk_fail(err, STK_IO, "cannot create %s: %s", path, strerror(errno));
+    int rc = stk__file_write_all(fd, path, lines->data, lines->len, err);
+    if (!rc && fdatasync(fd))
+        rc = stk_fail(err, STK_IO, "cannot write %s: %s", path, strerror(errno));
+    close(fd);
+    return rc ? rc : stk__directory_sync(path, err);
+}
+
+int stk__pack_remember(const struct stk__pack *pack, const char *text, struct stk_error *err)
+{
+    struct stk__text lines = { 0 };
+    stk__text_add_n(&lines, "\n", 1); /* ends one that was torn */
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+        if (!strncmp(text, line_start, strlen(line_start)))
+            stk__text_add_n(&lines, text, (size_t)(end - text) + 1);
+    char *path = list_path(pack);
+    int rc = lines.failed || !path ? stk__out_of_memory(err) : STK_OK;
+    if (!rc && lines.len > 1)
+        rc = append_lines(path, &lines, err);
+    free(path);
+    stk__text_free(&lines);
+    return rc;
+}
+
+/* ---- afterwards ---- */
+
+struct removal {
+    const struct stk__pack *pack;
+    struct stk__json_tree tree; /* file, bytes */
+    struct stk_arena arena;
+    struct stk__paths kept; /* names of the new shards */
+    bool has_failed;        /* there was no memory */
+};
+
+static int keep_shards(struct removal *r, struct stk_error *err)
+{
+    int rc = STK_OK;
+    for (int64_t s = 0; s < r->pack->n_shards && !rc; s++) {
+        const char *path = r->pack->shard[s].path, *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        rc = stk__paths_add(&r->kept, name, strlen(name));
+    }
+    return rc || stk__paths_sort(&r->kept) ? stk__out_of_memory(err) : STK_OK;
+}
+
+/* The name in a line that is whole; NULL: there is none, or it is not beside the manifest. */
+static const char *name_of(struct removal *r, const char *line, size_t len, int64_t *bytes)
+{
+    struct stk__json_piece whole = { (const uint8_t *)line, len }, found[2] = { { 0 } };
+    struct stk__json_fault fault;
+    size_t n = 0;
+    if (!stk__json_scan(&r->tree, whole, found, &fault) || !found[0].data || !found[1].data ||
+        stk__json_kind(found[0]) != STK__JSON_STRING ||
+        !stk__json_i64(found[1], whole.data + len, bytes))
+        return NULL;
+    char *name = stk_arena_alloc(&r->arena, found[0].bytes + 1);
+    r->has_failed |= !name;
+    if (!name || !stk__json_unescape(found[0], (uint8_t *)name, &n, &fault))
+        return NULL;
+    name[n] = 0;
+    return strchr(name, '/') || strlen(name) != n ? NULL : name;
+}
+
+static int remove_file(const struct removal *r, const char *name, int64_t bytes,
+                       struct stk_error *err)
+{
+    const char *manifest = r->pack->manifest_path, *slash = strrchr(manifest, '/');
+    struct stat status;
+    char *path;
+    int rc = STK_OK;
+    if (asprintf(&path, "%.*s%s", slash ? (int)(slash - manifest) + 1 : 0, manifest, name) < 0)
+        return stk__out_of_memory(err);
+    bool is_it = !lstat(path, &status) && S_ISREG(status.st_mode) && status.st_size == bytes;
+    if (is_it && unlink(path))
+        rc = stk_fail(err, STK_IO, "cannot remove %s, which this pack replaces: %s", path,
+                      strerror(errno));
+    free(path);
+    return rc;
+}
+
+static int remove_listed(struct removal *r, const char *text, struct stk_error *err)
+{
+    int rc = STK_OK;
+    for (const char *end; !rc && (end = strchr(text, '\n')); text = end + 1) {
+        bool has_comma = end > text && end[-1] == ',';
+        int64_t bytes;
+        const char *name = name_of(r, text, (size_t)(end - text) - has_comma, &bytes);
+        if (name && stk__paths_find(&r->kept, name) < 0)
+            rc = remove_file(r, name, bytes, err);
+    }
+    return !rc && r->has_failed ? stk__out_of_memory(err) : rc;
+}
+
+static int remove_all(const struct stk__pack *pack, const char *text, struct stk_error *err)
+{
+    struct removal r = { .pack = pack, .tree.root.want = -1 };
+    stk__arena_init(&r.arena, 1024);
+    int rc = stk__json_tree_add(&r.tree, "file", &r.arena, NULL) < 0 ||
+                     stk__json_tree_add(&r.tree, "bytes", &r.arena, NULL) < 0
+                 ? stk__out_of_memory(err)
+                 : keep_shards(&r, err);
+    if (!rc)
+        rc = remove_listed(&r, text, err);
+    stk__paths_free(&r.kept);
+    stk__arena_free(&r.arena);
+    return rc;
+}
+
+int stk__pack_remove_replaced(const struct stk__pack *pack, struct stk_error *err)
+{
+    char *path = list_path(pack), *text = NULL;
+    int rc = path ? stk__pack_read_text(path, &text, err) : stk__out_of_memory(err);
+    if (!rc && text) {
+        rc = remove_all(pack, text, err);
+        if (!rc)
+            unlink(path);
+    }
+    free(text);
+    free(path);
+    return rc;
+}
