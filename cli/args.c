@@ -24,7 +24,7 @@ static const struct cli_option run_options[] = {
     { "cpu", "LEVEL", "instruction set: auto, scalar, avx2, avx512", CLI_TEXT,
       offsetof(struct cli_args, cpu) },
     { "memory", "BYTES", "budget, e.g. 512M (default: a quarter of what is free, at most 2G)",
-      CLI_BYTES, 0 },
+      CLI_LIBRARY, 0 },
     { "seed", "S", "seed of everything random (default 0)", CLI_LIBRARY, 0 },
     { "window", "N", "batches in flight (default: as prefetch says, else tuned)", CLI_LIBRARY, 0 },
     { "io-depth", "N", "reads in flight (default: as many as pay)", CLI_LIBRARY, 0 },
@@ -117,36 +117,13 @@ static int unknown_option(const struct cli_command *command, const char *name)
     return CLI_USAGE;
 }
 
-/* "512M" as bytes in digits; text that is no such number goes to the library as it is, to be judged
- * there. */
-static const char *expand_bytes(const char *text, char *buffer, size_t size)
-{
-    static const char suffixes[] = "KMGT";
-    char *end;
-    double value = strtod(text, &end);
-    const char *suffix = *end ? strchr(suffixes, *end & ~0x20) : NULL;
-    if (end == text || !suffix)
-        return text;
-    const char *rest = end + 1;
-    if (*rest && strcmp(rest, "B") != 0 && strcmp(rest, "iB") != 0)
-        return text;
-    for (const char *s = suffixes; s <= suffix; s++)
-        value *= 1024;
-    if (!(value >= 0 && value < 0x1p63))
-        return text;
-    snprintf(buffer, size, "%lld", (long long)value);
-    return buffer;
-}
-
 static int set_library_option(struct cli_args *args, const struct cli_option *option,
                               const char *value)
 {
-    char name[MAX_NAME], digits[32];
+    char name[MAX_NAME];
     snprintf(name, sizeof name, "%s", option->name);
     for (char *c = name; *c; c++)
         *c = *c == '-' ? '_' : *c;
-    if (option->kind == CLI_BYTES)
-        value = expand_bytes(value, digits, sizeof digits);
     struct stk_error err = { 0 };
     if (!stk_options_set(args->options, name, value, &err))
         return CLI_OK;
@@ -202,7 +179,6 @@ static int set_option(struct cli_args *args, const struct cli_option *option, co
     case CLI_PLUGIN:
         return load_plugin(value);
     case CLI_LIBRARY:
-    case CLI_BYTES:
         break;
     }
     if (option->offset)

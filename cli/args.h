@@ -28,7 +28,6 @@ enum cli_option_kind {
     CLI_COUNT,   /* int64_t */
     CLI_TEXT,    /* const char * */
     CLI_LIBRARY, /* goes to stk_options_set as it is; kept as text too where offset is not 0 */
-    CLI_BYTES,   /* likewise, with suffixes K, M, G, T expanded */
     CLI_PLUGIN,  /* a file that is loaded at once; may be given several times */
 };
 

@@ -9,6 +9,7 @@
 #include "values.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 /* The instruction set in force: what the library says, or else what was asked for. */
@@ -103,8 +104,8 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
             s->stats.epochs == 1 ? "" : "s");
     if (s->signal) {
         label(file, "ended");
-        fprintf(file, "interrupted by %s; what was delivered until then is counted\n",
-                strsignal(s->signal));
+        fprintf(file, "interrupted (SIG%s); what was delivered until then is counted\n",
+                s->signal == SIGINT ? "INT" : "TERM");
     }
     label(file, "rate");
     fprintf(file, "%.1f elements/s in %.3f s; best epoch %.1f\n",

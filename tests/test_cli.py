@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import subprocess
+import tarfile
 import zlib
 from pathlib import Path
 
@@ -428,3 +429,23 @@ def test_output_that_cannot_be_written(stoker):
     with open("/dev/full", "w") as full:
         done = stoker(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     complaint(done, 1, "disk")
+
+
+@pytest.mark.parametrize("size", ["67108864", "64M", "64MiB", "0.0625G", "65536k", "auto"])
+def test_memory_takes_sizes(stoker, size):
+    done = stoker("plan", "range(3)", "--memory", size)
+    assert done.returncode == 0 and (size == "auto" or "budget 64 MB" in done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("size", ["abc", "12Q", "64 M", "M"])
+def test_memory_says_what_sizes_look_like(stoker, size):
+    done = stoker("plan", "range(3)", "--memory", size)
+    assert done.returncode != 0 and f"a size such as 512M or 2G, or auto, not {size}" in done.stderr
+
+
+def test_tar_names_every_ending_that_would_do(stoker, tmp_path):
+    (tmp_path / "a.cls").write_text("1")
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        tar.add(tmp_path / "a.cls", "a.cls")
+    done = stoker("run", f"tar('{tmp_path}/a.tar', {{data: 'bin;txt'}})")
+    assert done.returncode != 0 and "there is no member '.bin' or '.txt' for field 'data'" in done.stderr

@@ -51,7 +51,7 @@ def test_one_signal_ends_a_run(stoker, fifo, chain, workers):
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     out, _ = interrupt(process)
     assert process.returncode == 128 + signal.SIGINT
-    assert "ended        interrupted" in out
+    assert "ended        interrupted (SIGINT); what was delivered" in out
 
 
 def test_the_summary_as_json_says_interrupted(stoker):

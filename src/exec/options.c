@@ -5,8 +5,10 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/purse.h"
+#include "base/text.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +80,41 @@ struct stk__options stk__options_default(void)
     return options;
 }
 
+/* ---- sizes ---- */
+
+static bool is_size(const struct stk_param *row)
+{
+    return row->name && !strcmp(row->name, "memory");
+}
+
+/* "512M" as bytes in digits; other text stays as it is, to be judged as a value. */
+static const char *expand_size(const char *text, char *digits, size_t room)
+{
+    static const char suffixes[] = "KMGT";
+    double value;
+    const char *end = stk__parse_real(text, &value);
+    const char *suffix = end && *end ? strchr(suffixes, *end & ~0x20) : NULL;
+    if (!suffix || (end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
+        return text;
+    for (const char *s = suffixes; s <= suffix; s++)
+        value *= 1024;
+    if (!(value >= 0 && value < 0x1p63))
+        return text;
+    snprintf(digits, room, "%lld", (long long)value);
+    return digits;
+}
+
+/* Says what sizes look like, where the value is not even a whole number. */
+static int fail_size(const struct stk_param *row, const char *value, int code,
+                     struct stk_error *err)
+{
+    if (code == STK_MEMORY || !value[strspn(value, "+-0123456789")])
+        return code;
+    return stk_fail(err, code,
+                    "options: %s takes bytes, a size such as 512M or 2G, or auto, not %.64s",
+                    row->name, value);
+}
+
 /* An option is set as if options(name=value) had been written. */
 int stk__options_set(struct stk__options *options, const char *name, const char *value,
                      struct stk_error *err)
@@ -88,6 +125,10 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
     const struct stk_param *row = rows;
     while (row->name && strcmp(row->name, name))
         row++;
+    char digits[32];
+    const char *given_value = value;
+    if (is_size(row))
+        value = expand_size(value, digits, sizeof digits);
     char *text = stk__arena_printf(&arena, "options(%s=%s)", name, *value ? value : "none");
     int rc = text ? STK_OK : stk__out_of_memory(err);
     struct stk__options given;
@@ -112,6 +153,8 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
         memcpy((unsigned char *)options + row->offset, (const unsigned char *)&given + row->offset,
                bytes);
     }
+    if (rc && is_size(row))
+        rc = fail_size(row, given_value, rc, err);
     if (rc && err)
         err->at = err->len = 0; /* the place is in our text, not in the user's */
     stk__arena_free(&arena);

@@ -126,8 +126,16 @@ static void take_member(const struct sample_source *source, uint8_t *member_at,
 static int fail_missing(const struct sample_source *source, int field, const char *has,
                         struct stk_error *err)
 {
-    return stk_fail(err, STK_DATA, "there is no member '.%s' for field '%s'; there is%s",
-                    source->field[field].ending, source->field[field].name, *has ? has : " none");
+    char wanted[256] = "";
+    size_t n = 0;
+    for (const char *at = source->field[field].ending, *end; *at; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, ";");
+        if (n < sizeof wanted)
+            n += (size_t)snprintf(wanted + n, sizeof wanted - n, "%s'.%.*s'", n ? " or " : "",
+                                  (int)(end - at), at);
+    }
+    return stk_fail(err, STK_DATA, "there is no member %s for field '%s'; there is%s", wanted,
+                    source->field[field].name, *has ? has : " none");
 }
 
 static int fail_sparse(const struct sample_source *source, int field, struct stk_error *err)
