@@ -201,6 +201,10 @@ def bash(facts):
     values += [f'    {name}) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;' for name in by_value["directory"]]
     if by_value[FILE]:
         values.append(f'    {"|".join(by_value[FILE])}) _stoker_files "$word"; return ;;')
+    open_values = {o.name for o in options if facts.value(o) == NOTHING}
+    open_values -= {o.name for o in options if facts.value(o) != NOTHING}
+    if open_values:  # a number or a name: neither ops nor files
+        values.append(f'    {"|".join(sorted(open_values))}) [[ $word == -* ]] || return ;;')
     lists = [f'    {c.name}) options="{" ".join(o.name for o in c.options())}" ;;' for c in facts.commands]
     file_commands = " ".join(c.name for c in facts.commands if facts.operand(c) in (FILE, MODEL))
     return BASH.format(**facts.names, file_commands=file_commands, values="\n".join(values),

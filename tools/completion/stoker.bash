@@ -37,6 +37,7 @@ _stoker() {
     --compression) mapfile -t COMPREPLY < <(compgen -W "none gzip zlib" -- "$word"); return ;;
     --png) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     --checkpoint|--metrics|--plugin|--png|--prometheus|--report|--save|--trace) _stoker_files "$word"; return ;;
+    --batch|--consumer-ms|--epoch|--epochs|--every|--io-depth|--max-errors|--memory|--out|--rank|--seconds|--seed|--shards|--take|--variants|--window|--workers|--world|-n) [[ $word == -* ]] || return ;;
     esac
     case ${COMP_WORDS[1]} in
     run) options="--take --json --digest --dump --errors --tuning --checkpoint --every --resume --metrics --prometheus --trace --progress --quiet --epoch --epochs --workers --cpu --memory --seed --window --io-depth --io --on-error --max-errors --rank --world --plugin --help" ;;
