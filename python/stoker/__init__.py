@@ -11,6 +11,8 @@ A Dataset is a chain of calls and a value: each method gives a new one. `stoker.
 same chain as text, `str(ds)` prints it, `ds.plan()` says how it will run.
 """
 
+import builtins as _builtins
+import sys as _sys
 from os import environ as _environ
 
 from ._core import Array, Batch, Bytes, Iterator, Packed, Position, Ragged, Stats
@@ -34,7 +36,7 @@ from ._text import Call
 
 __version__ = _version()
 
-__all__ = [
+_public = [
     "INFINITE",
     "UNKNOWN",
     "Array",
@@ -83,6 +85,10 @@ __all__ = [
     "train",
     "watch",
 ] + _roots
+
+# Functions such as stoker.range and stoker.random stay what they are elsewhere: `import *` leaves out names of
+# builtins and of modules of the standard library.
+__all__ = [name for name in _public if not hasattr(_builtins, name) and name not in _sys.stdlib_module_names]
 
 
 def from_arrays(fields=None, /, **named):
@@ -268,7 +274,7 @@ def memory():
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_public})
 
 
 def __getattr__(name):
@@ -300,7 +306,7 @@ def __getattr__(name):
         return getattr(_train, name)
     from . import _names
 
-    raise AttributeError(_names.missing_function(name, __all__), name=name)
+    raise AttributeError(_names.missing_function(name, _public), name=name)
 
 
 if _environ.get("STOKER_PLUGINS"):

@@ -1253,10 +1253,11 @@ class Ops:
     def ignore_errors(self):
         """Leave out elements that are bad.
 
-        What could not be read, decoded or computed in the ops before it vanishes here, whatever
-        on_error says; ops behind it neither see nor count it. It is no error any more, so
-        max_errors does not count it either: on_error=skip does the same for the whole chain and
-        reports what it left out.
+        What could not be read, decoded or computed in the ops before it vanishes here, with
+        on_error=fail as with skip; ops behind it neither see nor count it. on_error=replace is
+        refused beside it: what drops elements cannot be reached by number. A bad element is no
+        error any more, so max_errors does not count it either: on_error=skip does the same for the
+        whole chain and reports what it left out.
 
             files('train/*/*.jpg').decode().ignore_errors().take(1000)
             values({x: [1, 0, 2]}).map('y = 10 // x').ignore_errors()

@@ -180,7 +180,7 @@ def test_a_failure_without_a_place_shows_none():
 
 
 def test_exceptions_are_named_as_users_find_them():
-    for name in stoker.__all__:
+    for name in stoker._public:
         kind = getattr(stoker, name)
         if isinstance(kind, type) and issubclass(kind, stoker.Error):
             assert f"{kind.__module__}.{kind.__qualname__}" == f"stoker.{name}"

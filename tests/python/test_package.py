@@ -228,12 +228,20 @@ def test_import_is_lean():
 
 
 def test_all_is_there():
-    for name in stoker.__all__:
+    for name in stoker._public:
         assert getattr(stoker, name) is not None
     assert "files" in stoker.__all__ and set(stoker.__all__) <= set(dir(stoker))
     names = {}
     exec("from stoker import *", names)  # noqa: S102
     assert set(stoker.__all__) <= set(names)
+
+
+def test_import_star_shadows_nothing():
+    names = {}
+    exec("import random\nfrom stoker import *", names)  # noqa: S102
+    assert names["random"] is __import__("random") and "files" in names
+    assert not set(stoker.__all__) & (set(dir(__import__("builtins"))) | sys.stdlib_module_names)
+    assert callable(stoker.list) and callable(stoker.random) and {"list", "random"} <= set(dir(stoker))
 
 
 @pytest.mark.skipif(bool(importlib.util.find_spec("torch")), reason="PyTorch is installed")
@@ -307,7 +315,7 @@ def test_stubs_fit():
     functions = stub_functions(stub)
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     del classes["Feed"]  # needs PyTorch: tests/parity/test_data_loader.py
-    assert set(stoker.__all__) - {"INFINITE", "UNKNOWN"} == set(functions) | set(classes)
+    assert set(stoker._public) - {"INFINITE", "UNKNOWN"} == set(functions) | set(classes)
     for name, function in functions.items():
         wanted = [
             p
