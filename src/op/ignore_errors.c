@@ -28,8 +28,10 @@ static int run(struct stk_rows *rows)
 const struct stk_op stk__op_ignore_errors = {
     .decl = { "ignore_errors", 1, "Leave out elements that are bad.",
               "What could not be read, decoded or computed in the ops before it vanishes here, "
-              "whatever on_error says; ops behind it neither see nor count it. It is no error "
-              "any more, so max_errors does not count it either: on_error=skip does the same for "
+              "with on_error=fail as with skip; ops behind it neither see nor count it. "
+              "on_error=replace is refused beside it: what drops elements cannot be reached by "
+              "number. A bad element is no error any more, so max_errors does not count it either: "
+              "on_error=skip does the same for "
               "the whole chain and reports what it left out.\n"
               "\n"
               "    files('train/*/*.jpg').decode().ignore_errors().take(1000)\n"
