@@ -716,17 +716,23 @@ def test_no_data(stoker, data):
     assert done.returncode == 2 and "model" in done.stderr
 
 
-def test_one_class_after_the_other_is_told(stoker, tmp_path):
-    """Folders are listed one after the other; a chain that mixes them needs no hint."""
-    for name in "ab":
+@pytest.mark.parametrize("n", [4, 50])
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_class_after_the_other_is_told(stoker, tmp_path, n, packed):
+    """Folders are listed one after the other, and packed so; a chain that mixes them needs no hint."""
+    for name in "abc":
         (tmp_path / name).mkdir()
-        for i in range(4):
-            Image.new("L", (8, 8), 40 * i).save(tmp_path / name / f"{i}.png")
-    lines = "model = input(8, 8, 1).flatten().dense(2)\nepochs = 2"
+        for i in range(n):
+            Image.new("L", (8, 8), 5 * i).save(tmp_path / name / f"{i}.png")
+    source = f"image_folder('{tmp_path}')"
+    if packed:
+        assert stoker("pack", f"{source}.read()", "--out", f"{tmp_path}/x.tfrecord").returncode == 0
+        source = f"tfrecord('{tmp_path}/x.tfrecord').parse_example({{bytes: bytes, label: int64}})"
+    lines = "model = input(8, 8, 1).flatten().dense(3)\nepochs = 2"
     tail = "decode(channels=1).resize(8, 8).scale(1/255).batch(4)"
     said = []
     for mixing in ("", "shuffle()."):
-        done = stoker("train", f"train = image_folder('{tmp_path}').{mixing}{tail}\n{lines}")
+        done = stoker("train", f"train = {source}.{mixing}{tail}\n{lines}")
         assert done.returncode == 0, done.stderr
         said.append(done.stderr.count("one class after the other"))
     assert said == [1, 0]

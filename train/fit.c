@@ -242,18 +242,6 @@ static bool is_over(const struct stk_fit *fit, int64_t epoch)
     return fit->progress.is_stopped || fit->has_ended || epoch >= fit->recipe.epochs;
 }
 
-/* Folders are listed one after the other, and batches of one class teach little. */
-static bool is_class_after_class(const struct stk_dataset *train)
-{
-    static const char *const mixing[] = { "shuffle(", "sample_from(", "choose_from(", "balance(" };
-    char *chain = stk_dataset_text(train, false);
-    bool is_sorted = chain && strstr(chain, "image_folder(");
-    for (size_t i = 0; is_sorted && i < sizeof mixing / sizeof *mixing; i++)
-        is_sorted = !strstr(chain, mixing[i]);
-    stk_text_free(chain);
-    return is_sorted;
-}
-
 int stk_fit_new(const char *recipe, const struct stk_fit_options *options, struct stk_fit **out,
                 struct stk_error *err)
 {
@@ -276,9 +264,6 @@ int stk_fit_new(const char *recipe, const struct stk_fit_options *options, struc
     int64_t count = stk_dataset_count(fit->train), given = fit->recipe.steps_per_epoch;
     fit->n_steps = given != STK_NONE ? given : count >= 0 ? count : -1;
     fit->phase = is_over(fit, fit->progress.epoch) ? STK__FIT_OVER : STK__FIT_FETCH;
-    if (fit->phase == STK__FIT_FETCH && is_class_after_class(fit->train))
-        stk__fit_tell(fit, "train gives one class after the other: image_folder(…).shuffle() mixes "
-                           "them");
     *out = fit;
     return STK_OK;
 }
@@ -391,6 +376,7 @@ static int make_step(struct stk_fit *fit, struct stk_error *err)
     if (rc)
         return rc;
     fit->stepped_ns += stk__clock_ns() - before;
+    stk__fit_note_labels(fit, &labels);
     if (s->is_skipped)
         fit->progress.n_skipped++;
     else
@@ -421,6 +407,7 @@ static bool is_epoch_over(const struct stk_fit *fit)
 static int begin_validation(struct stk_fit *fit, struct stk_error *err)
 {
     struct stk_options *options = NULL;
+    stk__fit_end_labels(fit);
     fit->progress.valid = (struct stk__sums){ 0 };
     fit->phase = fit->valid ? STK__FIT_VALIDATE : STK__FIT_FINISH;
     if (!fit->valid)

@@ -34,6 +34,17 @@ struct stk__fit_progress {
 
 enum stk__fit_phase { STK__FIT_FETCH, STK__FIT_VALIDATE, STK__FIT_FINISH, STK__FIT_OVER };
 
+/* How labels of the first epoch came. */
+enum { STK__MOST_CLASSES_IN_RUNS = 4096 };
+struct stk__label_runs {
+    int64_t n_rows, n_runs, run_rows; /* run_rows: of the last run, so far */
+    int64_t last;
+    uint64_t seen[STK__MOST_CLASSES_IN_RUNS / 64];
+    bool is_mixed;  /* a class came twice, or is beyond what is counted */
+    bool has_short; /* a run that is over was short */
+    bool is_told;   /* or there is nothing to tell any more */
+};
+
 struct stk_fit {
     struct stk_arena arena;
     const char *text; /* the recipe */
@@ -52,6 +63,7 @@ struct stk_fit {
     int64_t n_steps;               /* of an epoch, or -1 */
     enum stk__fit_phase phase;
     struct stk__fit_progress progress;
+    struct stk__label_runs runs;
     struct stk_step result; /* of the last step */
     struct stk__checkpoint_dir dir;
     bool has_saved; /* at this step */
@@ -88,6 +100,17 @@ int stk__fit_views(const struct stk_fit *fit, const struct stk_batch *batch, int
 /* Says where the batch's data came from, if the error is about one of its labels. */
 void stk__fit_blame(const struct stk_fit *fit, const struct stk_batch *batch,
                     const struct stk_view *labels, struct stk_error *err);
+
+/* A label as a number; others than whole ones are 0. */
+int64_t stk__fit_label_at(const struct stk_view *labels, int64_t row);
+
+/* ---- fit_order.c: whether classes are mixed ---- */
+
+/* Looks at the labels of a step. */
+void stk__fit_note_labels(struct stk_fit *fit, const struct stk_view *labels);
+
+/* An epoch is over: says so if they were not mixed, once. */
+void stk__fit_end_labels(struct stk_fit *fit);
 
 /* ---- fit_classes.c: names of labels ---- */
 

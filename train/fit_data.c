@@ -298,8 +298,7 @@ int stk__fit_views(const struct stk_fit *fit, const struct stk_batch *batch, int
     return rc ? rc : stk_batch_view(batch, fit->label[which], labels, err);
 }
 
-/* A label as a number; others than whole ones are none. */
-static int64_t label_at(const struct stk_view *labels, int64_t row)
+int64_t stk__fit_label_at(const struct stk_view *labels, int64_t row)
 {
     switch (labels->dtype) {
     case STK_U8:
@@ -319,7 +318,7 @@ void stk__fit_blame(const struct stk_fit *fit, const struct stk_batch *batch,
     const struct stk__model *graph = &fit->model->graph;
     int64_t outputs = stk__shape_values(&graph->node[graph->n_nodes - 1].shape);
     for (int64_t row = 0; labels->rank == 1 && row < labels->shape[0]; row++) {
-        int64_t label = label_at(labels, row);
+        int64_t label = stk__fit_label_at(labels, row);
         char *origin = label < 0 || label >= outputs ? stk_batch_origin(batch, row) : NULL;
         if (!origin)
             continue;
