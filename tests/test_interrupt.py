@@ -30,12 +30,12 @@ def fifo(tmp_path):
     return path
 
 
-def interrupt(process):
+def interrupt(process, by=signal.SIGINT):
     """One signal, once it is under way; returns its output."""
     try:
         process.communicate(timeout=0.5)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(by)
     try:
         return process.communicate(timeout=WAITS_SECONDS)
     except subprocess.TimeoutExpired:
@@ -52,6 +52,13 @@ def test_one_signal_ends_a_run(stoker, fifo, chain, workers):
     out, _ = interrupt(process)
     assert process.returncode == 128 + signal.SIGINT
     assert "ended        interrupted (SIGINT); what was delivered" in out
+
+
+def test_the_summary_names_the_signal(stoker):
+    process = stoker("run", "range(10).repeat().batch(4)", start=True, stdout=subprocess.PIPE, encoding="utf-8")
+    out, _ = interrupt(process, signal.SIGTERM)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "ended        interrupted (SIGTERM); what was delivered" in out
 
 
 def test_the_summary_as_json_says_interrupted(stoker):
