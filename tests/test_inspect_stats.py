@@ -354,6 +354,7 @@ def test_inspect_proposes_the_part_for_training(stoker, tmp_path, case):
     assert [note.split()[4] for note in left_out] == others
     if case == "train and val":
         assert f"valid = image_folder('{root}/val', classes=@train).decode()" in left_out[0]
+        assert found(stoker("inspect", f"{root}/", "--json"))["notes"] == result["notes"]
 
 
 def test_classes_that_are_named_like_parts_stay_classes(stoker, tmp_path):

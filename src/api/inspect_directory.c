@@ -196,10 +196,15 @@ static size_t main_part(const struct classes *classes)
     return first;
 }
 
+static const char *slash_behind(const char *dir)
+{
+    return dir[strlen(dir) - 1] == '/' ? "" : "/";
+}
+
 static void add_recipe(struct stk__text *out, const char *dir, const char *name)
 {
     struct stk__text path = { 0 };
-    stk__text_add(&path, "%s/%s", dir, name);
+    stk__text_add(&path, "%s%s%s", dir, slash_behind(dir), name);
     stk__text_add(out, "%simage_folder(", strncasecmp(name, "test", 4) ? "valid = " : "");
     stk__quote(out, path.data ? path.data : "");
     stk__text_add(out, ", classes=@train).decode() in a recipe reads it with the classes of train");
@@ -215,7 +220,7 @@ static void note_folder(struct stk__inspection *in, const char *dir, const char 
     if (folder->is_part && has_classes)
         add_recipe(&how, dir, name);
     else
-        stk__text_add(&how, "inspect '%s/%s' to see what reads it", dir, name);
+        stk__text_add(&how, "inspect '%s%s%s' to see what reads it", dir, slash_behind(dir), name);
     stk__inspect_note(in, "left out: the %s %s with %zu file%s; %s",
                       folder->is_part ? "part" : "directory", name, folder->n_files,
                       folder->n_files == 1 ? "" : "s", how.data ? how.data : "");
@@ -239,7 +244,7 @@ static int describe_parts(struct stk__inspection *in, const char *dir,
     stk__inspect_say(in, "parts", "%s", all.data ? all.data : "");
     in->facts[0].failed |= all.failed;
     stk__text_free(&all);
-    snprintf(path, sizeof path, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/",
+    snprintf(path, sizeof path, "%s%s%s", dir, slash_behind(dir),
              stk__paths_at(&classes->names, chosen));
     int code = describe_at(in, path, true, err);
     for (size_t i = 0; i < classes->n && !code; i++)
