@@ -4,6 +4,7 @@
 import gzip
 import io
 import json
+import shutil
 import struct
 import tarfile
 from pathlib import Path
@@ -186,6 +187,14 @@ def test_inspect_finds_values_in_objects(stoker, tmp_path):
     assert result["notes"] == ["m is left out: it has no values, or not of one type"]
     done = stoker("run", result["chain"], "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["elements"] == 2
+
+
+def test_inspect_says_that_classes_are_not_mixed(stoker, images, tmp_path):
+    note = "one class comes after the other: for training put shuffle() before decode()"
+    assert note in found(stoker("inspect", images, "--json"))["notes"]
+    (tmp_path / "only").mkdir()
+    shutil.copy(next(images.rglob("*.png")), tmp_path / "only")
+    assert note not in found(stoker("inspect", tmp_path, "--json"))["notes"]
 
 
 def test_inspect_what_pack_wrote(stoker, images, tmp_path):

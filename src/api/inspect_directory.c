@@ -126,6 +126,14 @@ static int list_endings(const struct stk__counts *counts, struct stk__text *out,
     return STK_OK;
 }
 
+static bool has_several(const struct classes *classes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < classes->n; i++)
+        n += classes->folder[i].n_images > 0;
+    return n > 1;
+}
+
 static int describe_classes(struct stk__inspection *in, const char *dir,
                             const struct classes *classes, struct stk_error *err)
 {
@@ -135,6 +143,9 @@ static int describe_classes(struct stk__inspection *in, const char *dir,
     if (dir != in->path)
         stk__text_add(&in->pattern, "%s", dir);
     stk__text_add(&in->rest, ").decode()");
+    if (has_several(classes))
+        stk__inspect_note(in, "one class comes after the other: for training put shuffle() before "
+                              "decode()");
     if (classes->n_beside)
         stk__inspect_note(in, "left out: %zu image%s in no class folder", classes->n_beside,
                           classes->n_beside > 1 ? "s" : "");
