@@ -394,8 +394,8 @@ MUTANTS = [
     Mutant(
         "dropped rows stay",
         SEGMENT,
-        "settle_staged(x, t, !rc && e.n_dead > 0);",
-        "settle_staged(x, t, false);",
+        "settle_staged(x, &worker->scratch, t, !rc && e.n_dead > 0);",
+        "settle_staged(x, &worker->scratch, t, false);",
     ),
     Mutant(
         "addresses are not carried on",

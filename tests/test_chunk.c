@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/blob.h"
 #include "base/chunk.h"
 #include "base/hash.h"
@@ -491,7 +492,7 @@ static void test_own(void **state)
     }
     set_span(&c->column[LIST].span[1], scratch[0], 8);
     const struct stk_buffer *owned = c->column[LIST].span[1].owner;
-    assert_true(stk__chunk_own(c, 0, 3, pool));
+    assert_true(stk__chunk_own(c, 0, 3, NULL, pool));
     memset(scratch, 0, sizeof scratch); /* what was scratch is gone */
     for (int i = 0; i < 3; i++) {
         assert_true(!i || c->column[NAME].span[i].owner);
@@ -501,9 +502,43 @@ static void test_own(void **state)
             assert_int_equal(c->column[NAME].span[i].data[k], 'a' + i);
     }
     assert_ptr_equal(c->column[LIST].span[1].owner, owned);
-    assert_true(stk__chunk_own(c, 0, 3, pool)); /* nothing is left to do */
+    assert_true(stk__chunk_own(c, 0, 3, NULL, pool)); /* nothing is left to do */
     assert_int_equal(atomic_load(&owned->refs), 1);
     stk__chunk_free(c);
+}
+
+/* A row that fills a block of scratch takes it along; what lies beside it is copied. */
+static void test_own_blocks(void **state)
+{
+    const size_t large = (size_t)6 << 20;
+    struct stk_chunk *c = stk__chunk_new(&type, CAP, 0);
+    struct stk_arena scratch;
+    (void)state;
+    stk__arena_init(&scratch, 1024);
+    size_t before = stk__pool_bytes(pool);
+    for (int i = 0; i < 2; i++) {
+        uint8_t *image = stk__arena_take(&scratch, large), *name = stk__arena_take(&scratch, 10);
+        memset(image, 'a' + i, large);
+        memset(name, 'k' + i, 10);
+        c->column[IMAGE].span[i] = (struct stk_span){ image, large, NULL };
+        c->column[NAME].span[i] = (struct stk_span){ name, 10, NULL };
+    }
+    c->column[LIST].span[0] = c->column[IMAGE].span[0]; /* the same bytes in another field */
+    const uint8_t *image = c->column[IMAGE].span[1].data;
+    assert_true(stk__chunk_own(c, 0, 2, &scratch, pool));
+    assert_ptr_equal(c->column[IMAGE].span[1].data, image);
+    assert_true(stk__pool_bytes(pool) - before >= 3 * large);
+    stk__arena_reset(&scratch);
+    memset(stk__arena_take(&scratch, large), 0, large);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(c->column[IMAGE].span[i].data[large - 1], 'a' + i);
+        assert_int_equal(c->column[NAME].span[i].data[9], 'k' + i);
+    }
+    assert_int_equal(c->column[LIST].span[0].data[large - 1], 'a');
+    stk__chunk_free(c);
+    stk__pool_trim(pool, SIZE_MAX);
+    assert_true(stk__pool_bytes(pool) - before < large);
+    stk__arena_free(&scratch);
 }
 
 /* zip: the fields of two chunks side by side. */
@@ -560,6 +595,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_faults_travel, begin, finish),
         cmocka_unit_test_setup_teardown(test_compact, begin, finish),
         cmocka_unit_test_setup_teardown(test_own, begin, finish),
+        cmocka_unit_test_setup_teardown(test_own_blocks, begin, finish),
         cmocka_unit_test_setup_teardown(test_join, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

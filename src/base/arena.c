@@ -2,6 +2,7 @@
 /* arena.c: bump allocation in a list of blocks. */
 #include "base/arena.h"
 
+#include "base/buffer.h"
 #include "base/gauge.h"
 #include "base/memory.h"
 
@@ -170,6 +171,31 @@ void stk__arena_reset(struct stk_arena *arena)
     }
     arena->current = arena->first;
     arena->used = 0;
+}
+
+static void free_block(void *block)
+{
+    stk__memory_free(block, ((struct stk__arena_block *)block)->total);
+}
+
+struct stk_buffer *stk__arena_hand_over(struct stk_arena *arena, struct stk_span piece,
+                                        struct stk__pool *pool)
+{
+    struct stk__arena_block **link = &arena->first, *b;
+    while ((b = *link) && b->data != piece.data)
+        link = &b->next;
+    if (!b || b->bytes <= MOST_KEPT || piece.bytes < b->bytes / 2)
+        return NULL;
+    struct stk_buffer *buffer = stk__buffer_wrap(pool, piece, b->total, free_block, b);
+    if (!buffer)
+        return NULL;
+    *link = b->next;
+    count(arena, 0, b->total);
+    if (arena->current == b) {
+        arena->current = arena->first;
+        arena->used = arena->first ? arena->first->bytes : 0;
+    }
+    return buffer;
 }
 
 bool stk__arena_is_empty(const struct stk_arena *arena)

@@ -4,6 +4,8 @@
 #pragma once
 #include <stoker/op.h>
 
+struct stk__pool;
+
 struct stk_arena {
     struct stk__arena_block *first, *current;
     size_t used;        /* of the current block */
@@ -25,6 +27,11 @@ void *stk__arena_take(struct stk_arena *arena, size_t bytes);
 char *stk__arena_text_n(struct stk_arena *arena, const char *text, size_t len);
 char *stk__arena_printf(struct stk_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Returns new: a buffer that has the large block in which this piece lies, most of it and at its beginning. NULL: there
+ * is no such block, or no memory. All that may follow is a reset, which would give such a block back. */
+struct stk_buffer *stk__arena_hand_over(struct stk_arena *arena, struct stk_span piece,
+                                        struct stk__pool *pool);
 
 /* Nothing of it is in use: blocks that it has are kept for the next time. */
 bool stk__arena_is_empty(const struct stk_arena *arena);

@@ -285,6 +285,41 @@ struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes)
     return b;
 }
 
+struct stk_buffer *stk__buffer_wrap(struct stk__pool *pool, struct stk_span data, size_t total,
+                                    void (*release)(void *context), void *context)
+{
+    struct stk_buffer *b = malloc(sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (struct stk_buffer){ .refs = 1,
+                              .memory = STK_HEAP,
+                              .data = data.data,
+                              .bytes = data.bytes,
+                              .capacity = total,
+                              .pool = pool,
+                              .release = release,
+                              .context = context };
+    pthread_mutex_lock(&pool->lock);
+    pool->refs++;
+    pool->large_bytes += total;
+    pool->peak_bytes = bytes_of(pool) > pool->peak_bytes ? bytes_of(pool) : pool->peak_bytes;
+    pthread_mutex_unlock(&pool->lock);
+    return b;
+}
+
+static void free_wrapped(struct stk_buffer *b)
+{
+    struct stk__pool *pool = b->pool;
+    if (pool) {
+        pthread_mutex_lock(&pool->lock);
+        pool->large_bytes -= b->capacity;
+        drop_ref(pool);
+    }
+    if (b->release)
+        b->release(b->context);
+    free(b);
+}
+
 void stk__buffer_unref(struct stk_buffer *b)
 {
     stk__buffer_unref_n(b, 1);
@@ -295,10 +330,8 @@ void stk__buffer_unref_n(struct stk_buffer *b, int n)
     if (!b || atomic_fetch_sub_explicit(&b->refs, n, memory_order_acq_rel) > n)
         return;
     struct stk__pool *pool = b->pool;
-    if (!pool) {
-        if (b->release)
-            b->release(b->context);
-        free(b);
+    if (!pool || b->release) {
+        free_wrapped(b);
         return;
     }
     pthread_mutex_lock(&pool->lock);

@@ -18,7 +18,7 @@ struct stk_buffer {
     size_t bytes, capacity; /* bytes: in use */
     struct stk__pool *pool; /* NULL for foreign memory */
     struct stk_buffer *next;
-    void (*release)(void *context); /* foreign memory */
+    void (*release)(void *context); /* memory that is not the pool's own */
     void *context;
 };
 
@@ -47,6 +47,11 @@ size_t stk__pool_peak(struct stk__pool *pool);
 
 /* Returns new with at least `bytes` capacity, contents undefined; NULL when out of memory. */
 struct stk_buffer *stk__buffer_new(struct stk__pool *pool, size_t bytes);
+
+/* Returns new: data that lies in memory of somebody else, `total` bytes of it, counted here until `release` is called
+ * with the context; NULL when out of memory. */
+struct stk_buffer *stk__buffer_wrap(struct stk__pool *pool, struct stk_span data, size_t total,
+                                    void (*release)(void *context), void *context);
 
 static inline struct stk_buffer *stk__buffer_ref_n(struct stk_buffer *buffer, int n)
 {

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "base/chunk.h"
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
@@ -359,8 +360,24 @@ static size_t unowned_bytes(const struct stk_chunk *chunk, int at, int n)
     return bytes;
 }
 
-bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *pool)
+/* A row that fills a block of scratch gets the block: a large picture is not there twice. */
+static void take_blocks(struct stk_chunk *chunk, int at, int n, struct stk_arena *scratch,
+                        struct stk__pool *pool)
 {
+    const size_t large = (size_t)1 << 20;
+    for (int f = 0; f < chunk->type->n_fields; f++) {
+        struct stk_span *span = chunk->column[f].span;
+        for (int i = at; span && i < at + n; i++)
+            if (!span[i].owner && span[i].bytes > large)
+                span[i].owner = stk__arena_hand_over(scratch, span[i], pool);
+    }
+}
+
+bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk_arena *scratch,
+                    struct stk__pool *pool)
+{
+    if (scratch)
+        take_blocks(chunk, at, n, scratch, pool);
     size_t bytes = unowned_bytes(chunk, at, n);
     if (!bytes)
         return true;

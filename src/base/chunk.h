@@ -84,9 +84,10 @@ void stk__chunk_exchange(struct stk_chunk *held, const int *place, const struct 
 /* Moves those of the first n rows that are not dead to the front; returns how many are left. */
 int stk__chunk_compact(struct stk_chunk *chunk, int n);
 
-/* Gives every span in rows [at, at + n) that has no owner one from the pool; false when out of
- * memory. */
-bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk__pool *pool);
+/* Gives every span in rows [at, at + n) that has no owner one from the pool; false when out of memory. `scratch`, where
+ * they lie, is about to be reset: it may lose blocks to them. NULL: all are copied. */
+bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk_arena *scratch,
+                    struct stk__pool *pool);
 
 /* Copies n rows of `src` as the fields of `dst` from `field` on: zip. The rows of field 0 set
  * address, key and mask, further ones are joined to them. */

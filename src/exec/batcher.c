@@ -308,7 +308,7 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
     if (!rc && x->plan->is_bounded &&
         stk__gather_mark(x->plan->gather, x->spare_row, 0, 1, x->plan->batch->op->decl.name))
         rc = STK_DATA;
-    if (!rc && !stk__chunk_own(x->spare_row, 0, 1, x->pool))
+    if (!rc && !stk__chunk_own(x->spare_row, 0, 1, &worker->scratch, x->pool))
         rc = STK_MEMORY;
     stk__faults_free(e.faults);
     for (int k = 0; k < e.program->n_reads; k++)

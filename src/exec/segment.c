@@ -360,10 +360,11 @@ static void fail_rows(struct stk__ticket *t, int code)
 }
 
 /* A staged ticket has its chunk for itself: faults, masks and bytes become the chunk's. */
-static void settle_staged(struct stk__exec *x, struct stk__ticket *t, bool has_dead)
+static void settle_staged(struct stk__exec *x, struct stk_arena *scratch, struct stk__ticket *t,
+                          bool has_dead)
 {
     struct stk_chunk *chunk = t->chunk;
-    if (!stk__chunk_own(chunk, 0, t->n, x->pool)) {
+    if (!stk__chunk_own(chunk, 0, t->n, scratch, x->pool)) {
         stk_chunk_drop(chunk, 0, t->n);
         fail_rows(t, STK_MEMORY);
         has_dead = false;
@@ -416,7 +417,7 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
     if (rc)
         fail_rows(t, rc);
     if (!t->is_direct)
-        settle_staged(x, t, !rc && e.n_dead > 0);
+        settle_staged(x, &worker->scratch, t, !rc && e.n_dead > 0);
     w->n_taken = t->n_in;
     w->n_made = t->n;
     stk__arena_reset(&worker->scratch);

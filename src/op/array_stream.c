@@ -228,7 +228,7 @@ static int put_rows(struct run *r, struct block *b, struct stk_chunk *out)
                              .scratch = &r->scratch,
                              .faults = &b->faults };
     int code = stk__array_source_rows(&rows, b->index);
-    return code || stk__chunk_own(out, out->n, b->n, r->pool) ? code : STK_MEMORY;
+    return code || stk__chunk_own(out, out->n, b->n, NULL, r->pool) ? code : STK_MEMORY;
 }
 
 int stk__array_stream_next(void *run, struct stk_chunk *out, struct stk_error *err)

@@ -346,3 +346,14 @@ def test_tables_of_disk_caches_count(tmp_path):
         assert run.memory()["cache"]["held_bytes"] >= 20_000 * 40
     del kept, again, run
     assert caches() == before
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png"])
+@pytest.mark.parametrize("rest", ["", ".batch(1)", ".filter('mean(image) >= 0').batch(1)"])
+def test_an_oversized_picture_is_there_once(measure, folder, ending, rest):
+    """It is delivered where it was decoded; a copy would be as large again."""
+    size = 5000
+    if not (path := folder / f"oversized.{ending}").exists():
+        smooth(size // 4, 1).resize((size, size), Image.Resampling.NEAREST).save(path)
+    peak = measure(f"files('oversized.{ending}').decode(){rest}", memory="64M", workers=2)["peak"]
+    assert peak < 1.5 * size * size * 3
