@@ -317,11 +317,6 @@ STK_API int stk_iterator_unread(struct stk_iterator *it, struct stk_batch *batch
 /* Makes a blocked and every later next return STK_CANCELLED. Any thread. */
 STK_API void stk_iterator_cancel(struct stk_iterator *it);
 
-/* For a program that is about to end: cancels all runs of the process, those inside of other calls
- * (stk_pack, stk_dataset_statistics) and later ones too. A large picture is not decoded to its end.
- * Any thread, but no signal handler. */
-STK_API void stk_cancel_all(void);
-
 /* Stops the workers and frees; batches that are still held stay valid. */
 STK_API void stk_iterator_free(struct stk_iterator *it);
 

@@ -22,6 +22,13 @@ STK_API int stk_plugin_load(const char *path, struct stk_error *err);
  * stk_text_free. */
 STK_API int stk_op_check(const char *name, char **out, struct stk_error *err);
 
+/* ---- ending ---- */
+
+/* For a program that is about to end: cancels all runs of the process, those inside of other calls
+ * (stk_pack, stk_dataset_statistics) and later ones too. A large picture is not decoded to its end.
+ * Any thread, but no signal handler. */
+STK_API void stk_cancel_all(void);
+
 /* ---- packing ---- */
 
 struct stk_pack_progress {

@@ -91,8 +91,8 @@ def test_empty_ones_and_single_values():
 
 def test_rows_of_lists_and_their_parts(batch):
     padded = stoker.values({"t": [["a", "bc"], ["d"]]}).padded_batch(2).head(1)[0].t
-    inner = _pickling.restore_rows(False, batch.r.values, batch.r.splits, -1)
-    lists_of_lists = _pickling.restore_rows(False, inner, _pickling._int64([0, 1, 1, 4]), -1)
+    inner = _pickling.restore_rows(False, batch.r.values, batch.r.splits, ())
+    lists_of_lists = _pickling.restore_rows(False, inner, _pickling._int64([0, 1, 1, 4]), ())
     assert lists_of_lists.tolist() == [inner.tolist()[:1], [], inner.tolist()[1:]]
     parts = [batch.s[i] for i in range(4)] + [lists_of_lists[2]]
     for field in (batch.t, batch.r, batch.s, padded, lists_of_lists, *parts):
@@ -121,7 +121,7 @@ def test_large_arrays_go_beside_the_pickle(batch):
 def test_splits_that_do_not_fit(splits, n):
     values = _pickling._array(bytes(n), "uint8", (n,))
     with pytest.raises(ValueError, match="splits do not fit"):
-        _pickling.restore_rows(True, values, _pickling._int64(splits), -1)
+        _pickling.restore_rows(True, values, _pickling._int64(splits), ())
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (4, -1), (-1, -4)])
