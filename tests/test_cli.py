@@ -437,10 +437,15 @@ def test_memory_takes_sizes(stoker, size):
     assert done.returncode == 0 and (size == "auto" or "budget 64 MB" in done.stdout), done.stderr
 
 
-@pytest.mark.parametrize("size", ["abc", "12Q", "64 M", "M"])
+@pytest.mark.parametrize("size", ["abc", "12Q", "64 M", "64 B", "64 iB", "M"])
 def test_memory_says_what_sizes_look_like(stoker, size):
     done = stoker("plan", "range(3)", "--memory", size)
     assert done.returncode != 0 and f"a size such as 512M or 2G, or auto, not {size}" in done.stderr
+
+
+def test_memory_with_a_space_behind_it_is_a_number(stoker):
+    done = stoker("plan", "range(3)", "--memory", "67108864 ")
+    assert done.returncode == 0 and "budget 64 MB" in done.stdout, done.stderr
 
 
 def test_tar_names_every_ending_that_would_do(stoker, tmp_path):

@@ -7,6 +7,7 @@
 #include "base/purse.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +94,8 @@ static const char *expand_size(const char *text, char *digits, size_t room)
     static const char suffixes[] = "KMGT";
     double value;
     const char *end = stk__parse_real(text, &value);
-    const char *suffix = end && *end ? strchr(suffixes, *end & ~0x20) : NULL;
+    const char *suffix =
+        end && isalpha((unsigned char)*end) ? strchr(suffixes, *end & ~0x20) : NULL;
     if (!suffix || (end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
         return text;
     for (const char *s = suffixes; s <= suffix; s++)
