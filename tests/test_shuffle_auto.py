@@ -75,3 +75,20 @@ def test_too_little_memory_is_said(stoker):
     done = stoker("run", f"{STREAM}.shuffle(auto).batch(8)", "--memory", "1M")
     assert done.returncode != 0
     assert "shuffle keeps" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("chain", "rows"),
+    [
+        ("range(100).batch(2).take(5)", 5),
+        ("range(1000).batch(10).skip(990)", 11),
+        ("range(1000).batch(10).shard(50, 3)", 20),
+        ("range(1000).batch(10).shard(50, 0)", 21),
+        ("range(100).batch(2).take(3).repeat(2)", 6),
+        ("range(100).batch(10, true).unbatch()", 201),
+        ("range(100).window(10, 5, drop_remainder=true).take(7).unbatch()", 70),
+    ],
+)
+def test_a_buffer_is_no_larger_than_what_may_come(stoker, chain, rows):
+    """Each element may be bad, and then comes beside the batches of the others."""
+    assert rows_held(stoker, f"{chain}.shuffle(100000).batch(2)") == rows

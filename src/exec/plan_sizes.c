@@ -48,11 +48,30 @@ static bool is_judge(const struct stk__plan *plan, const struct stk__node *node)
     return false;
 }
 
+/* Of so many rows those that are chosen or repeated. Splits are left out: which rows are in a part of them depends on
+ * how many there are, and so does how many. */
+static int64_t most_chosen(const struct stk__node *node, int64_t most)
+{
+    const struct stk_infer inf = { .params = node->params,
+                                   .state = node->state,
+                                   .n_inputs = 1,
+                                   .in = { &node->input[0]->type },
+                                   .in_count = { most },
+                                   .world = 1 };
+    int64_t count = STK_UNKNOWN_COUNT;
+    return node->op->order.count(&inf, &count, NULL) ? STK_UNKNOWN_COUNT : count;
+}
+
+static bool chooses(const struct stk__node *node)
+{
+    return node->n_inputs == 1 && node->op->order.count && node->op->order.at &&
+           !(node->op->flags & STK_OP_STABLE);
+}
+
 /* The most rows a pass may have, or that this is unknown. They are more than the node counts where bad rows pass
- * beside what is made of the others. */
+ * beside what is made of the others: then what is made is taken apart to no more than without them. */
 static int64_t most_rows(const struct stk__plan *plan, const struct stk__node *node)
 {
-    const uint32_t multiplies = STK_OP_REPEAT | STK_OP_EXPANDS | STK_OP_NESTS;
     bool is_exact = true, is_known = true;
     int64_t sum = 0;
     if (is_judge(plan, node))
@@ -67,7 +86,11 @@ static int64_t most_rows(const struct stk__plan *plan, const struct stk__node *n
         return is_known ? sum + 1 : STK_UNKNOWN_COUNT;
     if (is_exact || node->count < 0)
         return node->count;
-    return is_known && !(node->op->flags & multiplies) ? sum : STK_UNKNOWN_COUNT;
+    if (!is_known || node->op->flags & STK_OP_NESTS)
+        return STK_UNKNOWN_COUNT;
+    if (node->op->flags & STK_OP_EXPANDS)
+        return sum + node->count;
+    return chooses(node) ? most_chosen(node, sum) : sum;
 }
 
 /* Rows a serial op keeps: what it asks for, but never more than its input has. */
