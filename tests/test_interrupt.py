@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import zlib
 
 import pytest
@@ -168,3 +169,30 @@ def test_what_was_left_half_done_is_not_in_the_cache(stoker, tmp_path, end):
     assert done.returncode == 0, done.stderr
     whole = stoker("run", chain, "--digest", "--json")
     assert json.loads(done.stdout)["digest"] == json.loads(whole.stdout)["digest"]
+
+
+def of_many_frames(path, n):
+    """A picture as an animation: its only frame, or its last one, n times."""
+    data = path.read_bytes()
+    if path.suffix == ".gif":
+        begin = 13 + 3 * 2 ** ((data[10] & 7) + 1)
+        path.write_bytes(data[:begin] + data[begin:-1] * n + data[-1:])
+        return
+    last = data.rindex(b"ANMF")
+    data = data[:last] + data[last:] * n
+    path.write_bytes(data[:4] + (len(data) - 8).to_bytes(4, "little") + data[8:])
+
+
+@pytest.mark.parametrize("ending", ["gif", "webp"])
+def test_a_signal_ends_an_animation(stoker, tmp_path, ending):
+    """Frames that are done at once each are thousands."""
+    path = tmp_path / f"a.{ending}"
+    frames = [Image.new("L", (1000, 1000), colour) for colour in (0, 255)]
+    frames[0].save(path, save_all=True, append_images=frames[1:] if ending == "webp" else [])
+    of_many_frames(path, 1500)
+    process = stoker("run", f"files('{path}').decode(channels=1, frames=all, max_pixels=2000000000).batch(1)",
+                     "--memory", "2500M", start=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    began = time.monotonic()
+    interrupt(process)
+    assert process.returncode == 128 + signal.SIGINT
+    assert time.monotonic() - began < 3

@@ -7,6 +7,7 @@
  * is another frame, perhaps with a hole in it (struct ground).
  */
 #include "codec/gif.h"
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/formats.h"
 #include "codec/lzw.h"
@@ -293,7 +294,7 @@ int stk__gif_decode(struct stk_arena *arena, const struct stk__decode_request *r
                         request->n_bytes);
     int code = open_canvas(&d, err);
     uint32_t n_frames = code ? 0 : canvas->rows.frames ? canvas->rows.frames : 1;
-    for (uint32_t i = 0; i < n_frames; i++) {
+    for (uint32_t i = 0; i < n_frames && !stk__cancel_is_asked(); i++) {
         struct stk__gif_frame frame;
         stk__gif_next(&d.gif, &frame);
         code = draw_frame(&d, &frame, i, err);

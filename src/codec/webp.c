@@ -117,7 +117,7 @@ static int decode_frames(WebPAnimDecoder *decoder, const struct stk__canvas *can
 {
     const struct stk__image *rows = &canvas->rows;
     uint32_t n_frames = rows->frames ? rows->frames : 1;
-    for (uint32_t f = 0; f < n_frames; f++) {
+    for (uint32_t f = 0; f < n_frames && !stk__cancel_is_asked(); f++) {
         uint8_t *screen;
         int time;
         if (!WebPAnimDecoderGetNext(decoder, &screen, &time))
