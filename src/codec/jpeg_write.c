@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jpeg_write.c: JPEG files by libjpeg-turbo, with its accurate transform. */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/encoder.h"
 #include "codec/jpeg_memory.h"
@@ -20,6 +21,7 @@ struct sink {
 struct writing {
     struct jpeg_compress_struct cinfo;
     struct jpeg_error_mgr faults;
+    struct jpeg_progress_mgr progress;
     struct sink sink;
     struct stk__jpeg_memory memory;
     bool has_memory; /* it is installed */
@@ -34,6 +36,13 @@ _Noreturn static void leave(j_common_ptr cinfo)
 static void say_nothing(j_common_ptr cinfo)
 {
     (void)cinfo;
+}
+
+/* Called between rows, and rows of blocks. */
+static void look_for_end(j_common_ptr cinfo)
+{
+    if (stk__cancel_is_asked())
+        leave(cinfo);
 }
 
 static void offer_room(j_compress_ptr cinfo)
@@ -109,6 +118,7 @@ static int write_file(struct writing *w, const struct stk__pixels *pixels,
     w->has_memory = true;
     w->cinfo.client_data = w;
     w->cinfo.dest = &w->sink.methods;
+    w->cinfo.progress = &w->progress;
     set_options(&w->cinfo, pixels, options);
     jpeg_start_compress(&w->cinfo, TRUE);
     write_rows(&w->cinfo, pixels);
@@ -138,6 +148,7 @@ int stk__encode_jpeg(struct stk__encoder *encoder, const struct stk__pixels *pix
     w.cinfo.client_data = &w;
     w.faults.error_exit = leave;
     w.faults.output_message = say_nothing;
+    w.progress.progress_monitor = look_for_end;
     stk__encoder_start(encoder, pixels, work_bytes(pixels, options), 0);
     int code = write_file(&w, pixels, options, err);
     if (w.has_memory)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* png_write.c: PNG files by libpng, with the filters it chooses by row. */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/encoder.h"
 
@@ -85,8 +86,11 @@ static int write_file(struct writing *w, const struct stk__pixels *pixels, int l
     png_set_write_fn(w->png, w, write_bytes, flush_nothing);
     write_header(w, pixels, level);
     size_t stride = (size_t)pixels->width * (size_t)pixels->channels << pixels->is_wide;
-    for (uint32_t y = 0; y < pixels->height; y++)
+    for (uint32_t y = 0; y < pixels->height; y++) {
+        if (stk__cancel_is_asked())
+            png_error(w->png, "cancelled");
         png_write_row(w->png, pixels->data + y * stride);
+    }
     png_write_end(w->png, NULL);
     return STK_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* webp_write.c: WebP files by libwebp. */
+#include "base/cancel.h"
 #include "base/error.h"
 #include "codec/encoder.h"
 
@@ -8,6 +9,12 @@
 static int write_bytes(const uint8_t *bytes, size_t n, const WebPPicture *picture)
 {
     return stk__encoder_write(picture->custom_ptr, bytes, n);
+}
+
+static int goes_on(int percent, const WebPPicture *picture)
+{
+    (void)percent, (void)picture;
+    return !stk__cancel_is_asked();
 }
 
 /* The library has no gray. */
@@ -85,6 +92,7 @@ int stk__encode_webp(struct stk__encoder *encoder, const struct stk__pixels *pix
     picture.width = (int)pixels->width;
     picture.height = (int)pixels->height;
     picture.writer = write_bytes;
+    picture.progress_hook = goes_on;
     picture.custom_ptr = encoder;
     stk__encoder_start(encoder, pixels, pixels->channels == 1 ? 3 * stk__pixels_bytes(pixels) : 0,
                        library_bytes(pixels, quality, is_lossless));

@@ -2,6 +2,8 @@
 /* encode_op.c: images to bytes, whatever the format. */
 #include "op/encode_op.h"
 
+#include "base/cancel.h"
+
 #include <string.h>
 
 bool stk__is_image_u8(const struct stk_field *field)
@@ -81,8 +83,8 @@ static int encode_row(struct stk_rows *rows, int row, stk__encode_one *encode,
                                   .is_wide = rows->in_type->field[state->field].dtype == STK_U16 };
     struct stk__encoded encoded;
     int code = encode(rows->thread, rows->params, &pixels, &encoded, err);
-    if (code)
-        return code;
+    if (code) /* encoders that were told to stop say that it cannot be done */
+        return stk__cancel_is_asked() ? stk_fail(err, STK_CANCELLED, "cancelled") : code;
     uint8_t *bytes = stk_rows_alloc(rows, encoded.n_bytes);
     if (!bytes)
         return STK_MEMORY;
