@@ -198,9 +198,13 @@ def test_a_signal_ends_an_animation(stoker, tmp_path, ending):
     assert time.monotonic() - began < 3
 
 
-@pytest.mark.parametrize("call", ["encode_png()", "encode_webp()", "encode_jpeg(progressive=true)"])
-def test_a_signal_ends_encoding(stoker, tmp_path, call):
-    """Within a picture, too."""
+@pytest.mark.parametrize("call", [
+    "encode_png()",
+    "encode_webp()",
+    "encode_jpeg(progressive=true)",
+    "gaussian_blur(101, 20)",
+])
+def test_a_signal_ends_work_on_a_large_picture(stoker, tmp_path, call):
     Image.frombytes("L", (7000, 7000), os.urandom(7000 * 7000)).save(tmp_path / "large.bmp")
     process = stoker("run", f"files('{tmp_path}/large.bmp').decode(channels=3).{call}.batch(1)",
                      "--memory", "3G", start=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -2,6 +2,8 @@
 /* blur.c: a Gaussian blur, down the columns and then along the rows, a row at a time. */
 #include "kernel/adjust.h"
 
+#include "base/cancel.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -109,7 +111,7 @@ void stk__adjust_blur(const struct stk__raster *raster, const struct stk__blur *
     size_t n = (size_t)raster->width * (size_t)raster->channels;
     make_weights(work.weight[0], blur->size[0], blur->sigma[0]);
     make_weights(work.weight[1], blur->size[1], blur->sigma[1]);
-    for (int32_t y = 0; y < raster->height; y++) {
+    for (int32_t y = 0; y < raster->height && !stk__cancel_is_asked(); y++) {
         float *row = raster->is_float ? (float *)raster->dst + (size_t)y * n : work.row;
         blur_down(raster, &work, blur->size[1], y);
         blur_along(raster, &work, blur->size[0], row);

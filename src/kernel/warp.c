@@ -2,6 +2,7 @@
 /* warp.c: a map as the kernels want it, and images block by block. */
 #include "kernel/warp.h"
 
+#include "base/cancel.h"
 #include "kernel/kernel.h"
 
 /* Coefficients of a coordinate, in units of half the source's size. */
@@ -46,7 +47,7 @@ void stk__warp_image(const struct stk__warp *warp, const struct stk__kernels *ke
     stk__warp_fn draw = draw_fn(warp, &kernels->warp);
     size_t pixel_bytes = (size_t)warp->channels * (size_t)warp->value_bytes;
     struct stk__places places;
-    for (int32_t row = 0; row < warp->height; row++) {
+    for (int32_t row = 0; row < warp->height && !stk__cancel_is_asked(); row++) {
         for (int32_t column = 0; column < warp->width; column += STK__WARP_BLOCK) {
             int32_t left = warp->width - column;
             int n = left < STK__WARP_BLOCK ? left : STK__WARP_BLOCK;

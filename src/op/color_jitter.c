@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* color_jitter.c: brightness, contrast, saturation and hue by chance, in an order by chance. */
+#include "base/cancel.h"
 #include "op/pixel_op.h"
 
 struct color_jitter {
@@ -107,7 +108,7 @@ static int change(struct stk__pixel_row *pixels)
     }
     for (int i = 0; i < N_STEPS; i++)
         amount[i] = stk__dice_in(&pixels->dice, state->range[i]);
-    for (int i = 0; i < N_STEPS; i++) {
+    for (int i = 0; i < N_STEPS && !stk__cancel_is_asked(); i++) {
         if (!state->is_wanted[order[i]])
             continue;
         take_step(&raster, order[i], amount[order[i]]);
