@@ -148,6 +148,7 @@ static int train(struct cli_args *args, const struct cli_chain *chain)
     if (code)
         return code;
     cli_interrupt_block(&interrupt);
+    interrupt.saves = true;
     atomic_store(&interrupt.ends_at_once, true); /* reading an index cannot be cancelled */
     cli_interrupt_watch(&interrupt, NULL);
     int unmade = stk_fit_new(chain->text, &how, &fit, &err);

@@ -4,7 +4,8 @@
  * Cancelling takes locks, so no signal handler may do it. The signals are blocked everywhere and
  * one thread fetches them with sigwait. SIGUSR1, sent by ourselves, ends that thread. Where the first
  * signal finds the command writing into a pipe that nobody reads, no cancelling reaches it: the
- * thread looks after it, and ends the process. A second Ctrl-C does so at once.
+ * thread looks after it, and ends the process. Whether the command is writing it cannot see, only
+ * that nobody could, so who has something to save is given time. A second Ctrl-C ends it at once.
  */
 #define _GNU_SOURCE
 #include "interrupt.h"
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS_EVERY_MS = 250 };
+enum { LOOKS_EVERY_MS = 250, SAVES_WITHIN_MS = 10000 };
 
 static bool is_full(int fd)
 {
@@ -21,13 +22,13 @@ static bool is_full(int fd)
     return poll(&output, 1, 0) == 0;
 }
 
-/* True if standard output or standard error has taken nothing from one look to the next. */
-static bool is_stuck(bool *was_full)
+/* True if standard output or standard error was full at so many looks, one after the other. */
+static bool is_stuck(const struct cli_interrupt *interrupt, int *n_full)
 {
+    const int most = interrupt->saves ? SAVES_WITHIN_MS / LOOKS_EVERY_MS : 1;
     bool is_full_now = is_full(STDOUT_FILENO) || is_full(STDERR_FILENO);
-    bool is_still_full = *was_full && is_full_now;
-    *was_full = is_full_now;
-    return is_still_full;
+    *n_full = is_full_now ? *n_full + 1 : 0;
+    return *n_full > most;
 }
 
 /* The next signal, or 0 where one has come before and it is time to look at the output. */
@@ -44,9 +45,9 @@ static int next_signal(const struct cli_interrupt *interrupt)
 static void *watch(void *context)
 {
     struct cli_interrupt *interrupt = context;
-    bool was_full = false;
+    int n_full = 0;
     for (int signal; (signal = next_signal(interrupt)) != SIGUSR1;) {
-        if (!signal && is_stuck(&was_full))
+        if (!signal && is_stuck(interrupt, &n_full))
             _exit(128 + atomic_load(&interrupt->signal));
         if (!signal)
             continue;

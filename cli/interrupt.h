@@ -13,7 +13,8 @@ struct cli_interrupt {
     bool has_thread;
     struct stk_iterator *it;  /* set before the thread starts */
     atomic_bool ends_at_once; /* nothing would be lost: the first signal ends the process */
-    atomic_int signal;        /* that came, or 0; written by the thread */
+    bool saves;        /* what was done is saved after the signal; set before the thread starts */
+    atomic_int signal; /* that came, or 0; written by the thread */
 };
 
 /* Blocks the signals; to be called before the iterator starts its threads, which inherit the mask.

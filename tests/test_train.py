@@ -375,6 +375,36 @@ def test_interrupted(stoker, data, tmp_path):
     assert list((tmp_path / "run").glob("step-*"))
 
 
+def fill(pipe):
+    """Until nobody could write."""
+    os.set_blocking(pipe, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(pipe, bytes(4096))
+    os.set_blocking(pipe, True)
+
+
+def test_interrupted_while_nobody_reads(stoker, tmp_path):
+    """Others may have filled the pipe; a step takes longer than the thread for signals waits for it."""
+    image = np.zeros((32, 96, 96, 16), np.float32)
+    np.savez(tmp_path / "data.npz", image=image, label=np.zeros(len(image), np.int64))
+    recipe = (f"train = npz('{tmp_path}/data.npz').repeat().batch(32)\n"
+              "model = input(96, 96, 16).conv2d(64, 5).conv2d(64, 5).flatten().dense(2)\n"
+              f"steps_per_epoch = 1000\nlog = '{tmp_path}/run.jsonl'\ncheckpoint = '{tmp_path}/run'\n")
+    reader, writer = os.pipe()
+    fill(writer)
+    process = stoker("train", recipe, "--quiet", start=True, stdout=subprocess.DEVNULL, stderr=writer)
+    log = tmp_path / "run.jsonl"
+    while not (log.exists() and log.stat().st_size):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    os.close(reader)
+    os.close(writer)
+    assert list((tmp_path / "run").glob("step-*"))
+
+
 def test_more_epochs(stoker, data, tmp_path):
     """A training that is over goes on where epochs is raised."""
     want, _ = run_whole(stoker, stochastic(data, tmp_path / "whole"), tmp_path / "whole")
