@@ -83,7 +83,7 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
     worker->is_running = true;
     pthread_mutex_unlock(&x->lock);
     struct stk__gauge *before = stk__gauge_use(&worker->gauge);
-    const atomic_bool *asked = stk__cancel_use(x->cancelled);
+    const atomic_bool *around = stk__cancel_use(x->cancelled);
     stk__work_begin(worker, w);
     switch (w->kind) {
     case STK__RUN:
@@ -103,11 +103,11 @@ void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__w
         break;
     }
     stk__work_end(worker, w);
-    stk__cancel_use(asked);
+    stk__cancel_use(around);
     stk__gauge_use(before);
     if (worker->gauge.library_bytes)
         stk__scratch_unload(x, worker);
-    if (!before)
+    if (!around) /* else the work around this, which may have no gauge now, goes on with it */
         stk__permit_return();
     pthread_mutex_lock(&x->lock);
     worker->is_running = false;
