@@ -529,10 +529,10 @@ def test_the_name_decides(stoker, tmp_path, name):
     assert tarfile.is_tarfile(path) == (".t" in name and "tfrecord" not in name)
 
 
-@pytest.mark.parametrize("name, magic", [("x.tgz", b"\x1f\x8b"), ("x.tar.gz", b"\x1f\x8b"), ("x.tfrecord.GZ", b"\x1f\x8b"), ("x.tfrecord.zlib", b"\x78")])
+@pytest.mark.parametrize("name, magic", [("x.tgz", b"\x1f\x8b"), ("x.tar.gz", b"\x1f\x8b"), ("x.tfrecord.GZ", b"\x1f\x8b"), ("x.tfrecord.zlib", b"\x78"), ("x.tfrecord.gz-{shard}-of-{shards}", b"\x1f\x8b")])
 def test_the_name_decides_how_it_is_compressed(stoker, tmp_path, name, magic):
     pack(stoker, "range(3)", tmp_path / name)
-    assert (tmp_path / name).read_bytes().startswith(magic)
+    assert (tmp_path / name.format(shard=0, shards=1)).read_bytes().startswith(magic)
     done = stoker("pack", "range(3)", "--out", tmp_path / name, "--compression", "none", "--force")
     assert done.returncode == 2 and "leave the compression out" in done.stderr
     assert stoker("pack", "range(3)", "--out", tmp_path / "y.tar.zlib").returncode == 2
@@ -557,7 +557,7 @@ def test_a_contradiction_is_an_error(stoker, tmp_path, name, to):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["x.tar.zst", "x-{shard}.tfrecord.bz2", "x.XZ", "x.zip"])
+@pytest.mark.parametrize("name", ["x.tar.zst", "x-{shard}.tfrecord.bz2", "x.XZ", "x.zip", "x.tfrecord.zst-{shard}-of-{shards}"])
 def test_a_compression_that_is_not_written_is_an_error(stoker, tmp_path, name):
     done = stoker("pack", "range(3)", "--out", tmp_path / name)
     assert done.returncode == 2 and "is not written" in done.stderr, done.stderr

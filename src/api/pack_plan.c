@@ -394,24 +394,24 @@ static int format_of_ending(const char *name)
     return -1;
 }
 
-/* The format that the names of the files say, or -1: others will take it for that. Numbers may
+/* What the names of the files say by their ending, or -1: others will take them for that. Numbers may
  * come last, as in x.tar-{shard}-of-{shards}. */
-static int format_of_name(const char *name)
+static int said_by_name(const char *name, int (*said_by_ending)(const char *name))
 {
-    int format = name ? format_of_ending(name) : -1;
-    size_t len = name ? strcspn(name, "{") : 0;
+    size_t len = name ? strcspn(name, "{") : 0, all = name ? strlen(name) : 0;
+    int said = all ? said_by_ending(name) : -1;
     while (len && strchr("-._", name[len - 1]))
         len--;
-    char *before = format < 0 && len ? strndup(name, len) : NULL;
-    format = before ? format_of_ending(before) : format;
+    char *before = said < 0 && len && name[all - 1] == '}' ? strndup(name, len) : NULL;
+    said = before ? said_by_ending(before) : said;
     free(before);
-    return format;
+    return said;
 }
 
 static int choose_format(const struct stk_pack_options *w, struct stk_error *err)
 {
     static const char *const formats[] = { "tfrecord", "tar", NULL };
-    int named = format_of_name(w->out);
+    int named = said_by_name(w->out, format_of_ending);
     int wanted = w->format ? choose(formats, w->format, "format", err) : named < 0 ? 0 : named;
     if (wanted < 0 || named < 0 || named == wanted)
         return wanted;
@@ -422,8 +422,14 @@ static int choose_format(const struct stk_pack_options *w, struct stk_error *err
     return -1;
 }
 
-/* The compression that the names of the files say, or -1. */
-static int form_of_name(const char *name)
+/* Whether a name has an ending and something before it. */
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t len = strlen(name), n = strlen(ending);
+    return len > n && !strcasecmp(name + len - n, ending);
+}
+
+static int form_of_ending(const char *name)
 {
     static const struct {
         const char *ending;
@@ -433,30 +439,32 @@ static int form_of_name(const char *name)
                     { ".tgz", STK__FORM_GZIP },
                     { ".zlib", STK__FORM_ZLIB },
                     { ".z", STK__FORM_ZLIB } };
-    size_t len = name ? strlen(name) : 0;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(endings[i].ending);
-        if (len > n && !strcasecmp(name + len - n, endings[i].ending))
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_in(name, endings[i].ending))
             return endings[i].form;
-    }
+    return -1;
+}
+
+static const char *const unwritten[] = { UNWRITTEN };
+
+static int unwritten_ending(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof unwritten / sizeof *unwritten); i++)
+        if (ends_in(name, unwritten[i]))
+            return i;
     return -1;
 }
 
 /* Names that promise what is not in the files would mislead whoever reads them. */
 static int refuse_unwritten(const char *name, struct stk_error *err)
 {
-    static const char *const endings[] = { UNWRITTEN };
-    size_t len = name ? strlen(name) : 0;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(endings[i]);
-        if (len > n && !strcasecmp(name + len - n, endings[i]))
-            return stk_fail(
-                err, STK_VALUE,
-                "the files are named '%s', but %s is not written; .gz and .zlib are, or "
-                "leave the ending out",
-                name, endings[i]);
-    }
-    return STK_OK;
+    int i = said_by_name(name, unwritten_ending);
+    if (i < 0)
+        return STK_OK;
+    return stk_fail(err, STK_VALUE,
+                    "the files are named '%s', but %s is not written; .gz and .zlib are, or leave "
+                    "the ending out",
+                    name, unwritten[i]);
 }
 
 static int choose_form(const struct stk_pack_options *w, struct stk_error *err)
@@ -464,7 +472,7 @@ static int choose_form(const struct stk_pack_options *w, struct stk_error *err)
     static const char *const forms[] = { "none", "gzip", "zlib", NULL };
     if (refuse_unwritten(w->out, err))
         return -1;
-    int named = form_of_name(w->out);
+    int named = said_by_name(w->out, form_of_ending);
     int wanted = w->compression ? choose(forms, w->compression, "compression", err)
                  : named < 0    ? 0
                                 : named;
