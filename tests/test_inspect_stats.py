@@ -341,6 +341,16 @@ def test_inspect_of_a_mixed_directory_reads_every_kind(stoker, tmp_path):
     assert any(".bin" in note and "nothing that stoker knows" in note for note in others)
 
 
+def test_inspect_of_names_with_more_than_endings(stoker, tmp_path):
+    """Titles with a dot in them, and numbers of runs."""
+    root = directory_of(tmp_path / "titles", {f"{i}. a long title that says what is in it, and much more": WORDS for i in range(2)})
+    result = found(stoker("inspect", root, "--json"))
+    assert result["chain"] == f"lines('{root}/**/*')"
+    root = directory_of(tmp_path / "runs", {f"run.{i}": WORDS for i in range(1100)})
+    notes = found(stoker("inspect", root, "--json"))["notes"]
+    assert "left out: 1094 of other endings; inspect one of them" in notes
+
+
 PARTS = {
     "train and val": (["train/x/a.png", "train/y/b.png", "val/x/c.png"], "train", 2, ["val"]),
     "other names": (["Training/x/a.png", "validation/x/c.png", "test/x/d.png", "labels.csv"], "Training", 1, ["test", "validation"]),

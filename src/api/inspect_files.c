@@ -58,7 +58,8 @@ static size_t shard_letters(const char *text, size_t n)
     return at < digits && at && text[at - 1] == '-' ? n - at + 1 : 0;
 }
 
-/* The ending with that of the format before a compression's; numbers of shards become stars. */
+/* The ending with that of the format before a compression's; numbers of shards become stars. What is longer
+ * than that of any format is the rest of a title, and no ending. */
 static void write_ending(const char *path, char out[ENDING_ROOM])
 {
     const char *ending = stk__ending_of(path);
@@ -70,7 +71,9 @@ static void write_ending(const char *path, char out[ENDING_ROOM])
         ending = dot > name + 1 ? dot - 1 : ending;
     }
     size_t n = strlen(ending), cut = shard_letters(ending, n);
-    snprintf(out, ENDING_ROOM, "%.*s%s", (int)(n - cut), ending, cut ? shards : "");
+    int room = snprintf(out, ENDING_ROOM, "%.*s%s", (int)(n - cut), ending, cut ? shards : "");
+    if (room >= ENDING_ROOM)
+        *out = 0;
 }
 
 static bool is_image(const char *ending)
@@ -119,7 +122,7 @@ static bool is_known(const char *ending)
 
 /* ---- kinds ---- */
 
-/* An ending with its count. Longer ones than any format has are cut and match nothing. */
+/* An ending with its count. */
 struct kind {
     char ending[ENDING_ROOM];
     uint64_t n, n_alike;
@@ -417,17 +420,16 @@ int stk__inspect_files(struct stk__inspection *in, const char *dir, struct stk_e
 {
     struct listing l = { .dir = dir };
     const struct kind *kind;
-    uint64_t n_more = 0;
     int code = list(&l, err);
+    uint64_t n_more = l.files.n; /* also those of endings beyond the ones that are counted */
     if (!code)
         stk__inspect_count(in, "files", l.files.n);
     for (size_t i = 0; !code && i < l.n && i < SHOWN_ENDINGS; i++)
         stk__inspect_count(in, *l.kind[i].ending ? l.kind[i].ending : "no ending", l.kind[i].n);
-    for (int i = 0; !code && (kind = next_kind(&l)); i++)
-        if (i < MOST_TRIED)
-            code = try_kind(in, &l, kind, err);
-        else
-            n_more += kind->n_alike;
+    for (int i = 0; !code && i < MOST_TRIED && (kind = next_kind(&l)); i++) {
+        code = try_kind(in, &l, kind, err);
+        n_more -= kind->n_alike;
+    }
     if (!code && n_more)
         stk__inspect_note(in, "left out: %" PRIu64 " of other endings; inspect one of them",
                           n_more);
