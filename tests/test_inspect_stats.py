@@ -295,7 +295,7 @@ DIRECTORIES = {
     "tar packed": ({"a.tar.gz": pack(tar_bytes())}, "tar", 2),
     "an index each": ({"a.tfrecord": RECORDS, "a.idx": b"0 9\n9 9\n"}, "tfrecord", 6),
     "a first that is empty": ({"a.csv": b"", "b.csv": TABLE}, "csv", None),
-    "bytes": ({"a.bin": b"\0\1\2", "b.bin": b"\0"}, "files", 2),
+    "bytes": ({"a.bin": b"\0\1\2", "b.bin": b"\0", "c.dat": b"\0"}, "files", 2),
 }
 
 
@@ -318,6 +318,8 @@ def test_inspect_proposes_what_reads_a_directory(stoker, tmp_path, case):
         return
     assert done.returncode == 0, (result, done.stderr)
     assert json.loads(done.stdout)["elements"] == n
+    left_out = sum(int(note.split()[2]) for note in result["notes"] if note.startswith("left out"))
+    assert left_out == sum(name.endswith((".md", ".idx", ".dat")) for name in files), result["notes"]
     if source != "files":
         alone = found(stoker("inspect", sorted(p for p in root.rglob("*") if p.is_file() and p.suffix not in (".md", ".idx"))[0], "--json"))
         assert case.startswith("txt,") or result["fields"] == alone["fields"] and result["fields"]

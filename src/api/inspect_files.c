@@ -319,6 +319,12 @@ static int learn_file(const char *path, struct stk__inspection *one, struct stk_
     return code == STK_MEMORY ? code : STK_OK;
 }
 
+/* Whether a pattern finds them and nothing else. */
+static bool has_pattern(const struct listing *l, const struct kind *kind)
+{
+    return *kind->ending || kind->n_alike == l->files.n;
+}
+
 /* What reads the kind: *one has it, if there is something. The last file stands in for a first that is
  * empty or damaged. */
 static int learn(const struct listing *l, const struct kind *kind, struct stk__inspection *one,
@@ -326,7 +332,7 @@ static int learn(const struct listing *l, const struct kind *kind, struct stk__i
 {
     const char *first = file_of(l, kind, false), *last = file_of(l, kind, true);
     *one = (struct stk__inspection){ .path = first };
-    if (!*kind->ending && kind->n_alike != l->files.n) {
+    if (!has_pattern(l, kind)) {
         stk__text_add(remark, "they have no ending that a pattern could go by");
         return STK_OK;
     }
@@ -388,37 +394,53 @@ static void note_other(struct stk__inspection *in, const struct listing *l, cons
     stk__text_free(&how);
 }
 
+/* The most frequent kind that nothing reads, and why. */
+struct unread {
+    const struct kind *kind; /* or NULL */
+    struct stk__text remark;
+};
+
 static int try_kind(struct stk__inspection *in, const struct listing *l, const struct kind *kind,
-                    struct stk_error *err)
+                    struct unread *unread, struct stk_error *err)
 {
     struct stk__inspection one;
     struct stk__text remark = { 0 };
     int code = learn(l, kind, &one, &remark, err);
-    if (!code && one.source && !in->source)
+    if (!code && one.source && !in->source) {
         propose(in, l, kind, &one, &remark);
-    else if (!code)
+    } else if (!code && !one.source && !unread->kind && has_pattern(l, kind)) {
+        unread->kind = kind;
+        take_text(&unread->remark, &remark);
+    } else if (!code) {
         note_other(in, l, kind, &one, &remark);
+    }
     in->notes[0].failed |= remark.failed;
     stk__text_free(&remark);
     stk__inspection_clear(&one);
     return code;
 }
 
-/* Nothing is known of them: bytes. */
-static void propose_bytes(struct stk__inspection *in, const struct listing *l)
+/* As bytes, if there is nothing else. */
+static void propose_unread(struct stk__inspection *in, const struct listing *l,
+                           const struct unread *unread)
 {
-    const struct kind *kind = l->kind;
-    if (!l->n || (!*kind->ending && kind->n_alike != l->files.n))
+    const struct stk__inspection nothing = { 0 };
+    if (in->source) {
+        note_other(in, l, unread->kind, &nothing, &unread->remark);
         return;
+    }
     in->source = "files";
     in->is_unseen = true;
-    add_pattern(&in->pattern, l, kind);
+    add_pattern(&in->pattern, l, unread->kind);
     stk__text_add(&in->rest, ").read()");
+    if (unread->remark.len)
+        stk__inspect_note(in, "they are read as bytes: %s", unread->remark.data);
 }
 
 int stk__inspect_files(struct stk__inspection *in, const char *dir, struct stk_error *err)
 {
     struct listing l = { .dir = dir };
+    struct unread unread = { 0 };
     const struct kind *kind;
     int code = list(&l, err);
     uint64_t n_more = l.files.n; /* also those of endings beyond the ones that are counted */
@@ -427,14 +449,16 @@ int stk__inspect_files(struct stk__inspection *in, const char *dir, struct stk_e
     for (size_t i = 0; !code && i < l.n && i < SHOWN_ENDINGS; i++)
         stk__inspect_count(in, *l.kind[i].ending ? l.kind[i].ending : "no ending", l.kind[i].n);
     for (int i = 0; !code && i < MOST_TRIED && (kind = next_kind(&l)); i++) {
-        code = try_kind(in, &l, kind, err);
+        code = try_kind(in, &l, kind, &unread, err);
         n_more -= kind->n_alike;
     }
+    if (!code && unread.kind)
+        propose_unread(in, &l, &unread);
     if (!code && n_more)
         stk__inspect_note(in, "left out: %" PRIu64 " of other endings; inspect one of them",
                           n_more);
-    if (!code && !in->source)
-        propose_bytes(in, &l);
+    in->notes[0].failed |= unread.remark.failed;
+    stk__text_free(&unread.remark);
     unlist(&l);
     return code;
 }
