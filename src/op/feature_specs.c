@@ -407,14 +407,16 @@ static int read_texts(const struct wish *wish, struct stk_arena *arena,
 {
     const struct stk_value *value = wish->fallback;
     size_t n = count_items(value);
-    if (value->kind == STK__LIST && n != spec->n_values)
+    if (n != spec->n_values && (value->kind == STK__LIST || value->kind == STK__STRING))
         return stk__fail_at(err, STK_VALUE, value->at, value->len,
-                            "the default_value has %zu strings, the shape %zu", n, spec->n_values);
+                            "the default_value has %zu string%s, the shape %zu", n,
+                            n == 1 ? "" : "s", spec->n_values);
     const struct stk_value **item = stk_arena_alloc(arena, n * sizeof *item);
     if (!item)
         return stk__out_of_memory(err);
     list_items(value, item);
     struct stk_value flat = *value;
+    flat.kind = STK__LIST; /* a string by itself is one of one */
     flat.item = item;
     flat.n_items = (int)n;
     return stk__text_list_read(&flat, arena, &spec->fallback, &spec->fallback_bytes, err);
