@@ -194,10 +194,14 @@ def split_sparse(features):
     fields = {}
     for name, value in features.items():
         is_sparse = type(value).__name__ == "SparseFeature" and hasattr(value, "_fields")
-        for part in ("indices", "values") if is_sparse else ():
-            fields[f"{name}_{part}"] = sparse(value, part)
-        if not is_sparse:
-            fields[name] = value
+        made = {name: value}
+        if is_sparse:
+            made = {f"{name}_{part}": sparse(value, part) for part in ("indices", "values")}
+        for twice in made.keys() & fields.keys():
+            raise ValueError(
+                f"there are two fields {twice}, as a SparseFeature s becomes s_indices and s_values; rename one"
+            )
+        fields.update(made)
     return fields
 
 

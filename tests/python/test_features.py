@@ -169,6 +169,13 @@ def test_sparse_features():
         list(parsed({"s": stoker.sparse("j", "w", "int64", 9)}))
 
 
+def test_fields_of_sparse_features_replace_no_others():
+    sparse, other = SparseFeature("i", "w", DType("int64"), 5), stoker.varlen("int64")
+    for features in ({"s": sparse, "s_values": other}, {"s_values": other, "s": sparse}):
+        with pytest.raises(ValueError, match="two fields s_values"):
+            parsed(features)
+
+
 def test_fields_that_nobody_uses_are_not_read():
     ds = parsed({"s": SparseFeature("i", "w", DType("int64"), 4), "v": stoker.varlen("int64")})
     assert next(iter(ds.select("v"))).v.tolist() == list(range(6))
