@@ -176,6 +176,15 @@ def test_fields_of_sparse_features_replace_no_others():
             parsed(features)
 
 
+def test_an_array_of_texts_has_to_fit_the_budget():
+    """A record of a few bytes asks for as many texts as the array has."""
+    ds = stoker.values({"record": [LABEL]}).parse_example({"s": stoker.sparse("i", "t", "bytes", 10_000_000)})
+    with pytest.raises(stoker.BudgetError, match="needs at least"):
+        next(iter(ds.iterate(memory="64M")))
+    ds = stoker.values({"record": [LABEL]}).parse_example({"s": stoker.sparse("i", "t", "bytes", 100_000)})
+    assert next(iter(ds.iterate(memory="64M"))).s.shape == (100_000,)
+
+
 def test_fields_that_nobody_uses_are_not_read():
     ds = parsed({"s": SparseFeature("i", "w", DType("int64"), 4), "v": stoker.varlen("int64")})
     assert next(iter(ds.select("v"))).v.tolist() == list(range(6))
