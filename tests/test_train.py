@@ -766,3 +766,12 @@ def test_one_class_after_the_other_is_told(stoker, tmp_path, n, packed):
         assert done.returncode == 0, done.stderr
         said.append(done.stderr.count("one class after the other"))
     assert said == [1, 0]
+
+
+def test_numbers_that_are_no_classes_may_come_in_order(stoker, tmp_path):
+    rows = np.arange(400)
+    np.savez(tmp_path / "x.npz", x=np.float32(rows / 400)[:, None], y=rows // 40)
+    for loss, outputs, n in (("mse()", 1, 0), ("cross_entropy()", 10, 1)):
+        lines = f"model = input(1).dense({outputs})\nloss = {loss}\nlabel = y\nepochs = 1"
+        done = stoker("train", f"train = npz('{tmp_path}/x.npz').batch(4)\n{lines}")
+        assert done.returncode == 0 and done.stderr.count("one class after the other") == n, done.stderr
