@@ -392,6 +392,27 @@ def test_an_interrupted_replacement_removes_the_earlier_files_in_the_end(stoker,
     assert contents(place) == contents(tmp_path / "alone")
 
 
+def test_a_replacement_that_was_given_up_removes_nothing_without_force(stoker, tmp_path):
+    pack(stoker, "range(10)", tmp_path / NAME, "--shards", 5)
+    before = {name: data for name, data in contents(tmp_path).items() if "tfrecord" in name}
+    pack(stoker, "range(12).map('y = 1 // x')", tmp_path / NAME, "--shards", 3, "--force", ok=False)
+    said = pack(stoker, "range(4)", tmp_path / "x-{shard}.tar", "--shards", 2, ok=False)
+    assert "lists files of an earlier pack" in said and "with force" in said
+    assert {name: data for name, data in contents(tmp_path).items() if "tfrecord" in name} == before
+    assert not list(tmp_path.glob("*.tar"))
+    pack(stoker, "range(4)", tmp_path / "x-{shard}.tar", "--shards", 2, "--force")
+    assert sorted(contents(tmp_path)) == ["x-0.tar", "x-1.tar", "x.manifest.json"]
+
+
+def test_a_replacement_goes_on_without_force(stoker, tmp_path):
+    pack(stoker, "range(10)", tmp_path / NAME, "--shards", 5)
+    late = "range(12).map('y = 1 // (x - 11)')"
+    pack(stoker, late, tmp_path / NAME, "--shards", 3, "--force", ok=False)
+    assert contents(tmp_path)["x.manifest.json.partial"]
+    said = pack(stoker, late, tmp_path / NAME, "--shards", 3, ok=False)
+    assert "division" in said
+
+
 def test_a_file_that_is_no_longer_that_of_the_pack_stays(stoker, tmp_path):
     pack(stoker, "range(10)", tmp_path / NAME, "--shards", 5)
     (tmp_path / "x-004-of-005.tfrecord").write_text("precious")

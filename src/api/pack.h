@@ -112,6 +112,10 @@ int stk__pack_read_text(const char *path, char **out, struct stk_error *err);
 int stk__pack_remember(const struct stk__pack *pack, const char *text, struct stk_error *err);
 int stk__pack_remove_replaced(const struct stk__pack *pack, struct stk_error *err);
 
+/* A pack that begins: without force it is refused where one that was to replace another was given up, because
+ * completing it would remove what that other one left. */
+int stk__pack_check_replaced(const struct stk__pack *pack, struct stk_error *err);
+
 /* Lets the journal go; one without a shard is removed. */
 void stk__pack_close_journal(struct stk__pack *pack);
 

@@ -228,16 +228,20 @@ int stk__pack_adopt(struct stk__pack *pack, const char *path, const char *text, 
     return STK_OK;
 }
 
-static int adopt_file(struct stk__pack *pack, const char *path, bool *is_other,
+/* What a manifest or journal is of. */
+enum whose { NOBODYS, OURS, ANOTHERS };
+
+static int adopt_file(struct stk__pack *pack, const char *path, enum whose *whose,
                       struct stk_error *err)
 {
     char *text;
+    bool is_other = false;
     int rc = stk__pack_read_text(path, &text, err);
-    *is_other = false;
     if (!rc && text)
-        rc = stk__pack_adopt(pack, path, text, is_other, err);
-    if (!rc && *is_other)
+        rc = stk__pack_adopt(pack, path, text, &is_other, err);
+    if (!rc && is_other)
         rc = stk__pack_remember(pack, text, err);
+    *whose = is_other ? ANOTHERS : !rc && text && *text ? OURS : NOBODYS;
     free(text);
     return rc;
 }
@@ -338,19 +342,21 @@ static int begin_journal(struct stk__pack *pack, bool is_other, struct stk_error
 /* With force, the shards of another chain lose their manifest before the first one is replaced. */
 int stk__pack_open_journal(struct stk__pack *pack, struct stk_error *err)
 {
-    bool is_other_manifest = false, is_other_journal = false;
+    enum whose manifest = NOBODYS, journal = NOBODYS;
     make_directory(pack->manifest_path);
     int rc = lock_journal(pack, err);
     if (!rc)
-        rc = adopt_file(pack, pack->manifest_path, &is_other_manifest, err);
+        rc = adopt_file(pack, pack->manifest_path, &manifest, err);
     if (!rc)
-        rc = adopt_file(pack, pack->journal_path, &is_other_journal, err);
+        rc = adopt_file(pack, pack->journal_path, &journal, err);
+    if (!rc && manifest != OURS && journal != OURS)
+        rc = stk__pack_check_replaced(pack, err);
     if (!rc)
         rc = check_shards(pack, err);
-    if (!rc && is_other_manifest && unlink(pack->manifest_path))
+    if (!rc && manifest == ANOTHERS && unlink(pack->manifest_path))
         rc = fail_errno(err, "remove", pack->manifest_path);
     if (!rc)
-        rc = begin_journal(pack, is_other_journal, err);
+        rc = begin_journal(pack, journal == ANOTHERS, err);
     if (!rc)
         rc = stk__directory_sync(pack->journal_path, err);
     return rc;

@@ -58,6 +58,19 @@ int stk__pack_remember(const struct stk__pack *pack, const char *text, struct st
     return rc;
 }
 
+int stk__pack_check_replaced(const struct stk__pack *pack, struct stk_error *err)
+{
+    char *path = list_path(pack);
+    int rc = path ? STK_OK : stk__out_of_memory(err);
+    if (!rc && !pack->wanted->force && access(path, F_OK) == 0)
+        rc = stk_fail(err, STK_STATE,
+                      "%s lists files of an earlier pack, which one that was not completed was to "
+                      "replace; choose another name, or replace these files with force",
+                      path);
+    free(path);
+    return rc;
+}
+
 /* ---- afterwards ---- */
 
 struct removal {
