@@ -35,9 +35,6 @@ static const char *const partition_names[] = {
     [STK__VALUE_ROWIDS] = "value_rowids",
 };
 
-/* Rows that may be empty beyond the entries: one number must not ask for any amount of memory. */
-enum { MOST_EMPTY = 1 << 16 };
-
 static int64_t count_rows(const struct partition *p, int kind)
 {
     int64_t n = (int64_t)p->n;
@@ -46,7 +43,7 @@ static int64_t count_rows(const struct partition *p, int kind)
     if (kind != STK__VALUE_ROWIDS || !n)
         return n;
     int64_t last = p->item[n - 1];
-    return last < 0 || last >= p->n_entries + MOST_EMPTY ? -1 : last + 1;
+    return last < 0 || last >= p->n_entries + STK__MOST_EMPTY_ROWS ? -1 : last + 1;
 }
 
 static void splits_of_lengths(const struct partition *p, int64_t *splits)

@@ -22,25 +22,27 @@ int stk__features_pick(const struct stk_infer *inf, const char *name, struct stk
     return stk_infer_pick(inf, name, is_record, "a field with serialized records", err);
 }
 
-/* What a row takes beside its values. An array of texts has all its entries, however few a record holds. */
+/* What a row takes beside its values. Arrays of texts have all their entries, and ids of rows those that are
+ * empty, however little a record holds. */
 static size_t scratch_of(const struct stk__feature_spec *spec)
 {
     enum { TYPICAL_LIST = 512 };
-    bool is_array = spec->field.kind == STK_BYTES && spec->field.rank;
-    return is_array        ? spec->n_values * (sizeof(struct stk_span) + sizeof(int64_t))
-           : spec->is_list ? TYPICAL_LIST
-                           : 0;
+    if (spec->field.kind == STK_BYTES && spec->field.rank)
+        return spec->n_values * (sizeof(struct stk_span) + sizeof(int64_t));
+    if (spec->partition == STK__VALUE_ROWIDS)
+        return STK__MOST_EMPTY_ROWS * sizeof(int64_t);
+    return spec->is_list ? TYPICAL_LIST : 0;
 }
 
 static int add_specs(struct stk_infer *inf, struct stk__feature_specs *specs, struct stk_error *err)
 {
-    enum { LARGE = 1 << 15 }; /* rows that come one by one */
+    const size_t most_small = (size_t)1 << 15; /* larger rows come one by one */
     int code = STK_OK;
     specs->first = inf->out->n_fields;
     for (int i = 0; i < specs->n && !code; i++) {
         code = stk__field_add(inf, &specs->spec[i].field, -1, err);
         inf->scratch_bytes += scratch_of(&specs->spec[i]);
-        inf->is_heavy |= scratch_of(&specs->spec[i]) > LARGE;
+        inf->is_heavy |= scratch_of(&specs->spec[i]) > most_small;
     }
     return code;
 }

@@ -18,6 +18,9 @@ enum stk__partition {
     STK__VALUE_ROWIDS,
 };
 
+/* Of value_rowids, beyond the entries: one number must not ask for any amount of memory. */
+enum { STK__MOST_EMPTY_ROWS = 1 << 16 };
+
 enum stk__sparse_part { STK__DENSE, STK__SPARSE_INDICES, STK__SPARSE_VALUES };
 
 /* Values and, for each dimension, the list of their indices. */

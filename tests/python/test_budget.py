@@ -43,8 +43,11 @@ def noisy(size, seed):
     return Image.fromarray((numpy.asarray(smooth(size, seed)) // 2 + 60 + noise).astype("uint8"))
 
 
-def write_records(path, n, size):
-    data = bytes(range(256)) * (size // 256)
+# An Example whose p is the one number 65535: a row that many others come before.
+EMPTY_ROWS = b"\x0a\x0e\x0a\x0c\x0a\x01p\x12\x07\x1a\x05\x0a\x03\xff\xff\x03"
+
+
+def write_records(path, n, data):
     head = struct.pack("<Q", len(data))
     record = head + struct.pack("<I", record_files.masked(head)) + data
     record += struct.pack("<I", record_files.masked(data))
@@ -66,8 +69,9 @@ def folder(tmp_path_factory):
         smooth(160 + 97 * i % 400, i).save(folder / f"mixed/{i:02}.jpg", quality=85)
     for i in range(40):
         noisy(240 + 97 * i % 660, i).save(folder / f"photos/{i:02}.jpg", quality=90)
-    write_records(folder / "large.tfrecord", 400, 200_000)
-    write_records(folder / "short.tfrecord", 40_000, 1024)
+    write_records(folder / "large.tfrecord", 400, bytes(range(256)) * 781)
+    write_records(folder / "short.tfrecord", 40_000, bytes(range(256)) * 4)
+    write_records(folder / "gaps.tfrecord", 500, EMPTY_ROWS)
     (folder / "rows.csv").write_text("a,b\n" + "".join(f"{i},text {i}\n" for i in range(60_000)))
     rows = [[i] * 512 for i in range(4000)]
     (folder / "rows.h5").write_bytes(damage.hdf5(NoDamage(), rows, 64))
@@ -152,6 +156,11 @@ CHAINS = {
     ),
     "windows": ("range(1000000).window(2000, 100, drop_remainder=true).batch(4)", 16, 1),
     "batches apart and together": ("range(3000000).batch(1000).shuffle(100).unbatch().batch(400)", 16, 1),
+    "rows that are empty": (
+        "tfrecord('gaps.tfrecord').parse_example({v: ragged(int64, p, value_rowids=p)}).filter('len(v) > 9').batch(2)",
+        16,
+        2,
+    ),
     "hardly any memory": ("range(1000000).filter('x % 2 > 0').batch(333)", 4, 1),
 }
 
