@@ -404,6 +404,19 @@ def test_a_replacement_that_was_given_up_removes_nothing_without_force(stoker, t
     assert sorted(contents(tmp_path)) == ["x-0.tar", "x-1.tar", "x.manifest.json"]
 
 
+@pytest.mark.parametrize("new, shards", [("x-{shard}-of-{shards}.tar", 2), (NAME, 5)])
+@pytest.mark.parametrize("pattern", ["x-*.tfrecord", "link*"])
+def test_what_the_chain_reads_is_not_replaced(stoker, tmp_path, new, shards, pattern):
+    pack(stoker, "range(100)", tmp_path / NAME, "--shards", 5)
+    (tmp_path / "link").symlink_to("x-002-of-005.tfrecord")
+    before = contents(tmp_path)
+    part = f"tfrecord('{tmp_path}/{pattern}').take(10)"
+    said = pack(stoker, part, tmp_path / new, "--shards", shards, "--force", ok=False)
+    assert "which this pack would replace" in said and "choose another name" in said
+    assert contents(tmp_path) == before
+    pack(stoker, part, tmp_path / "other-{shard}.tfrecord", "--shards", 1, "--force")
+
+
 def test_a_replacement_goes_on_without_force(stoker, tmp_path):
     pack(stoker, "range(10)", tmp_path / NAME, "--shards", 5)
     late = "range(12).map('y = 1 // (x - 11)')"

@@ -392,7 +392,7 @@ struct stk_serial_begin {
      * may be kept_bytes. */
     void (*charge)(void *ctx, size_t bytes);
     size_t kept_bytes;
-    size_t held_rows;       /* what the table's held_rows said, or all that may come if that is less */
+    size_t held_rows; /* what the table's held_rows said, or all that may come if that is less */
     struct stk__pool *pool; /* buffers that count as the run's; NULL: it moves no data */
     void *ctx;              /* lives as long as the run */
     int rank, world;        /* of the run's options */

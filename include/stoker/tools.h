@@ -47,7 +47,7 @@ struct stk_pack_options {
     const char *compression; /* "none", "gzip", "zlib"; NULL: as the files are named */
     int64_t variants;        /* 0: one pass over the data; k: k passes, as if they were k epochs */
     bool keep_original;      /* before them a pass without the random ops */
-    bool force;              /* replaces another pack: files it lists go when this one is complete */
+    bool force; /* replaces another pack: files it lists go when this one is complete */
     /* Called by the caller's thread some times a second; true: stop, with STK_CANCELLED. */
     bool (*progress)(void *context, const struct stk_pack_progress *progress);
     void *context;

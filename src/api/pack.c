@@ -304,6 +304,8 @@ int stk_pack(struct stk_dataset *dataset, const struct stk_options *options,
     if (!rc)
         rc = stk__pack_plan(&pack, dataset, err);
     if (!rc)
+        rc = stk__pack_check_sources(&pack, dataset->value, err);
+    if (!rc)
         rc = stk__pack_open_journal(&pack, err);
     for (int64_t s = 0; s < pack.n_shards && !rc; s++)
         n_missing += !pack.shard[s].is_done;

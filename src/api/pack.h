@@ -116,6 +116,10 @@ int stk__pack_remove_replaced(const struct stk__pack *pack, struct stk_error *er
  * completing it would remove what that other one left. */
 int stk__pack_check_replaced(const struct stk__pack *pack, struct stk_error *err);
 
+/* Refuses a pack by force into files that its own chain reads. */
+int stk__pack_check_sources(const struct stk__pack *pack, const struct stk_value *chain,
+                            struct stk_error *err);
+
 /* Lets the journal go; one without a shard is removed. */
 void stk__pack_close_journal(struct stk__pack *pack);
 

@@ -5,11 +5,13 @@
  * would read both. They stay until the new pack is complete; but its manifest is gone by then, and the process
  * may end before. So the lines of its shards go to a file beside the manifest first, which whoever completes a
  * pack there works off: each file it lists that has the size it says and is no shard of the new pack.
+ * A chain that reads one of these files, or of the shards, is refused before anything is written.
  */
 #define _GNU_SOURCE
 #include "api/pack.h"
 
 #include "codec/json.h"
+#include "graph/named_files.h"
 #include "io/paths.h"
 
 #include <errno.h>
@@ -78,7 +80,13 @@ struct removal {
     struct stk__json_tree tree; /* file, bytes */
     struct stk_arena arena;
     struct stk__paths kept; /* names of the new shards */
-    bool has_failed;        /* there was no memory */
+    struct file_id {
+        dev_t device;
+        ino_t number;
+    } * id; /* of files that would be lost */
+    size_t n_ids, n_places;
+    char *source;    /* one of them that the chain reads; owned by the arena */
+    bool has_failed; /* there was no memory */
 };
 
 static int keep_shards(struct removal *r, struct stk_error *err)
@@ -110,14 +118,22 @@ static const char *name_of(struct removal *r, const char *line, size_t len, int6
     return strchr(name, '/') || strlen(name) != n ? NULL : name;
 }
 
-static int remove_file(const struct removal *r, const char *name, int64_t bytes,
-                       struct stk_error *err)
+static char *path_beside(const char *manifest, const char *name)
 {
-    const char *manifest = r->pack->manifest_path, *slash = strrchr(manifest, '/');
-    struct stat status;
+    const char *slash = strrchr(manifest, '/');
+    int len = slash ? (int)(slash - manifest) + 1 : 0;
     char *path;
+    return asprintf(&path, "%.*s%s", len, manifest, name) < 0 ? NULL : path;
+}
+
+static int remove_file(struct removal *r, const char *name, int64_t bytes, struct stk_error *err)
+{
+    struct stat status;
     int rc = STK_OK;
-    if (asprintf(&path, "%.*s%s", slash ? (int)(slash - manifest) + 1 : 0, manifest, name) < 0)
+    if (stk__paths_find(&r->kept, name) >= 0)
+        return STK_OK;
+    char *path = path_beside(r->pack->manifest_path, name);
+    if (!path)
         return stk__out_of_memory(err);
     bool is_it = !lstat(path, &status) && S_ISREG(status.st_mode) && status.st_size == bytes;
     if (is_it && unlink(path))
@@ -127,31 +143,48 @@ static int remove_file(const struct removal *r, const char *name, int64_t bytes,
     return rc;
 }
 
-static int remove_listed(struct removal *r, const char *text, struct stk_error *err)
+typedef int per_file(struct removal *r, const char *name, int64_t bytes, struct stk_error *err);
+
+static int each_listed(struct removal *r, const char *text, per_file *carry_out,
+                       struct stk_error *err)
 {
     int rc = STK_OK;
     for (const char *end; !rc && (end = strchr(text, '\n')); text = end + 1) {
         bool has_comma = end > text && end[-1] == ',';
         int64_t bytes;
         const char *name = name_of(r, text, (size_t)(end - text) - has_comma, &bytes);
-        if (name && stk__paths_find(&r->kept, name) < 0)
-            rc = remove_file(r, name, bytes, err);
+        if (name)
+            rc = carry_out(r, name, bytes, err);
     }
     return !rc && r->has_failed ? stk__out_of_memory(err) : rc;
 }
 
+static int removal_begin(struct removal *r, const struct stk__pack *pack, struct stk_error *err)
+{
+    *r = (struct removal){ .pack = pack, .tree.root.want = -1 };
+    stk__arena_init(&r->arena, 1024);
+    return stk__json_tree_add(&r->tree, "file", &r->arena, NULL) < 0 ||
+                   stk__json_tree_add(&r->tree, "bytes", &r->arena, NULL) < 0
+               ? stk__out_of_memory(err)
+               : STK_OK;
+}
+
+static void removal_end(struct removal *r)
+{
+    free(r->id);
+    stk__paths_free(&r->kept);
+    stk__arena_free(&r->arena);
+}
+
 static int remove_all(const struct stk__pack *pack, const char *text, struct stk_error *err)
 {
-    struct removal r = { .pack = pack, .tree.root.want = -1 };
-    stk__arena_init(&r.arena, 1024);
-    int rc = stk__json_tree_add(&r.tree, "file", &r.arena, NULL) < 0 ||
-                     stk__json_tree_add(&r.tree, "bytes", &r.arena, NULL) < 0
-                 ? stk__out_of_memory(err)
-                 : keep_shards(&r, err);
+    struct removal r;
+    int rc = removal_begin(&r, pack, err);
     if (!rc)
-        rc = remove_listed(&r, text, err);
-    stk__paths_free(&r.kept);
-    stk__arena_free(&r.arena);
+        rc = keep_shards(&r, err);
+    if (!rc)
+        rc = each_listed(&r, text, remove_file, err);
+    removal_end(&r);
     return rc;
 }
 
@@ -166,5 +199,101 @@ int stk__pack_remove_replaced(const struct stk__pack *pack, struct stk_error *er
     }
     free(text);
     free(path);
+    return rc;
+}
+
+/* ---- what the chain reads is not replaced ---- */
+
+static int note_id(struct removal *r, const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return STK_OK; /* it is not there */
+    if (r->n_ids == r->n_places) {
+        size_t n = 2 * r->n_places + 16;
+        struct file_id *more = realloc(r->id, n * sizeof *more);
+        if (!more)
+            return STK_MEMORY;
+        r->id = more;
+        r->n_places = n;
+    }
+    r->id[r->n_ids++] = (struct file_id){ status.st_dev, status.st_ino };
+    return STK_OK;
+}
+
+static int note_listed(struct removal *r, const char *name, int64_t bytes, struct stk_error *err)
+{
+    (void)bytes;
+    char *path = path_beside(r->pack->manifest_path, name);
+    int rc = path && !note_id(r, path) ? STK_OK : stk__out_of_memory(err);
+    free(path);
+    return rc;
+}
+
+static int note_text(struct removal *r, const char *path, struct stk_error *err)
+{
+    char *text = NULL;
+    int rc = stk__pack_read_text(path, &text, err);
+    if (!rc && text)
+        rc = each_listed(r, text, note_listed, err);
+    free(text);
+    return rc;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct file_id *left = a, *right = b;
+    if (left->number != right->number)
+        return left->number < right->number ? -1 : 1;
+    return (left->device > right->device) - (left->device < right->device);
+}
+
+static void look_at_source(void *context, const char *path)
+{
+    struct removal *r = context;
+    struct stat status;
+    if (r->source || stat(path, &status))
+        return;
+    struct file_id id = { status.st_dev, status.st_ino };
+    if (bsearch(&id, r->id, r->n_ids, sizeof id, compare_ids)) {
+        r->source = stk__arena_text_n(&r->arena, path, strlen(path));
+        r->has_failed |= !r->source;
+    }
+}
+
+static int find_source(struct removal *r, const struct stk_value *chain, struct stk_error *err)
+{
+    if (!r->n_ids)
+        return STK_OK;
+    qsort(r->id, r->n_ids, sizeof *r->id, compare_ids);
+    if (stk__named_files(chain, look_at_source, r) || r->has_failed)
+        return stk__out_of_memory(err);
+    return !r->source ? STK_OK
+                      : stk_fail(err, STK_STATE,
+                                 "the chain reads %s, which this pack would replace; choose "
+                                 "another name, and remove the old files afterwards",
+                                 r->source);
+}
+
+int stk__pack_check_sources(const struct stk__pack *pack, const struct stk_value *chain,
+                            struct stk_error *err)
+{
+    if (!pack->wanted->force)
+        return STK_OK; /* nothing is replaced */
+    struct removal r;
+    int rc = removal_begin(&r, pack, err);
+    for (int64_t s = 0; s < pack->n_shards && !rc; s++)
+        rc = note_id(&r, pack->shard[s].path) ? stk__out_of_memory(err) : STK_OK;
+    if (!rc)
+        rc = note_text(&r, pack->manifest_path, err);
+    if (!rc)
+        rc = note_text(&r, pack->journal_path, err);
+    char *left = list_path(pack);
+    if (!rc)
+        rc = left ? note_text(&r, left, err) : stk__out_of_memory(err);
+    free(left);
+    if (!rc)
+        rc = find_source(&r, chain, err);
+    removal_end(&r);
     return rc;
 }

@@ -15,7 +15,7 @@ struct stk__tar_member {
     uint8_t joined[256]; /* a name that the header has in two pieces */
     bool is_file;
     bool is_sparse; /* of GNU tar: the data are a map of holes and what lies between them */
-    uint64_t data; /* behind the first of its headers */
+    uint64_t data;  /* behind the first of its headers */
     uint64_t size;
     uint64_t total; /* headers, data and padding */
 };

@@ -6,9 +6,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/type.h"
+#include "graph/named_files.h"
 #include "graph/nest.h"
-#include "io/directory.h"
-#include "io/glob.h"
 #include "lang/lang.h"
 #include "op/path_source.h"
 
@@ -109,8 +108,9 @@ static int check_named(const struct stk__node *node, struct stk_error *err)
 
 /* ---- files ---- */
 
-static void add_file(const char *path, uint64_t *sum)
+static void add_file(void *to, const char *path)
 {
+    uint64_t *sum = to;
     struct stat info;
     if (stat(path, &info))
         return;
@@ -120,49 +120,13 @@ static void add_file(const char *path, uint64_t *sum)
     *sum = stk__hash_bytes(*sum, number, sizeof number);
 }
 
-static bool is_any(const char *name)
-{
-    (void)name;
-    return true;
-}
-
-/* The files that a text stands for, if it does: by a name, a pattern, or a directory. */
-static int add_files_of(const char *text, uint64_t *sum)
-{
-    struct stk__paths paths = { 0 };
-    struct stk_error unseen;
-    int rc = stk__is_directory(text) ? stk__directory_walk(text, is_any, &paths, NULL, &unseen)
-                                     : stk__glob(text, &paths, &unseen);
-    if (rc != STK_MEMORY && stk__paths_sort(&paths))
-        rc = STK_MEMORY;
-    for (size_t i = 0; rc != STK_MEMORY && i < paths.n; i++)
-        add_file(stk__paths_at(&paths, i), sum);
-    stk__paths_free(&paths);
-    return rc == STK_MEMORY ? rc : STK_OK;
-}
-
-static int add_files(const struct stk_value *value, uint64_t *sum)
-{
-    int rc = STK_OK;
-    bool is_text = value->kind == STK__STRING || value->kind == STK__WORD;
-    bool has_items = value->kind == STK__LIST || value->kind == STK__MAP;
-    if (is_text && strlen(value->text) == value->text_len && value->text_len < STK__PATH_BYTES)
-        rc = add_files_of(value->text, sum);
-    for (int i = 0; has_items && i < value->n_items && !rc; i++)
-        rc = add_files(value->item[i], sum);
-    for (int c = 0; value->kind == STK__CHAIN && c < value->n_calls && !rc; c++)
-        for (int i = 0; i < value->call[c].n_args && !rc; i++)
-            rc = add_files(value->call[c].arg[i].value, sum);
-    return rc;
-}
-
 static int sum_files(const struct stk__node *node, uint64_t *sum)
 {
     int rc = STK_OK;
     *sum = 0;
     if (stk__cache_files(node->state, sum))
         return STK_OK;
-    if (!(rc = add_files(node->chain, sum)))
+    if (!(rc = stk__named_files(node->chain, add_file, sum)))
         stk__cache_set_files(node->state, *sum);
     return rc;
 }

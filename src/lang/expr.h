@@ -29,9 +29,10 @@ enum { STK__EXPR_LIMIT = 250, STK__EXPR_BLOCK_BYTES = 4096 };
     X(DIV)                                                                                         \
     X(FLOORDIV)                                                                                    \
     X(MOD)                                                                                         \
-    X(POW) X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE) X(NEG)          \
-        X(INVERT) X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH) X(FLOOR) X(CEIL)       \
-            X(ROUND) X(SELECT)
+    X(POW)                                                                                         \
+    X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT)       \
+        X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH) X(FLOOR) X(CEIL) X(ROUND)        \
+            X(SELECT)
 #define STK__EXPR_REDUCE(X) X(SUM) X(MEAN) X(AMIN) X(AMAX) X(ANY) X(ALL)
 
 enum stk__expr_code {

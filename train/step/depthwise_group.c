@@ -113,18 +113,16 @@ static void sum_image(const struct stk__work *work, const struct stk__group *gro
 {
     const struct depthwise *d = group->state;
     struct stk__rows rows = stk__band_rows(band);
-    work->run->kernels->depthwise.image(
-        &(struct stk__depthwise_image){ .shape = &d->shape,
-                                        .pad_top = d->conv.pad_top,
-                                        .pad_left = d->conv.pad_left,
-                                        .dy = { .at = rows.at - rows.first * rows.down,
-                                                .across = rows.across,
-                                                .down = rows.down },
-                                        .first = band->done,
-                                        .dx = dx,
-                                        .width = d->conv.width,
-                                        .height = band->ready - band->done,
-                                        .weights = work->run->weight[d->kernel] });
+    work->run->kernels->depthwise.image(&(struct stk__depthwise_image){
+        .shape = &d->shape,
+        .pad_top = d->conv.pad_top,
+        .pad_left = d->conv.pad_left,
+        .dy = { .at = rows.at - rows.first * rows.down, .across = rows.across, .down = rows.down },
+        .first = band->done,
+        .dx = dx,
+        .width = d->conv.width,
+        .height = band->ready - band->done,
+        .weights = work->run->weight[d->kernel] });
 }
 
 static void to_image(const struct stk__work *work, const struct stk__group *group,

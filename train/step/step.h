@@ -82,16 +82,14 @@ int64_t stk__apart(const struct stk__work *work, int tensor);
 
 static inline struct stk__read_map stk__reads(const struct stk__image *image)
 {
-    return (struct stk__read_map){ .at = image->at,
-                                   .across = image->channels,
-                                   .down = image->down };
+    return (
+        struct stk__read_map){ .at = image->at, .across = image->channels, .down = image->down };
 }
 
 static inline struct stk__write_map stk__writes(const struct stk__image *image)
 {
-    return (struct stk__write_map){ .at = image->at,
-                                    .across = image->channels,
-                                    .down = image->down };
+    return (
+        struct stk__write_map){ .at = image->at, .across = image->channels, .down = image->down };
 }
 
 /* Whether rows lie side by side. */

@@ -138,10 +138,9 @@ struct stk__write_map stk__map_writes(const struct stk__map *map, int64_t at)
 struct stk__read_map stk__map_reads(const struct stk__map *map, int64_t at)
 {
     struct stk__write_map from = stk__map_writes(map, at);
-    return (struct stk__read_map){ from.at,
-                                   from.across,
-                                   from.down,
-                                   { from.halves.at, from.halves.dtype } };
+    return (struct stk__read_map){
+        from.at, from.across, from.down, { from.halves.at, from.halves.dtype }
+    };
 }
 
 void stk__give(const struct stk__work *work, const struct stk__group *group, int k,
