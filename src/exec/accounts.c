@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 enum { STEP_BYTES = 8 << 20 };               /* that a shared run asks the purse for at a time */
-static const size_t worth_a_trim = 32 << 20; /* of a run: malloc has kept some of it */
+static const size_t worth_a_trim = 32 << 20; /* of runs: malloc has kept some of it */
 
 /* ---- what is there ---- */
 
@@ -592,6 +592,15 @@ void stk__accounts_rest(struct stk__exec *x)
 void stk__accounts_end(struct stk__exec *x)
 {
     stk__purse_leave(&x->share);
+}
+
+void stk__accounts_forget(size_t taken_bytes)
+{
+    static atomic_size_t
+        n_left; /* of runs that have ended since malloc last gave back what it keeps */
+    size_t left = atomic_fetch_add(&n_left, taken_bytes) + taken_bytes;
+    if (left >= worth_a_trim && stk__memory_trim())
+        atomic_store(&n_left, 0);
 }
 
 /* ---- looking ---- */

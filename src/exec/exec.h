@@ -358,6 +358,9 @@ struct stk__work {
 int stk__accounts_begin(struct stk__exec *x, struct stk_error *err);
 void stk__accounts_end(struct stk__exec *x);
 
+/* A run that took about so many bytes is freed: what malloc keeps of many small ones goes back, too. */
+void stk__accounts_forget(size_t taken_bytes);
+
 /* stk_iterator_memory. */
 int stk__accounts_look(const struct stk__exec *x, int index, struct stk_memory_use *out);
 

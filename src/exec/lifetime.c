@@ -314,6 +314,7 @@ void stk__exec_free(struct stk__exec *x)
     } else if (x->pid) {
         return;
     }
+    size_t taken_bytes = x->peak_bytes + (size_t)x->own_bytes;
     if (x->depot)
         stk__depot_set_waiter(x->depot, NULL, NULL);
     stk__accounts_end(x);
@@ -342,4 +343,5 @@ void stk__exec_free(struct stk__exec *x)
     pthread_mutex_destroy(&x->io_lock);
     pthread_mutex_destroy(&x->causes.lock);
     free(x);
+    stk__accounts_forget(taken_bytes);
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Things made a thousand times, and whether anything is left of them."""
 
+import ctypes
 import gc
+import itertools
 import os
 import threading
 
@@ -162,3 +164,22 @@ def test_batches_give_their_memory_back():
         del held
     gc.collect()
     assert resident_kb() - before < 20000
+
+
+def test_many_small_runs_leave_no_heaps(tmp_path):
+    """What malloc keeps for the threads of runs that are over; each run by itself is too small to look after it."""
+    table = tmp_path / "rows.csv"
+    table.write_text("a,b\n" + "".join(f"{i},text {i}\n" for i in range(3000)))
+    chains = (
+        "range(300).map('y = x * x').batch(7).shuffle(5).unbatch().batch(4)",
+        f"lines('{table}').filter('len(text) > 2').shuffle(50).unique(text).cache().batch(8)",
+        f"csv('{table}', {{a: int64, b: text}}).cache().shuffle(100).batch(9)",
+        "range(200).interleave(range(3).map('x + 1')).window(5).batch(2)",
+    )
+    for chain in chains * 30:
+        with stoker.parse(chain).iterate(workers=32) as run:
+            for _ in itertools.islice(run, 30):
+                pass
+    before = resident_kb()
+    ctypes.CDLL(None).malloc_trim(0)
+    assert before - resident_kb() < 16_000
