@@ -16,6 +16,43 @@
 
 /* ---- choosing: downstream first, except that asking for I/O costs nothing and comes early ---- */
 
+static bool pick_of(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    if (s->plan->kind == STK__SEGMENT ? stk__pick_segment(x, s, w) : stk__pick_serial(x, s, w))
+        return true;
+    return s->plan->kind == STK__WEAVING && stk__pick_ahead(x, s, w);
+}
+
+/* Who reads several inputs waits for those of which nothing is there: they come before others go
+ * further ahead. */
+static unsigned starved_inputs(const struct stk__exec *x, const struct stk__stage_plan *plan)
+{
+    unsigned starved = 0;
+    for (int k = 0; k < plan->n_inputs && plan->n_inputs > 1; k++) {
+        const struct stk__ring *r = &x->stage[plan->input[k]].ring;
+        starved |= (unsigned)(r->head == r->tail) << k;
+    }
+    return starved;
+}
+
+/* Work of a stage or of what it reads. */
+static bool look_at(struct stk__exec *x, int stage, struct stk__work *w)
+{
+    const struct stk__stage_plan *plan = x->stage[stage].plan;
+    if (stk__is_over(x))
+        return false;
+    if (pick_of(x, &x->stage[stage], w))
+        return true;
+    unsigned starved = starved_inputs(x, plan);
+    for (int k = 0; k < plan->n_inputs && starved; k++)
+        if (starved & 1u << k && look_at(x, plan->input[k], w))
+            return true;
+    for (int k = plan->n_inputs; k-- > 0;)
+        if (!(starved & 1u << k) && look_at(x, plan->input[k], w))
+            return true;
+    return false;
+}
+
 static bool look(struct stk__exec *x, struct stk__work *w)
 {
     struct stk__ticket *t = x->plan->is_inner ? NULL : stk__advance_batcher(x);
@@ -31,14 +68,7 @@ static bool look(struct stk__exec *x, struct stk__work *w)
     }
     if (stk__pick_fetch(x, w))
         return true;
-    for (int i = x->n_stages; i-- > 0 && !stk__is_over(x);) {
-        struct stk__stage *s = &x->stage[i];
-        if (s->plan->kind == STK__SEGMENT ? stk__pick_segment(x, s, w) : stk__pick_serial(x, s, w))
-            return true;
-        if (s->plan->kind == STK__WEAVING && stk__pick_ahead(x, s, w))
-            return true;
-    }
-    return false;
+    return x->n_stages && look_at(x, x->plan->last, w);
 }
 
 bool stk__pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)

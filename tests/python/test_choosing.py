@@ -84,3 +84,26 @@ def test_what_is_remembered():
     assert [int(e.total) for e in numbers.scan({"total": 0}, "total = total + x")] == [3, 4, 7, 9]
     (result,) = numbers.reduce({"n": 0, "most": 0}, "n = n + 1; most = max(most, x)")
     assert (int(result.n), int(result.most)) == (4, 3)
+
+
+@pytest.mark.parametrize("combine", ["zip", "sample_from", "choose_from"])
+def test_an_input_is_not_read_far_ahead_of_the_others(combine):
+    """What a batch waits for is made first, also by a single thread."""
+    n_made = [0, 0]
+
+    def count(k):
+        def made(x):
+            n_made[k] += 1
+            return x
+
+        return stoker.range(10_000).filter("x >= 0").map(made)
+
+    first, second = count(0), count(1)
+    ds = {
+        "zip": lambda: stoker.zip(first, second.rename({"x": "y"})),
+        "sample_from": lambda: stoker.sample_from([first, second], weights=[1, 0.0001]),
+        "choose_from": lambda: stoker.range(100).map("x = 0").filter("x == 0").choose_from([first, second]),
+    }[combine]()
+    with ds.batch(4).iterate(workers=0) as run:
+        next(run)
+    assert 4 <= n_made[0] <= 200 and n_made[1] <= 200
