@@ -71,6 +71,7 @@ class Combining:
         args += pick.choice([[], ["field=x"]] + [["stop_on_empty=false"]] * (not is_endless))
         text = f"{first.text}.choose_from({', '.join(args)})"
         is_indexed = is_known and all(part.is_indexed for part in parts)
+        is_indexed &= ".shard()" not in text  # how many there are is another number for every rank
         return Draft(text, {"x": "int"}, n if is_endless else first.n, is_indexed)
 
     def nested(self):
