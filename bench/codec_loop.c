@@ -8,7 +8,7 @@
  * is the library's time by ours. Pixels are compared first.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "codec/codec.h"
+#include "codec/image/codec.h"
 
 #include <dirent.h>
 #include <png.h>

@@ -8,7 +8,7 @@
  * best round.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "codec/example.h"
+#include "codec/record/example.h"
 
 #include <stdio.h>
 #include <stdlib.h>

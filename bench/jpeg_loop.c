@@ -14,7 +14,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/cpu.h"
 #include "base/hash.h"
-#include "codec/codec.h"
+#include "codec/image/codec.h"
 #include "kernel/kernel.h"
 
 #include <dirent.h>

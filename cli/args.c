@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "args.h"
 
-#include "report.h"
+#include "complain.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* dump.c: batches as JSON, for tests and for people. */
 #include "dump.h"
 
-#include "values.h"
+#include "value_text.h"
 
 #include <inttypes.h>
 #include <string.h>

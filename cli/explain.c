@@ -3,7 +3,7 @@
 #include "explain.h"
 
 #include "args.h"
-#include "report.h"
+#include "complain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "json_in.h"
 
-#include "values.h"
+#include "value_text.h"
 
 #include <stddef.h>
 #include <stdlib.h>

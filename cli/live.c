@@ -14,9 +14,9 @@
  * more.
  */
 #define _GNU_SOURCE
+#include "complain.h"
 #include "figures.h"
 #include "progress.h"
-#include "report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

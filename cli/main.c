@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the stoker command: finds the command that was asked for and runs it. */
 #include "commands.h"
-#include "report.h"
+#include "complain.h"
 #include "tally.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "metrics_out.h"
 
-#include "report.h"
+#include "complain.h"
 #include "tally.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "operand.h"
 
 #include "args.h"
-#include "report.h"
+#include "complain.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* png_out.c: images to PNG files, through libpng's simplified interface. */
 #include "png_out.h"
 
-#include "report.h"
-#include "values.h"
+#include "complain.h"
+#include "value_text.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "progress.h"
 
+#include "complain.h"
 #include "figures.h"
-#include "report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

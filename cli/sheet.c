@@ -3,7 +3,7 @@
  * five dots each. */
 #include "sheet.h"
 
-#include "report.h"
+#include "complain.h"
 
 #include <ctype.h>
 #include <errno.h>

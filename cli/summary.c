@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include "summary.h"
 
+#include "complain.h"
 #include "figures.h"
 #include "json_in.h"
-#include "report.h"
-#include "values.h"
+#include "value_text.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -9,8 +9,8 @@
 #define _GNU_SOURCE
 #include "training.h"
 
+#include "complain.h"
 #include "figures.h"
-#include "report.h"
 
 #include <inttypes.h>
 #include <math.h>

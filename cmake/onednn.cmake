@@ -1,5 +1,5 @@
 # Sets STOKER_HAS_ONEDNN by STOKER_ONEDNN and what is there: a header of oneDNN 2, whose structures
-# train/onednn_*.c know.
+# train/conv/onednn_*.c know.
 set(STOKER_HAS_ONEDNN FALSE)
 if(NOT STOKER_ONEDNN MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "STOKER_ONEDNN is '${STOKER_ONEDNN}'; it can be AUTO, ON or OFF")

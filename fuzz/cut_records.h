@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cut_records.h: for fuzzers of records: a file in memory, and the cutter of a source. */
 #pragma once
-#include "base/arena.h"
-#include "op/record_source.h"
+#include "base/memory/arena.h"
 #include "op/registry.h"
+#include "op/source/record_source.h"
 
 #include <stdlib.h>
 #include <string.h>

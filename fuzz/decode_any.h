@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode_any.h: what the fuzzers of picture formats do with their input. */
 #pragma once
-#include "codec/codec.h"
+#include "codec/image/codec.h"
 
 #include <stdlib.h>
 

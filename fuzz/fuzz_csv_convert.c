@@ -3,9 +3,9 @@
  * alone does, on every instruction set; a guessed type takes all of them.
  *
  * Input: type, flags, then a cell on each line. */
-#include "base/arena.h"
 #include "base/cpu.h"
-#include "codec/csv.h"
+#include "base/memory/arena.h"
+#include "codec/text/csv.h"
 #include "kernel/kernel.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_example.c: any bytes as an Example and as a SequenceExample: scanned, all that is
  * found is read, and a spec is inferred. It needs no seeds: the format is short. */
-#include "codec/example.h"
+#include "codec/record/example.h"
 
 #include <stdlib.h>
 #include <string.h>

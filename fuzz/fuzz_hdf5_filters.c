@@ -3,7 +3,7 @@
  * parser is not fuzzed here.
  *
  * Input: number of filters, a byte for each, which are left out, 12 bits of chunk size, data. */
-#include "codec/hdf5_filters.h"
+#include "codec/array/hdf5_filters.h"
 
 #include <stdlib.h>
 #include <string.h>

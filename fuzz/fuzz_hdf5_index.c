@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_hdf5_index.c: any bytes as an object header and a chunk B-tree. libhdf5's own parser is not
  * fuzzed here. */
-#include "codec/hdf5_index.h"
+#include "codec/array/hdf5_index.h"
 
 #include <stdlib.h>
 #include <string.h>

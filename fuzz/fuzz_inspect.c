@@ -3,11 +3,11 @@
  * describes them; what is said is JSON, and what is proposed is a chain.
  *
  * Input: flags, then the bytes: as they are, in a TFRecord, or in a tar archive. */
-#include "api/inspect.h"
-#include "base/arena.h"
 #include "base/crc32c.h"
-#include "codec/json.h"
+#include "base/memory/arena.h"
+#include "codec/text/json.h"
 #include "lang/lang.h"
+#include "look/inspect.h"
 
 #include <stdio.h>
 #include <stdlib.h>

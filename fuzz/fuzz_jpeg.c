@@ -4,7 +4,7 @@
  * decode/ *.jpg. */
 #include "base/cpu.h"
 #include "base/hash.h"
-#include "codec/codec.h"
+#include "codec/image/codec.h"
 #include "kernel/kernel.h"
 
 #include <stdlib.h>

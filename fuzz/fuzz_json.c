@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json.c: any text as JSON, of which several values are wanted; what is found lies in the text
  * and can be converted. The text ends where its memory does. */
-#include "codec/json_string.h"
+#include "codec/text/json_string.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * Bytes from 128 on stand for words of the declarations: names of layers, parameters, activations and
  * initialisers. */
 #include "fuzz/words.h"
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 #include <stoker/train.h>
 
@@ -24,7 +24,7 @@ static const struct words *dictionary(void)
 
 static void check_node(const struct stk__model *model, int i)
 {
-    const struct stk__node *node = &model->node[i];
+    const struct stk__model_node *node = &model->node[i];
     require((node->kind == STK__NODE_INPUT) == (i == 0));
     require(node->n_inputs >= (i > 0) && stk__shape_values(&node->shape) > 0 && node->macs >= 0);
     require(!node->shape.is_flat || (node->shape.height == 1 && node->shape.width == 1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_npy.c: any bytes as an npy file: its header, and its first value. Seeds:
  * tests/golden/arrays. */
-#include "codec/npy_header.h"
+#include "codec/array/npy_header.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_npz.c: any bytes as a zip file: its directory, and its members inflated. Seeds:
  * tests/golden/arrays. */
-#include "codec/inflate.h"
-#include "codec/zip_directory.h"
+#include "codec/array/inflate.h"
+#include "codec/array/zip_directory.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* fuzz_pack.c: any names for files, and any text as the journal that an earlier pack left. The first
  * byte says which. */
 #define _GNU_SOURCE
-#include "api/pack.h"
+#include "pack/pack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  *
  * Bytes from 128 on stand for words of the declarations (words.h). */
 #include "fuzz/words.h"
-#include "train/loss.h"
-#include "train/loss_scale.h"
-#include "train/optimizer.h"
-#include "train/recipe.h"
+#include "train/fit/recipe.h"
+#include "train/loss/loss.h"
+#include "train/loss/loss_scale.h"
+#include "train/optimizer/optimizer.h"
 
 #include <stoker/fit.h>
 

@@ -3,8 +3,8 @@
  * right: it is refused, or all of the row can be read.
  *
  * Input: flags of the record, what is put right about it and fields; then its bytes. */
-#include "base/blob.h"
-#include "op/row_image.h"
+#include "base/rows/blob.h"
+#include "op/cache/row_image.h"
 
 #include <stdlib.h>
 #include <string.h>

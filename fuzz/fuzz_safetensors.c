@@ -2,7 +2,7 @@
 /* fuzz_safetensors.c: any bytes as a header of safetensors, which ends where its memory does, with data
  * of 16 bytes. What is accepted lies within the data, without holes, and is found by its name. */
 #include "base/error.h"
-#include "train/safetensors.h"
+#include "train/file/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  *
  * Input: a byte for the step of the stream, then members: kind, length of the name, length of the
  * content, name, content. */
-#include "base/chunk.h"
 #include "base/hash.h"
+#include "base/rows/chunk.h"
 #include "cut_records.h"
-#include "op/tar_sample.h"
+#include "op/source/tar_sample.h"
 
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
  *
  * Input: a byte for the step of the stream, then pieces: kind, length, content. */
 #include "base/crc32c.h"
-#include "codec/tfrecord.h"
+#include "codec/record/tfrecord_frame.h"
 #include "cut_records.h"
-#include "op/tfrecord_scan.h"
+#include "op/source/tfrecord_scan.h"
 
 enum {
     MOST_PIECES = 16,

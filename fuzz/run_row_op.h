@@ -2,8 +2,8 @@
 /* run_row_op.h: for fuzzers of row ops: calls on a row of any bytes, without a graph. Memory of rows
  * has the size the ops ask for, so that every byte too far is seen. */
 #pragma once
-#include "base/arena.h"
-#include "base/blob.h"
+#include "base/memory/arena.h"
+#include "base/rows/blob.h"
 #include "op/registry.h"
 
 #include <stdlib.h>

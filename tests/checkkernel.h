@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "kernel/kernel.h"
-#include "kernel/resize.h"
+#include "kernel/resize_rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>

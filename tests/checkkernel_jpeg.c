@@ -3,7 +3,7 @@
  * coefficients and any samples. */
 #include "checkkernel.h"
 
-#include "codec/baseline.h"
+#include "codec/image/baseline.h"
 #include "jpeg_case.h"
 
 #include <stdio.h>

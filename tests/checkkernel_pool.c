@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* Windows over an input that ends within the last one, or right behind it. */
-static struct stk__pool pool_of(const struct shape *s)
+static struct stk__pooling pool_of(const struct shape *s)
 {
     int width = (s->width - 1) * s->stride_x + s->kernel_x - s->pad_left - s->variant % 2;
     int height = (s->height - 1) * s->stride_y + s->kernel_y - s->pad_top + s->variant / 2 % 2;
@@ -13,17 +13,17 @@ static struct stk__pool pool_of(const struct shape *s)
     int least_y = (s->height - 1) * s->stride_y - s->pad_top + 1;
     width = width < least_x ? least_x : width;
     height = height < least_y ? least_y : height;
-    return (struct stk__pool){ s->kernel_y,
-                               s->kernel_x,
-                               s->stride_y,
-                               s->stride_x,
-                               s->pad_top,
-                               s->pad_left,
-                               height < 1 ? 1 : height,
-                               width < 1 ? 1 : width,
-                               s->height,
-                               s->width,
-                               s->channels };
+    return (struct stk__pooling){ s->kernel_y,
+                                  s->kernel_x,
+                                  s->stride_y,
+                                  s->stride_x,
+                                  s->pad_top,
+                                  s->pad_left,
+                                  height < 1 ? 1 : height,
+                                  width < 1 ? 1 : width,
+                                  s->height,
+                                  s->width,
+                                  s->channels };
 }
 
 /* Every other row of the output, so that bands are somewhere. */
@@ -49,7 +49,7 @@ static size_t cell_floats(const struct shape *s)
 static void measure_max(struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     t->n[0] = map_floats(s, p.in_width, p.in_height, s->channels);
     t->n_out = map_floats(s, s->width, s->height, s->channels) + cell_floats(s);
 }
@@ -64,7 +64,7 @@ static void prepare_max(const struct trial *t, bool is_sizes)
 static void run_max(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     uint8_t *cells = (uint8_t *)(t->out + t->n_out - cell_floats(s));
     int first = first_of(s), x_row = x_row_of(s, first);
     struct stk__maxpool_rows job = { .pool = &p,
@@ -85,7 +85,7 @@ static void run_max(const struct stk__train_kernels *kernels, const struct trial
 static void measure_max_gradient(struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     t->n[0] = map_floats(s, s->width, s->height, s->channels);
     t->n[1] = cell_floats(s);
     t->n_out = map_floats(s, p.in_width, p.in_height, s->channels);
@@ -106,7 +106,7 @@ static void prepare_max_gradient(const struct trial *t, bool is_sizes)
 static void run_max_gradient(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     int first = p.in_height > 3 ? s->variant / 4 % 2 : 0;
     const struct stk__maxpool_gradient job = { .pool = &p,
                                                .first = first,
@@ -123,7 +123,7 @@ static void run_max_gradient(const struct stk__train_kernels *kernels, const str
 static void measure_mean(struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     t->n[0] = map_floats(s, p.in_width, p.in_height, s->channels);
     t->n_out = map_floats(s, s->width, s->height, s->channels);
 }
@@ -131,7 +131,7 @@ static void measure_mean(struct trial *t)
 static void run_mean(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     int first = first_of(s), x_row = x_row_of(s, first);
     struct stk__avgpool_rows job = { .pool = &p,
                                      .first = first,
@@ -147,7 +147,7 @@ static void run_mean(const struct stk__train_kernels *kernels, const struct tria
 static void measure_mean_gradient(struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     t->n[0] = map_floats(s, s->width, s->height, s->channels);
     t->n_out = map_floats(s, p.in_width, p.in_height, s->channels);
 }
@@ -155,7 +155,7 @@ static void measure_mean_gradient(struct trial *t)
 static void run_mean_gradient(const struct stk__train_kernels *kernels, const struct trial *t)
 {
     const struct shape *s = &t->shape;
-    const struct stk__pool p = pool_of(s);
+    const struct stk__pooling p = pool_of(s);
     const struct stk__avgpool_gradient job = { .pool = &p,
                                                .first = 0,
                                                .n_rows = p.in_height,

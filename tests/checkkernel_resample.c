@@ -53,7 +53,7 @@ static void prepare(struct input *in, struct prepared *to, const struct stk__res
     to->route = stk__route_find(way, (struct stk__size){ in->height, in->n_in },
                                 (struct stk__size){ in->n_out, in->n_out }, in->channels);
     bool turns = stk__route_is_uniform(&to->route) && random_word() % 2;
-    struct stk__wanted across = { 0, in->n_out, turns }, down = { 0, in->n_out, false };
+    struct stk__resize_wish across = { 0, in->n_out, turns }, down = { 0, in->n_out, false };
     struct stk__axis x = stk__route_x(&to->route, across), y = stk__route_y(&to->route, down);
     enum stk__across_kind kind = stk__route_across(&to->route);
     stk__across_init(&to->x, &x, kind, in->channels,

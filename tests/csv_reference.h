@@ -2,8 +2,8 @@
 /* csv_reference.h: for tests and fuzzers: delimited text split byte by byte, as obvious as it gets,
  * and the library's splitting compared with it. */
 #pragma once
-#include "codec/csv.h"
-#include "codec/decimal.h"
+#include "codec/text/csv.h"
+#include "codec/text/decimal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* expr_rows.h: for the tests of expressions: rows without an executor. Stands in for the functions
  * that row ops call, so no test that includes this may link the evaluator. */
 #pragma once
-#include "base/arena.h"
-#include "op/expr_run.h"
+#include "base/memory/arena.h"
+#include "op/field/expr_run.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* jpeg_case.h: JPEG files made to order with libjpeg, and decoding them by our decoder and by the
  * library, for the tests that compare the two. */
 #pragma once
-#include "codec/codec.h"
+#include "codec/image/codec.h"
 #include "kernel/kernel.h"
 
 enum jpeg_colours { JPEG_GRAY, JPEG_YCC, JPEG_RGB, JPEG_CMYK };

@@ -373,7 +373,7 @@ MUTANTS = [
     ),
     Mutant(
         "keys are not joined in a zip of streams",
-        "base/chunk.c",
+        "base/rows/chunk.c",
         "field ? stk__key_join(dst->key[at + i], src->key[from + i])",
         "field ? dst->key[at + i]",
     ),
@@ -384,7 +384,7 @@ MUTANTS = [
         "&fetched[e->fetched_row ? e->fetched_row[i] : i]",
         "&fetched[i]",
     ),
-    Mutant("the later of two faults", "base/chunk.c", " found = f;", "return f;"),
+    Mutant("the later of two faults", "base/rows/chunk.c", " found = f;", "return f;"),
     Mutant(
         "a bad part of a zip does not count",
         EVAL,

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/chunk.h"
 #include "base/hash.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
+#include "base/rows/chunk.h"
 #include "op/registry.h"
 
 enum { MAX_ROWS = 400 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* picture_file.h: golden pictures, and decoding them into the heap. Include after cmocka.h. */
 #pragma once
-#include "codec/codec.h"
+#include "codec/image/codec.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * tests/golden/make_arrays.py says what is in them. */
 #define _GNU_SOURCE
 #include "api_call.h"
-#include "codec/inflate.h"
+#include "codec/array/inflate.h"
 
 enum { ROOM = 1 << 16 };
 

@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 #include "kernel/kernel.h"
-#include "op/augment.h"
+#include "op/augment/augment.h"
 
 #include <math.h>
 

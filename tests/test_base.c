@@ -11,12 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/cpu.h"
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "base/gauge.h"
 #include "base/hash.h"
+#include "base/memory/arena.h"
+#include "base/memory/gauge.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/type.h"

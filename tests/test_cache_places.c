@@ -5,9 +5,9 @@
 #include "api/api.h"
 #include "api_call.h"
 #include "base/hash.h"
-#include "exec/metrics.h"
 #include "exec/plan.h"
-#include "pass/pass.h"
+#include "exec/run_metrics.h"
+#include "rewrite/rewrites.h"
 #include "tune/cache_cost.h"
 
 #define MB 1048576.0
@@ -21,7 +21,7 @@ static struct stk_dataset *graph_of(const char *text)
 {
     struct stk_dataset *graph = NULL;
     struct stk_error err;
-    if (stk__graph_new(text, NULL, NULL, &graph, &err) || stk__pass_place_cache(graph, &err))
+    if (stk__graph_new(text, NULL, NULL, &graph, &err) || stk__rewrite_place_cache(graph, &err))
         fail_msg("%s\n%s", text, err.text);
     return graph;
 }

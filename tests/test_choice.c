@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
-#include "train/choice.h"
-#include "train/choice_file.h"
+#include "train/conv/choice.h"
+#include "train/conv/choice_file.h"
 
 static char directory[64], path[128];
 

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/blob.h"
-#include "base/chunk.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/arena.h"
+#include "base/memory/pages.h"
+#include "base/rows/blob.h"
+#include "base/rows/chunk.h"
 
 /* ---- buffers ---- */
 

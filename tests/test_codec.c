@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_codec.c: decoding against TensorFlow and Pillow, damaged and hostile files, and the op
  * decode. */
-#include "base/arena.h"
 #include "base/cancel.h"
-#include "codec/codec.h"
+#include "base/memory/arena.h"
+#include "codec/image/codec.h"
 
 /* cmocka.h wants these before it */
 #include <setjmp.h>

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "train/candidate.h"
+#include "train/conv/candidate.h"
 
 static uint64_t state = 7;
 static int n_checked, n_refused;

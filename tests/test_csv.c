@@ -5,9 +5,9 @@
 #include "csv_reference.h"
 #include "file_tree.h"
 
-#include "base/arena.h"
 #include "base/cpu.h"
 #include "base/hash.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
 #include "io/line_count.h"
 

@@ -3,7 +3,7 @@
  * back. */
 #define _POSIX_C_SOURCE 200809L
 #include "api_call.h"
-#include "codec/encode.h"
+#include "codec/image/encode.h"
 #include "picture_file.h"
 
 static int open_encoder(void **state)

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "temporary.h"
-#include "train/events.h"
+#include "train/file/events.h"
 
 #include <math.h>
 #include <setjmp.h>

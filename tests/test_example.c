@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_example.c: the parser of Examples: which features are found, which values they have, and
  * what damage does. */
-#include "codec/example.h"
+#include "codec/record/example.h"
 #include "example_record.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "fault_wraps.h"
-#include "train/export.h"
-#include "train/safetensors.h"
+#include "train/file/export.h"
+#include "train/file/safetensors.h"
 #include "train_call.h"
 
 #include <stdio.h>

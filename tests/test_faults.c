@@ -2,7 +2,7 @@
 /* test_faults.c: for all n, the n-th allocation or file access of a small run fails: the answer
  * is an error that says so, nothing is left behind, and nothing hangs. */
 #define _GNU_SOURCE
-#include "codec/example.h"
+#include "codec/record/example.h"
 #include "fault_run.h"
 
 static void test_allocations_fail(void **state)

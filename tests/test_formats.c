@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_formats.c: GIF, WebP, BMP, 16-bit and palette PNG against TensorFlow and Pillow; files of
  * every format that are cut, damaged or meant to harm. */
-#include "codec/lzw.h"
+#include "codec/image/lzw.h"
 
 /* cmocka.h wants these before it */
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include "api_call.h"
 #include "base/cpu.h"
 #include "base/hash.h"
-#include "pass/pass.h"
+#include "rewrite/rewrites.h"
 #include "temporary.h"
 
 #include <unistd.h>

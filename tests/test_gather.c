@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gather.c: stacking, packing and padding of rows, against the obvious way to do it. */
-#include "base/blob.h"
-#include "base/gather.h"
-#include "base/slab.h"
+#include "base/memory/slab.h"
+#include "base/rows/blob.h"
+#include "base/rows/gather.h"
 #include "op_call.h"
 
 enum { MAX_VALUES = 4096, N_TRIALS = 2000 };

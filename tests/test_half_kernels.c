@@ -279,13 +279,13 @@ static void try_conv(const struct stk__train_kernels *kernels, int level, int dt
 static void try_pool(const struct stk__train_kernels *kernels, int level, int dtype)
 {
     int window = 2 + below(2), stride = 1 + below(2), c = 1 + below(40);
-    struct stk__pool p = { .height = window,
-                           .width = window,
-                           .stride_y = stride,
-                           .stride_x = stride,
-                           .out_height = 1 + below(4),
-                           .out_width = 1 + below(9),
-                           .channels = c };
+    struct stk__pooling p = { .height = window,
+                              .width = window,
+                              .stride_y = stride,
+                              .stride_x = stride,
+                              .out_height = 1 + below(4),
+                              .out_width = 1 + below(9),
+                              .channels = c };
     p.in_height = (p.out_height - 1) * stride + window;
     p.in_width = (p.out_width - 1) * stride + window;
     int64_t in_down = (int64_t)p.in_width * c, out_down = (int64_t)p.out_width * c;

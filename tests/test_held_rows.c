@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/held_rows.h"
+#include "base/rows/held_rows.h"
 
 static const struct stk_type type = { 1, { { .name = "s", .kind = STK_BYTES, .dtype = STK_U8 } } };
 

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "fault_wraps.h"
-#include "train/import.h"
+#include "train/file/import.h"
 #include "train_call.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* test_initializer.c: what weights begin with: distributions against Keras (golden/make_models.py), and
  * values that depend on seed, name and place alone. */
 #include "golden_cases.h"
-#include "train/initializer.h"
+#include "train/model/initializer.h"
 #include "train_call.h"
 
 #include "base/hash.h"

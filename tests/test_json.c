@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/json.h"
+#include "codec/text/json.h"
 
 enum { MOST = 8 };
 

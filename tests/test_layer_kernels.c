@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "train/conv.h"
+#include "train/conv/conv.h"
 #include "train/kernel/train_kernel.h"
 
 static uint64_t state = 11;
@@ -253,10 +253,11 @@ static void test_depthwise(void **unused)
 
 /* ---- pools ---- */
 
-static struct stk__pool random_pool(void)
+static struct stk__pooling random_pool(void)
 {
-    struct stk__pool p = { 1 + below(4), 1 + below(4), 1 + below(3), 1 + below(3), 0, 0, 0, 0, 0, 0,
-                           1 + below(40) };
+    struct stk__pooling p = {
+        1 + below(4), 1 + below(4), 1 + below(3), 1 + below(3), 0, 0, 0, 0, 0, 0, 1 + below(40)
+    };
     if (below(2))
         p.height = p.width = p.stride_y = p.stride_x = 2;
     p.pad_top = below(p.height);
@@ -274,7 +275,7 @@ struct window {
     int cell;
 };
 
-static struct window look(const struct stk__pool *p, const float *x, int row, int column, int c)
+static struct window look(const struct stk__pooling *p, const float *x, int row, int column, int c)
 {
     struct window w = { -INFINITY, 0, -1 };
     int n = 0;
@@ -296,7 +297,7 @@ static struct window look(const struct stk__pool *p, const float *x, int row, in
 }
 
 struct pool_case {
-    struct stk__pool pool;
+    struct stk__pooling pool;
     size_t n_in, n_out;
     int64_t in_down, out_down;
     float *x, *dy, *y, *dx;
@@ -307,7 +308,7 @@ struct pool_case {
 static void pool_values(const struct stk__train_kernels *kernels, struct pool_case *c, bool is_max,
                         float low)
 {
-    const struct stk__pool *p = &c->pool;
+    const struct stk__pooling *p = &c->pool;
     for (int first = 0, n; first < p->out_height; first += n) {
         n = first + 2 < p->out_height ? 2 : p->out_height - first;
         int row = first * p->stride_y - p->pad_top;
@@ -332,7 +333,7 @@ static void pool_values(const struct stk__train_kernels *kernels, struct pool_ca
 static void pool_gradient(const struct stk__train_kernels *kernels, struct pool_case *c,
                           bool is_max)
 {
-    const struct stk__pool *p = &c->pool;
+    const struct stk__pooling *p = &c->pool;
     const struct stk__read_map dy = { .at = c->dy, .across = p->channels, .down = c->out_down };
     for (int first = 0, n; first < p->in_height; first += n) {
         n = first + 3 < p->in_height ? 3 : p->in_height - first;
@@ -350,7 +351,7 @@ static void pool_gradient(const struct stk__train_kernels *kernels, struct pool_
 
 static void check_windows(const struct pool_case *c, int level, bool is_max, float low)
 {
-    const struct stk__pool *p = &c->pool;
+    const struct stk__pooling *p = &c->pool;
     for (size_t i = 0; i < c->n_out; i++) {
         int channel = (int)i % p->channels, pixel = (int)i / p->channels;
         struct window w = look(p, c->x, pixel / p->out_width, pixel % p->out_width, channel);
@@ -366,7 +367,7 @@ static void check_windows(const struct pool_case *c, int level, bool is_max, flo
 static void check_pool(const struct stk__train_kernels *kernels, int level)
 {
     struct pool_case c = { .pool = random_pool() };
-    const struct stk__pool *p = &c.pool;
+    const struct stk__pooling *p = &c.pool;
     c.in_down = (int64_t)p->in_width * p->channels;
     c.out_down = (int64_t)p->out_width * p->channels;
     c.n_in = (size_t)(p->in_height * c.in_down);

@@ -3,8 +3,8 @@
  * (golden/make_loss.py), against differences in double, and their faults. */
 #include "base/cpu.h"
 #include "golden_cases.h"
-#include "train/loss.h"
-#include "train/metric.h"
+#include "train/loss/loss.h"
+#include "train/loss/metric.h"
 #include "train_call.h"
 
 #include <math.h>

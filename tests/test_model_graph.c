@@ -2,7 +2,7 @@
 /* test_model_graph.c: what chains of layers become: names, places, windows, the order of nodes; what is
  * said of wrong ones, and of memory that runs out. Shapes and weights against Keras are in test_models.py. */
 #include "fault_wraps.h"
-#include "train/model.h"
+#include "train/model/model.h"
 #include "train_call.h"
 
 #include <stoker/train.h>
@@ -124,7 +124,7 @@ static void check_order(const struct stk__model *model)
 {
     bool *is_used = stk_arena_alloc(&arena, (size_t)model->n_nodes);
     for (int i = 0; i < model->n_nodes; i++) {
-        const struct stk__node *node = &model->node[i];
+        const struct stk__model_node *node = &model->node[i];
         int wanted = node->kind == STK__NODE_INPUT ? 0 : 1;
         assert_true(node->kind == STK__NODE_ADD || node->kind == STK__NODE_CONCAT
                         ? node->n_inputs > 1

@@ -2,8 +2,8 @@
 /* test_model_layers.c: every layer that is declared: its texts, its examples, its defaults and bounds.
  *
  * A new layer needs one row in `trials`. */
-#include "lang/rows.h"
-#include "train/layer.h"
+#include "lang/param_rows.h"
+#include "train/model/layer.h"
 #include "train_call.h"
 
 /* What comes before a layer, and arguments for what it requires. */

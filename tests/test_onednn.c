@@ -19,9 +19,9 @@
 #include "base/cpu.h"
 #include "sanitized.h"
 #include "temporary.h"
-#include "train/candidate.h"
-#include "train/choice_file.h"
-#include "train/onednn_counts.h"
+#include "train/conv/candidate.h"
+#include "train/conv/choice_file.h"
+#include "train/conv/onednn_counts.h"
 
 enum { REFUSED = 1000, MOST_ROWS = 5 };
 

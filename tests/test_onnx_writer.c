@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "temporary.h"
-#include "train/onnx_writer.h"
+#include "train/file/onnx_writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "base/cpu.h"
 #include "golden_cases.h"
 #include "kernel/kernel.h"
-#include "train/optimizer.h"
+#include "train/optimizer/optimizer.h"
 #include "train_call.h"
 
 #include <math.h>

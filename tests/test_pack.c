@@ -5,7 +5,7 @@
 
 #include <stoker/stoker.h>
 
-#include "codec/record_out.h"
+#include "codec/record/record_out.h"
 #include "graph/graph.h"
 
 enum { MAX_BYTES = 1 << 22 };

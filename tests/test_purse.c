@@ -17,7 +17,7 @@
 
 #include "base/cgroup.h"
 #include "base/cores.h"
-#include "base/purse.h"
+#include "base/memory/purse.h"
 #include "temporary.h"
 
 enum { MB = 1 << 20 };

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "codec/deflate.h"
-#include "codec/record_out.h"
+#include "codec/record/deflate.h"
+#include "codec/record/record_out.h"
 
 /* ---- expected bytes ---- */
 

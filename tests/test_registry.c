@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "file_tree.h"
-#include "lang/rows.h"
+#include "lang/param_rows.h"
 #include "op/registry.h"
 #include "row_function.h"
 #include "row_stream.h"

@@ -2,7 +2,7 @@
 /* test_resize_golden.c: resizing, at every level of the machine, against tests/golden/resize.bin,
  * which TensorFlow, Pillow, torchvision and OpenCV wrote. golden/make_resize.py has the format. */
 #include "base/cpu.h"
-#include "kernel/resize.h"
+#include "kernel/resize_rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void resize(const struct sample *s, int level, const void *src, void *dst
     int channels = (int)s->channels;
     assert_true(stk__resize_has(&way));
     struct stk__route route = stk__route_find(&way, in, out, channels);
-    struct stk__wanted columns = { 0, out.width, false }, lines = { 0, out.height, false };
+    struct stk__resize_wish columns = { 0, out.width, false }, lines = { 0, out.height, false };
     struct stk__axis across = stk__route_x(&route, columns), down = stk__route_y(&route, lines);
     enum stk__across_kind kind = stk__route_across(&route);
     void *mem_x = take(stk__across_bytes(&across, kind, channels));

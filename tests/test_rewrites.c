@@ -4,8 +4,8 @@
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "base/hash.h"
-#include "pass/pass.h"
-#include "pass/rewrite.h"
+#include "rewrite/attempt.h"
+#include "rewrite/rewrites.h"
 #include "temporary.h"
 
 #include <unistd.h>

@@ -4,8 +4,8 @@
 #define _GNU_SOURCE
 #include "file_tree.h"
 
-#include "base/blob.h"
-#include "op/row_image.h"
+#include "base/rows/blob.h"
+#include "op/cache/row_image.h"
 
 #include <zstd.h>
 

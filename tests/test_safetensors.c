@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "temporary.h"
-#include "train/safetensors.h"
+#include "train/file/safetensors.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/store.h"
+#include "base/memory/store.h"
 
 /* ---- leave ---- */
 

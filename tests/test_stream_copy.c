@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stream_copy.c: copies past the caches, at all alignments and of all sizes, touch nothing else. */
 #include "base/crc32c.h"
-#include "base/stream_copy.h"
-#include "base/summed_copy.h"
+#include "base/memory/stream_copy.h"
+#include "base/memory/summed_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,12 +6,12 @@
 #include "lang/lang.h"
 #include "output_faults.h"
 #include "temporary.h"
-#include "train/events.h"
-#include "train/loss.h"
-#include "train/loss_scale.h"
-#include "train/onnx_writer.h"
-#include "train/optimizer.h"
-#include "train/safetensors.h"
+#include "train/file/events.h"
+#include "train/file/onnx_writer.h"
+#include "train/file/safetensors.h"
+#include "train/loss/loss.h"
+#include "train/loss/loss_scale.h"
+#include "train/optimizer/optimizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 /* test_train_rules.c: schedules and loss scales against what Keras and PyTorch did, and their
  * faults. */
 #include "golden_cases.h"
-#include "train/loss_scale.h"
-#include "train/schedule.h"
+#include "train/loss/loss_scale.h"
+#include "train/optimizer/schedule.h"
 #include "train_call.h"
 
 #include <math.h>

@@ -32,11 +32,11 @@
 struct maker {
     uint64_t seed, n_drawn;
     struct stk__text text;
-    struct stk__shape shape;   /* of what the chain gives so far */
-    struct stk__node last;     /* names are not there any more */
-    enum stk__probability end; /* whether outputs are probabilities */
-    bool is_alone;             /* the last layer stands behind the input */
-    bool has_wide;             /* it has a dense layer of the wide kind */
+    struct stk__shape shape;     /* of what the chain gives so far */
+    struct stk__model_node last; /* names are not there any more */
+    enum stk__probability end;   /* whether outputs are probabilities */
+    bool is_alone;               /* the last layer stands behind the input */
+    bool has_wide;               /* it has a dense layer of the wide kind */
 };
 
 static int64_t below(struct maker *m, int64_t n)

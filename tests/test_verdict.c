@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "api_call.h"
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "tune/advice.h"
 
 #include <stdio.h>
@@ -306,7 +306,7 @@ static void test_model(void **state)
     (void)state;
     struct stk__stretch s = calm();
     struct stk__verdict v;
-    struct stk__model m;
+    struct stk__time_model m;
     work(&s, 0, 19);
     stk__verdict_of(&s, &v);
     stk__model_of(&s, &v, &m);

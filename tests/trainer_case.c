@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -323,7 +323,8 @@ static void check_gradient(struct case_run *c, int weight)
 
 /* ---- statistics ---- */
 
-static double kept_variance(const struct case_run *c, const struct stk__node *node, int64_t channel)
+static double kept_variance(const struct case_run *c, const struct stk__model_node *node,
+                            int64_t channel)
 {
     double n = (double)(c->reference.rows * node->shape.height * node->shape.width);
     double variance = c->reference.variance[node - c->model->graph.node][channel];
@@ -335,7 +336,7 @@ static double statistic(struct case_run *c, const void *of)
 {
     const struct direction *d = of;
     const struct stk__weight *weight = &c->model->graph.weight[d->weight];
-    const struct stk__node *node = &c->model->graph.node[weight->node];
+    const struct stk__model_node *node = &c->model->graph.node[weight->node];
     reference_forward(&c->reference, c->data.images);
     double batch = weight->role == STK__MOVING_MEAN ? c->reference.mean[weight->node][d->at]
                                                     : kept_variance(c, node, d->at);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t values_of(const struct stk__node *node)
+static size_t values_of(const struct stk__model_node *node)
 {
     return (size_t)stk__shape_values(&node->shape);
 }
@@ -72,7 +72,7 @@ static bool is_in(const struct map *m, int64_t y, int64_t x)
     return y >= 0 && y < m->height && x >= 0 && x < m->width;
 }
 
-static const double *weight_of(const struct reference *r, const struct stk__node *node,
+static const double *weight_of(const struct reference *r, const struct stk__model_node *node,
                                enum stk__weight_role role)
 {
     const struct stk__weight *w = stk__node_weight(r->model, node, role);
@@ -81,8 +81,8 @@ static const double *weight_of(const struct reference *r, const struct stk__node
 
 /* ---- layers ---- */
 
-static double conv_at(const struct reference *r, const struct stk__node *node, const struct map *in,
-                      int64_t y, int64_t x, int64_t f)
+static double conv_at(const struct reference *r, const struct stk__model_node *node,
+                      const struct map *in, int64_t y, int64_t x, int64_t f)
 {
     const struct stk__window *w = &node->window;
     const double *kernel = weight_of(r, node, STK__KERNEL), *bias = weight_of(r, node, STK__BIAS);
@@ -100,7 +100,7 @@ static double conv_at(const struct reference *r, const struct stk__node *node, c
     return sum;
 }
 
-static double depthwise_at(const struct reference *r, const struct stk__node *node,
+static double depthwise_at(const struct reference *r, const struct stk__model_node *node,
                            const struct map *in, int64_t y, int64_t x, int64_t f)
 {
     const struct stk__window *w = &node->window;
@@ -118,8 +118,8 @@ static double depthwise_at(const struct reference *r, const struct stk__node *no
     return sum;
 }
 
-static double pool_at(const struct stk__node *node, const struct map *in, int64_t y, int64_t x,
-                      int64_t c)
+static double pool_at(const struct stk__model_node *node, const struct map *in, int64_t y,
+                      int64_t x, int64_t c)
 {
     const struct stk__window *w = &node->window;
     double sum = 0, most = -INFINITY;
@@ -178,7 +178,7 @@ static double mean_at(const struct map *in, int64_t c)
     return sum / (double)(in->height * in->width);
 }
 
-static double dense_at(const struct reference *r, const struct stk__node *node,
+static double dense_at(const struct reference *r, const struct stk__model_node *node,
                        const struct map *in, int64_t c)
 {
     const double *kernel = weight_of(r, node, STK__KERNEL), *bias = weight_of(r, node, STK__BIAS);
@@ -204,7 +204,7 @@ static double mean_noise(const struct reference *r, int node, int64_t channel)
 
 static void find_statistics(struct reference *r, int node)
 {
-    const struct stk__node *of = &r->model->node[node];
+    const struct stk__model_node *of = &r->model->node[node];
     const double *mean = weight_of(r, of, STK__MOVING_MEAN);
     const double *variance = weight_of(r, of, STK__MOVING_VARIANCE);
     size_t pixels = (size_t)r->rows * (size_t)(of->shape.height * of->shape.width);
@@ -225,15 +225,15 @@ static void find_statistics(struct reference *r, int node)
 
 static double norm_at(const struct reference *r, int node, double x, int64_t c)
 {
-    const struct stk__node *of = &r->model->node[node];
+    const struct stk__model_node *of = &r->model->node[node];
     const double *gamma = weight_of(r, of, STK__GAMMA), *beta = weight_of(r, of, STK__BETA);
     double y = (x - r->mean[node][c]) / sqrt(r->variance[node][c] + of->epsilon);
     return y * (gamma ? gamma[c] : 1) + (beta ? beta[c] : 0);
 }
 
 /* The rule of dropout_group.c: four words per counter, rows begin a new one. */
-static double dropped(const struct reference *r, const struct stk__node *node, int row, int64_t y,
-                      int64_t at, double x)
+static double dropped(const struct reference *r, const struct stk__model_node *node, int row,
+                      int64_t y, int64_t at, double x)
 {
     uint64_t seed = node->seed != STK_NONE
                         ? stk__hash_bytes((uint64_t)node->seed, "dropout", 7)
@@ -246,8 +246,8 @@ static double dropped(const struct reference *r, const struct stk__node *node, i
     return out[at % 4] < node->rate * 0x1p32 ? 0 : x / (1 - node->rate);
 }
 
-static double concat_at(const struct reference *r, const struct stk__node *node, int row, int64_t y,
-                        int64_t x, int64_t c)
+static double concat_at(const struct reference *r, const struct stk__model_node *node, int row,
+                        int64_t y, int64_t x, int64_t c)
 {
     int k = 0;
     while (c >= r->model->node[node->input[k]].shape.channels)
@@ -256,8 +256,8 @@ static double concat_at(const struct reference *r, const struct stk__node *node,
     return pixel(&in, y, x)[c];
 }
 
-static double add_at(const struct reference *r, const struct stk__node *node, int row, int64_t y,
-                     int64_t x, int64_t c)
+static double add_at(const struct reference *r, const struct stk__model_node *node, int row,
+                     int64_t y, int64_t x, int64_t c)
 {
     double sum = 0;
     for (int k = 0; k < node->n_inputs; k++) {
@@ -270,7 +270,7 @@ static double add_at(const struct reference *r, const struct stk__node *node, in
 static double value_at(const struct reference *r, int number, int row, int64_t y, int64_t x,
                        int64_t c)
 {
-    const struct stk__node *node = &r->model->node[number];
+    const struct stk__model_node *node = &r->model->node[number];
     struct map in = map_of(r, node->input[0], row);
     switch (node->kind) {
     case STK__NODE_CONV:
@@ -415,7 +415,7 @@ double reference_loss(const struct reference *r, const struct stk__loss *loss,
                       const int32_t *labels, const float *targets)
 {
     int node = r->model->n_nodes - 1;
-    const struct stk__node *last = &r->model->node[node];
+    const struct stk__model_node *last = &r->model->node[node];
     int wanted = loss->kind == STK__LOSS_CROSS_ENTROPY ? STK__SOFTMAX
                  : loss->kind == STK__LOSS_BINARY      ? STK__SIGMOID
                                                        : STK__LINEAR;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "sanitized.h"
-#include "train/loss.h"
-#include "train/model.h"
+#include "train/loss/loss.h"
+#include "train/model/model.h"
 
 struct reference {
     const struct stk__model *model;

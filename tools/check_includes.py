@@ -14,10 +14,14 @@ ALLOWED = {
     "codec": ["base", "lang", "kernel"],
     "op": ["base", "lang", "kernel", "io", "codec"],
     "graph": ["base", "lang", "kernel", "io", "codec", "op"],
-    "pass": ["base", "lang", "kernel", "io", "codec", "op", "graph"],
-    "exec": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass"],
-    "tune": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass", "exec"],
-    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "pass", "exec", "tune"],
+    "rewrite": ["base", "lang", "kernel", "io", "codec", "op", "graph"],
+    "exec": ["base", "lang", "kernel", "io", "codec", "op", "graph", "rewrite"],
+    "tune": ["base", "lang", "kernel", "io", "codec", "op", "graph", "rewrite", "exec"],
+    "api": ["base", "lang", "kernel", "io", "codec", "op", "graph", "rewrite", "exec", "tune"],
+    # Clients of api.
+    "pack": ["base", "lang", "kernel", "io", "codec", "op", "graph", "rewrite", "exec", "tune", "api"],
+    "look": ["base", "lang", "kernel", "io", "codec", "op", "graph", "rewrite", "exec", "tune", "api"],
+    "report": ["base", "lang", "kernel", "io", "codec", "op", "graph", "rewrite", "exec", "tune", "api", "look"],
     # Beside src: pipelines it sees through stoker.h, as every other client.
     "train": ["base", "lang", "kernel", "io", "codec"],
 }
@@ -34,7 +38,7 @@ def includes(path):
 def resolve(path, target, source):
     """The project file meant by an include, or None for a header of the system."""
     top = source.parent
-    for candidate in (path.parent / target, source / target, top / "include" / target, top / target):
+    for candidate in (path.parent / target, source / target, top / "include" / target, top / target, top / "cli" / target):
         if candidate.exists():
             return candidate.resolve()
     return None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/op/unicode_case_table.h: the case mappings of the Unicode version this Python has.
+"""Writes src/op/text/unicode_case_table.h: the case mappings of the Unicode version this Python has.
 
     python3 tools/gen_unicode_case.py
 
@@ -10,7 +10,7 @@ Not part of the build: it is run when the mappings shall be those of a newer Uni
 import pathlib
 import unicodedata
 
-TARGET = pathlib.Path(__file__).resolve().parent.parent / "src/op/unicode_case_table.h"
+TARGET = pathlib.Path(__file__).resolve().parent.parent / "src/op/text/unicode_case_table.h"
 HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unicode_case_table.h: case mappings of Unicode {version} beyond ASCII, written by

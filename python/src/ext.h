@@ -3,9 +3,9 @@
  * else.
  *
  * Who may wait for whom. A worker of the library takes the GIL only inside the callbacks of a
- * stream (stream.c), never while it holds a lock of the library. So a thread with the GIL may call
+ * stream (py_stream.c), never while it holds a lock of the library. So a thread with the GIL may call
  * functions of the library that are quick; what may wait or compute is called without the GIL.
- * Owners of memory that the library lets go are put on a list (deferred.c) and released later by a
+ * Owners of memory that the library lets go are put on a list (py_deferred.c) and released later by a
  * thread that has the GIL anyway.
  */
 #pragma once
@@ -63,7 +63,7 @@ struct ext_memory {
     void *block, *splits; /* our own copies, or NULL */
 };
 
-/* ---- calls.c: small things around calls of Python ---- */
+/* ---- py_calls.c: small things around calls of Python ---- */
 
 /* stoker.MODULE.NAME(…) with arguments as for Py_BuildValue. Returns new. */
 PyObject *ext_call(const char *module, const char *name, const char *format, ...);
@@ -78,7 +78,7 @@ PyObject *ext_shape(const int64_t *shape, int rank);
 void *ext_new(PyTypeObject *type, size_t bytes);
 void ext_free(PyObject *self);
 
-/* ---- errors.c ---- */
+/* ---- py_errors.c ---- */
 
 /* Raises the package's exception. `text` is the chain (NULL: none), in which the place is `shift`
  * bytes further on. Returns NULL. */
@@ -89,7 +89,7 @@ PyObject *ext_raise_state(const char *message);
 /* The exception as an object that is not raised. Returns new. */
 PyObject *ext_exception(const struct stk_error *err, const char *text, size_t shift);
 
-/* ---- deferred.c: what must be done by a thread with the GIL ---- */
+/* ---- py_deferred.c: what must be done by a thread with the GIL ---- */
 
 struct ext_deferred {
     struct ext_deferred *next;
@@ -98,12 +98,12 @@ struct ext_deferred {
 void ext_defer(struct ext_deferred *work); /* any thread, with or without the GIL */
 void ext_drain(void);                      /* with the GIL */
 
-/* ---- job.c: work on a thread of its own, so that Ctrl-C can leave it ---- */
+/* ---- py_job.c: work on a thread of its own, so that Ctrl-C can leave it ---- */
 
 struct ext_job {
     void (*run)(struct ext_job *self);  /* without the GIL */
     void (*drop)(struct ext_job *self); /* frees, by whoever is last; without the GIL */
-    void *lock;                         /* of job.c */
+    void *lock;                         /* of py_job.c */
 };
 
 /* Without a thread if `is_quick`. Runs and waits. 0: done, and the caller drops the job; -1: a signal raised an exception, and the
@@ -118,7 +118,7 @@ bool ext_is_main_thread(void);
 int ext_jobs_running(void);
 void ext_jobs_forget(void); /* in a forked child, which has none of the threads */
 
-/* ---- gil.c: the GIL for callbacks, on whatever thread they come ---- */
+/* ---- py_gil.c: the GIL for callbacks, on whatever thread they come ---- */
 
 struct ext_gil {
     PyThreadState *own;     /* of a worker, or NULL */
@@ -128,7 +128,7 @@ int ext_gil_begin(void); /* once, with the GIL */
 struct ext_gil ext_gil_take(void);
 void ext_gil_give(struct ext_gil gil);
 
-/* ---- module.c ---- */
+/* ---- py_module.c ---- */
 
 bool ext_is_exiting(void); /* the interpreter is on its way out: leave Python alone */
 int ext_generation(void);  /* another number in a forked child */
@@ -137,28 +137,28 @@ int ext_generation(void);  /* another number in a forked child */
  * nothing, as Python's own end for them is. Returns for everybody else. */
 void ext_stay_if_exiting(void);
 
-/* ---- chain.c ---- */
+/* ---- py_chain.c ---- */
 
 /* A dict of texts as options. Returns new. */
 struct stk_options *ext_options_read(PyObject *dict);
 
-/* ---- pack.c ---- */
+/* ---- py_pack.c ---- */
 
 PyObject *ext_chain_pack(PyObject *self, PyObject *args); /* a method of Chain */
 
-/* ---- findings.c ---- */
+/* ---- py_findings.c ---- */
 
 PyObject *ext_inspect(PyObject *module, PyObject *args);
 PyObject *ext_chain_statistics(PyObject *self, PyObject *args); /* a method of Chain */
 
-/* ---- profile.c ---- */
+/* ---- py_profile.c ---- */
 
 PyObject *ext_chain_profile(PyObject *self, PyObject *args); /* a method of Chain */
 
 /* (JSON, text, page) of a run; args: whether advice is tried out. */
 PyObject *ext_profile_run(struct stk_iterator *it, PyObject *args);
 
-/* ---- iterator.c ---- */
+/* ---- py_iterator.c ---- */
 
 /* Raises what a generator or a function raised, as it was; false if the message tells of none. */
 bool ext_raise_failure(const struct ext_chain *chain, const struct stk_error *err);
@@ -177,14 +177,14 @@ PyObject *ext_state_dict(int rc, char *state, const struct stk_error *err);
 /* Closes all that are open and waits so long for them to be gone. */
 void ext_iterators_close(int milliseconds);
 
-/* ---- model.c, trainer.c ---- */
+/* ---- py_model.c, py_trainer.c ---- */
 
 const struct stk_model *ext_model_of(PyObject *model); /* borrowed */
 
 /* A Trainer that belongs to another object. Returns new. */
 PyObject *ext_trainer_of(PyObject *owner, struct stk_trainer *trainer);
 
-/* ---- dtype.c ---- */
+/* ---- py_dtype.c ---- */
 
 int ext_dtype_of_name(const char *name); /* or -1 */
 const char *ext_dtype_format(int dtype); /* of the buffer protocol, or NULL */
@@ -192,7 +192,7 @@ int ext_dtype_of_format(const char *format, Py_ssize_t item_bytes); /* or -1 */
 PyObject *ext_number_read(int dtype, const void *at);
 int ext_number_write(int dtype, PyObject *number, void *at); /* 0, or -1 with an exception */
 
-/* ---- array.c, rows.c, batch.c ---- */
+/* ---- py_array.c, py_rows.c, py_batch.c ---- */
 
 PyObject *ext_array_new(PyObject *owner, void *data, int dtype, int rank, const int64_t *shape);
 PyObject *ext_field_new(PyObject *batch,
@@ -210,7 +210,7 @@ PyObject *ext_rows_restore(PyObject *module, PyObject *args);
 void ext_batch_follow(PyObject *batch, PyObject **last);
 void ext_batch_unfollow(PyObject **last);
 
-/* ---- dlpack.c ---- */
+/* ---- py_dlpack.c ---- */
 
 PyObject *ext_dlpack_export(struct ext_array *array, bool is_versioned, bool is_copy);
 
@@ -229,7 +229,7 @@ void ext_dlpack_release(void *managed, bool is_versioned);
 /* Copies elements at strides (in bytes) one behind the other. */
 void ext_copy_strided(const struct ext_tensor *from, void *to);
 
-/* ---- caller.c: what streams and functions share ---- */
+/* ---- py_caller.c: what streams and functions share ---- */
 
 /* How the library refers to an object of ours: it never holds Python's references. */
 struct ext_binding {
@@ -253,7 +253,7 @@ int ext_failure_keep(PyObject *failures, struct stk_error *err);
 PyObject *ext_failure_take(PyObject *failures, const char *message);
 void ext_failure_note(PyObject *failure, const char *message); /* adds where it happened */
 
-/* ---- lease.c: the right to seed the generators of the process; called without the GIL ---- */
+/* ---- py_lease.c: the right to seed the generators of the process; called without the GIL ---- */
 
 void ext_lease_take(void);
 void ext_lease_give(void);
@@ -265,7 +265,7 @@ void ext_lease_take_back(int n);
 
 void ext_lease_after_fork(void); /* in the child */
 
-/* ---- memory.c, stream.c, function.c, element.c, spec.c ---- */
+/* ---- py_memory.c, py_stream.c, py_function.c, py_element.c, py_spec.c ---- */
 
 enum { EXT_MAX_FIELDS = 32 };
 

@@ -5,7 +5,7 @@ A function draws from a generator that it is given (a parameter `rng`), or from 
 has once: random's, NumPy's and PyTorch's. These are seeded for each element from the words by which
 random ops draw. In a helper process that is all. On threads of this process their states are put
 aside before a run of elements and put back behind it, so that the program around it does not notice
-(python/src/lease.c).
+(python/src/py_lease.c).
 
 Seeding takes 2 to 4 µs for each generator, and putting aside 100 µs for up to 64 elements. A
 function that cannot draw is spared both: its code is looked at, and what it calls.
@@ -21,7 +21,7 @@ import warnings
 
 from ._errors import StokerWarning, outside
 
-# What the extension is told (python/src/function.c).
+# What the extension is told (python/src/py_function.c).
 SEEDED, RANDOM, SHARED = 1, 2, 4
 
 # What is found by looking at code.

@@ -5,8 +5,8 @@
 #include "exec/plan.h"
 #include "graph/class_names.h"
 #include "lang/objects.h"
-#include "pass/pass.h"
-#include "pass/rewrite.h"
+#include "rewrite/attempt.h"
+#include "rewrite/rewrites.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int new_on(struct stk_dataset *base, const char *text, const struct stk_o
     int rc = stk__graph_new(text, objects, base, &graph, err);
     if (rc)
         return rc;
-    if ((rc = stk__passes_run(graph, err)))
+    if ((rc = stk__rewrites_run(graph, err)))
         stk_dataset_unref(graph);
     else
         *out = graph;

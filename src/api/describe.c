@@ -5,7 +5,7 @@
 #include "base/cgroup.h"
 #include "base/cores.h"
 #include "base/cpu.h"
-#include "base/purse.h"
+#include "base/memory/purse.h"
 #include "exec/ring_reads.h"
 #include "op/registry.h"
 

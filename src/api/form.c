@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "exec/plan.h"
 #include "lang/objects.h"
-#include "pass/pass.h"
+#include "rewrite/rewrites.h"
 #include "tune/cache_cost.h"
 
 #include <pthread.h>
@@ -104,7 +104,7 @@ static int choose(struct stk_dataset *dataset, const struct stk__options *option
     if (!rc && plan->cache_bytes)
         rc = stk__graph_new(dataset->text, dataset->objects, dataset, &graph, err);
     if (!rc && graph)
-        rc = stk__pass_place_cache(graph, err);
+        rc = stk__rewrite_place_cache(graph, err);
     struct stk__node *cache = !rc && graph ? stk__cache_auto(graph) : NULL;
     if (cache && is_on_main_line(graph, cache)) {
         struct stk__cache_choice choice;
@@ -123,7 +123,7 @@ static int build(struct stk_dataset *dataset, struct stk_error *err)
     struct stk_dataset *form = NULL;
     int rc = stk__graph_new(dataset->text, dataset->objects, dataset, &form, err);
     if (!rc)
-        rc = stk__passes_run(form, err);
+        rc = stk__rewrites_run(form, err);
     if (rc)
         stk_dataset_unref(form);
     else

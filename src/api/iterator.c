@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "exec/batching.h"
 #include "exec/exec.h"
-#include "op/cache.h"
+#include "op/cache/cache.h"
 #include "tune/tuner.h"
 
 #include <stdlib.h>

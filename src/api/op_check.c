@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_check.c: trying an op on the examples of its own text, at its defaults and at its bounds. */
 #define _GNU_SOURCE
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "lang/rows.h"
+#include "base/memory/arena.h"
+#include "lang/param_rows.h"
 #include "op/plugin_op.h"
 #include "op/registry.h"
 

@@ -14,10 +14,10 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
+#include "base/memory/pages.h"
 #include "exec/exec.h"
 #include "io/byte_stream.h"
-#include "op/array_source.h"
+#include "op/array/array_source.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/slab.h"
+#include "base/memory/slab.h"
 #include "exec/groups.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ static void next_epoch(void *run, uint64_t path)
 
 /* The rows of one element in a group. */
 struct stretch {
-    const struct stk__group *group;
+    const struct stk__row_group *group;
     int n, step;
 };
 
@@ -169,7 +169,7 @@ static int set_trace(struct batching *b, const struct stretch *rows, struct stk_
 }
 
 /* The next element of a group, of as many rows as are there. */
-static void emit(struct batching *b, struct stk__group *group, struct stk_chunk *out)
+static void emit(struct batching *b, struct stk__row_group *group, struct stk_chunk *out)
 {
     int step = (int)b->grouping->stride, row = out->n, first = group->first;
     int64_t n = group->n >= group->span ? group->size : 1 + (group->n - 1) / step;
@@ -194,7 +194,7 @@ static void emit(struct batching *b, struct stk__group *group, struct stk_chunk 
 
 /* Elements of a group that are complete: n of them, each of `size` rows. */
 struct run {
-    const struct stk__group *group;
+    const struct stk__row_group *group;
     int n, size, step, shift;
 };
 
@@ -255,7 +255,7 @@ static bool set_traces(struct batching *b, const struct run *run, struct stk_chu
 
 /* All elements of a group that are complete and find room; false: one at a time, which says which
  * one memory was not enough for. */
-static bool emit_all(struct batching *b, struct stk__group *group, struct stk_chunk *out)
+static bool emit_all(struct batching *b, struct stk__row_group *group, struct stk_chunk *out)
 {
     int64_t complete = (group->n - group->span) / group->shift + 1;
     int room = out->cap - out->n, first = group->first;
@@ -300,7 +300,7 @@ static void refuse(struct batching *b, struct stk_chunk *in, int row, const char
 }
 
 /* The most rows that can be taken so that all elements they complete find room. */
-static int64_t rows_wanted(const struct batching *b, const struct stk__group *group, int room)
+static int64_t rows_wanted(const struct batching *b, const struct stk__row_group *group, int room)
 {
     if (b->grouping->by != STK__BY_NOTHING)
         return 1;
@@ -317,7 +317,7 @@ static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
                      struct stk_chunk *out)
 {
     const char *why;
-    struct stk__group *group = stk__groups_find(&b->groups, in, from, &why);
+    struct stk__row_group *group = stk__groups_find(&b->groups, in, from, &why);
     if (!group) {
         refuse(b, in, from, why);
         return 1;
@@ -402,7 +402,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
 static bool flush(void *run, struct stk_chunk *out)
 {
     struct batching *b = run;
-    struct stk__group *group;
+    struct stk__row_group *group;
     if (b->grouping->drops_remainder || b->is_broken)
         return true;
     while ((group = stk__groups_rest(&b->groups))) {

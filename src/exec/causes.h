@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* causes.h: bad elements of a run, counted by op, code and kind of message. */
 #pragma once
-#include "base/chunk.h"
+#include "base/rows/chunk.h"
 
 #include <pthread.h>
 

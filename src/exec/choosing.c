@@ -10,7 +10,7 @@
  *     c ─▶ ┘
  */
 #include "exec/exec.h"
-#include "op/order.h"
+#include "op/order/order.h"
 
 static void begin_pass(struct stk__stage *s, uint64_t path)
 {

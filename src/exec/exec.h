@@ -29,14 +29,14 @@
  * sleeper if more is left.
  */
 #pragma once
-#include "base/gauge.h"
-#include "base/purse.h"
-#include "exec/batch.h"
+#include "base/memory/gauge.h"
+#include "base/memory/purse.h"
 #include "exec/decisions.h"
+#include "exec/depot.h"
 #include "exec/depth.h"
 #include "exec/judge.h"
 #include "exec/knobs.h"
-#include "exec/metrics.h"
+#include "exec/run_metrics.h"
 #include "exec/trace.h"
 #include "exec/width.h"
 

@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "exec/groups.h"
 
-#include "base/blob.h"
 #include "base/hash.h"
+#include "base/rows/blob.h"
 #include "base/type.h"
 
 #include <stdlib.h>
@@ -44,17 +44,18 @@ int stk__grouping_bucket(const struct stk__grouping *g, const struct stk_chunk *
 }
 
 /* Of elements that have several sizes in turn. */
-static void set_size(const struct stk__grouping *g, struct stk__group *group)
+static void set_size(const struct stk__grouping *g, struct stk__row_group *group)
 {
     group->size = group->span = group->shift = (int64_t)g->cycled_size[group->turn];
 }
 
 /* What names the sequence of a row; its text is borrowed. */
-static struct stk__group name_of(const struct stk__grouping *g, const struct stk_chunk *in, int row)
+static struct stk__row_group name_of(const struct stk__grouping *g, const struct stk_chunk *in,
+                                     int row)
 {
     const struct stk_field *field = &in->type->field[g->field];
     const struct stk_column *c = &in->column[g->field];
-    struct stk__group name = { .size = g->size };
+    struct stk__row_group name = { .size = g->size };
     if (g->n_sizes)
         set_size(g, &name);
     if (g->by == STK__BY_LENGTH) {
@@ -72,14 +73,14 @@ static struct stk__group name_of(const struct stk__grouping *g, const struct stk
     return name;
 }
 
-static bool is_same(const struct stk__group *a, const struct stk__group *b)
+static bool is_same(const struct stk__row_group *a, const struct stk__row_group *b)
 {
     return a->hash == b->hash && a->value == b->value && a->text_bytes == b->text_bytes &&
            (!a->text_bytes || !memcmp(a->text, b->text, a->text_bytes));
 }
 
 /* Its slot, or the free one where it belongs. */
-static int *slot_of(const struct stk__groups *s, const struct stk__group *name)
+static int *slot_of(const struct stk__groups *s, const struct stk__row_group *name)
 {
     size_t mask = 2 * (size_t)s->cap - 1, at = name->hash & mask;
     while (s->slot[at] && !is_same(&s->group[s->slot[at] - 1], name))
@@ -90,7 +91,7 @@ static int *slot_of(const struct stk__groups *s, const struct stk__group *name)
 static bool make_room(struct stk__groups *s)
 {
     int cap = s->cap ? 2 * s->cap : 4;
-    struct stk__group *group = realloc(s->group, sizeof *group * (size_t)cap);
+    struct stk__row_group *group = realloc(s->group, sizeof *group * (size_t)cap);
     if (!group)
         return false;
     s->group = group;
@@ -109,7 +110,7 @@ static bool make_room(struct stk__groups *s)
     return true;
 }
 
-static struct stk__group *add_group(struct stk__groups *s, struct stk__group *name)
+static struct stk__row_group *add_group(struct stk__groups *s, struct stk__row_group *name)
 {
     if (s->n == s->cap && !make_room(s))
         return NULL;
@@ -125,13 +126,13 @@ static struct stk__group *add_group(struct stk__groups *s, struct stk__group *na
     return &s->group[s->n++];
 }
 
-struct stk__group *stk__groups_find(struct stk__groups *s, const struct stk_chunk *in, int row,
-                                    const char **why)
+struct stk__row_group *stk__groups_find(struct stk__groups *s, const struct stk_chunk *in, int row,
+                                        const char **why)
 {
     *why = "out of memory";
     if (s->n && s->grouping->by == STK__BY_NOTHING)
         return &s->group[0];
-    struct stk__group name = name_of(s->grouping, in, row);
+    struct stk__row_group name = name_of(s->grouping, in, row);
     int *slot = s->n ? slot_of(s, &name) : NULL;
     if (slot && *slot)
         return &s->group[*slot - 1];
@@ -153,7 +154,7 @@ static size_t span_bytes(const struct stk_chunk *chunk, int from, int n)
     return bytes;
 }
 
-static bool grow(struct stk__groups *s, struct stk__group *group, int n)
+static bool grow(struct stk__groups *s, struct stk__row_group *group, int n)
 {
     int64_t cap = group->held ? 2 * (int64_t)group->held->cap : 0;
     bool overlaps = group->shift < group->span;
@@ -176,7 +177,7 @@ static bool grow(struct stk__groups *s, struct stk__group *group, int n)
 }
 
 /* Rows are moved to the front only if that makes room for as many as are moved. */
-static bool reserve(struct stk__groups *s, struct stk__group *group, int n)
+static bool reserve(struct stk__groups *s, struct stk__row_group *group, int n)
 {
     int cap = group->held ? group->held->cap : 0;
     if (group->first + group->n + n <= cap)
@@ -188,7 +189,7 @@ static bool reserve(struct stk__groups *s, struct stk__group *group, int n)
     return true;
 }
 
-bool stk__group_add(struct stk__groups *s, struct stk__group *group, const struct stk_chunk *in,
+bool stk__group_add(struct stk__groups *s, struct stk__row_group *group, const struct stk_chunk *in,
                     int from, int n)
 {
     if (!reserve(s, group, n))
@@ -200,7 +201,7 @@ bool stk__group_add(struct stk__groups *s, struct stk__group *group, const struc
     return true;
 }
 
-void stk__group_advance(struct stk__groups *s, struct stk__group *group, int n_elements)
+void stk__group_advance(struct stk__groups *s, struct stk__row_group *group, int n_elements)
 {
     int64_t shift = n_elements * group->shift;
     int n = shift < group->n ? (int)shift : group->n;
@@ -221,7 +222,8 @@ void stk__group_advance(struct stk__groups *s, struct stk__group *group, int n_e
 static int compare_values(const void *a, const void *b, void *groups)
 {
     const struct stk__groups *s = groups;
-    const struct stk__group *one = &s->group[*(const int *)a], *other = &s->group[*(const int *)b];
+    const struct stk__row_group *one = &s->group[*(const int *)a],
+                                *other = &s->group[*(const int *)b];
     return (one->value > other->value) - (one->value < other->value);
 }
 
@@ -234,12 +236,12 @@ static void order_rest(struct stk__groups *s)
     s->has_ended = true;
 }
 
-struct stk__group *stk__groups_rest(struct stk__groups *s)
+struct stk__row_group *stk__groups_rest(struct stk__groups *s)
 {
     if (!s->has_ended)
         order_rest(s);
     while (s->n_flushed < s->n) {
-        struct stk__group *group = &s->group[s->last[s->n_flushed]];
+        struct stk__row_group *group = &s->group[s->last[s->n_flushed]];
         if (group->n)
             return group;
         s->n_flushed++;
@@ -254,7 +256,7 @@ void stk__groups_restart(struct stk__groups *s)
     if (s->grouping->by != STK__BY_NOTHING) {
         stk__groups_free(s);
     } else if (s->n) {
-        struct stk__group *only = &s->group[0];
+        struct stk__row_group *only = &s->group[0];
         if (only->held)
             stk_chunk_drop(only->held, only->first, only->n);
         only->first = only->n = 0;

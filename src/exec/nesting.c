@@ -10,7 +10,7 @@
  *
  * Once there are no more elements, places without a chain are closed up.
  */
-#include "op/nesting.h"
+#include "op/order/nesting.h"
 #include "base/error.h"
 #include "exec/exec.h"
 #include "graph/nest.h"

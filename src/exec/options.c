@@ -4,7 +4,7 @@
 
 #include "base/cores.h"
 #include "base/error.h"
-#include "base/purse.h"
+#include "base/memory/purse.h"
 #include "base/text.h"
 
 #include <ctype.h>

@@ -27,7 +27,7 @@
 #pragma once
 #include "exec/options.h"
 #include "graph/program.h"
-#include "op/grouping.h"
+#include "op/group/grouping.h"
 
 enum stk__stage_kind {
     STK__SEGMENT,

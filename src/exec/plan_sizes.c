@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_sizes.c: how large everything of a plan is, and whether it fits into the budget. */
 #include "base/error.h"
-#include "base/memory.h"
+#include "base/memory/pages.h"
 #include "exec/exec.h"
 #include "exec/plan_parts.h"
-#include "op/order.h"
+#include "op/order/order.h"
 
 #include <math.h>
 

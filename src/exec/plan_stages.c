@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "exec/plan_parts.h"
 #include "graph/nest.h"
-#include "op/nesting.h"
+#include "op/order/nesting.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/type.h"
 #include "exec/plan.h"
 #include "graph/nest.h"
-#include "pass/rewrite.h"
+#include "rewrite/attempt.h"
 
 #include <string.h>
 
@@ -338,7 +338,7 @@ static void json_rewrites(struct stk__text *out, const struct stk_dataset *graph
     stk__text_add(out, ", \"rewrites\": [");
     for (const struct stk__rewrite *r = graph->rewrite; r; r = r->next) {
         stk__text_add(out, "%s{", r == graph->rewrite ? "" : ", ");
-        json_text(out, "pass", r->pass);
+        json_text(out, "pass", r->name);
         stk__text_add(out, ", \"done\": %s, ", r->is_done ? "true" : "false");
         json_text(out, "text", r->text);
         stk__text_add(out, "}");

@@ -6,7 +6,7 @@
 #include "exec/batching.h"
 #include "exec/exec.h"
 #include "op/op_names.h"
-#include "op/order.h"
+#include "op/order/order.h"
 
 #include <limits.h>
 #include <stdlib.h>

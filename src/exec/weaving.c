@@ -22,8 +22,8 @@
 #include "base/hash.h"
 #include "exec/cursor.h"
 #include "graph/nest.h"
-#include "op/nesting.h"
-#include "op/order.h"
+#include "op/order/nesting.h"
+#include "op/order/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>

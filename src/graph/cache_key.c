@@ -9,7 +9,7 @@
 #include "graph/named_files.h"
 #include "graph/nest.h"
 #include "lang/lang.h"
-#include "op/path_source.h"
+#include "op/source/path_source.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * world where something asks for them, the versions of the codecs and of the format. */
 #pragma once
 #include "graph/graph.h"
-#include "op/cache.h"
+#include "op/cache/cache.h"
 
 /* What stands for the ops before a cache, wherever rewrites have put them and it, and for the type of
  * what they make: elements kept for one such number are never those of another. */

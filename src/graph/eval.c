@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: running a program over n rows. See program.h. */
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/arena.h"
 #include "graph/eval_parts.h"
-#include "graph/guard.h"
 #include "graph/nest.h"
+#include "graph/plugin_guard.h"
 #include "op/op_names.h"
 
 #include <string.h>

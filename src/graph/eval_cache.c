@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_cache.c: rows of a program that a cache may have. Those that are there are loaded to where they are
  * delivered; the others are made, and kept. */
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/arena.h"
 #include "graph/eval_parts.h"
 
 /* Rows as they come to a cache, and those of them that must be made. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_wanted.c: what must be read before rows can be evaluated: down to one read, through the order ops above it;
  * and to the source of one row. */
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory/arena.h"
 #include "graph/eval_parts.h"
 #include "graph/nest.h"
 

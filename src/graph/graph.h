@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h: a chain as a tree of typed, classified nodes. Immutable once built. */
 #pragma once
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "lang/value.h"
 #include "op/registry.h"
 
@@ -51,7 +51,7 @@ struct stk__node {
 
 /* What a pass did, or would have done, in words. */
 struct stk__rewrite {
-    const char *pass, *text;
+    const char *name, *text;
     bool is_done;
     struct stk__rewrite *next;
 };
@@ -75,7 +75,7 @@ struct stk_dataset {
     struct stk__node **node;
     int n_nodes, n_used, cap_nodes;
     struct stk__rewrite *rewrite, *last_rewrite; /* in the order they were made */
-    bool is_placed; /* its cache(auto) is where it was chosen to be (op/cache.h) */
+    bool is_placed; /* its cache(auto) is where it was chosen to be (op/cache/cache.h) */
     uint32_t n_calls;
     uint64_t hash;     /* of the canonical text */
     size_t held_bytes; /* of the arena and of what its nodes opened: on the purse of the process */

@@ -2,19 +2,19 @@
 /* graph_build.c: from parsed calls to nodes: parameters, types, counts, classes. */
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/purse.h"
+#include "base/memory/purse.h"
 #include "base/type.h"
 #include "graph/cache_key.h"
 #include "graph/choices.h"
 #include "graph/class_names.h"
 #include "graph/classify.h"
 #include "graph/graph.h"
-#include "graph/guard.h"
 #include "graph/nest.h"
 #include "graph/opened.h"
+#include "graph/plugin_guard.h"
 #include "graph/scan.h"
 #include "lang/objects.h"
-#include "lang/rows.h"
+#include "lang/param_rows.h"
 #include "op/op_names.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "op/order.h"
+#include "op/order/order.h"
 
 #include <string.h>
 

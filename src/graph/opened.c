@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/purse.h"
+#include "base/memory/purse.h"
 #include "base/type.h"
 #include "graph/nest.h"
 

@@ -18,10 +18,10 @@
  * same rows.
  */
 #pragma once
-#include "base/chunk.h"
 #include "base/meter.h"
+#include "base/rows/chunk.h"
 #include "graph/graph.h"
-#include "op/cache.h"
+#include "op/cache/cache.h"
 
 enum stk__role {
     STK__ROLE_SOURCE,

@@ -8,7 +8,7 @@
  *                      ^row ^filled          ^row  (copied)
  */
 #pragma once
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "io/byte_stream.h"
 #include "io/paths.h"
 

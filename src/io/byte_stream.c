@@ -8,7 +8,7 @@
 #include "io/byte_stream.h"
 
 #include "base/error.h"
-#include "base/memory.h"
+#include "base/memory/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>

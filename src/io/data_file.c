@@ -4,7 +4,7 @@
 #include "io/data_file.h"
 
 #include "base/error.h"
-#include "io/guard.h"
+#include "io/map_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

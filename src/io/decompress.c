@@ -3,7 +3,7 @@
 #include "io/decompress.h"
 
 #include "base/cancel.h"
-#include "base/memory.h"
+#include "base/memory/pages.h"
 
 #include <isa-l/igzip_lib.h>
 #include <string.h>

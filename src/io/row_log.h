@@ -16,7 +16,7 @@
  * and never wrong bytes. All functions but open and close may be called by any thread.
  */
 #pragma once
-#include "io/guard.h"
+#include "io/map_guard.h"
 
 #include <stoker/stoker.h>
 #include <sys/uio.h>

@@ -65,7 +65,7 @@ static void convert_line(struct line *line, int dtype, void *dst)
 }
 
 void stk__finish_row(const struct stk__finish *finish, const struct stk__kernels *kernels,
-                     struct stk__pixels row, void *work, uint8_t *dst, size_t plane_bytes)
+                     struct stk__finish_pixels row, void *work, uint8_t *dst, size_t plane_bytes)
 {
     struct line line = { kernels, row.data, row.dtype, row.n * finish->channels, { work, NULL } };
     uint8_t *last = finish->is_planar ? NULL : dst; /* where the last step but planes writes */

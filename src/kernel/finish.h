@@ -33,14 +33,14 @@ size_t stk__finish_bytes(int n);
 bool stk__finish_is_none(const struct stk__finish *finish, int dtype);
 
 /* Pixels on their way. */
-struct stk__pixels {
+struct stk__finish_pixels {
     const void *data;
     int dtype; /* STK_U8 or STK_F32 */
     int n;
 };
 
 void stk__finish_row(const struct stk__finish *finish, const struct stk__kernels *kernels,
-                     struct stk__pixels row, void *work, uint8_t *dst, size_t plane_bytes);
+                     struct stk__finish_pixels row, void *work, uint8_t *dst, size_t plane_bytes);
 
 /* Per-channel constants spread over a period. */
 size_t stk__affine_bytes(int channels);

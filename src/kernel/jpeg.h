@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jpeg.h: inner loops of the baseline JPEG decoder (codec/baseline.h): blocks out of the bits of a
+/* jpeg.h: inner loops of the baseline JPEG decoder (codec/image/baseline.h): blocks out of the bits of a
  * scan, and pixels out of blocks.
  *
  * A lookup takes the next 10 bits and finds, as often as they suffice, more than one symbol:

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "kernel/colour.h"
-#include "kernel/csv.h"
+#include "kernel/csv_kernel.h"
 #include "kernel/elementwise.h"
 #include "kernel/image.h"
 #include "kernel/jpeg.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* route.c: which arithmetic gives what a library gives. */
-#include "kernel/resize.h"
+#include "kernel/resize_rows.h"
 
 #include <float.h>
 #include <math.h>
@@ -136,7 +136,7 @@ static bool is_fixed(const struct stk__route *route)
     return route->path == STK__FIXED_XY || route->path == STK__FIXED_YX;
 }
 
-static struct stk__axis axis_of(const struct stk__route *route, struct stk__wanted wanted)
+static struct stk__axis axis_of(const struct stk__route *route, struct stk__resize_wish wanted)
 {
     int bits = 0;
     if (is_fixed(route))
@@ -152,7 +152,7 @@ static struct stk__axis axis_of(const struct stk__route *route, struct stk__want
                                .is_reversed = wanted.is_reversed };
 }
 
-struct stk__axis stk__route_x(const struct stk__route *route, struct stk__wanted wanted)
+struct stk__axis stk__route_x(const struct stk__route *route, struct stk__resize_wish wanted)
 {
     struct stk__axis axis = axis_of(route, wanted);
     axis.n_in = route->in.width;
@@ -164,7 +164,7 @@ struct stk__axis stk__route_x(const struct stk__route *route, struct stk__wanted
     return axis;
 }
 
-struct stk__axis stk__route_y(const struct stk__route *route, struct stk__wanted wanted)
+struct stk__axis stk__route_y(const struct stk__route *route, struct stk__resize_wish wanted)
 {
     struct stk__axis axis = axis_of(route, wanted);
     axis.n_in = route->in.height;

@@ -46,7 +46,7 @@ void stk__warp_image(const struct stk__warp *warp, const struct stk__kernels *ke
 {
     stk__warp_fn draw = draw_fn(warp, &kernels->warp);
     size_t pixel_bytes = (size_t)warp->channels * (size_t)warp->value_bytes;
-    struct stk__places places;
+    struct stk__warp_places places;
     for (int32_t row = 0; row < warp->height && !stk__cancel_is_asked(); row++) {
         for (int32_t column = 0; column < warp->width; column += STK__WARP_BLOCK) {
             int32_t left = warp->width - column;

@@ -52,18 +52,18 @@ void stk__warp_image(const struct stk__warp *warp, const struct stk__kernels *ke
 enum { STK__WARP_BLOCK = 256 };
 
 /* Places in the source, pixel (0, 0) having its middle there. */
-struct stk__places {
+struct stk__warp_places {
     float x[STK__WARP_BLOCK], y[STK__WARP_BLOCK];
 };
 
 /* Draws n pixels. */
-typedef void (*stk__warp_fn)(const struct stk__warp *warp, const struct stk__places *places, int n,
-                             uint8_t *dst);
+typedef void (*stk__warp_fn)(const struct stk__warp *warp, const struct stk__warp_places *places,
+                             int n, uint8_t *dst);
 
 struct stk__warp_kernels {
     /* The places of n pixels of an output row from one on. */
     void (*locate)(const struct stk__warp *warp, int32_t row, int32_t column, int n,
-                   struct stk__places *places);
+                   struct stk__warp_places *places);
     stk__warp_fn nearest, bilinear_u8, bilinear_f32;
 };
 
@@ -72,8 +72,8 @@ void stk__warp_fill_avx2(struct stk__warp_kernels *kernels);
 
 /* Also for what vector versions leave over: pixels from..n. */
 void stk__locate_scalar(const struct stk__warp *warp, const float origin[2], int from, int n,
-                        struct stk__places *places);
-void stk__nearest_scalar(const struct stk__warp *warp, const struct stk__places *places, int from,
-                         int n, uint8_t *dst);
-void stk__bilinear_scalar(const struct stk__warp *warp, const struct stk__places *places, int from,
-                          int n, uint8_t *dst);
+                        struct stk__warp_places *places);
+void stk__nearest_scalar(const struct stk__warp *warp, const struct stk__warp_places *places,
+                         int from, int n, uint8_t *dst);
+void stk__bilinear_scalar(const struct stk__warp *warp, const struct stk__warp_places *places,
+                          int from, int n, uint8_t *dst);

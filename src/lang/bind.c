@@ -2,7 +2,7 @@
 /* bind.c: the arguments of a call into the parameter struct of a declaration. */
 #include "base/error.h"
 #include "lang/lang.h"
-#include "lang/rows.h"
+#include "lang/param_rows.h"
 
 #include <inttypes.h>
 #include <string.h>

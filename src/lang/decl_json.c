@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decl_json.c: declarations as JSON, for docs, bindings, completion. Every key is always there. */
 #include "lang/lang.h"
-#include "lang/rows.h"
+#include "lang/param_rows.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -14,7 +14,7 @@
  *                                               OUT y = div LOCAL, CONST 255
  *     loop 1, by rows:                          OUT m = mean OUT y
  *
- * Programs are immutable and live in the arena they were compiled into; op/expr_run.h runs them.
+ * Programs are immutable and live in the arena they were compiled into; op/field/expr_run.h runs them.
  */
 #pragma once
 #include <stoker/op.h>
@@ -30,9 +30,10 @@ enum { STK__EXPR_LIMIT = 250, STK__EXPR_BLOCK_BYTES = 4096 };
     X(FLOORDIV)                                                                                    \
     X(MOD)                                                                                         \
     X(POW)                                                                                         \
-    X(MIN) X(MAX) X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT)       \
-        X(NOT) X(ABS) X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH) X(FLOOR) X(CEIL) X(ROUND)        \
-            X(SELECT)
+    X(MIN)                                                                                         \
+    X(MAX)                                                                                         \
+    X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS)       \
+        X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
 #define STK__EXPR_REDUCE(X) X(SUM) X(MEAN) X(AMIN) X(AMAX) X(ANY) X(ALL)
 
 enum stk__expr_code {

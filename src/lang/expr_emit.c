@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr_emit.c: registers and instructions of an expression, and how they become a program. */
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "base/type.h"
 #include "lang/expr_build.h"
 

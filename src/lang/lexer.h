@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.h: text to tokens, and what the printers must know of characters. */
 #pragma once
-#include "base/arena.h"
+#include "base/memory/arena.h"
 
 /* Punctuation is its own kind: '(' ')' '[' ']' '{' '}' ',' '.' ':' '=' '+' '-' '*' '/'. */
 enum stk__token_kind {

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "lang/lang.h"
 #include "lang/lexer.h"
+#include "lang/param_rows.h"
 #include "lang/quote.h"
-#include "lang/rows.h"
 
 #include <inttypes.h>
 #include <math.h>

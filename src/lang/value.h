@@ -15,7 +15,7 @@
  * are written out.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/memory/arena.h"
 
 enum stk__value_kind {
     STK__INT,

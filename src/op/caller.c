@@ -2,7 +2,7 @@
 /* caller.c: what the calling program says of its fields, and whether its cells agree. */
 #include "op/caller.h"
 
-#include "base/blob.h"
+#include "base/rows/blob.h"
 
 #include <string.h>
 

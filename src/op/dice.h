@@ -5,12 +5,12 @@
 
 /* Where the words of a row are in the generator of base/rng.h: those at `index`. More of them follow
  * as the last word of the counter counts up. */
-struct stk__place {
+struct stk__dice_place {
     uint32_t counter[4], key[2];
 };
 
-struct stk__place stk__rows_place(const struct stk_rows *rows, int row, uint64_t user_seed,
-                                  uint32_t index);
+struct stk__dice_place stk__rows_place(const struct stk_rows *rows, int row, uint64_t user_seed,
+                                       uint32_t index);
 
 struct stk__dice {
     const struct stk_rows *rows;

@@ -2,8 +2,8 @@
 /* field_map.c: checks of maps of fields, and what becomes of them. */
 #include "op/field_map.h"
 
-#include "base/blob.h"
 #include "base/error.h"
+#include "base/rows/blob.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_call.c: what an op may do while it runs over rows: memory, faults, random words. */
-#include "base/arena.h"
-#include "base/chunk.h"
+#include "base/memory/arena.h"
 #include "base/rng.h"
+#include "base/rows/chunk.h"
 #include "op/dice.h"
 
 #include <stdarg.h>
@@ -33,6 +33,6 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
 void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
                      uint32_t words[4])
 {
-    struct stk__place place = stk__rows_place(rows, row, user_seed, index);
+    struct stk__dice_place place = stk__rows_place(rows, row, user_seed, index);
     stk__philox(place.counter, place.key, words);
 }

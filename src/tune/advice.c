@@ -15,10 +15,10 @@ static double larger(double a, double b)
 }
 
 void stk__model_of(const struct stk__stretch *s, const struct stk__verdict *v,
-                   struct stk__model *out)
+                   struct stk__time_model *out)
 {
     double n = larger(s->elements, 1);
-    *out = (struct stk__model){ .workers = s->workers > 0 ? s->workers : 1 };
+    *out = (struct stk__time_model){ .workers = s->workers > 0 ? s->workers : 1 };
     out->step = s->has_consumer ? s->step_s * s->batches / n : 0;
     for (int i = 0; i < s->n_stages; i++) {
         const struct stk__stretch_stage *stage = &s->stage[i];
@@ -33,7 +33,7 @@ void stk__model_of(const struct stk__stretch *s, const struct stk__verdict *v,
         out->reads = s->seconds / n;
 }
 
-double stk__model_rate(const struct stk__model *m)
+double stk__model_rate(const struct stk__time_model *m)
 {
     double all = m->compute + m->serial + m->lock;
     double longest = larger(larger(all / m->workers, m->serial), larger(m->lock, m->reads));

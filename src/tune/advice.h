@@ -47,12 +47,12 @@ int stk__advise(const struct stk__situation *situation, struct stk__advice *out)
 void stk__advice_rank(struct stk__advice *advice);
 
 /* What an element of the stretch takes of each thing that can be the bound, in seconds. */
-struct stk__model {
+struct stk__time_model {
     double compute, serial, lock, reads, step;
     int workers;
 };
 void stk__model_of(const struct stk__stretch *s, const struct stk__verdict *v,
-                   struct stk__model *out);
+                   struct stk__time_model *out);
 
 /* Elements per second. */
-double stk__model_rate(const struct stk__model *m);
+double stk__model_rate(const struct stk__time_model *m);

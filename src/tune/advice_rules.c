@@ -18,9 +18,9 @@ static const char *whole(const struct stk__chain_edit *chain)
     return stk__edit_text(chain, 0, chain->n);
 }
 
-static double model_gain(const struct stk__situation *s, const struct stk__model *changed)
+static double model_gain(const struct stk__situation *s, const struct stk__time_model *changed)
 {
-    struct stk__model now;
+    struct stk__time_model now;
     stk__model_of(s->stretch, s->verdict, &now);
     double rate = stk__model_rate(&now);
     return rate > 0 ? stk__model_rate(changed) / rate : 0;
@@ -32,7 +32,7 @@ STK__ADVICE_RULE(stk__advise_workers)
 {
     if (!is_bound(s, STK__BOUND_WORKERS))
         return STK_OK;
-    struct stk__model m;
+    struct stk__time_model m;
     stk__model_of(s->stretch, s->verdict, &m);
     m.workers = s->stretch->cores;
     out->gain = model_gain(s, &m);
@@ -225,7 +225,7 @@ STK__ADVICE_RULE(stk__advise_cache)
     int rc = put_in(chain, end, fits ? "cache()" : "cache('cache')", &edit);
     if (rc)
         return rc;
-    struct stk__model m;
+    struct stk__time_model m;
     stk__model_of(s->stretch, s->verdict, &m);
     m.compute *= 1 - share_before(s, end);
     m.reads = m.serial = 0;
@@ -314,7 +314,7 @@ STK__ADVICE_RULE(stk__advise_small)
     if (!is_bound(s, STK__BOUND_STORAGE) || !are_files || t->reads <= 0 ||
         t->read_bytes / t->reads > most_bytes)
         return STK_OK;
-    struct stk__model m;
+    struct stk__time_model m;
     stk__model_of(t, s->verdict, &m);
     m.reads *= t->read_bytes / t->reads / large; /* as many requests less */
     out->gain = model_gain(s, &m);
@@ -384,7 +384,7 @@ STK__ADVICE_RULE(stk__advise_processes)
         return STK_OK;
     const double trip_s =
         70e-6; /* to a helper and back: that much here, with the lock, and there */
-    struct stk__model m;
+    struct stk__time_model m;
     stk__model_of(s->stretch, s->verdict, &m);
     m.compute += m.lock + trip_s;
     m.lock = trip_s;

@@ -9,7 +9,7 @@
 #include "tune/cache_cost.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
+#include "base/memory/pages.h"
 #include "exec/exec.h"
 
 static const uint64_t least_ns = 100000000, most_ns = 300000000;

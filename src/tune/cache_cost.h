@@ -2,7 +2,7 @@
 /* cache_cost.h: what elements cost at the places of a cache(auto), by making some. */
 #pragma once
 #include "exec/options.h"
-#include "pass/cache_places.h"
+#include "rewrite/cache_places.h"
 
 /* Runs a graph that ends where the cache would be, for a third of a second at most, and fills in
  * the costs of its places. Whatever it meets with ends it; an error if no element came. `workers`:

@@ -216,7 +216,7 @@ static bool shrink_window(struct stk__controller *c, const struct stk__sample *s
 static bool judge_window(struct stk__controller *c, const struct stk__sample *s,
                          struct stk__move *move)
 {
-    struct stk__trial *t = &c->trial;
+    struct stk__knob_trial *t = &c->trial;
     double ns = (double)(s->now_ns - t->begin.now_ns);
     bool is_filled = s->n_batches - t->begin.n_batches >= 4 * (uint64_t)s->window.now;
     if (!t->is_on || ns < second_ns || (!is_filled && ns < 4 * second_ns))

@@ -56,7 +56,7 @@ struct stk__controller {
         int least_ready;
     } calm;
     /* a window that has grown, until it is known whether that helps */
-    struct stk__trial {
+    struct stk__knob_trial {
         bool is_on;
         struct stk__sample begin;
         double rate; /* before it grew */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small files in the formats of formats.py, some of them with damage, for random chains.
+"""Small files in the formats of file_formats.py, some of them with damage, for random chains.
 
 Everything is ASCII where it reaches a chain, because what is delivered is compared as text.
 """

@@ -7,7 +7,7 @@ import pathlib
 import zipfile
 from dataclasses import replace
 
-from . import expression, formats, language
+from . import expression, file_formats, language
 from .expression import Value
 from .nodes import leaves, source_row
 
@@ -117,7 +117,7 @@ def fields_or_none(make, *args):
     """What make gives, or None if an element is damaged."""
     try:
         return make(*args)
-    except formats.Damaged:
+    except file_formats.Damaged:
         return None
 
 
@@ -125,7 +125,7 @@ def op_tfrecord(node, path, file, compression="auto"):
     """tfrecord('a.tfrecord'): a field record (bytes)."""
 
     def elements(data, is_stream):
-        for offset, content in formats.tfrecords(data):
+        for offset, content in file_formats.tfrecords(data):
             yield offset, None if content is None else {"record": Value("bytes", content)}
 
     return record_rows(node, path, file, elements, "record")
@@ -138,17 +138,17 @@ def op_tar(node, path, file, fields):
         out = {}
         for name, ending in fields.items():
             if ending not in sample:
-                raise formats.Damaged(ending)
+                raise file_formats.Damaged(ending)
             out[name] = Value("bytes", sample[ending])
             if ending == "cls":
                 text = sample[ending].rstrip()
                 if not text.removeprefix(b"-").isdigit():
-                    raise formats.Damaged(text)
+                    raise file_formats.Damaged(text)
                 out[name] = Value("int64", int(text))
         return out
 
     def elements(data, is_stream):
-        for offset, sample in formats.tar_samples(data, is_stream):
+        for offset, sample in file_formats.tar_samples(data, is_stream):
             yield offset, None if sample is None else fields_or_none(make, sample)
 
     return record_rows(node, path, file, elements, "sample")
@@ -159,12 +159,12 @@ def op_csv(node, path, file, columns):
 
     def make(header, row):
         if len(row) != len(header):
-            raise formats.Damaged("another number of cells")
-        cells = {name: formats.csv_cell(row[header.index(name)], t) for name, t in columns.items()}
+            raise file_formats.Damaged("another number of cells")
+        cells = {name: file_formats.csv_cell(row[header.index(name)], t) for name, t in columns.items()}
         return {name: typed(cell, columns[name]) for name, cell in cells.items()}
 
     def elements(data, is_stream):
-        header, found = formats.csv_rows(data)
+        header, found = file_formats.csv_rows(data)
         for row in found:
             yield None, fields_or_none(make, header, row)
 
@@ -201,7 +201,7 @@ def json_fields(line, fields):
             kind = str(call.args[1])
             kind = f"list of {kind}" if call.name == "list" else kind
             default = call.args[2] if len(call.args) > 2 else None
-        value = formats.json_value(line, name, (str(kind), default))
+        value = file_formats.json_value(line, name, (str(kind), default))
         out[name] = Value("bytes" if kind.endswith("text") else "int64", value)
     return out
 
@@ -216,7 +216,7 @@ def op_fixed_length(node, path, file, record_bytes, header=0, footer=0, compress
 
 def array_values(data):
     """The rows of an array file."""
-    descr, items = formats.npy_rows(data)
+    descr, items = file_formats.npy_rows(data)
     kind = {"i": "int", "u": "uint", "f": "float", "S": "bytes"}[descr[1]]
     dtype = kind if kind == "bytes" else f"{kind}{8 * int(descr[2:])}"
     return [Value(dtype, item) for item in items]
@@ -246,7 +246,7 @@ def op_hdf5(node, path, file, hold=0):
     """hdf5('a.h5'): of files with one dataset x of int64."""
 
     def elements(data, is_stream):
-        for row in formats.hdf5_rows(data):
+        for row in file_formats.hdf5_rows(data):
             yield None, None if row is None else {"x": Value("int64", row)}
 
     return record_rows(node, path, file, elements, "row")

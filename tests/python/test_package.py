@@ -314,7 +314,7 @@ def test_stubs_fit():
     assert (PACKAGE / "py.typed").exists()
     functions = stub_functions(stub)
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
-    del classes["Feed"]  # needs PyTorch: tests/parity/test_data_loader.py
+    del classes["Feed"]  # needs PyTorch: tests/parity/test_parity_data_loader.py
     assert set(stoker._public) - {"INFINITE", "UNKNOWN"} == set(functions) | set(classes)
     for name, function in functions.items():
         wanted = [

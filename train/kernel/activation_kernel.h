@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* activation_kernel.h: activations of a span of values and their gradients, as train/activation.h lists
+/* activation_kernel.h: activations of a span of values and their gradients, as train/model/activation.h lists
  * them. Results may be written over any operand.
  *
  * Values are within 4e-7 of the exact function of the float, relative to its size or, for gelu and swish

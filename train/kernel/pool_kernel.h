@@ -15,7 +15,7 @@
 
 enum { STK__NO_CELL = 255 }; /* windows have up to 255 cells */
 
-struct stk__pool {
+struct stk__pooling {
     int height, width, stride_y, stride_x; /* of windows */
     int pad_top, pad_left;
     int in_height, in_width, out_height, out_width, channels;
@@ -23,7 +23,7 @@ struct stk__pool {
 
 /* Rows `first` and on of the output. */
 struct stk__maxpool_rows {
-    const struct stk__pool *pool;
+    const struct stk__pooling *pool;
     int first, n_rows;
     struct stk__read_map x; /* from the input's row x_row on: those the windows need */
     int x_row;
@@ -35,7 +35,7 @@ struct stk__maxpool_rows {
 
 /* Rows `first` and on of the input's gradient, written whole. */
 struct stk__maxpool_gradient {
-    const struct stk__pool *pool;
+    const struct stk__pooling *pool;
     int first, n_rows;
     struct stk__read_map dy; /* from the output's row dy_row on: all whose windows reach the rows */
     const uint8_t *cells;
@@ -46,7 +46,7 @@ struct stk__maxpool_gradient {
 
 /* As those of maxima. A mean is that of the cells which are no padding. */
 struct stk__avgpool_rows {
-    const struct stk__pool *pool;
+    const struct stk__pooling *pool;
     int first, n_rows;
     struct stk__read_map x;
     int x_row;
@@ -54,7 +54,7 @@ struct stk__avgpool_rows {
 };
 
 struct stk__avgpool_gradient {
-    const struct stk__pool *pool;
+    const struct stk__pooling *pool;
     int first, n_rows;
     struct stk__read_map dy;
     int dy_row;

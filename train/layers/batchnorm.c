@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batchnorm.c: normalisation of each channel over a batch. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 struct batchnorm {
     double momentum, epsilon;
@@ -31,11 +31,11 @@ static int build(struct stk__build *b)
 {
     const struct batchnorm *p = b->params;
     int64_t n = stk__build_input(b)->channels;
-    struct stk__node node = { .kind = STK__NODE_BATCHNORM,
-                              .shape = *stk__build_input(b),
-                              .momentum = p->momentum,
-                              .epsilon = p->epsilon,
-                              .is_unbiased = p->unbiased };
+    struct stk__model_node node = { .kind = STK__NODE_BATCHNORM,
+                                    .shape = *stk__build_input(b),
+                                    .momentum = p->momentum,
+                                    .epsilon = p->epsilon,
+                                    .is_unbiased = p->unbiased };
     const struct stk__weight_spec weights[] = {
         { STK__GAMMA, "gamma", 1, { n }, p->gamma_initializer, "ones" },
         { STK__BETA, "beta", 1, { n }, p->beta_initializer, "zeros" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* branches.c: layers that bring several chains together: residual and concat. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 #include <string.h>
 
@@ -92,7 +92,7 @@ static int build_residual(struct stk__build *b)
         return stk__build_fail(b, "chain", STK_VALUE, "the chain gives its input as it is");
     if (!is_same(chain, shortcut))
         return fail_shapes(b, chain, shortcut);
-    struct stk__node node = {
+    struct stk__model_node node = {
         .kind = STK__NODE_ADD, .n_inputs = 2, .input = ends, .shape = *chain
     };
     rc = stk__build_node(b, &node, NULL);
@@ -164,10 +164,10 @@ static int build_concat(struct stk__build *b)
             return rc;
         channels += b->model->node[ends[i]].shape.channels;
     }
-    struct stk__node node = { .kind = STK__NODE_CONCAT,
-                              .n_inputs = n,
-                              .input = ends,
-                              .shape = b->model->node[ends[0]].shape };
+    struct stk__model_node node = { .kind = STK__NODE_CONCAT,
+                                    .n_inputs = n,
+                                    .input = ends,
+                                    .shape = b->model->node[ends[0]].shape };
     node.shape.channels = channels;
     return stk__build_node(b, &node, NULL);
 }

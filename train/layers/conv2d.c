@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d.c: a convolution over height and width. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 struct conv2d {
     int64_t filters;
@@ -46,7 +46,7 @@ static int build(struct stk__build *b)
                                              .dilation = &p->dilation_rate,
                                              .padding = &p->padding,
                                              .kernel_name = "kernel_size" };
-    struct stk__node node = { .kind = STK__NODE_CONV };
+    struct stk__model_node node = { .kind = STK__NODE_CONV };
     int rc = stk__build_wants_pixels(b);
     int64_t channels = rc ? 0 : stk__build_input(b)->channels;
     if (!rc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense.c: every output from all features. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 struct dense {
     int64_t units;
@@ -31,7 +31,7 @@ static int build(struct stk__build *b)
                                "global_avgpool() before it, or use conv2d(%lld, 1) for each pixel",
                                b->model->node[b->tip].name, stk__shape_text(&in, text),
                                (long long)p->units);
-    struct stk__node node = { .kind = STK__NODE_DENSE, .shape = { 1, 1, p->units, true } };
+    struct stk__model_node node = { .kind = STK__NODE_DENSE, .shape = { 1, 1, p->units, true } };
     const struct stk__weight_spec kernel = {
         STK__KERNEL, "kernel", 2, { in.channels, p->units }, p->kernel_initializer, "glorot_uniform"
     };

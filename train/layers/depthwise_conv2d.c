@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depthwise_conv2d.c: a convolution of each channel by itself, alone or as half of a separable one. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 struct depthwise_conv2d {
     struct stk_numbers kernel_size, strides, padding;
@@ -39,7 +39,7 @@ struct half {
 
 static int build_half(struct stk__build *b, const struct half *half)
 {
-    struct stk__node node = { .kind = STK__NODE_DEPTHWISE };
+    struct stk__model_node node = { .kind = STK__NODE_DEPTHWISE };
     int rc = stk__build_wants_pixels(b);
     int64_t channels = rc ? 0 : stk__build_input(b)->channels;
     if (!rc)
@@ -116,9 +116,9 @@ static const struct stk_param separable_rows[] = {
 static int build_pointwise(struct stk__build *b, const struct separable_conv2d *p)
 {
     const struct stk__shape in = *stk__build_input(b);
-    struct stk__node node = { .kind = STK__NODE_CONV,
-                              .window = { 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1 },
-                              .shape = { in.height, in.width, p->filters, false } };
+    struct stk__model_node node = { .kind = STK__NODE_CONV,
+                                    .window = { 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1 },
+                                    .shape = { in.height, in.width, p->filters, false } };
     const struct stk__weight_spec kernel = { STK__KERNEL,
                                              "pointwise_kernel",
                                              4,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known_models.c: models that have a name, as the chains they stand for. A row is the text, in which
  * @classes, @height, @width and @channels are what the call says. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 struct known {
     int64_t classes, height, width, channels;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_registry.c: layer_list.def as a sorted namespace. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain_layers.c: layers without weights and windows: input, activation, flatten, dropout, identity. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 /* ---- input ---- */
 
@@ -21,8 +21,8 @@ static const struct stk_param input_rows[] = {
 static int build_input(struct stk__build *b)
 {
     const struct input *p = b->params;
-    struct stk__node node = { .kind = STK__NODE_INPUT,
-                              .shape = { p->height, p->width, p->channels, false } };
+    struct stk__model_node node = { .kind = STK__NODE_INPUT,
+                                    .shape = { p->height, p->width, p->channels, false } };
     bool has[] = { p->height != STK_NONE, p->width != STK_NONE, p->channels != STK_NONE,
                    p->features != STK_NONE };
     bool is_image = has[0] && has[1] && has[2] && !has[3];
@@ -65,7 +65,7 @@ static const struct stk_param activation_rows[] = {
 static int build_activation(struct stk__build *b)
 {
     const struct activation *p = b->params;
-    struct stk__node node = { .kind = STK__NODE_ACTIVATION, .shape = *stk__build_input(b) };
+    struct stk__model_node node = { .kind = STK__NODE_ACTIVATION, .shape = *stk__build_input(b) };
     int rc = stk__activation_read(p->activation, b->arena, &node.activation, b->err);
     return rc ? rc : stk__build_node(b, &node, NULL);
 }
@@ -91,8 +91,9 @@ static const struct stk_param flatten_rows[] = { STK__NAME_ROW(flatten), STK_ROW
 
 static int build_flatten(struct stk__build *b)
 {
-    struct stk__node node = { .kind = STK__NODE_FLATTEN,
-                              .shape = { 1, 1, stk__shape_values(stk__build_input(b)), true } };
+    struct stk__model_node node = {
+        .kind = STK__NODE_FLATTEN, .shape = { 1, 1, stk__shape_values(stk__build_input(b)), true }
+    };
     return stk__build_node(b, &node, NULL);
 }
 
@@ -125,7 +126,7 @@ static const struct stk_param dropout_rows[] = {
 static int build_dropout(struct stk__build *b)
 {
     const struct dropout *p = b->params;
-    struct stk__node node = {
+    struct stk__model_node node = {
         .kind = STK__NODE_DROPOUT, .shape = *stk__build_input(b), .rate = p->rate, .seed = p->seed
     };
     return stk__build_node(b, &node, NULL);

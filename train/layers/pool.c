@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c: maxima and means, of windows or of a whole image. */
-#include "train/layer.h"
+#include "train/model/layer.h"
 
 struct pool {
     struct stk_numbers pool_size, strides, padding;
@@ -25,7 +25,7 @@ static int build_pool(struct stk__build *b, enum stk__node_kind kind)
                                              .kernel_otherwise = 2,
                                              .steps_by_kernel = true,
                                              .is_pool = true };
-    struct stk__node node = { .kind = kind };
+    struct stk__model_node node = { .kind = kind };
     int rc = stk__build_wants_pixels(b);
     if (!rc)
         rc = stk__build_window(b, &window, &node.window, &node.shape);
@@ -83,8 +83,9 @@ static int build_global(struct stk__build *b)
     int rc = stk__build_wants_pixels(b);
     if (rc)
         return rc;
-    struct stk__node node = { .kind = STK__NODE_GLOBAL_AVGPOOL,
-                              .shape = { 1, 1, stk__build_input(b)->channels, !p->keepdims } };
+    struct stk__model_node node = { .kind = STK__NODE_GLOBAL_AVGPOOL,
+                                    .shape = { 1, 1, stk__build_input(b)->channels,
+                                               !p->keepdims } };
     return stk__build_node(b, &node, NULL);
 }
 

@@ -35,7 +35,7 @@ static void backward_row(const struct rows *r, const float *x, const float *y, c
         stk__activate_back(r->kernels, a, y, dy, n, dx);
 }
 
-static struct rows rows_of(const struct stk__work *work, const struct stk__group *group)
+static struct rows rows_of(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__step_plan *plan = work->run->plan;
     const struct stk__tensor *t = &plan->tensor[group->out];
@@ -43,38 +43,38 @@ static struct rows rows_of(const struct stk__work *work, const struct stk__group
                           (size_t)t->width, (size_t)t->channels };
 }
 
-static void forward_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                         int first, int n)
+static void forward_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                         int i, int first, int n)
 {
     struct rows r = rows_of(work, group);
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map out = stk__map_at(work, group->out, i);
-    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
-    struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
+    struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
     for (int j = 0; j < n; j++)
         forward_row(&r, x.at + j * x.down, y.at + j * y.down);
     stk__store(&out, first, &y);
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, forward_rows);
     stk__clear_frames(work, group->out);
 }
 
 /* Where the gradient is added to, the group's own is made first, in place. */
-static void backward_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                          int first, int n)
+static void backward_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                          int i, int first, int n)
 {
     struct rows r = rows_of(work, group);
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map out = stk__map_at(work, group->out, i);
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
     struct stk__map d_in = stk__d_input_map(work, group, 0, i);
-    struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 0));
-    struct stk__image y = stk__load(&out, first, n, stk__strip(work, group, 1));
-    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 2));
-    struct stk__image dx =
+    struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__step_image y = stk__load(&out, first, n, stk__strip(work, group, 1));
+    struct stk__step_image dy = stk__load(&d_out, first, n, stk__strip(work, group, 2));
+    struct stk__step_image dx =
         group->adds[0] ? dy : stk__rows_to(&d_in, first, n, stk__strip(work, group, 3));
     for (int j = 0; j < n; j++)
         backward_row(&r, x.at + j * x.down, y.at + j * y.down, dy.at + j * dy.down,
@@ -82,7 +82,7 @@ static void backward_rows(const struct stk__work *work, const struct stk__group 
     stk__give(work, group, 0, &d_in, first, &dx, stk__strip(work, group, 3));
 }
 
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, backward_rows);
 }

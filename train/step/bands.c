@@ -3,14 +3,15 @@
 #include "train/step/bands.h"
 
 #include "train/kernel/pool_range.h"
-#include "train/step/cells.h"
+#include "train/step/pool_cells.h"
 #include "train/step/pool_shape.h"
 
 #include <string.h>
 
-struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group)
+struct stk__conv stk__conv_of(const struct stk__step_plan *plan,
+                              const struct stk__step_group *group)
 {
-    const struct stk__node *node = stk__group_node(plan, group);
+    const struct stk__model_node *node = stk__group_node(plan, group);
     const struct stk__shape *in = &plan->model->node[node->input[0]].shape;
     const struct stk__window *w = &node->window;
     return (struct stk__conv){ .height = (int)in->height,
@@ -32,29 +33,31 @@ struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct st
                                .groups = (int)w->groups };
 }
 
-struct stk__share stk__conv_reach(const struct stk__conv *c, int from, int to)
+struct stk__team_share stk__conv_reach(const struct stk__conv *c, int from, int to)
 {
-    return (struct stk__share){ from * c->stride_y - c->pad_top,
-                                (to - 1) * c->stride_y - c->pad_top +
-                                    (c->kernel_height - 1) * c->dilation_y + 1 };
+    return (struct stk__team_share){ from * c->stride_y - c->pad_top,
+                                     (to - 1) * c->stride_y - c->pad_top +
+                                         (c->kernel_height - 1) * c->dilation_y + 1 };
 }
 
-size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__group *group, int n)
+size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__step_group *group,
+                         int n)
 {
     const struct stk__tensor *in = &plan->tensor[group->in[0]];
     struct stk__conv c = stk__conv_of(plan, group);
-    struct stk__share rows = stk__conv_reach(&c, 0, n);
+    struct stk__team_share rows = stk__conv_reach(&c, 0, n);
     if (in->dtype == STK_F32)
         return 0;
     return (size_t)(rows.behind - rows.first) * (size_t)in->row_values;
 }
 
-struct stk__rows stk__reached_rows(const struct stk__work *work, const struct stk__group *group,
-                                   int image, struct stk__share rows, float *strip)
+struct stk__rows stk__reached_rows(const struct stk__step_work *work,
+                                   const struct stk__step_group *group, int image,
+                                   struct stk__team_share rows, float *strip)
 {
     struct stk__map map = stk__map_at(work, group->in[0], image);
     int first = (int)rows.first;
-    struct stk__image x = stk__load(&map, first, (int)(rows.behind - rows.first), strip);
+    struct stk__step_image x = stk__load(&map, first, (int)(rows.behind - rows.first), strip);
     return (struct stk__rows){ .at = x.at, .first = first, .across = x.channels, .down = x.down };
 }
 
@@ -66,7 +69,7 @@ struct stk__rows stk__map_rows(const struct stk__map *map)
 }
 
 /* Rows of the output's gradient, and of the output, that a band is made of. */
-static size_t stage_floats(const struct stk__step_plan *plan, const struct stk__group *group,
+static size_t stage_floats(const struct stk__step_plan *plan, const struct stk__step_group *group,
                            const struct stk__bands *b)
 {
     const struct stk__tensor *out = &plan->tensor[group->out];
@@ -79,7 +82,7 @@ static size_t stage_floats(const struct stk__step_plan *plan, const struct stk__
     return (size_t)(rows * row + (b->has_pool ? (rows * row + 3) / 4 : 0) + out->row_values);
 }
 
-int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
+int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__step_group *group,
                       size_t bytes, int64_t row_floats, int unit)
 {
     int64_t height = stk__group_node(plan, group)->shape.height;
@@ -88,8 +91,8 @@ int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group
     return (int)(rows < height ? rows : height);
 }
 
-struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
-                                size_t bytes, int unit)
+struct stk__bands stk__bands_of(const struct stk__step_plan *plan,
+                                const struct stk__step_group *group, size_t bytes, int unit)
 {
     struct stk__bands b = { .conv = stk__conv_of(plan, group),
                             .has_pool = group->pool >= 0,
@@ -145,7 +148,7 @@ static void fill_from_pool(const struct stk__band *band, int row, int n)
     struct stk__map d_out = stk__map_at(band->work, band->group->d_out, band->image);
     struct stk__read_map dy = stk__map_reads(&d_out, first * d_out.down);
     if (!stk__map_is_taken(band->work, &d_out)) {
-        struct stk__image rows = stk__load(&d_out, first, n_windows, stage_of(band));
+        struct stk__step_image rows = stk__load(&d_out, first, n_windows, stage_of(band));
         dy = stk__reads(&rows);
     }
     uint8_t *strip = (uint8_t *)(stage_of(band) + (size_t)n_windows * (size_t)d_out.down);
@@ -186,21 +189,21 @@ static void fill_from_output(const struct stk__band *band, int row, int n)
             continue;
         }
         if (b->activation.kind == STK__LINEAR) {
-            struct stk__image dy = stk__load(&d_out, j, 1, middle_at(band, j));
+            struct stk__step_image dy = stk__load(&d_out, j, 1, middle_at(band, j));
             if (dy.at != middle_at(band, j))
                 memcpy(middle_at(band, j), dy.at, values * sizeof *dy.at);
             continue;
         }
-        struct stk__image dy = stk__load(&d_out, j, 1, stage_of(band));
-        struct stk__image y = stk__load(&out, j, 1, stage_of(band) + values);
+        struct stk__step_image dy = stk__load(&d_out, j, 1, stage_of(band));
+        struct stk__step_image y = stk__load(&out, j, 1, stage_of(band) + values);
         stk__activate_back(kernels, &b->activation, y.at, dy.at, values, middle_at(band, j));
     }
 }
 
 /* ---- walking ---- */
 
-struct stk__band stk__band_begin(const struct stk__bands *bands, const struct stk__work *work,
-                                 const struct stk__group *group, float *memory)
+struct stk__band stk__band_begin(const struct stk__bands *bands, const struct stk__step_work *work,
+                                 const struct stk__step_group *group, float *memory)
 {
     float *stage = memory + band_floats(bands);
     const struct stk__tensor *d_out = &work->run->plan->tensor[group->d_out];

@@ -10,7 +10,7 @@
  * front of them is never in memory whole.
  */
 #pragma once
-#include "train/candidate.h"
+#include "train/conv/candidate.h"
 #include "train/step/strips.h"
 
 struct stk__bands {
@@ -21,32 +21,35 @@ struct stk__bands {
     int64_t down;          /* floats of a row with its frame */
     int n_rows;            /* of a band, at most */
     bool has_pool;
-    struct stk__pool pool;
+    struct stk__pooling pool;
     struct stk__activation activation;
     size_t
         stage_floats; /* behind a band: rows that it is made of, where they are in half precision */
 };
 
 /* Rows of a band of about that many bytes, of a multiple of `unit`. */
-int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__group *group,
+int stk__band_rows_of(const struct stk__step_plan *plan, const struct stk__step_group *group,
                       size_t bytes, int64_t row_floats, int unit);
 
 /* Sizes for a group; bands are of about that many bytes, and of a multiple of `unit` rows. */
-struct stk__bands stk__bands_of(const struct stk__step_plan *plan, const struct stk__group *group,
-                                size_t bytes, int unit);
+struct stk__bands stk__bands_of(const struct stk__step_plan *plan,
+                                const struct stk__step_group *group, size_t bytes, int unit);
 
 /* A convolution of a group. */
-struct stk__conv stk__conv_of(const struct stk__step_plan *plan, const struct stk__group *group);
+struct stk__conv stk__conv_of(const struct stk__step_plan *plan,
+                              const struct stk__step_group *group);
 
 /* Rows of the image, or of its frame, that rows [from, to) of the output look at. */
-struct stk__share stk__conv_reach(const struct stk__conv *conv, int from, int to);
+struct stk__team_share stk__conv_reach(const struct stk__conv *conv, int from, int to);
 
 /* Floats of a strip of them, for n rows of the output; 0 where the image is float32. */
-size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__group *group, int n);
+size_t stk__reach_floats(const struct stk__step_plan *plan, const struct stk__step_group *group,
+                         int n);
 
 /* The image of a group's input, those rows of it. */
-struct stk__rows stk__reached_rows(const struct stk__work *work, const struct stk__group *group,
-                                   int image, struct stk__share rows, float *strip);
+struct stk__rows stk__reached_rows(const struct stk__step_work *work,
+                                   const struct stk__step_group *group, int image,
+                                   struct stk__team_share rows, float *strip);
 
 /* An image as it lies, for ways that take its type. */
 struct stk__rows stk__map_rows(const struct stk__map *map);
@@ -56,8 +59,8 @@ size_t stk__bands_floats(const struct stk__bands *bands);
 /* One walk through the images of a lot. */
 struct stk__band {
     const struct stk__bands *of;
-    const struct stk__work *work;
-    const struct stk__group *group;
+    const struct stk__step_work *work;
+    const struct stk__step_group *group;
     float *at;  /* memory */
     int image;  /* of the lot */
     int lo, hi; /* rows that are there; the last of them are the band's */
@@ -67,8 +70,8 @@ struct stk__band {
 };
 
 /* Before the first image, before each image, and before each band: false behind the last one. */
-struct stk__band stk__band_begin(const struct stk__bands *bands, const struct stk__work *work,
-                                 const struct stk__group *group, float *memory);
+struct stk__band stk__band_begin(const struct stk__bands *bands, const struct stk__step_work *work,
+                                 const struct stk__step_group *group, float *memory);
 void stk__band_image(struct stk__band *band, int image);
 bool stk__band_next(struct stk__band *band);
 

@@ -8,8 +8,8 @@
  */
 #include "base/error.h"
 #include "train/step/bands.h"
-#include "train/step/cells.h"
 #include "train/step/conv_way.h"
+#include "train/step/pool_cells.h"
 #include "train/step/pool_shape.h"
 #include "train/step/pool_sparse.h"
 
@@ -39,9 +39,9 @@ struct conv {
     size_t in_at, out_at, cells_at; /* in scratch: rows of the image; forward, of what is put out */
 };
 
-static struct stk__rows rows_of(const struct stk__work *work, int tensor, int i)
+static struct stk__rows rows_of(const struct stk__step_work *work, int tensor, int i)
 {
-    struct stk__image image = stk__image_at(work, tensor, i);
+    struct stk__step_image image = stk__image_at(work, tensor, i);
     return (struct stk__rows){ .at = image.at,
                                .across = image.channels,
                                .down = image.down,
@@ -56,8 +56,8 @@ static void run_way(const struct stk__way *way, const struct stk__conv_job *job)
 
 /* ---- forward ---- */
 
-static struct stk__conv_job forward_job(const struct stk__work *work,
-                                        const struct stk__group *group)
+static struct stk__conv_job forward_job(const struct stk__step_work *work,
+                                        const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     struct stk__bounds bounds = stk__activation_bounds(&c->activation);
@@ -70,14 +70,16 @@ static struct stk__conv_job forward_job(const struct stk__work *work,
                                    .scratch = work->scratch + c->way_at };
 }
 
-static void activate_span(const struct stk__work *work, const struct conv *c, float *at, size_t n)
+static void activate_span(const struct stk__step_work *work, const struct conv *c, float *at,
+                          size_t n)
 {
     if (!stk__activation_is_clamp(&c->activation))
         stk__activate(work->run->kernels, &c->activation, at, n, at);
 }
 
-static struct stk__rows image_rows(const struct stk__work *work, const struct stk__group *group,
-                                   const struct stk__way *way, int image, int from, int to)
+static struct stk__rows image_rows(const struct stk__step_work *work,
+                                   const struct stk__step_group *group, const struct stk__way *way,
+                                   int image, int from, int to)
 {
     const struct conv *c = group->state;
     struct stk__map in = stk__map_at(work, group->in[0], image);
@@ -88,7 +90,8 @@ static struct stk__rows image_rows(const struct stk__work *work, const struct st
 }
 
 /* By bands, rows that are converted while they are in cache, or in registers by ways that can. */
-static void forward_half(const struct stk__work *work, const struct stk__group *group, int image)
+static void forward_half(const struct stk__step_work *work, const struct stk__step_group *group,
+                         int image)
 {
     const struct conv *c = group->state;
     struct stk__conv_job job = forward_job(work, group);
@@ -103,7 +106,7 @@ static void forward_half(const struct stk__work *work, const struct stk__group *
             run_way(&c->forward, &job);
             continue;
         }
-        struct stk__image y =
+        struct stk__step_image y =
             stk__rows_to(&out, job.from, job.to - job.from, work->scratch + c->out_at);
         job.output = (struct stk__rows){
             .at = y.at, .first = job.from, .across = y.channels, .down = y.down
@@ -115,7 +118,7 @@ static void forward_half(const struct stk__work *work, const struct stk__group *
     }
 }
 
-static void forward_plain(const struct stk__work *work, const struct stk__group *group)
+static void forward_plain(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     struct stk__conv_job job = forward_job(work, group);
@@ -138,8 +141,8 @@ struct window_rows {
 };
 
 /* Makes the next rows; those that windows from `need` on do not look at make room. */
-static void more_rows(const struct stk__work *work, const struct stk__group *group, int image,
-                      struct stk__conv_job *job, struct window_rows *rows, int need)
+static void more_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                      int image, struct stk__conv_job *job, struct window_rows *rows, int need)
 {
     const struct conv *c = group->state;
     int keep_from = need < rows->hi ? need : rows->hi;
@@ -161,7 +164,7 @@ static void more_rows(const struct stk__work *work, const struct stk__group *gro
 }
 
 /* Windows that are complete with rows up to hi. */
-static int complete(const struct conv *c, const struct stk__pool *pool, int hi)
+static int complete(const struct conv *c, const struct stk__pooling *pool, int hi)
 {
     if (hi == c->band_needed)
         return pool->out_height;
@@ -169,15 +172,15 @@ static int complete(const struct conv *c, const struct stk__pool *pool, int hi)
     return hi + pool->pad_top < pool->height ? 0 : n;
 }
 
-static void pool_rows(const struct stk__work *work, const struct stk__group *group, int image,
-                      const struct window_rows *rows, int first, int behind)
+static void pool_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                      int image, const struct window_rows *rows, int first, int behind)
 {
     const struct conv *c = group->state;
-    const struct stk__pool *pool = &c->bands.pool;
+    const struct stk__pooling *pool = &c->bands.pool;
     struct stk__bounds bounds = stk__activation_bounds(&c->activation);
     struct stk__map out = stk__map_at(work, group->out, image);
     bool is_taken = stk__map_is_taken(work, &out);
-    struct stk__image y = stk__strip_image(&out, behind - first, work->scratch + c->out_at);
+    struct stk__step_image y = stk__strip_image(&out, behind - first, work->scratch + c->out_at);
     int64_t cells_down = (int64_t)pool->out_width * pool->channels;
     bool trains = work->run->program == &work->run->plan->train;
     uint8_t *strip = (uint8_t *)(work->scratch + c->cells_at);
@@ -198,10 +201,11 @@ static void pool_rows(const struct stk__work *work, const struct stk__group *gro
         stk__cells_store(work, group, image, first, behind - first, strip);
 }
 
-static void forward_pooled(const struct stk__work *work, const struct stk__group *group, int image)
+static void forward_pooled(const struct stk__step_work *work, const struct stk__step_group *group,
+                           int image)
 {
     const struct conv *c = group->state;
-    const struct stk__pool *pool = &c->bands.pool;
+    const struct stk__pooling *pool = &c->bands.pool;
     struct stk__conv_job job = forward_job(work, group);
     struct window_rows rows = { .at = work->scratch,
                                 .down = (int64_t)c->shape.out_width * c->shape.filters };
@@ -215,7 +219,7 @@ static void forward_pooled(const struct stk__work *work, const struct stk__group
     }
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     if (group->pool < 0 && !c->is_half)
@@ -230,8 +234,8 @@ static void forward(const struct stk__work *work, const struct stk__group *group
 /* ---- backward ---- */
 
 /* Rows of the image's gradient, written, or added by way of scratch. */
-static void give_rows(const struct stk__work *work, const struct stk__group *group, int image,
-                      struct stk__conv_job *job)
+static void give_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                      int image, struct stk__conv_job *job)
 {
     const struct conv *c = group->state;
     struct stk__map dx = stk__d_input_map(work, group, 0, image);
@@ -245,7 +249,7 @@ static void give_rows(const struct stk__work *work, const struct stk__group *gro
     for (int behind = job->to; job->from < behind; job->from = job->to) {
         int n = behind - job->from < c->given_rows ? behind - job->from : c->given_rows;
         job->to = job->from + n;
-        struct stk__image own = stk__strip_image(&dx, n, strip);
+        struct stk__step_image own = stk__strip_image(&dx, n, strip);
         job->image = (struct stk__rows){
             .at = own.at, .first = job->from, .across = own.channels, .down = own.down
         };
@@ -255,8 +259,8 @@ static void give_rows(const struct stk__work *work, const struct stk__group *gro
     }
 }
 
-static struct stk__conv_job backward_job(const struct stk__work *work,
-                                         const struct stk__group *group)
+static struct stk__conv_job backward_job(const struct stk__step_work *work,
+                                         const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     float *sums = stk__sums_at(work, group, work->thread);
@@ -266,7 +270,7 @@ static struct stk__conv_job backward_job(const struct stk__work *work,
                                    .scratch = work->scratch + c->way_at };
 }
 
-static void backward_banded(const struct stk__work *work, const struct stk__group *group)
+static void backward_banded(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     struct stk__band band = stk__band_begin(&c->bands, work, group, work->scratch);
@@ -288,7 +292,7 @@ static void backward_banded(const struct stk__work *work, const struct stk__grou
 }
 
 /* All images of the lot at once; the gradient lies as it came. */
-static void backward_whole(const struct stk__work *work, const struct stk__group *group)
+static void backward_whole(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     struct stk__conv_job job = backward_job(work, group);
@@ -309,7 +313,7 @@ static void backward_whole(const struct stk__work *work, const struct stk__group
     }
 }
 
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     float *sums = stk__sums_at(work, group, work->thread);
@@ -323,7 +327,7 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
 
 /* ---- once per step ---- */
 
-static void pack(const struct stk__work *work, const struct stk__group *group)
+static void pack(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     const float *weights = work->run->weight[c->kernel];
@@ -336,7 +340,7 @@ static void pack(const struct stk__work *work, const struct stk__group *group)
                                     work->n_threads);
 }
 
-static void collect(const struct stk__work *work, const struct stk__group *group)
+static void collect(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
     float *sums[STK__MOST_THREADS];
@@ -364,9 +368,9 @@ static size_t largest(size_t a, size_t b)
 }
 
 /* The output, or its gradient, is in bands, of about as many rows as there will be. */
-static int open_way(struct stk__step_plan *plan, struct stk__group *group, const struct conv *c,
-                    enum stk__direction direction, bool is_banded, struct stk__way *out,
-                    struct stk_error *err)
+static int open_way(struct stk__step_plan *plan, struct stk__step_group *group,
+                    const struct conv *c, enum stk__direction direction, bool is_banded,
+                    struct stk__way *out, struct stk_error *err)
 {
     int64_t row = (int64_t)c->shape.out_width * c->shape.filters * (int64_t)sizeof(float);
     int rows = (int)(BAND_BYTES / row);
@@ -381,7 +385,7 @@ static int open_way(struct stk__step_plan *plan, struct stk__group *group, const
     return stk__conv_way(plan, group, &task, out, err);
 }
 
-static int open_ways(struct stk__step_plan *plan, struct stk__group *group, struct conv *c,
+static int open_ways(struct stk__step_plan *plan, struct stk__step_group *group, struct conv *c,
                      struct stk_error *err)
 {
     bool has_pool = group->pool >= 0, gives = plan->trains && group->d_in[0] >= 0;
@@ -427,10 +431,10 @@ static int rows_within(int64_t bytes, int64_t row_floats, int unit)
 }
 
 /* Rows of a forward band: windows and the rows they share with the next. Returns floats. */
-static size_t size_bands(const struct stk__step_plan *plan, const struct stk__group *group,
+static size_t size_bands(const struct stk__step_plan *plan, const struct stk__step_group *group,
                          struct conv *c)
 {
-    const struct stk__pool *pool = &c->bands.pool;
+    const struct stk__pooling *pool = &c->bands.pool;
     int64_t row = (int64_t)c->shape.out_width * c->shape.filters;
     c->band_rows = stk__band_rows_of(plan, group, BAND_BYTES, row, unit_of(&c->forward));
     c->band_needed = c->shape.out_height;
@@ -445,11 +449,11 @@ static size_t size_bands(const struct stk__step_plan *plan, const struct stk__gr
 }
 
 /* Of rows that are put out in half precision, as many as a band gives at once. */
-static size_t put_out_floats(const struct stk__step_plan *plan, const struct stk__group *group,
+static size_t put_out_floats(const struct stk__step_plan *plan, const struct stk__step_group *group,
                              const struct conv *c)
 {
     const struct stk__tensor *out = &plan->tensor[group->out];
-    const struct stk__pool *pool = &c->bands.pool;
+    const struct stk__pooling *pool = &c->bands.pool;
     int64_t rows = c->band_rows;
     if (out->dtype == STK_F32)
         return 0;
@@ -458,7 +462,8 @@ static size_t put_out_floats(const struct stk__step_plan *plan, const struct stk
     return (size_t)((rows < out->height ? rows : out->height) * out->width * out->channels);
 }
 
-static int add_cells(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int add_cells(struct stk__step_plan *plan, struct stk__step_group *group,
+                     struct stk_error *err)
 {
     const struct stk__window *window = &plan->model->node[group->pool].window;
     group->cells =
@@ -466,7 +471,7 @@ static int add_cells(struct stk__step_plan *plan, struct stk__group *group, stru
     return group->cells < 0 ? stk__out_of_memory(err) : STK_OK;
 }
 
-static void size_scratch(const struct stk__step_plan *plan, struct stk__group *group,
+static void size_scratch(const struct stk__step_plan *plan, struct stk__step_group *group,
                          struct conv *c)
 {
     c->bands = stk__bands_of(plan, group, BAND_BYTES, common_unit(&c->to_weights, &c->to_image));
@@ -497,7 +502,7 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
     group->scratch_bytes = floats * sizeof(float);
 }
 
-static void close_group(struct stk__group *group)
+static void close_group(struct stk__step_group *group)
 {
     struct conv *c = group->state;
     if (!c)
@@ -507,7 +512,8 @@ static void close_group(struct stk__group *group)
     stk__way_close(&c->to_weights);
 }
 
-static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__step_group *group,
+                      struct stk_error *err)
 {
     struct conv *c = stk_arena_alloc(plan->arena, sizeof *c);
     if (!c)

@@ -3,15 +3,15 @@
 #include "train/step/conv_way.h"
 
 #include "base/error.h"
-#include "train/choice.h"
+#include "train/conv/choice.h"
 
 #include <string.h>
 
-int stk__conv_way(const struct stk__step_plan *plan, struct stk__group *group,
+int stk__conv_way(const struct stk__step_plan *plan, struct stk__step_group *group,
                   const struct stk__conv_task *task, struct stk__way *out, struct stk_error *err)
 {
     static const char *const words[] = { "forward", "to image", "to weights" };
-    const struct stk__node *node = stk__group_node(plan, group);
+    const struct stk__model_node *node = stk__group_node(plan, group);
     const struct stk__conv *conv = &task->conv;
     struct stk__text why = { 0 };
     if (!stk__direct.can(task))

@@ -6,7 +6,7 @@
 enum { PIECE_ROWS = 8 };
 
 struct stk__dense_layer stk__dense_layer(const struct stk__step_plan *plan,
-                                         const struct stk__group *group)
+                                         const struct stk__step_group *group)
 {
     int kernel = stk__group_weight(plan, group, STK__KERNEL);
     const struct stk__weight *weight = &plan->model->weight[kernel];
@@ -22,19 +22,19 @@ struct piece {
     int first, n;
 };
 
-static struct piece next_piece(const struct stk__work *work, const struct stk__group *group,
-                               int first)
+static struct piece next_piece(const struct stk__step_work *work,
+                               const struct stk__step_group *group, int first)
 {
     int left = work->n - first;
     return (struct piece){ first, left > group->strip_rows ? group->strip_rows : left };
 }
 
-static struct stk__share all_of(const struct stk__dense_layer *l)
+static struct stk__team_share all_of(const struct stk__dense_layer *l)
 {
-    return (struct stk__share){ 0, l->k };
+    return (struct stk__team_share){ 0, l->k };
 }
 
-static void forward_piece(const struct stk__work *work, const struct stk__group *group,
+static void forward_piece(const struct stk__step_work *work, const struct stk__step_group *group,
                           const struct stk__dense_layer *l, struct piece p)
 {
     const struct stk__run *run = work->run;
@@ -60,14 +60,14 @@ static void forward_piece(const struct stk__work *work, const struct stk__group 
         stk__activate(run->kernels, &l->activation, y, (size_t)l->m, y);
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
     for (struct piece p = { 0 }; (p = next_piece(work, group, p.first + p.n)).n > 0;)
         forward_piece(work, group, &l, p);
 }
 
-static void to_weights(const struct stk__work *work, const struct stk__group *group,
+static void to_weights(const struct stk__step_work *work, const struct stk__step_group *group,
                        const struct stk__dense_layer *l, struct piece p)
 {
     const struct stk__run *run = work->run;
@@ -91,7 +91,7 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
 }
 
 /* The gradient of x, in a strip if it is to be added to. */
-static void to_inputs(const struct stk__work *work, const struct stk__group *group,
+static void to_inputs(const struct stk__step_work *work, const struct stk__step_group *group,
                       const struct stk__dense_layer *l, struct piece p)
 {
     const struct stk__run *run = work->run;
@@ -114,7 +114,7 @@ static void to_inputs(const struct stk__work *work, const struct stk__group *gro
         stk__store_features(work, group->d_in[0], p.first, p.n, all_of(l), &dx);
 }
 
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
     stk__mask_gradient(work, group, NULL); /* features are float32 */
@@ -125,14 +125,15 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
     }
 }
 
-static void collect(const struct stk__work *work, const struct stk__group *group)
+static void collect(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
     stk__collect_sums(work, group, 0, l.kernel);
     stk__collect_sums(work, group, (size_t)l.k * (size_t)l.m, l.bias);
 }
 
-static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__step_group *group,
+                      struct stk_error *err)
 {
     const struct stk__dense_layer l = stk__dense_layer(plan, group);
     (void)err;

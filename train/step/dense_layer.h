@@ -10,4 +10,4 @@ struct stk__dense_layer {
 };
 
 struct stk__dense_layer stk__dense_layer(const struct stk__step_plan *plan,
-                                         const struct stk__group *group);
+                                         const struct stk__step_group *group);

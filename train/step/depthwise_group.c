@@ -20,19 +20,20 @@ struct depthwise {
 };
 
 /* Whether kernels take halves: those with a multiplier do not. */
-static bool is_taken(const struct stk__work *work, const struct depthwise *d,
+static bool is_taken(const struct stk__step_work *work, const struct depthwise *d,
                      const struct stk__map *map)
 {
     return stk__map_is_taken(work, map) && (map->dtype == STK_F32 || d->shape.multiplier == 1);
 }
 
 /* What rows [from, to) of the output look at, from where the first of them begins to. */
-static struct stk__read_map window_of(const struct stk__work *work, const struct stk__group *group,
-                                      int image, int from, int to)
+static struct stk__read_map window_of(const struct stk__step_work *work,
+                                      const struct stk__step_group *group, int image, int from,
+                                      int to)
 {
     const struct depthwise *d = group->state;
     struct stk__map in = stk__map_at(work, group->in[0], image);
-    struct stk__share reach = stk__conv_reach(&d->conv, from, to);
+    struct stk__team_share reach = stk__conv_reach(&d->conv, from, to);
     int64_t left = (int64_t)d->conv.pad_left * in.channels;
     if (is_taken(work, d, &in))
         return stk__map_reads(&in, reach.first * in.down - left);
@@ -40,8 +41,8 @@ static struct stk__read_map window_of(const struct stk__work *work, const struct
     return (struct stk__read_map){ .at = x.at - left, .across = x.across, .down = x.down };
 }
 
-static void sum_rows(const struct stk__work *work, const struct stk__group *group, int image,
-                     int from, int to, struct stk__write_map y)
+static void sum_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                     int image, int from, int to, struct stk__write_map y)
 {
     const struct depthwise *d = group->state;
     const struct stk__run *run = work->run;
@@ -58,8 +59,8 @@ static void sum_rows(const struct stk__work *work, const struct stk__group *grou
                                        .high = bounds.high });
 }
 
-static void forward_rows(const struct stk__work *work, const struct stk__group *group, int image,
-                         int from, int to)
+static void forward_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                         int image, int from, int to)
 {
     const struct depthwise *d = group->state;
     struct stk__map out = stk__map_at(work, group->out, image);
@@ -68,7 +69,7 @@ static void forward_rows(const struct stk__work *work, const struct stk__group *
         sum_rows(work, group, image, from, to, stk__map_writes(&out, from * out.down));
         return;
     }
-    struct stk__image y = stk__rows_to(&out, from, to - from, work->scratch + d->out_at);
+    struct stk__step_image y = stk__rows_to(&out, from, to - from, work->scratch + d->out_at);
     sum_rows(work, group, image, from, to, stk__writes(&y));
     for (int j = 0; !is_clamp && j < y.height; j++)
         stk__activate(work->run->kernels, &d->activation, y.at + j * y.down,
@@ -76,7 +77,7 @@ static void forward_rows(const struct stk__work *work, const struct stk__group *
     stk__store(&out, from, &y);
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct depthwise *d = group->state;
     int height = d->conv.out_height;
@@ -89,7 +90,7 @@ static void forward(const struct stk__work *work, const struct stk__group *group
 
 /* ---- backward ---- */
 
-static void to_weights(const struct stk__work *work, const struct stk__group *group,
+static void to_weights(const struct stk__step_work *work, const struct stk__step_group *group,
                        const struct stk__band *band)
 {
     const struct depthwise *d = group->state;
@@ -108,7 +109,7 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
         .bias = d->bias < 0 ? NULL : sums + d->bias_at });
 }
 
-static void sum_image(const struct stk__work *work, const struct stk__group *group,
+static void sum_image(const struct stk__step_work *work, const struct stk__step_group *group,
                       const struct stk__band *band, struct stk__write_map dx)
 {
     const struct depthwise *d = group->state;
@@ -125,7 +126,7 @@ static void sum_image(const struct stk__work *work, const struct stk__group *gro
         .weights = work->run->weight[d->kernel] });
 }
 
-static void to_image(const struct stk__work *work, const struct stk__group *group,
+static void to_image(const struct stk__step_work *work, const struct stk__step_group *group,
                      const struct stk__band *band)
 {
     const struct depthwise *d = group->state;
@@ -138,12 +139,12 @@ static void to_image(const struct stk__work *work, const struct stk__group *grou
         sum_image(work, group, band, stk__map_writes(&d_in, band->done * d_in.down));
         return;
     }
-    struct stk__image own = stk__strip_image(&d_in, n, strip);
+    struct stk__step_image own = stk__strip_image(&d_in, n, strip);
     sum_image(work, group, band, stk__writes(&own));
     stk__give(work, group, 0, &d_in, band->done, &own, strip + d->rows_floats);
 }
 
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct depthwise *d = group->state;
     struct stk__band band = stk__band_begin(&d->bands, work, group, work->scratch);
@@ -157,7 +158,7 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
     }
 }
 
-static void collect(const struct stk__work *work, const struct stk__group *group)
+static void collect(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct depthwise *d = group->state;
     stk__collect_sums(work, group, 0, d->kernel);
@@ -181,7 +182,7 @@ static size_t round_floats(size_t n)
     return (n + 15) / 16 * 16;
 }
 
-static void size_scratch(const struct stk__step_plan *plan, struct stk__group *group,
+static void size_scratch(const struct stk__step_plan *plan, struct stk__step_group *group,
                          struct depthwise *d)
 {
     const struct stk__tensor *in = &plan->tensor[group->in[0]], *out = &plan->tensor[group->out];
@@ -199,7 +200,8 @@ static void size_scratch(const struct stk__step_plan *plan, struct stk__group *g
     group->scratch_bytes = floats * sizeof(float);
 }
 
-static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__step_group *group,
+                      struct stk_error *err)
 {
     struct depthwise *d = stk_arena_alloc(plan->arena, sizeof *d);
     if (!d)

@@ -14,11 +14,11 @@ struct draw {
     float factor;   /* of those that stay */
 };
 
-static struct draw draw_of(const struct stk__work *work, const struct stk__group *group,
+static struct draw draw_of(const struct stk__step_work *work, const struct stk__step_group *group,
                            int64_t image)
 {
     const struct stk__run *run = work->run;
-    const struct stk__node *node = stk__group_node(run->plan, group);
+    const struct stk__model_node *node = stk__group_node(run->plan, group);
     uint64_t seed = stk__hash_bytes(run->seed, node->name, strlen(node->name));
     if (node->seed != STK_NONE)
         seed = stk__hash_bytes((uint64_t)node->seed, "dropout", 7);
@@ -44,16 +44,16 @@ static void drop_span(struct draw *draw, const float *from, size_t n, float *to,
 }
 
 /* Rows begin a new group of four words. */
-static void drop_image(const struct stk__work *work, const struct stk__group *group,
+static void drop_image(const struct stk__step_work *work, const struct stk__step_group *group,
                        struct draw draw, const struct stk__map *from, const struct stk__map *to,
                        bool adds)
 {
     size_t row = (size_t)from->width * (size_t)from->channels;
     for (int y = 0, end; y < from->height; y = end) {
         end = stk__strip_end(group, y, from->height);
-        struct stk__image x = stk__load(from, y, end - y, stk__strip(work, group, 0));
+        struct stk__step_image x = stk__load(from, y, end - y, stk__strip(work, group, 0));
         float *strip = stk__strip(work, group, 1);
-        struct stk__image rows =
+        struct stk__step_image rows =
             adds ? stk__load(to, y, end - y, strip) : stk__rows_to(to, y, end - y, strip);
         for (int j = 0; j < x.height; j++)
             drop_span(&draw, x.at + j * x.down, row, rows.at + j * rows.down, adds);
@@ -61,7 +61,7 @@ static void drop_image(const struct stk__work *work, const struct stk__group *gr
     }
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     for (int i = 0; i < work->n; i++) {
         struct stk__map x = stk__input_map(work, group, 0, i);
@@ -71,7 +71,7 @@ static void forward(const struct stk__work *work, const struct stk__group *group
     stk__clear_frames(work, group->out);
 }
 
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     for (int i = 0; i < work->n; i++) {
         struct stk__map dy = stk__map_at(work, group->d_out, i);
@@ -80,14 +80,14 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
     }
 }
 
-static void use(const struct stk__work *work, const struct stk__group *group)
+static void use(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     for (int i = 0; i < work->n; i++) {
         struct stk__map x = stk__input_map(work, group, 0, i);
         struct stk__map y = stk__map_at(work, group->out, i);
         for (int at = 0, end; at < x.height; at = end) {
             end = stk__strip_end(group, at, x.height);
-            struct stk__image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
+            struct stk__step_image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
             stk__store(&y, at, &rows);
         }
     }

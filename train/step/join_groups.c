@@ -7,16 +7,16 @@
 
 /* ---- sums ---- */
 
-static void add_rows(const struct stk__work *work, const struct stk__group *group, int i, int first,
-                     int n)
+static void add_rows(const struct stk__step_work *work, const struct stk__step_group *group, int i,
+                     int first, int n)
 {
     const struct stk__run *run = work->run;
     struct stk__activation a = stk__group_activation(run->plan, group);
     struct stk__map out = stk__map_at(work, group->out, i);
-    struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 0));
+    struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 0));
     for (int k = 0; k < group->n_inputs; k++) {
         struct stk__map in = stk__input_map(work, group, k, i);
-        struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 1));
+        struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 1));
         stk__put_rows(run->kernels, &x, &y, k > 0);
     }
     for (int j = 0; a.kind != STK__LINEAR && j < n; j++)
@@ -25,17 +25,17 @@ static void add_rows(const struct stk__work *work, const struct stk__group *grou
     stk__store(&out, first, &y);
 }
 
-static void add_forward(const struct stk__work *work, const struct stk__group *group)
+static void add_forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, add_rows);
     stk__clear_frames(work, group->out);
 }
 
-static void give_to_all(const struct stk__work *work, const struct stk__group *group, int i,
-                        int first, int n)
+static void give_to_all(const struct stk__step_work *work, const struct stk__step_group *group,
+                        int i, int first, int n)
 {
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
-    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 0));
+    struct stk__step_image dy = stk__load(&d_out, first, n, stk__strip(work, group, 0));
     for (int k = 0; k < group->n_inputs; k++) {
         if (group->d_in[k] < 0)
             continue;
@@ -44,14 +44,15 @@ static void give_to_all(const struct stk__work *work, const struct stk__group *g
     }
 }
 
-static void add_backward(const struct stk__work *work, const struct stk__group *group)
+static void add_backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__mask_gradient(work, group,
                        (float *[]){ stk__strip(work, group, 0), stk__strip(work, group, 1) });
     stk__for_strips(work, group, give_to_all);
 }
 
-static int open_add(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_add(struct stk__step_plan *plan, struct stk__step_group *group,
+                    struct stk_error *err)
 {
     (void)err;
     if (stk__group_activation(plan, group).kind == STK__LINEAR)
@@ -82,7 +83,7 @@ struct slice {
 };
 
 static void put_pixels(const struct stk__run *run, struct slice from, struct slice to,
-                       const struct stk__image *size, bool adds)
+                       const struct stk__step_image *size, bool adds)
 {
     for (int y = 0; y < size->height; y++)
         for (int x = 0; x < size->width; x++) {
@@ -95,55 +96,56 @@ static void put_pixels(const struct stk__run *run, struct slice from, struct sli
         }
 }
 
-static struct slice slice_of(const struct stk__image *image, int first)
+static struct slice slice_of(const struct stk__step_image *image, int first)
 {
     return (struct slice){ image->at + first, image->channels, image->down };
 }
 
-static void concat_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                        int first, int n)
+static void concat_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                        int i, int first, int n)
 {
     struct stk__map out = stk__map_at(work, group->out, i);
-    struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 0));
+    struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 0));
     for (int k = 0, channel = 0; k < group->n_inputs; k++) {
         struct stk__map in = stk__input_map(work, group, k, i);
-        struct stk__image x = stk__load(&in, first, n, stk__strip(work, group, 1));
+        struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 1));
         put_pixels(work->run, slice_of(&x, 0), slice_of(&y, channel), &x, false);
         channel += x.channels;
     }
     stk__store(&out, first, &y);
 }
 
-static void concat_forward(const struct stk__work *work, const struct stk__group *group)
+static void concat_forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, concat_rows);
     stk__clear_frames(work, group->out);
 }
 
-static int channels_of(const struct stk__work *work, const struct stk__group *group, int k)
+static int channels_of(const struct stk__step_work *work, const struct stk__step_group *group,
+                       int k)
 {
     const struct stk__step_plan *plan = work->run->plan;
     return (int)plan->model->node[stk__group_node(plan, group)->input[k]].shape.channels;
 }
 
-static void concat_back_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                             int first, int n)
+static void concat_back_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                             int i, int first, int n)
 {
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
-    struct stk__image dy = stk__load(&d_out, first, n, stk__strip(work, group, 0));
+    struct stk__step_image dy = stk__load(&d_out, first, n, stk__strip(work, group, 0));
     for (int k = 0, channel = 0; k < group->n_inputs; channel += channels_of(work, group, k), k++) {
         if (group->d_in[k] < 0)
             continue;
         float *strip = stk__strip(work, group, 1);
         struct stk__map d_in = stk__d_input_map(work, group, k, i);
-        struct stk__image dx = group->adds[k] ? stk__load(&d_in, first, n, strip)
-                                              : stk__rows_to(&d_in, first, n, strip);
+        struct stk__step_image dx = group->adds[k] ? stk__load(&d_in, first, n, strip)
+                                                   : stk__rows_to(&d_in, first, n, strip);
         put_pixels(work->run, slice_of(&dy, channel), slice_of(&dx, 0), &dx, group->adds[k]);
         stk__store(&d_in, first, &dx);
     }
 }
 
-static void concat_backward(const struct stk__work *work, const struct stk__group *group)
+static void concat_backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, concat_back_rows);
 }
@@ -174,27 +176,27 @@ static struct stk__map rows_like(struct stk__map flat, const struct stk__map *im
     return flat;
 }
 
-static void flatten_forward(const struct stk__work *work, const struct stk__group *group)
+static void flatten_forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     for (int i = 0; i < work->n; i++) {
         struct stk__map x = stk__input_map(work, group, 0, i);
         struct stk__map y = rows_like(stk__map_at(work, group->out, i), &x);
         for (int at = 0, end; at < x.height; at = end) {
             end = stk__strip_end(group, at, x.height);
-            struct stk__image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
+            struct stk__step_image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
             stk__store(&y, at, &rows);
         }
     }
 }
 
-static void flatten_backward(const struct stk__work *work, const struct stk__group *group)
+static void flatten_backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     for (int i = 0; i < work->n; i++) {
         struct stk__map dx = stk__d_input_map(work, group, 0, i);
         struct stk__map dy = rows_like(stk__map_at(work, group->d_out, i), &dx);
         for (int at = 0, end; at < dx.height; at = end) {
             end = stk__strip_end(group, at, dx.height);
-            struct stk__image rows = stk__load(&dy, at, end - at, stk__strip(work, group, 0));
+            struct stk__step_image rows = stk__load(&dy, at, end - at, stk__strip(work, group, 0));
             stk__give(work, group, 0, &dx, at, &rows, stk__strip(work, group, 1));
         }
     }

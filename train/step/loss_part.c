@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loss_part.c: losses of a lot, their gradients, and what is counted. */
-#include "train/metric.h"
+#include "train/loss/metric.h"
 #include "train/step/step.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/type.h"
 
 /* The rows of the batch that are in the lot. */
-static struct stk__loss_batch lot_of(const struct stk__work *work)
+static struct stk__loss_batch lot_of(const struct stk__step_work *work)
 {
     struct stk__loss_batch batch = work->run->batch;
     size_t row = stk_dtype_bytes(batch.targets.dtype) *
@@ -31,7 +31,7 @@ static void count(const struct stk__loss *loss, const struct stk__loss_batch *ro
     found->top5 += stk__count_top(row->logits, &row->targets, 5);
 }
 
-static void sum_losses(const struct stk__work *work)
+static void sum_losses(const struct stk__step_work *work)
 {
     const struct stk__run *run = work->run;
     struct stk__found *found = &run->found[work->thread];
@@ -47,11 +47,11 @@ static void sum_losses(const struct stk__work *work)
     }
 }
 
-static void put_outputs(const struct stk__work *work)
+static void put_outputs(const struct stk__step_work *work)
 {
     const struct stk__run *run = work->run;
     for (int i = 0; i < work->n; i++) {
-        struct stk__image from = stk__image_at(work, run->plan->outputs, i), to = from;
+        struct stk__step_image from = stk__image_at(work, run->plan->outputs, i), to = from;
         int64_t n = (int64_t)from.height * from.width * from.channels;
         to.down = (int64_t)from.width * from.channels;
         to.at = run->outputs + (work->first + i) * n;
@@ -59,14 +59,14 @@ static void put_outputs(const struct stk__work *work)
     }
 }
 
-static void run_loss(const struct stk__work *work, const struct stk__group *group)
+static void run_loss(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     (void)group;
     if (work->run->batch.targets.rows > 0)
         sum_losses(work);
 }
 
-static void run_use(const struct stk__work *work, const struct stk__group *group)
+static void run_use(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     run_loss(work, group);
     if (work->run->outputs)

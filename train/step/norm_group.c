@@ -34,7 +34,8 @@ struct sums {
     float *shift;
 };
 
-static struct sums sums_of(const struct stk__work *work, const struct stk__group *group, int thread)
+static struct sums sums_of(const struct stk__step_work *work, const struct stk__step_group *group,
+                           int thread)
 {
     const struct norm *norm = group->state;
     size_t n = (size_t)norm->channels;
@@ -51,19 +52,21 @@ static size_t sums_floats(int channels)
 
 /* Some rows: where they lie, if kernels take what they are, or a strip of them. Kernels take one type of all
  * that they read. */
-static struct stk__read_map read_rows(const struct stk__work *work, const struct stk__group *group,
+static struct stk__read_map read_rows(const struct stk__step_work *work,
+                                      const struct stk__step_group *group,
                                       const struct stk__map *map, int first, int n, float *strip)
 {
     if (stk__map_is_taken(work, map) && map->dtype == stk__dtype_of(work, group->in[0]) &&
         map->dtype == stk__dtype_of(work, group->out))
         return stk__map_reads(map, first * map->down);
-    struct stk__image rows = stk__load(map, first, n, strip);
+    struct stk__step_image rows = stk__load(map, first, n, strip);
     return stk__reads(&rows);
 }
 
 /* Of gradients that an activation kept within bounds, its values: elsewhere they do not count. */
-static struct stk__read_map read_mask(const struct stk__work *work, const struct stk__group *group,
-                                      int i, int first, int n, float *strip)
+static struct stk__read_map read_mask(const struct stk__step_work *work,
+                                      const struct stk__step_group *group, int i, int first, int n,
+                                      float *strip)
 {
     const struct norm *norm = group->state;
     struct stk__map out = stk__map_at(work, group->out, i);
@@ -76,12 +79,12 @@ static struct stk__read_map read_mask(const struct stk__work *work, const struct
 
 static void set_shift(const struct stk__map *in, int first, float *strip, float *shift)
 {
-    struct stk__image row = stk__load(in, first, 1, strip);
+    struct stk__step_image row = stk__load(in, first, 1, strip);
     memcpy(shift, row.at, (size_t)in->channels * sizeof *shift);
 }
 
-static void sum_rows(const struct stk__work *work, const struct stk__group *group, int i, int first,
-                     int n)
+static void sum_rows(const struct stk__step_work *work, const struct stk__step_group *group, int i,
+                     int first, int n)
 {
     struct sums s = sums_of(work, group, work->thread);
     struct stk__map in = stk__input_map(work, group, 0, i);
@@ -99,14 +102,14 @@ static void sum_rows(const struct stk__work *work, const struct stk__group *grou
     *s.count += (double)in.width * n;
 }
 
-static void sum_values(const struct stk__work *work, const struct stk__group *group)
+static void sum_values(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, sum_rows);
 }
 
 /* Joins what threads found of a channel. */
-static void join_threads(const struct stk__work *work, const struct stk__group *group, int c,
-                         double *mean, double *variance)
+static void join_threads(const struct stk__step_work *work, const struct stk__step_group *group,
+                         int c, double *mean, double *variance)
 {
     double count = 0, joined_mean = 0, squares = 0;
     for (int t = 0; t < work->n_threads; t++) {
@@ -135,17 +138,17 @@ static void set_factors(const struct stk__run *run, struct norm *norm, int c, do
     norm->offset[c] = (float)(beta - scale * mean);
 }
 
-static void settle_forward(const struct stk__work *work, const struct stk__group *group)
+static void settle_forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     struct norm *norm = group->state;
-    struct stk__share share = stk__share_of(norm->channels, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(norm->channels, work->thread, work->n_threads);
     for (int c = (int)share.first; c < share.behind; c++) {
         join_threads(work, group, c, &norm->batch_mean[c], &norm->batch_variance[c]);
         set_factors(work->run, norm, c, norm->batch_mean[c], norm->batch_variance[c]);
     }
 }
 
-static void settle_use(const struct stk__run *run, const struct stk__group *group)
+static void settle_use(const struct stk__run *run, const struct stk__step_group *group)
 {
     struct norm *norm = group->state;
     for (int c = 0; c < norm->channels; c++)
@@ -154,7 +157,7 @@ static void settle_use(const struct stk__run *run, const struct stk__group *grou
 }
 
 static void activate_rows(const struct stk__run *run, const struct norm *norm,
-                          const struct stk__image *y)
+                          const struct stk__step_image *y)
 {
     if (stk__activation_is_clamp(&norm->activation))
         return;
@@ -163,15 +166,15 @@ static void activate_rows(const struct stk__run *run, const struct norm *norm,
                       (size_t)y->width * (size_t)y->channels, y->at + j * y->down);
 }
 
-static void normalise_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                           int first, int n)
+static void normalise_rows(const struct stk__step_work *work, const struct stk__step_group *group,
+                           int i, int first, int n)
 {
     const struct norm *norm = group->state;
     struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map out = stk__map_at(work, group->out, i);
     bool is_direct = stk__activation_is_clamp(&norm->activation) && stk__map_is_taken(work, &out);
-    struct stk__image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
+    struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
     work->run->kernels->norm.rows(&(struct stk__norm_rows){
         .x = read_rows(work, group, &in, first, n, stk__strip(work, group, 0)),
         .y = is_direct ? stk__map_writes(&out, first * out.down) : stk__writes(&y),
@@ -188,7 +191,7 @@ static void normalise_rows(const struct stk__work *work, const struct stk__group
     stk__store(&out, first, &y);
 }
 
-static void normalise(const struct stk__work *work, const struct stk__group *group)
+static void normalise(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     stk__for_strips(work, group, normalise_rows);
     stk__clear_frames(work, group->out);
@@ -196,8 +199,8 @@ static void normalise(const struct stk__work *work, const struct stk__group *gro
 
 /* ---- backward ---- */
 
-static void sum_gradient_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                              int first, int n)
+static void sum_gradient_rows(const struct stk__step_work *work,
+                              const struct stk__step_group *group, int i, int first, int n)
 {
     const struct norm *norm = group->state;
     struct sums s = sums_of(work, group, work->thread);
@@ -219,7 +222,7 @@ static void sum_gradient_rows(const struct stk__work *work, const struct stk__gr
 }
 
 /* What clamps did is undone as gradients are read, what others did before. */
-static void sum_gradients(const struct stk__work *work, const struct stk__group *group)
+static void sum_gradients(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct norm *norm = group->state;
     if (!stk__activation_is_clamp(&norm->activation))
@@ -228,11 +231,11 @@ static void sum_gradients(const struct stk__work *work, const struct stk__group 
     stk__for_strips(work, group, sum_gradient_rows);
 }
 
-static void settle_backward(const struct stk__work *work, const struct stk__group *group)
+static void settle_backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     struct norm *norm = group->state;
     const struct stk__run *run = work->run;
-    struct stk__share share = stk__share_of(norm->channels, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(norm->channels, work->thread, work->n_threads);
     double count = 0;
     for (int t = 0; t < work->n_threads; t++)
         count += *sums_of(work, group, t).count;
@@ -251,8 +254,8 @@ static void settle_backward(const struct stk__work *work, const struct stk__grou
     }
 }
 
-static void give_gradient_rows(const struct stk__work *work, const struct stk__group *group, int i,
-                               int first, int n)
+static void give_gradient_rows(const struct stk__step_work *work,
+                               const struct stk__step_group *group, int i, int first, int n)
 {
     const struct norm *norm = group->state;
     struct stk__map in = stk__input_map(work, group, 0, i);
@@ -260,9 +263,9 @@ static void give_gradient_rows(const struct stk__work *work, const struct stk__g
     struct stk__map d_in = stk__d_input_map(work, group, 0, i);
     struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
     bool is_direct = !group->adds[0] && stk__map_is_taken(work, &d_in);
-    struct stk__image own = group->strip_floats
-                                ? stk__strip_image(&d_in, n, stk__strip(work, group, 3))
-                                : stk__load(&d_out, first, n, NULL); /* all floats, used up */
+    struct stk__step_image own = group->strip_floats
+                                     ? stk__strip_image(&d_in, n, stk__strip(work, group, 3))
+                                     : stk__load(&d_out, first, n, NULL); /* all floats, used up */
     work->run->kernels->norm.gradient_rows(&(struct stk__norm_gradient_rows){
         .x = read_rows(work, group, &in, first, n, stk__strip(work, group, 0)),
         .dy = read_rows(work, group, &d_out, first, n, stk__strip(work, group, 1)),
@@ -281,7 +284,7 @@ static void give_gradient_rows(const struct stk__work *work, const struct stk__g
         stk__give(work, group, 0, &d_in, first, &own, stk__strip(work, group, 0));
 }
 
-static void give_gradients(const struct stk__work *work, const struct stk__group *group)
+static void give_gradients(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     if (group->d_in[0] >= 0)
         stk__for_strips(work, group, give_gradient_rows);
@@ -289,7 +292,7 @@ static void give_gradients(const struct stk__work *work, const struct stk__group
 
 /* ---- once per step ---- */
 
-static void pack_use(const struct stk__work *work, const struct stk__group *group)
+static void pack_use(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     if (work->thread == 0 && work->run->program == &work->run->plan->use)
         settle_use(work->run, group);
@@ -302,22 +305,23 @@ static double correction(const struct norm *norm, int64_t rows)
     return norm->is_unbiased && count > 1 ? count / (count - 1) : 1;
 }
 
-static void keep(const struct stk__work *work, const struct stk__group *group)
+static void keep(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct norm *norm = group->state;
     float *mean = work->run->weight[norm->moving_mean];
     float *variance = work->run->weight[norm->moving_variance];
     double part = (1 - norm->momentum) * correction(norm, work->run->rows);
-    struct stk__share share = stk__share_of(norm->channels, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(norm->channels, work->thread, work->n_threads);
     for (int64_t c = share.first; c < share.behind; c++) {
         mean[c] = (float)(mean[c] * norm->momentum + norm->batch_mean[c] * (1 - norm->momentum));
         variance[c] = (float)(variance[c] * norm->momentum + norm->batch_variance[c] * part);
     }
 }
 
-static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__step_group *group,
+                      struct stk_error *err)
 {
-    const struct stk__node *node = stk__group_node(plan, group);
+    const struct stk__model_node *node = stk__group_node(plan, group);
     size_t n = (size_t)node->shape.channels;
     struct norm *norm = stk_arena_alloc(plan->arena, sizeof *norm);
     float *floats = stk_arena_alloc(plan->arena, 5 * n * sizeof *floats);

@@ -3,15 +3,15 @@
 #include "train/step/pool_sparse.h"
 
 #include "train/step/bands.h"
-#include "train/step/cells.h"
+#include "train/step/pool_cells.h"
 #include "train/step/pool_shape.h"
 
-bool stk__pool_sparse_fits(const struct stk__step_plan *plan, const struct stk__group *group,
+bool stk__pool_sparse_fits(const struct stk__step_plan *plan, const struct stk__step_group *group,
                            const struct stk__conv *conv, const struct stk__activation *activation)
 {
     if (group->pool < 0 || group->d_in[0] >= 0 || !stk__activation_is_clamp(activation))
         return false;
-    struct stk__pool pool =
+    struct stk__pooling pool =
         stk__pool_shape(&plan->model->node[group->pool], conv->out_height, conv->out_width);
     return conv->stride_y == 1 && conv->stride_x == 1 && conv->dilation_y == 1 &&
            conv->dilation_x == 1 && conv->groups == 1 && pool.height == 2 && pool.width == 2 &&
@@ -29,8 +29,8 @@ static size_t round_floats(size_t n)
     return (n + 15) / 16 * 16;
 }
 
-static struct places places_of(const struct stk__step_plan *plan, const struct stk__group *group,
-                               const struct stk__conv *conv)
+static struct places places_of(const struct stk__step_plan *plan,
+                               const struct stk__step_group *group, const struct stk__conv *conv)
 {
     const struct stk__tensor *out = &plan->tensor[group->out];
     size_t row = (size_t)(out->width * out->channels);
@@ -43,22 +43,22 @@ static struct places places_of(const struct stk__step_plan *plan, const struct s
     return p;
 }
 
-size_t stk__pool_sparse_floats(const struct stk__step_plan *plan, const struct stk__group *group,
-                               const struct stk__conv *conv)
+size_t stk__pool_sparse_floats(const struct stk__step_plan *plan,
+                               const struct stk__step_group *group, const struct stk__conv *conv)
 {
     return places_of(plan, group, conv).end;
 }
 
-static struct stk__read_map row_of(const struct stk__work *work, const struct stk__map *map, int y,
-                                   float *strip)
+static struct stk__read_map row_of(const struct stk__step_work *work, const struct stk__map *map,
+                                   int y, float *strip)
 {
     if (stk__map_is_taken(work, map))
         return stk__map_reads(map, y * map->down);
-    struct stk__image row = stk__load(map, y, 1, strip);
+    struct stk__step_image row = stk__load(map, y, 1, strip);
     return stk__reads(&row);
 }
 
-static void add_image(const struct stk__work *work, const struct stk__group *group,
+static void add_image(const struct stk__step_work *work, const struct stk__step_group *group,
                       const struct stk__conv *conv, int image, float *weights, float *bias)
 {
     const struct stk__step_plan *plan = work->run->plan;
@@ -66,7 +66,7 @@ static void add_image(const struct stk__work *work, const struct stk__group *gro
     struct stk__map d_out = stk__map_at(work, group->d_out, image);
     uint8_t *strip = (uint8_t *)(work->scratch + at.cells);
     for (int y = 0; y < d_out.height; y++) {
-        struct stk__share reach = stk__conv_reach(conv, 2 * y, 2 * y + 2);
+        struct stk__team_share reach = stk__conv_reach(conv, 2 * y, 2 * y + 2);
         struct stk__rows x = stk__reached_rows(work, group, image, reach, work->scratch + at.x);
         work->run->kernels->pool.max_weights(&(struct stk__maxpool_weights){
             .kernel_height = conv->kernel_height,
@@ -84,7 +84,7 @@ static void add_image(const struct stk__work *work, const struct stk__group *gro
     }
 }
 
-void stk__pool_sparse_add(const struct stk__work *work, const struct stk__group *group,
+void stk__pool_sparse_add(const struct stk__step_work *work, const struct stk__step_group *group,
                           const struct stk__conv *conv, float *weights, float *bias)
 {
     for (int i = 0; i < work->n; i++)

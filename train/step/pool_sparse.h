@@ -6,17 +6,17 @@
  * take the pooled gradient and the cells that were chosen (kernel/pool_kernel.h).
  */
 #pragma once
-#include "train/conv.h"
+#include "train/conv/conv.h"
 #include "train/step/strips.h"
 
 /* Whether a group's convolution and pool are of that kind. */
-bool stk__pool_sparse_fits(const struct stk__step_plan *plan, const struct stk__group *group,
+bool stk__pool_sparse_fits(const struct stk__step_plan *plan, const struct stk__step_group *group,
                            const struct stk__conv *conv, const struct stk__activation *activation);
 
 /* Floats of scratch. */
-size_t stk__pool_sparse_floats(const struct stk__step_plan *plan, const struct stk__group *group,
-                               const struct stk__conv *conv);
+size_t stk__pool_sparse_floats(const struct stk__step_plan *plan,
+                               const struct stk__step_group *group, const struct stk__conv *conv);
 
 /* Adds what the images of a lot give to sums of weights, as they lie in the model, and of biases, or NULL. */
-void stk__pool_sparse_add(const struct stk__work *work, const struct stk__group *group,
+void stk__pool_sparse_add(const struct stk__step_work *work, const struct stk__step_group *group,
                           const struct stk__conv *conv, float *weights, float *bias);

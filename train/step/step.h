@@ -2,10 +2,10 @@
 /* step.h: what a part of a program sees while it runs: a thread and a lot of images. */
 #pragma once
 #include "train/kernel/train_kernel.h"
-#include "train/loss.h"
-#include "train/optimizer.h"
-#include "train/step_plan.h"
-#include "train/team.h"
+#include "train/loss/loss.h"
+#include "train/optimizer/optimizer.h"
+#include "train/plan/step_plan.h"
+#include "train/trainer/team.h"
 
 /* What a thread found in a step; one line of cache apart from the others'. */
 struct stk__found {
@@ -20,7 +20,7 @@ struct stk__found {
 /* A batch on its way; constant while it runs but for what pointers lead to. */
 struct stk__run {
     const struct stk__step_plan *plan;
-    const struct stk__program *program;
+    const struct stk__step_program *program;
     const struct stk__train_kernels *kernels;
     struct stk__team *team;
     char *arena;
@@ -54,7 +54,7 @@ struct stk__run {
 };
 
 /* A lot, or the whole batch where a part is joint. */
-struct stk__work {
+struct stk__step_work {
     const struct stk__run *run;
     char *workspace;
     float *scratch; /* of this thread, for this part; 64-byte aligned */
@@ -64,49 +64,50 @@ struct stk__work {
 };
 
 /* Where the pixels of an image begin, right of its frame. */
-struct stk__image {
+struct stk__step_image {
     float *at;
     int64_t down; /* values to the next row */
     int height, width, channels;
 };
 
 /* The memory of a tensor for image i of the lot. */
-void *stk__at(const struct stk__work *work, int tensor, int64_t i);
+void *stk__at(const struct stk__step_work *work, int tensor, int64_t i);
 /* The type of its values: that of the caller's images, where they are read in place. */
-int stk__dtype_of(const struct stk__work *work, int tensor);
+int stk__dtype_of(const struct stk__step_work *work, int tensor);
 /* An image of a tensor in float32. Others are loaded (strips.h). */
-struct stk__image stk__image_at(const struct stk__work *work, int tensor, int64_t i);
+struct stk__step_image stk__image_at(const struct stk__step_work *work, int tensor, int64_t i);
 
 /* Values from an image to the next one of the lot. */
-int64_t stk__apart(const struct stk__work *work, int tensor);
+int64_t stk__apart(const struct stk__step_work *work, int tensor);
 
-static inline struct stk__read_map stk__reads(const struct stk__image *image)
+static inline struct stk__read_map stk__reads(const struct stk__step_image *image)
 {
     return (
         struct stk__read_map){ .at = image->at, .across = image->channels, .down = image->down };
 }
 
-static inline struct stk__write_map stk__writes(const struct stk__image *image)
+static inline struct stk__write_map stk__writes(const struct stk__step_image *image)
 {
     return (
         struct stk__write_map){ .at = image->at, .across = image->channels, .down = image->down };
 }
 
 /* Whether rows lie side by side. */
-static inline bool stk__is_dense(const struct stk__image *image)
+static inline bool stk__is_dense(const struct stk__step_image *image)
 {
     return image->down == (int64_t)image->width * image->channels;
 }
 
 /* Zeros around the images of a lot. */
-void stk__clear_frames(const struct stk__work *work, int tensor);
+void stk__clear_frames(const struct stk__step_work *work, int tensor);
 
-float *stk__packed_at(const struct stk__work *work, const struct stk__group *group);
-float *stk__sums_at(const struct stk__work *work, const struct stk__group *group, int thread);
+float *stk__packed_at(const struct stk__step_work *work, const struct stk__step_group *group);
+float *stk__sums_at(const struct stk__step_work *work, const struct stk__step_group *group,
+                    int thread);
 
 /* Adds the sums of all threads, n floats from `at` on, up in order: this thread's part of a gradient. */
-void stk__collect_sums(const struct stk__work *work, const struct stk__group *group, size_t at,
-                       int weight);
+void stk__collect_sums(const struct stk__step_work *work, const struct stk__step_group *group,
+                       size_t at, int weight);
 
 /* ---- activations ---- */
 
@@ -133,9 +134,9 @@ void stk__activate_back(const struct stk__train_kernels *kernels,
 
 /* The gradient of a group's output, before its activation: in place, row by row by way of two strips of a
  * row (NULL: it is float32). Where the group is linear nothing is done. */
-void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group,
+void stk__mask_gradient(const struct stk__step_work *work, const struct stk__step_group *group,
                         float *const strip[2]);
 
 /* Rows of `from` into `to` by rows: copied, or added. */
-void stk__put_rows(const struct stk__train_kernels *kernels, const struct stk__image *from,
-                   const struct stk__image *to, bool adds);
+void stk__put_rows(const struct stk__train_kernels *kernels, const struct stk__step_image *from,
+                   const struct stk__step_image *to, bool adds);

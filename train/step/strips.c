@@ -21,7 +21,7 @@ static void from_floats(int dtype, const float *from, size_t n, void *to)
 
 /* ---- maps ---- */
 
-struct stk__map stk__map_at(const struct stk__work *work, int tensor, int64_t i)
+struct stk__map stk__map_at(const struct stk__step_work *work, int tensor, int64_t i)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     int dtype = stk__dtype_of(work, tensor);
@@ -37,8 +37,8 @@ struct stk__map stk__map_at(const struct stk__work *work, int tensor, int64_t i)
                               .channels = t->channels };
 }
 
-static struct stk__map in_shape(const struct stk__work *work, const struct stk__group *group, int k,
-                                struct stk__map map)
+static struct stk__map in_shape(const struct stk__step_work *work,
+                                const struct stk__step_group *group, int k, struct stk__map map)
 {
     const struct stk__step_plan *plan = work->run->plan;
     const struct stk__shape *shape =
@@ -52,14 +52,14 @@ static struct stk__map in_shape(const struct stk__work *work, const struct stk__
     return map;
 }
 
-struct stk__map stk__input_map(const struct stk__work *work, const struct stk__group *group, int k,
-                               int64_t i)
+struct stk__map stk__input_map(const struct stk__step_work *work,
+                               const struct stk__step_group *group, int k, int64_t i)
 {
     return in_shape(work, group, k, stk__map_at(work, group->in[k], i));
 }
 
-struct stk__map stk__d_input_map(const struct stk__work *work, const struct stk__group *group,
-                                 int k, int64_t i)
+struct stk__map stk__d_input_map(const struct stk__step_work *work,
+                                 const struct stk__step_group *group, int k, int64_t i)
 {
     return in_shape(work, group, k, stk__map_at(work, group->d_in[k], i));
 }
@@ -71,14 +71,14 @@ static char *row_at(const struct stk__map *map, int row)
     return map->at + row * map->down * (int64_t)stk_dtype_bytes(map->dtype);
 }
 
-static struct stk__image rows_of(const struct stk__map *map, float *at, int n, int64_t down)
+static struct stk__step_image rows_of(const struct stk__map *map, float *at, int n, int64_t down)
 {
-    return (struct stk__image){
+    return (struct stk__step_image){
         .at = at, .down = down, .height = n, .width = map->width, .channels = map->channels
     };
 }
 
-struct stk__image stk__load(const struct stk__map *map, int first, int n, float *strip)
+struct stk__step_image stk__load(const struct stk__map *map, int first, int n, float *strip)
 {
     if (map->dtype == STK_F32)
         return rows_of(map, (float *)row_at(map, first), n, map->down);
@@ -87,12 +87,12 @@ struct stk__image stk__load(const struct stk__map *map, int first, int n, float 
     return rows_of(map, strip + map->left, n, map->down);
 }
 
-struct stk__image stk__strip_image(const struct stk__map *map, int n, float *strip)
+struct stk__step_image stk__strip_image(const struct stk__map *map, int n, float *strip)
 {
     return rows_of(map, strip, n, (int64_t)map->width * map->channels);
 }
 
-struct stk__image stk__rows_to(const struct stk__map *map, int first, int n, float *strip)
+struct stk__step_image stk__rows_to(const struct stk__map *map, int first, int n, float *strip)
 {
     if (map->dtype == STK_F32)
         return rows_of(map, (float *)row_at(map, first), n, map->down);
@@ -107,7 +107,7 @@ static void store_span(int dtype, const float *from, size_t n, char *to)
         memcpy(to, from, n * sizeof *from);
 }
 
-void stk__store(const struct stk__map *map, int first, const struct stk__image *rows)
+void stk__store(const struct stk__map *map, int first, const struct stk__step_image *rows)
 {
     size_t row = (size_t)map->width * (size_t)map->channels;
     if (stk__is_dense(rows) && map->down == (int64_t)row) {
@@ -120,7 +120,7 @@ void stk__store(const struct stk__map *map, int first, const struct stk__image *
 
 /* ---- without a strip ---- */
 
-bool stk__map_is_taken(const struct stk__work *work, const struct stk__map *map)
+bool stk__map_is_taken(const struct stk__step_work *work, const struct stk__map *map)
 {
     return map->dtype == STK_F32 || work->run->kernels->takes_halves;
 }
@@ -143,33 +143,34 @@ struct stk__read_map stk__map_reads(const struct stk__map *map, int64_t at)
     };
 }
 
-void stk__give(const struct stk__work *work, const struct stk__group *group, int k,
-               const struct stk__map *map, int first, const struct stk__image *rows, float *strip)
+void stk__give(const struct stk__step_work *work, const struct stk__step_group *group, int k,
+               const struct stk__map *map, int first, const struct stk__step_image *rows,
+               float *strip)
 {
     if (!group->adds[k]) {
         stk__store(map, first, rows);
         return;
     }
-    struct stk__image there = stk__load(map, first, rows->height, strip);
+    struct stk__step_image there = stk__load(map, first, rows->height, strip);
     stk__put_rows(work->run->kernels, rows, &there, true);
     stk__store(map, first, &there);
 }
 
 /* ---- features ---- */
 
-static char *features_at(const struct stk__work *work, int tensor, int64_t i, int64_t first)
+static char *features_at(const struct stk__step_work *work, int tensor, int64_t i, int64_t first)
 {
     size_t bytes = stk_dtype_bytes(stk__dtype_of(work, tensor));
     return (char *)stk__at(work, tensor, i) + (size_t)first * bytes;
 }
 
-static bool is_float(const struct stk__work *work, int tensor)
+static bool is_float(const struct stk__step_work *work, int tensor)
 {
     return stk__dtype_of(work, tensor) == STK_F32;
 }
 
-struct stk__features stk__load_features(const struct stk__work *work, int tensor, int64_t i, int n,
-                                        struct stk__share values, float *strip)
+struct stk__features stk__load_features(const struct stk__step_work *work, int tensor, int64_t i,
+                                        int n, struct stk__team_share values, float *strip)
 {
     int64_t count = values.behind - values.first;
     if (is_float(work, tensor))
@@ -180,8 +181,8 @@ struct stk__features stk__load_features(const struct stk__work *work, int tensor
     return (struct stk__features){ strip, count };
 }
 
-struct stk__features stk__features_to(const struct stk__work *work, int tensor, int64_t i,
-                                      struct stk__share values, float *strip)
+struct stk__features stk__features_to(const struct stk__step_work *work, int tensor, int64_t i,
+                                      struct stk__team_share values, float *strip)
 {
     if (is_float(work, tensor))
         return (struct stk__features){ (float *)features_at(work, tensor, i, values.first),
@@ -189,8 +190,8 @@ struct stk__features stk__features_to(const struct stk__work *work, int tensor, 
     return (struct stk__features){ strip, values.behind - values.first };
 }
 
-void stk__store_features(const struct stk__work *work, int tensor, int64_t i, int n,
-                         struct stk__share values, const struct stk__features *from)
+void stk__store_features(const struct stk__step_work *work, int tensor, int64_t i, int n,
+                         struct stk__team_share values, const struct stk__features *from)
 {
     for (int row = 0; row < n; row++)
         store_span(stk__dtype_of(work, tensor), from->at + row * from->down,
@@ -198,8 +199,9 @@ void stk__store_features(const struct stk__work *work, int tensor, int64_t i, in
                    features_at(work, tensor, i + row, values.first));
 }
 
-void stk__add_features(const struct stk__work *work, int tensor, int64_t i, int n,
-                       struct stk__share values, const struct stk__features *from, float *strip)
+void stk__add_features(const struct stk__step_work *work, int tensor, int64_t i, int n,
+                       struct stk__team_share values, const struct stk__features *from,
+                       float *strip)
 {
     for (int row = 0; row < n; row++) {
         struct stk__features there = stk__load_features(work, tensor, i + row, 1, values, strip);
@@ -209,7 +211,7 @@ void stk__add_features(const struct stk__work *work, int tensor, int64_t i, int 
     }
 }
 
-void stk__for_strips(const struct stk__work *work, const struct stk__group *group,
+void stk__for_strips(const struct stk__step_work *work, const struct stk__step_group *group,
                      stk__strip_fn *act)
 {
     int height = work->run->plan->tensor[group->out].height;

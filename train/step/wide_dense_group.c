@@ -34,7 +34,7 @@ struct late {
     float is_put_off;
 };
 
-static struct late *late_of(const struct stk__work *work, const struct stk__group *group,
+static struct late *late_of(const struct stk__step_work *work, const struct stk__step_group *group,
                             int thread)
 {
     return (struct late *)stk__sums_at(work, group, thread);
@@ -50,8 +50,8 @@ static double squares_of(const struct stk__features *values, int n, int64_t colu
 
 /* ---- forward ---- */
 
-static float *part_of(const struct stk__work *work, const struct stk__group *group, int thread,
-                      const struct stk__dense_layer *l)
+static float *part_of(const struct stk__step_work *work, const struct stk__step_group *group,
+                      int thread, const struct stk__dense_layer *l)
 {
     return (float *)stk__at(work, group->cells, 0) +
            (size_t)thread * (size_t)work->n * (size_t)l->m;
@@ -60,7 +60,7 @@ static float *part_of(const struct stk__work *work, const struct stk__group *gro
 /* Rows of x by columns of it. */
 struct block {
     const struct stk__dense_layer *l;
-    struct stk__share columns;
+    struct stk__team_share columns;
 };
 
 /* As floats, in a strip if they are in half precision and kernels do not take that. */
@@ -70,21 +70,22 @@ struct inputs {
     int64_t down;
 };
 
-static bool takes_halves(const struct stk__work *work, int tensor)
+static bool takes_halves(const struct stk__step_work *work, int tensor)
 {
     return stk__dtype_of(work, tensor) != STK_F32 && work->run->kernels->takes_halves;
 }
 
 /* Values from a column of an image on. */
-static struct stk__write_halves halves_at(const struct stk__work *work, int tensor, int64_t i,
+static struct stk__write_halves halves_at(const struct stk__step_work *work, int tensor, int64_t i,
                                           int64_t column)
 {
     return (struct stk__write_halves){ (uint16_t *)stk__at(work, tensor, i) + column,
                                        stk__dtype_of(work, tensor) };
 }
 
-static struct inputs load_block(const struct stk__work *work, const struct stk__group *group,
-                                struct block b, int first, int n)
+static struct inputs load_block(const struct stk__step_work *work,
+                                const struct stk__step_group *group, struct block b, int first,
+                                int n)
 {
     int tensor = group->in[0];
     if (takes_halves(work, tensor)) {
@@ -96,15 +97,16 @@ static struct inputs load_block(const struct stk__work *work, const struct stk__
     return (struct inputs){ .at = x.at, .down = x.down };
 }
 
-static int rows_left(const struct stk__work *work, const struct stk__group *group, int first)
+static int rows_left(const struct stk__step_work *work, const struct stk__step_group *group,
+                     int first)
 {
     int left = work->n - first;
     return left > group->strip_rows ? group->strip_rows : left;
 }
 
 /* What a block of columns gives, for some rows; added to what those in front of it gave. */
-static void sum_block(const struct stk__work *work, const struct stk__group *group, struct block b,
-                      int first, int n)
+static void sum_block(const struct stk__step_work *work, const struct stk__step_group *group,
+                      struct block b, int first, int n)
 {
     const struct stk__run *run = work->run;
     int m = b.l->m;
@@ -133,11 +135,11 @@ static void sum_block(const struct stk__work *work, const struct stk__group *gro
 }
 
 /* The most that the squares of a thread's halves can be. Not known of bfloat16, which has the range of floats. */
-static float most_squares(const struct stk__work *work, const struct stk__group *group,
+static float most_squares(const struct stk__step_work *work, const struct stk__step_group *group,
                           const struct stk__dense_layer *l)
 {
     const float most = 65504;
-    struct stk__share share = stk__share_of(l->k, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(l->k, work->thread, work->n_threads);
     size_t n_outputs = (size_t)work->n * (size_t)l->m;
     double outputs = stk__gradient_squares(part_of(work, group, work->thread, l), n_outputs);
     if (stk__dtype_of(work, group->in[0]) != STK_F16 || !isfinite(outputs))
@@ -145,10 +147,10 @@ static float most_squares(const struct stk__work *work, const struct stk__group 
     return most * most * (float)work->n * (float)(share.behind - share.first);
 }
 
-static void sum_share(const struct stk__work *work, const struct stk__group *group,
+static void sum_share(const struct stk__step_work *work, const struct stk__step_group *group,
                       const struct stk__dense_layer *l)
 {
-    struct stk__share share = stk__share_of(l->k, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(l->k, work->thread, work->n_threads);
     bool is_half = takes_halves(work, group->in[0]);
     bool is_whole = is_half || stk__dtype_of(work, group->in[0]) == STK_F32;
     int64_t by = is_whole ? l->k : FORWARD_COLUMNS;
@@ -166,11 +168,11 @@ static void sum_share(const struct stk__work *work, const struct stk__group *gro
         late_of(work, group, work->thread)->x_squares = most_squares(work, group, l);
 }
 
-static void join_rows(const struct stk__work *work, const struct stk__group *group,
+static void join_rows(const struct stk__step_work *work, const struct stk__step_group *group,
                       const struct stk__dense_layer *l)
 {
     const struct stk__run *run = work->run;
-    struct stk__share rows = stk__share_of(work->n, work->thread, work->n_threads);
+    struct stk__team_share rows = stk__share_of(work->n, work->thread, work->n_threads);
     struct stk__bounds bounds = stk__activation_bounds(&l->activation);
     if (rows.first == rows.behind)
         return;
@@ -192,7 +194,7 @@ static void join_rows(const struct stk__work *work, const struct stk__group *gro
         stk__activate(run->kernels, &l->activation, y, (size_t)l->m, y);
 }
 
-static void forward(const struct stk__work *work, const struct stk__group *group)
+static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
     sum_share(work, group, &l);
@@ -202,8 +204,8 @@ static void forward(const struct stk__work *work, const struct stk__group *group
 
 /* ---- backward ---- */
 
-static void to_inputs(const struct stk__work *work, const struct stk__group *group, struct block b,
-                      int first, int n)
+static void to_inputs(const struct stk__step_work *work, const struct stk__step_group *group,
+                      struct block b, int first, int n)
 {
     const struct stk__run *run = work->run;
     int64_t columns = b.columns.behind - b.columns.first;
@@ -234,7 +236,7 @@ static void to_inputs(const struct stk__work *work, const struct stk__group *gro
 }
 
 /* The gradient of a span of weights is used up: it is never in memory whole. */
-static void update(const struct stk__work *work, int weight, int64_t first, int64_t n,
+static void update(const struct stk__step_work *work, int weight, int64_t first, int64_t n,
                    const float *gradient)
 {
     const struct stk__run *run = work->run;
@@ -249,7 +251,7 @@ static void update(const struct stk__work *work, int weight, int64_t first, int6
 }
 
 /* Whether no gradient can be infinite, which all threads answer alike. */
-static bool is_bounded(const struct stk__work *work, const struct stk__group *group,
+static bool is_bounded(const struct stk__step_work *work, const struct stk__step_group *group,
                        const struct stk__dense_layer *l)
 {
     struct stk__features dy = { stk__at(work, group->d_out, 0), stk__apart(work, group->d_out) };
@@ -275,8 +277,8 @@ static size_t tile_floats(const struct stk__dense_layer *l)
     return ((size_t)block_rows(l) * (size_t)l->m + 15) / 16 * 16;
 }
 
-static void to_weights(const struct stk__work *work, const struct stk__group *group, struct block b,
-                       float *to)
+static void to_weights(const struct stk__step_work *work, const struct stk__step_group *group,
+                       struct block b, float *to)
 {
     const struct stk__run *run = work->run;
     for (int i = 0, n; (n = rows_left(work, group, i)) > 0; i += n) {
@@ -295,11 +297,11 @@ static void to_weights(const struct stk__work *work, const struct stk__group *gr
     }
 }
 
-static void to_bias(const struct stk__work *work, const struct stk__group *group,
+static void to_bias(const struct stk__step_work *work, const struct stk__step_group *group,
                     const struct stk__dense_layer *l)
 {
     const struct stk__run *run = work->run;
-    struct stk__share share = stk__share_of(l->m, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(l->m, work->thread, work->n_threads);
     if (l->bias < 0 || share.first == share.behind)
         return;
     float *to = run->gradient[l->bias] + share.first;
@@ -314,19 +316,19 @@ static void to_bias(const struct stk__work *work, const struct stk__group *group
                                    to });
 }
 
-static void mask_share(const struct stk__work *work, const struct stk__group *group)
+static void mask_share(const struct stk__step_work *work, const struct stk__step_group *group)
 {
-    struct stk__share rows = stk__share_of(work->n, work->thread, work->n_threads);
-    struct stk__work part = *work;
+    struct stk__team_share rows = stk__share_of(work->n, work->thread, work->n_threads);
+    struct stk__step_work part = *work;
     part.first += rows.first;
     part.n = (int)(rows.behind - rows.first);
     stk__mask_gradient(&part, group, NULL); /* features are float32 */
 }
 
 /* The next rows of a thread's share of the weights. */
-static bool next_block(const struct stk__work *work, struct block *b)
+static bool next_block(const struct stk__step_work *work, struct block *b)
 {
-    struct stk__share share = stk__share_of(b->l->k, work->thread, work->n_threads);
+    struct stk__team_share share = stk__share_of(b->l->k, work->thread, work->n_threads);
     int64_t rows = block_rows(b->l);
     b->columns.first = b->columns.behind ? b->columns.behind : share.first;
     b->columns.behind =
@@ -334,7 +336,7 @@ static bool next_block(const struct stk__work *work, struct block *b)
     return b->columns.first < share.behind;
 }
 
-static void update_block(const struct stk__work *work, const struct stk__group *group,
+static void update_block(const struct stk__step_work *work, const struct stk__step_group *group,
                          struct block b)
 {
     int64_t n = (b.columns.behind - b.columns.first) * b.l->m;
@@ -344,7 +346,7 @@ static void update_block(const struct stk__work *work, const struct stk__group *
     update(work, b.l->kernel, b.columns.first * b.l->m, n, work->scratch);
 }
 
-static void backward(const struct stk__work *work, const struct stk__group *group)
+static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__run *run = work->run;
     const struct stk__dense_layer l = stk__dense_layer(run->plan, group);
@@ -367,7 +369,7 @@ static void backward(const struct stk__work *work, const struct stk__group *grou
     }
 }
 
-static void update_late(const struct stk__work *work, const struct stk__group *group)
+static void update_late(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct stk__dense_layer l = stk__dense_layer(work->run->plan, group);
     if (late_of(work, group, work->thread)->is_put_off == 0)
@@ -377,7 +379,7 @@ static void update_late(const struct stk__work *work, const struct stk__group *g
 }
 
 /* Strips have room for the columns of a block, for outputs, and for gradients that are added. */
-static void size_strips(const struct stk__step_plan *plan, struct stk__group *group,
+static void size_strips(const struct stk__step_plan *plan, struct stk__step_group *group,
                         const struct stk__dense_layer *l)
 {
     if (plan->tensor[group->in[0]].dtype == STK_F32 && !group->adds[0])
@@ -387,7 +389,8 @@ static void size_strips(const struct stk__step_plan *plan, struct stk__group *gr
     group->strip_floats = (size_t)STRIP_ROWS * (size_t)columns;
 }
 
-static int open_group(struct stk__step_plan *plan, struct stk__group *group, struct stk_error *err)
+static int open_group(struct stk__step_plan *plan, struct stk__step_group *group,
+                      struct stk_error *err)
 {
     const struct stk__dense_layer l = stk__dense_layer(plan, group);
     group->cells = stk__step_plan_tensor(

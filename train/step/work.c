@@ -15,16 +15,16 @@ static bool is_callers(const struct stk__run *run, int tensor)
            !t->bottom && !t->right;
 }
 
-int stk__dtype_of(const struct stk__work *work, int tensor)
+int stk__dtype_of(const struct stk__step_work *work, int tensor)
 {
     return is_callers(work->run, tensor) ? STK_F32 : work->run->plan->tensor[tensor].dtype;
 }
 
-void *stk__at(const struct stk__work *work, int tensor, int64_t i)
+void *stk__at(const struct stk__step_work *work, int tensor, int64_t i)
 {
     const struct stk__run *run = work->run;
     const struct stk__tensor *t = &run->plan->tensor[tensor];
-    const struct stk__place *place = &run->program->place[tensor];
+    const struct stk__tensor_place *place = &run->program->place[tensor];
     if (is_callers(run, tensor))
         return (char *)run->images +
                (work->first + i) * t->height * t->row_values * (int64_t)sizeof(float);
@@ -33,18 +33,19 @@ void *stk__at(const struct stk__work *work, int tensor, int64_t i)
     return work->workspace + place->at + (size_t)i * t->image_bytes;
 }
 
-struct stk__image stk__image_at(const struct stk__work *work, int tensor, int64_t i)
+struct stk__step_image stk__image_at(const struct stk__step_work *work, int tensor, int64_t i)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     float *at = stk__at(work, tensor, i);
-    return (struct stk__image){ .at = at + t->top * t->row_values + (int64_t)t->left * t->channels,
-                                .down = t->row_values,
-                                .height = t->height,
-                                .width = t->width,
-                                .channels = t->channels };
+    return (struct stk__step_image){ .at = at + t->top * t->row_values +
+                                           (int64_t)t->left * t->channels,
+                                     .down = t->row_values,
+                                     .height = t->height,
+                                     .width = t->width,
+                                     .channels = t->channels };
 }
 
-int64_t stk__apart(const struct stk__work *work, int tensor)
+int64_t stk__apart(const struct stk__step_work *work, int tensor)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     return is_callers(work->run, tensor) ? t->height * t->row_values
@@ -67,7 +68,7 @@ static void clear_frame(const struct stk__tensor *t, char *at)
     memset(at, 0, (size_t)t->right * pixel + (size_t)t->bottom * row);
 }
 
-void stk__clear_frames(const struct stk__work *work, int tensor)
+void stk__clear_frames(const struct stk__step_work *work, int tensor)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     if (!t->top && !t->left && !t->bottom && !t->right)
@@ -78,23 +79,24 @@ void stk__clear_frames(const struct stk__work *work, int tensor)
 
 /* ---- weights ---- */
 
-float *stk__packed_at(const struct stk__work *work, const struct stk__group *group)
+float *stk__packed_at(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     return work->run->packed + group->packed_at;
 }
 
-float *stk__sums_at(const struct stk__work *work, const struct stk__group *group, int thread)
+float *stk__sums_at(const struct stk__step_work *work, const struct stk__step_group *group,
+                    int thread)
 {
     return work->run->sums[thread] + group->sums_at;
 }
 
-void stk__collect_sums(const struct stk__work *work, const struct stk__group *group, size_t at,
-                       int weight)
+void stk__collect_sums(const struct stk__step_work *work, const struct stk__step_group *group,
+                       size_t at, int weight)
 {
     const struct stk__run *run = work->run;
     if (weight < 0)
         return;
-    struct stk__share share =
+    struct stk__team_share share =
         stk__share_of(run->plan->model->weight[weight].n_values, work->thread, work->n_threads);
     size_t n = (size_t)(share.behind - share.first);
     float *to = run->gradient[weight] + share.first;
@@ -164,7 +166,7 @@ void stk__activate_back(const struct stk__train_kernels *k, const struct stk__ac
 }
 
 static void mask_rows(const struct stk__run *run, const struct stk__activation *a,
-                      const struct stk__image *y, const struct stk__image *dy)
+                      const struct stk__step_image *y, const struct stk__step_image *dy)
 {
     size_t row = (size_t)(y->width * y->channels);
     if (stk__is_dense(y) && stk__is_dense(dy)) {
@@ -176,7 +178,7 @@ static void mask_rows(const struct stk__run *run, const struct stk__activation *
                            dy->at + j * dy->down);
 }
 
-void stk__mask_gradient(const struct stk__work *work, const struct stk__group *group,
+void stk__mask_gradient(const struct stk__step_work *work, const struct stk__step_group *group,
                         float *const strip[2])
 {
     const struct stk__run *run = work->run;
@@ -186,8 +188,8 @@ void stk__mask_gradient(const struct stk__work *work, const struct stk__group *g
         struct stk__map dy = stk__map_at(work, group->d_out, i);
         int n = y.dtype == STK_F32 ? y.height : 1;
         for (int j = 0; j < y.height; j += n) {
-            struct stk__image values = stk__load(&y, j, n, strip ? strip[0] : NULL);
-            struct stk__image gradient = stk__load(&dy, j, n, strip ? strip[1] : NULL);
+            struct stk__step_image values = stk__load(&y, j, n, strip ? strip[0] : NULL);
+            struct stk__step_image gradient = stk__load(&dy, j, n, strip ? strip[1] : NULL);
             mask_rows(run, &a, &values, &gradient);
             stk__store(&dy, j, &gradient);
         }
@@ -205,8 +207,8 @@ static void put_span(const struct stk__train_kernels *kernels, const float *from
         memcpy(to, from, n * sizeof *to);
 }
 
-void stk__put_rows(const struct stk__train_kernels *kernels, const struct stk__image *from,
-                   const struct stk__image *to, bool adds)
+void stk__put_rows(const struct stk__train_kernels *kernels, const struct stk__step_image *from,
+                   const struct stk__step_image *to, bool adds)
 {
     size_t row = (size_t)from->width * (size_t)from->channels;
     if (stk__is_dense(from) && stk__is_dense(to)) {

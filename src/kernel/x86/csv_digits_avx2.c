@@ -8,7 +8,7 @@
  * and neighbours are joined: bytes to numbers below 100, 10^4, 10^8. What is longer is two such
  * parts.
  */
-#include "kernel/csv.h"
+#include "kernel/csv_kernel.h"
 
 #include <immintrin.h>
 

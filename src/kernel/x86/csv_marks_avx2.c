@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_marks_avx2.c: the marks of delimited text, 64 bytes at a time. */
-#include "kernel/csv.h"
+#include "kernel/csv_kernel.h"
 
 #include <immintrin.h>
 

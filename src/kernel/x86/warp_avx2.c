@@ -28,7 +28,7 @@ static inline __m256 to_pixels(__m256 place, __m256 half)
 }
 
 static void locate_avx2(const struct stk__warp *warp, int32_t row, int32_t column, int n,
-                        struct stk__places *places)
+                        struct stk__warp_places *places)
 {
     const float origin[2] = { warp->origin_x + (float)column, warp->origin_y + (float)row };
     const __m256 eight = _mm256_set1_ps(8), one = _mm256_set1_ps(1);
@@ -137,7 +137,7 @@ static __m256i fill_pixels(const struct stk__warp *warp, int pixel_bytes)
 enum { TO_EVEN = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
 /* Whole numbers next to eight places, and which of them are pixels. */
-INLINE __m256i find_nearest(const struct image *image, const struct stk__places *places, int i,
+INLINE __m256i find_nearest(const struct image *image, const struct stk__warp_places *places, int i,
                             __m256 *seen)
 {
     __m256 x = _mm256_round_ps(_mm256_loadu_ps(places->x + i), TO_EVEN);
@@ -148,7 +148,7 @@ INLINE __m256i find_nearest(const struct image *image, const struct stk__places 
 
 /* Pixels of up to four bytes. */
 static int nearest_small(const struct stk__warp *warp, const struct image *image,
-                         const struct stk__places *places, int n, uint8_t *dst)
+                         const struct stk__warp_places *places, int n, uint8_t *dst)
 {
     const int bytes = warp->channels * warp->value_bytes;
     const __m256i fill = fill_pixels(warp, bytes);
@@ -163,7 +163,7 @@ static int nearest_small(const struct stk__warp *warp, const struct image *image
 
 /* Pixels of a constant number of bytes, up to 16, one by one. */
 INLINE int nearest_large(const struct stk__warp *warp, const struct image *image,
-                         const struct stk__places *places, int n, uint8_t *dst, int bytes)
+                         const struct stk__warp_places *places, int n, uint8_t *dst, int bytes)
 {
     static const uint8_t zeros[16];
     const uint8_t *fill = warp->fill ? warp->fill : zeros;
@@ -179,7 +179,7 @@ INLINE int nearest_large(const struct stk__warp *warp, const struct image *image
     return i;
 }
 
-static void nearest_avx2(const struct stk__warp *warp, const struct stk__places *places, int n,
+static void nearest_avx2(const struct stk__warp *warp, const struct stk__warp_places *places, int n,
                          uint8_t *dst)
 {
     const int bytes = warp->channels * warp->value_bytes;
@@ -329,8 +329,8 @@ INLINE void bilinear_8_u8(const struct image *image, const struct corners *corne
 }
 
 /* As many as there are in groups of eight. */
-INLINE int bilinear_u8_of(const struct stk__warp *warp, const struct stk__places *places, int n,
-                          uint8_t *dst, int channels)
+INLINE int bilinear_u8_of(const struct stk__warp *warp, const struct stk__warp_places *places,
+                          int n, uint8_t *dst, int channels)
 {
     const struct image image = open_image(warp);
     const __m256i fill = fill_pixels(warp, channels);
@@ -348,8 +348,8 @@ INLINE int bilinear_u8_of(const struct stk__warp *warp, const struct stk__places
     return i;
 }
 
-static void bilinear_u8_avx2(const struct stk__warp *warp, const struct stk__places *places, int n,
-                             uint8_t *dst)
+static void bilinear_u8_avx2(const struct stk__warp *warp, const struct stk__warp_places *places,
+                             int n, uint8_t *dst)
 {
     int i = 0;
     if (is_countable(warp)) {
@@ -375,8 +375,8 @@ static inline __m256 load_floats(const float *data, __m256i index, __m256 mask)
     return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), data, index, mask, 4);
 }
 
-static void bilinear_f32_avx2(const struct stk__warp *warp, const struct stk__places *places, int n,
-                              uint8_t *dst)
+static void bilinear_f32_avx2(const struct stk__warp *warp, const struct stk__warp_places *places,
+                              int n, uint8_t *dst)
 {
     const struct image image = open_image(warp);
     const float *fill = warp->fill, *src = (const float *)(const void *)warp->src;

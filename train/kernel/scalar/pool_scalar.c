@@ -6,8 +6,8 @@
 
 static void max_at(const struct stk__maxpool_rows *job, int row, int column, int c)
 {
-    const struct stk__pool *p = job->pool;
-    const struct stk__range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
+    const struct stk__pooling *p = job->pool;
+    const struct stk__pool_range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
     int64_t at = row - job->first, cell = down.first * p->width + across.first;
     const float *x = job->x.at + (row * p->stride_y - p->pad_top - job->x_row) * job->x.down +
                      (column * p->stride_x - p->pad_left) * job->x.across + c;
@@ -37,9 +37,9 @@ static void max_rows(const struct stk__maxpool_rows *job)
 
 static float max_gradient_at(const struct stk__maxpool_gradient *job, int y, int x, int c)
 {
-    const struct stk__pool *p = job->pool;
-    const struct stk__range rows = stk__windows_y(p, y);
-    const struct stk__range columns = stk__windows_x(p, x);
+    const struct stk__pooling *p = job->pool;
+    const struct stk__pool_range rows = stk__windows_y(p, y);
+    const struct stk__pool_range columns = stk__windows_x(p, x);
     float sum = 0;
     for (int row = rows.first; row < rows.end; row++)
         for (int column = columns.first; column < columns.end; column++) {
@@ -65,8 +65,8 @@ static void max_gradient(const struct stk__maxpool_gradient *job)
 
 static float mean_at(const struct stk__avgpool_rows *job, int row, int column, int c)
 {
-    const struct stk__pool *p = job->pool;
-    const struct stk__range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
+    const struct stk__pooling *p = job->pool;
+    const struct stk__pool_range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
     const float *x = job->x.at + (row * p->stride_y - p->pad_top - job->x_row) * job->x.down +
                      (column * p->stride_x - p->pad_left) * job->x.across + c;
     float sum = 0;
@@ -87,13 +87,14 @@ static void mean_rows(const struct stk__avgpool_rows *job)
 
 static float mean_gradient_at(const struct stk__avgpool_gradient *job, int y, int x, int c)
 {
-    const struct stk__pool *p = job->pool;
-    const struct stk__range rows = stk__windows_y(p, y);
-    const struct stk__range columns = stk__windows_x(p, x);
+    const struct stk__pooling *p = job->pool;
+    const struct stk__pool_range rows = stk__windows_y(p, y);
+    const struct stk__pool_range columns = stk__windows_x(p, x);
     float sum = 0;
     for (int row = rows.first; row < rows.end; row++)
         for (int column = columns.first; column < columns.end; column++) {
-            const struct stk__range down = stk__cells_y(p, row), across = stk__cells_x(p, column);
+            const struct stk__pool_range down = stk__cells_y(p, row),
+                                         across = stk__cells_x(p, column);
             int n = (down.end - down.first) * (across.end - across.first);
             sum += job->dy.at[(row - job->dy_row) * job->dy.down + column * job->dy.across + c] *
                    (1 / (float)n);

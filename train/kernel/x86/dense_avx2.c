@@ -8,8 +8,9 @@ TILES_OF(1)
 TILES_OF(2)
 TILES_OF(3)
 TILES_OF(4)
-TILES_OF(5) TILES_OF(6) static tile_fn *const panel_of[] = { 0,       panel_1, panel_2, panel_3,
-                                                             panel_4, panel_5, panel_6 };
+TILES_OF(5)
+TILES_OF(6)
+static tile_fn *const panel_of[] = { 0, panel_1, panel_2, panel_3, panel_4, panel_5, panel_6 };
 static tile_fn *const beside_of[] = {
     0, beside_1, beside_2, beside_3, beside_4, beside_5, beside_6
 };

@@ -4,7 +4,7 @@
 
 static const float least_exponent = -87; /* below it a power would need a subnormal exponent */
 
-#include "train/kernel/x86/loss_body.h"
+#include "train/kernel/loss_body.h"
 
 void stk__loss_fill_avx2(struct stk__loss_kernels *kernels)
 {

@@ -4,7 +4,7 @@
 
 static const float least_exponent = -104; /* that of the least float, a subnormal one */
 
-#include "train/kernel/x86/loss_body.h"
+#include "train/kernel/loss_body.h"
 
 void stk__loss_fill_avx512(struct stk__loss_kernels *kernels)
 {

@@ -2,7 +2,7 @@
 /* norm_avx2.c: batch normalisation, eight channels at a time. */
 #include "train/kernel/x86/vector_avx2.h"
 
-#include "train/kernel/x86/norm_body.h"
+#include "train/kernel/norm_body.h"
 
 void stk__norm_fill_avx2(struct stk__norm_kernels *kernels)
 {

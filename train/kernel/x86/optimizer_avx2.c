@@ -2,7 +2,7 @@
 /* optimizer_avx2.c: steps of optimizers, eight weights at a time. */
 #include "train/kernel/x86/vector_avx2.h"
 
-#include "train/kernel/x86/optimizer_body.h"
+#include "train/kernel/optimizer_body.h"
 
 static double squares(const float *values, size_t n)
 {

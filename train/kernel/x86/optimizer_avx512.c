@@ -2,7 +2,7 @@
 /* optimizer_avx512.c: steps of optimizers, sixteen weights at a time. */
 #include "train/kernel/x86/vector_avx512.h"
 
-#include "train/kernel/x86/optimizer_body.h"
+#include "train/kernel/optimizer_body.h"
 
 static inline __mmask16 mask_of(size_t left)
 {

@@ -2,7 +2,7 @@
 /* pixel_avx512.c: small loops over pixels, sixteen values at a time. */
 #include "train/kernel/x86/vector_avx512.h"
 
-#include "train/kernel/x86/pixel_body.h"
+#include "train/kernel/pixel_body.h"
 
 void stk__pixel_fill_avx512(struct stk__pixel_kernels *kernels)
 {

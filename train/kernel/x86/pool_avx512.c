@@ -2,8 +2,8 @@
 /* pool_avx512.c: pools, sixteen channels at a time. */
 #include "train/kernel/x86/vector_avx512.h"
 
-#include "train/kernel/x86/pool_body.h"
-#include "train/kernel/x86/pool_weights_body.h"
+#include "train/kernel/pool_body.h"
+#include "train/kernel/pool_weights_body.h"
 
 void stk__pool_fill_avx512(struct stk__pool_kernels *kernels)
 {

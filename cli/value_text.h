@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value_text.h: single values of every dtype, as numbers and as JSON. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stoker/stoker.h>
+
+/* 'b', 'u', 'i' or 'f'. */
+char cli_dtype_kind(int dtype);
+
+double cli_value_read(int dtype, const void *value);
+
+/* A value as JSON with digits enough to read back the same; "nan", "inf", "-inf" in quotes. */
+void cli_value_print(FILE *file, int dtype, const void *value);
+
+/* A name, or where something came from, for people: control characters as \n or \x1b. Returns the
+ * columns it takes. */
+size_t cli_name_print(FILE *file, const char *text);
+
+/* The same in so many columns, or more. */
+void cli_name_pad(FILE *file, const char *text, int width);
+
+/* A JSON string. Valid UTF-8 is kept, every other byte b becomes the character U+00b. */
+void cli_text_print(FILE *file, const char *text, size_t len);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_json.c: what was recorded of a run, as Chrome's trace events, which Perfetto opens.
+ *
+ * A thread is a track of slices, inside which those of ops lie. Reads overlap, so each is an event of
+ * its own that begins and ends. Samples are counters. Times are microseconds.
+ */
+#include "api/api.h"
+#include "base/error.h"
+#include "exec/exec.h"
+#include "report/metrics_text.h"
+
+#include <string.h>
+
+static void begin_event(struct stk__text *out, const char *phase, int thread)
+{
+    stk__text_add(out, ",\n{\"ph\": \"%s\", \"pid\": 1, \"tid\": %d", phase, thread + 1);
+}
+
+static void add_time(struct stk__text *out, const char *name, uint64_t ns)
+{
+    stk__text_add(out, ", \"%s\": %llu.%03u", name, (unsigned long long)(ns / 1000),
+                  (unsigned)(ns % 1000));
+}
+
+static void add_name(struct stk__text *out, const char *name)
+{
+    stk__text_add(out, ", \"name\": ");
+    stk__text_add_json(out, name, strlen(name));
+}
+
+/* The op that is at work, or that a stage is named by; NULL: none. */
+static const struct stk__node *node_of(const struct stk__plan *plan,
+                                       const struct stk__interval *interval)
+{
+    if (interval->stage < 0)
+        return NULL;
+    const struct stk__stage_plan *stage = &plan->stage[interval->stage];
+    return interval->activity == STK__DOES_OP ? stage->program->node[interval->op]->node
+                                              : stage->node;
+}
+
+/* "decode", or what a thread does where that is no op's: "wait", "batch". */
+static const char *name_of(const struct stk__node *node, enum stk__activity activity)
+{
+    if (activity == STK__DOES_MOVE)
+        return "batch";
+    return node ? node->op->decl.name : stk__activity_name(activity);
+}
+
+static void add_slice(const struct stk__plan *plan, int thread,
+                      const struct stk__interval *interval, struct stk__text *out)
+{
+    const char *activity = stk__activity_name(interval->activity);
+    const struct stk__node *node = node_of(plan, interval);
+    begin_event(out, "X", thread);
+    add_name(out, name_of(node, interval->activity));
+    stk__text_add(out, ", \"cat\": \"%s\"", activity);
+    add_time(out, "ts", interval->begin_ns);
+    add_time(out, "dur", interval->end_ns - interval->begin_ns);
+    stk__text_add(out, ", \"args\": {\"does\": \"%s\"", activity);
+    if (interval->stage >= 0)
+        stk__text_add(out, ", \"stage\": %d, \"node\": %d", interval->stage, node->id);
+    if (interval->activity != STK__DOES_OP && interval->activity != STK__DOES_WAIT)
+        stk__text_add(out, ", \"number\": %llu, \"rows\": %d", (unsigned long long)interval->number,
+                      interval->rows);
+    stk__text_add(out, "}}");
+}
+
+static void add_read(int thread, uint64_t id, const struct stk__interval *interval,
+                     struct stk__text *out)
+{
+    const uint64_t times[] = { interval->begin_ns, interval->end_ns };
+    for (int i = 0; i < 2; i++) {
+        begin_event(out, i ? "e" : "b", thread);
+        stk__text_add(out, ", \"cat\": \"read\", \"name\": \"read\", \"id\": %llu",
+                      (unsigned long long)id);
+        add_time(out, "ts", times[i]);
+        stk__text_add(out, ", \"args\": {\"bytes\": %llu}}", (unsigned long long)interval->number);
+    }
+}
+
+static void add_thread(const struct stk__plan *plan, const struct stk__trace *trace, int i,
+                       struct stk__text *out)
+{
+    const struct stk__trace_thread *thread = &trace->thread[i];
+    begin_event(out, "M", i);
+    stk__text_add(out, ", \"name\": \"thread_name\", \"args\": {\"name\": \"%s\"}}", thread->name);
+    begin_event(out, "M", i);
+    stk__text_add(out, ", \"name\": \"thread_sort_index\", \"args\": {\"sort_index\": %d}}", i);
+    for (uint64_t k = 0; k < thread->n; k++) {
+        if (thread->interval[k].activity == STK__DOES_READ)
+            add_read(i, thread->n_dropped + k, &thread->interval[k], out);
+        else
+            add_slice(plan, i, &thread->interval[k], out);
+    }
+}
+
+static void add_counter(struct stk__text *out, const char *name, uint64_t at_ns, const char *what,
+                        uint64_t value)
+{
+    begin_event(out, "C", 0);
+    add_name(out, name);
+    add_time(out, "ts", at_ns);
+    stk__text_add(out, ", \"args\": {\"%s\": %llu}}", what, (unsigned long long)value);
+}
+
+static void add_sample(const struct stk__trace_point *sample, struct stk__text *out)
+{
+    add_counter(out, "busy workers", sample->at_ns, "workers", (uint64_t)sample->n_busy);
+    add_counter(out, "window", sample->at_ns, "batches", (uint64_t)sample->window);
+    add_counter(out, "batches in flight", sample->at_ns, "batches", (uint64_t)sample->n_open);
+    add_counter(out, "batches ready", sample->at_ns, "batches", (uint64_t)sample->n_ready);
+    add_counter(out, "reads in flight", sample->at_ns, "reads", (uint64_t)sample->n_reads);
+    add_counter(out, "memory", sample->at_ns, "bytes", sample->used_bytes);
+}
+
+static void write_trace(const struct stk__plan *plan, const struct stk__trace *trace,
+                        struct stk__text *out)
+{
+    uint64_t n_dropped = 0;
+    stk__text_add(out, "{\"displayTimeUnit\": \"ms\",\n\"traceEvents\": [\n"
+                       "{\"ph\": \"M\", \"pid\": 1, \"tid\": 1, \"name\": \"process_name\", "
+                       "\"args\": {\"name\": \"stoker\"}}");
+    for (int i = 0; i < trace->n_threads; i++) {
+        add_thread(plan, trace, i, out);
+        n_dropped += trace->thread[i].n_dropped;
+    }
+    for (uint64_t i = 0; i < trace->n_samples; i++)
+        add_sample(&trace->sample[i], out);
+    stk__text_add(out, "],\n\"otherData\": {\"dropped\": %llu}}\n", (unsigned long long)n_dropped);
+}
+
+int stk__exec_trace(struct stk__exec *x, char **out, struct stk_error *err)
+{
+    struct stk__trace *trace = NULL;
+    struct stk__text text = { 0 };
+    *out = NULL;
+    int rc = stk__trace_copy(x, &trace, err);
+    if (!rc && !trace)
+        rc = stk_fail(err, STK_STATE, "nothing was recorded: the trace was not started");
+    if (rc)
+        return rc;
+    write_trace(x->plan, trace, &text);
+    stk__trace_free(trace);
+    return (*out = stk__text_take(&text)) ? STK_OK : stk__out_of_memory(err);
+}

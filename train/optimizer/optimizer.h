@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.h: SGD, Adam and AdamW, as Keras 3 and as PyTorch have them.
+ *
+ *     sgd(0.1, momentum=0.9, nesterov=true)   adam(cosine(0.001, steps=1000))   adamw(form=pytorch)
+ *
+ * A step of training, behind the gradients:
+ *
+ *     squares  = Σ stk__gradient_squares(part)     where the norm is clipped or a loss is scaled
+ *     isfinite(squares)?                           no: the step is left out, nothing changes
+ *     factor   = stk__optimizer_factor(…)          undoes the loss scale and clips the norm
+ *     rates    = stk__optimizer_rates(…)           all numbers of this step
+ *     stk__optimizer_step(part)                    one pass over weights, state and gradients
+ *
+ * Parts are any spans of the weights, on any threads. Whether gradients are finite must be known of
+ * all before the first weight changes, which is why a scaled step reads them twice; without a scale
+ * the pass itself tells.
+ */
+#pragma once
+#include "train/kernel/optimizer_kernel.h"
+#include "train/optimizer/schedule.h"
+
+enum stk__optimizer_kind { STK__OPTIMIZER_ADAM, STK__OPTIMIZER_ADAMW, STK__OPTIMIZER_SGD };
+enum stk__optimizer_form { STK__FORM_KERAS, STK__FORM_PYTORCH };
+
+/* "keras", "pytorch", NULL: the choices of a parameter. */
+extern const char *const stk__optimizer_forms[];
+
+struct stk__optimizer {
+    enum stk__optimizer_kind kind;
+    enum stk__optimizer_form form;
+    struct stk__schedule rate;
+    double momentum;
+    bool is_nesterov;
+    double beta_1, beta_2, epsilon;
+    double weight_decay;
+    double clip_norm, clip_value; /* infinite: none */
+};
+
+/* What can be called. */
+extern const struct stk__namespace stk__optimizers;
+
+/* A call, such as adam(0.001). Lists are in the arena. */
+int stk__optimizer_read(const struct stk_value *value, struct stk_arena *arena,
+                        struct stk__optimizer *out, struct stk_error *err);
+
+/* Arrays of state, each as long as the weights, that begin as zeros: 0, 1 (first) or 2 (second). */
+int stk__optimizer_slots(const struct stk__optimizer *optimizer);
+
+/* The sum of squares of gradients as they are; finite if and only if they all are. */
+double stk__gradient_squares(const float *gradient, size_t n);
+
+/* What gradients are multiplied with, from the squares of all of them and what undoes their scale. */
+double stk__optimizer_factor(const struct stk__optimizer *optimizer, double squares,
+                             double inverse_scale);
+
+/* The numbers of a step, the first of which is 0 and of which those that were left out are none.
+ * `decays`: false for weights that weight decay leaves alone. */
+struct stk__step_rates stk__optimizer_rates(const struct stk__optimizer *optimizer, int64_t step,
+                                            double factor, bool decays);
+
+/* A copy of the weights in another type, written along. */
+struct stk__weight_copy {
+    uint16_t *to; /* NULL: none */
+    int dtype;    /* STK_F16 or STK_BF16 */
+};
+
+/* Updates a span. False: some of its gradients were not finite, and it is changed all the same. */
+bool stk__optimizer_step(const struct stk__optimizer *optimizer, const struct stk__step_span *span,
+                         const struct stk__step_rates *rates, struct stk__weight_copy copy);
