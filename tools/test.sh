@@ -118,7 +118,8 @@ finish_pytest "$model thread" $!
 finish_pytest "release" $release
 
 check "includes go one way" tools/check_includes.py
-check "names" tools/check_symbols.sh "$build"
+check "a name means one thing" tools/check_names.py
+check "symbols" tools/check_symbols.sh "$build"
 check "public headers alone" tools/check_headers.sh
 check "generated files" tools/check_generated.sh "$build"
 check "installed package" tools/check_install.sh "$build"
