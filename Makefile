@@ -38,13 +38,13 @@ bench-tuning: build $(PEERS)/.peers ## compare runs that tune themselves with fi
 
 parity: build $(PEERS)/.peers ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
 	@tools/python.sh $(BUILD) $(PEERS)
-	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -rs -p no:cacheprovider tests/parity tests/test_docs.py
+	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -rs -p no:cacheprovider tests/parity tests/project/test_docs.py
 
 mutants: build ## break the executor's rules one by one; its test must notice each (about 5 minutes)
-	@python3 tests/mutate.py $(BUILD)
+	@python3 tests/project/mutate.py $(BUILD)
 
 soak: build python ## mixed runs with signals, faults and small budgets, compared with reference runs: make soak MINUTES=60
-	@$(VENV)/bin/python tests/soak.py --minutes $(or $(MINUTES),60) --stoker $(BUILD)/stoker --failures $(BUILD)/soak-failures.txt
+	@$(VENV)/bin/python tests/project/soak.py --minutes $(or $(MINUTES),60) --stoker $(BUILD)/stoker --failures $(BUILD)/soak-failures.txt
 
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)

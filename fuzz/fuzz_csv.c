@@ -4,7 +4,7 @@
  *
  * Input: dialect, columns, how many of them are wanted, instruction set and what lies behind the
  * text, then the text. */
-#include "../tests/csv_reference.h"
+#include "../tests/support/csv_reference.h"
 #include "base/cpu.h"
 
 enum { MOST_BYTES = 1500 }; /* many blocks of any instruction set */

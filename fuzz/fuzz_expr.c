@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_expr.c: any text as an expression over a type with every kind of field; what compiles is run
  * on a few rows, and everything it wrote must be readable. */
-#include "../tests/expr_rows.h"
+#include "../tests/support/expr_rows.h"
 
 #include <stdlib.h>
 

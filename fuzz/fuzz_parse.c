@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parse.c: what the parser accepts prints, parses again and prints the same, in both forms,
  * against a namespace that has every type of parameter row. */
-#include "../tests/lang_decls.h"
+#include "../tests/support/lang_decls.h"
 
 #include <stdlib.h>
 #include <string.h>

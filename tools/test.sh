@@ -111,9 +111,9 @@ check "Python package: build and install" tools/python.sh "$build" "$build/venv"
 model="the model under"
 start_pytest "release" "$build/stoker" tests --ignore tests/parity
 release=$!
-start_pytest "$model address" "$build/asan/stoker" tests/test_model.py tests/test_model_mixture.py
+start_pytest "$model address" "$build/asan/stoker" tests/chains/test_model.py tests/chains/test_model_mixture.py
 finish_pytest "$model address" $!
-start_pytest "$model thread" "$build/tsan/stoker" tests/test_model.py tests/test_model_mixture.py
+start_pytest "$model thread" "$build/tsan/stoker" tests/chains/test_model.py tests/chains/test_model_mixture.py
 finish_pytest "$model thread" $!
 finish_pytest "release" $release
 

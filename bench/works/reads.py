@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "STOKER_FAIL_PREFIX": "$reads",
 }
 NOTE = (
-    "Every `read` of such a file takes 2 ms (`tests/faults/interpose_files.c`), opening excluded. "
+    "Every `read` of such a file takes 2 ms (`tests/interpose/interpose_files.c`), opening excluded. "
     "The ideal is 64 reads per 2 ms; no sleep ends in time to the microsecond, so what "
     "64 threads reach that do nothing but sleep stands below."
 )

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rng.c: ten Philox rounds. The published vectors are in tests/test_base.c. */
+/* rng.c: ten Philox rounds. The published vectors are in tests/base/test_base.c. */
 #include "base/rng.h"
 
 void stk__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])

@@ -12,13 +12,10 @@ import sys
 
 import numpy
 import pytest
+import record_files
 import stoker
+from model import damage
 from PIL import Image
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "model"))
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
-import damage  # noqa: E402
-import record_files  # noqa: E402
 
 SLACK = 1.05
 MB = 1 << 20

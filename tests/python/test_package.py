@@ -15,11 +15,10 @@ import zipfile
 
 import pytest
 import stoker
+from places import BUILD, TREE
 from stoker import _core, _ops
 
-TREE = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGE = pathlib.Path(stoker.__file__).parent
-BUILD = pathlib.Path(os.environ.get("STOKER", TREE / "build" / "stoker")).resolve().parent
 HANG_SECONDS = 120
 
 

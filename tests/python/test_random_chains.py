@@ -9,18 +9,14 @@ A chain that fails is made as small as it can be while it still fails.
 import json
 import math
 import os
-import pathlib
 import random
-import sys
 
 import pytest
 import stoker
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from model import model  # noqa: E402
-from model.random_chain import Maker, write_files  # noqa: E402
-from model.shrink import shrink  # noqa: E402
-from test_model import difference  # noqa: E402
+from model import model
+from model.agree import difference
+from model.random_chain import Maker, write_files
+from model.shrink import shrink
 
 N_CHAINS = int(os.environ.get("STOKER_CHAINS", "600"))
 SEED = os.environ.get("STOKER_SEED", "0")

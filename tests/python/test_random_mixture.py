@@ -15,13 +15,12 @@ import shlex
 
 import pytest
 import stoker
+from model import model
+from model.agree import difference
+from model.random_chain import write_files
+from model.random_mixture import MixtureMaker
+from model.shrink import shrink
 from test_random_chains import check_sharded, deliver, has_bad, without_states
-
-from model import model  # isort: skip
-from model.random_chain import write_files  # isort: skip
-from model.random_mixture import MixtureMaker  # isort: skip
-from model.shrink import shrink  # isort: skip
-from test_model import difference  # isort: skip
 
 N_CHAINS = int(os.environ.get("STOKER_CHAINS", "200"))
 SEED = int(os.environ.get("STOKER_SEED", "0"))

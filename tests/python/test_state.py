@@ -2,13 +2,12 @@
 """Checkpoints: from any batch on, what comes is what would have come."""
 
 import json
-import pathlib
 
 import numpy as np
 import pytest
 import stoker
+from places import GOLDEN
 
-GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
 
 
 def content(batch):

@@ -3,13 +3,13 @@
 
 import gzip
 import io
-import pathlib
 import subprocess
 import sys
 import tarfile
 
 import pytest
 import stoker
+from places import GOLDEN
 
 FORMATS = {
     "ustar": tarfile.USTAR_FORMAT,
@@ -219,7 +219,7 @@ def test_a_label_that_is_no_number(tmp_path):
 
 
 def test_what_webdataset_wrote():
-    path = pathlib.Path(__file__).parents[1] / "golden/records/pictures.tar"
+    path = GOLDEN / "records/pictures.tar"
     ds = stoker.tar(str(path), {"key": "__key__", "image": "jpg", "label": "cls"}).decode()
     (batch,) = ds.resize(6, 8).batch(9)
     assert [bytes(key) for key in batch["key"]] == [b"train/%03d" % i for i in range(4)]

@@ -3,14 +3,13 @@
 
 import gzip
 import os
-import pathlib
 import struct
 
 import pytest
 import stoker
+from places import GOLDEN
 
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden/records"
-RECORDS = [bytes.fromhex(line) for line in (GOLDEN / "records.txt").read_text().splitlines()]
+RECORDS = [bytes.fromhex(line) for line in (GOLDEN / "records" / "records.txt").read_text().splitlines()]
 
 
 # ---- a reader in plain Python ----
@@ -76,7 +75,7 @@ def records_of(ds, **options):
 
 @pytest.fixture(scope="module")
 def plain():
-    return (GOLDEN / "plain.tfrecord").read_bytes()
+    return (GOLDEN / "records" / "plain.tfrecord").read_bytes()
 
 
 # ---- good files ----
@@ -84,7 +83,7 @@ def plain():
 
 @pytest.mark.parametrize("name", ["plain", "gzip", "zlib"])
 def test_what_tensorflow_wrote(name):
-    ds = stoker.tfrecord(str(GOLDEN / f"{name}.tfrecord"))
+    ds = stoker.tfrecord(str(GOLDEN / "records" / f"{name}.tfrecord"))
     for workers in range(4):
         assert records_of(ds, workers=workers) == RECORDS
 
@@ -95,7 +94,7 @@ def test_frames_are_tensorflows(plain):
 
 
 def test_any_record_can_be_reached():
-    ds = stoker.tfrecord(str(GOLDEN / "plain.tfrecord"))
+    ds = stoker.tfrecord(str(GOLDEN / "records" / "plain.tfrecord"))
     assert len(ds) == len(RECORDS)
     assert [bytes(ds[i]["record"]) for i in (5, 0, 3)] == [RECORDS[i] for i in (5, 0, 3)]
     assert sorted(records_of(ds.shuffle())) == sorted(RECORDS)

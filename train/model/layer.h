@@ -8,7 +8,7 @@
  *         .decl = { "flatten", 1, "…", "…", rows, sizeof(struct flatten) }, .build = build };
  *
  * A new layer needs its file in train/layers, a line in layer_list.def and one in CMakeLists.txt, a
- * row in tests/test_model_layers.c and, where Keras has it, a model in tests/golden/make_models.py.
+ * row in tests/train/test_model_layers.c and, where Keras has it, a model in tests/golden/make_models.py.
  */
 #pragma once
 #include "train/model/model.h"
