@@ -118,6 +118,7 @@ finish_pytest "$model thread" $!
 finish_pytest "release" $release
 
 check "includes go one way" tools/check_includes.py
+check "calls go one way" tools/check_calls.py "$build"
 check "a name means one thing" tools/check_names.py
 check "symbols" tools/check_symbols.sh "$build"
 check "public headers alone" tools/check_headers.sh

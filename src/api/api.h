@@ -23,10 +23,8 @@ bool stk__cache_was_chosen(const struct stk_dataset *graph, struct stk__cache_ch
 
 struct stk__exec *stk__iterator_exec(struct stk_iterator *it);
 
-/* stk_iterator_metrics and stk_iterator_trace. */
-int stk__exec_trace(struct stk__exec *exec, char **out, struct stk_error *err);
-int stk__exec_metrics(struct stk__exec *exec, const char *format, char **out,
-                      struct stk_error *err);
+/* Fails in the child of a fork, where nobody works for the iterator. */
+int stk__iterator_check(const struct stk_iterator *it, struct stk_error *err);
 
 /* Where a run is, behind the last batch it gave; and the place that such a text means for a plan,
  * or why it is none of its. */

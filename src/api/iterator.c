@@ -174,7 +174,7 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     pthread_mutex_unlock(&x->lock);
 }
 
-static int check_ours(const struct stk_iterator *it, struct stk_error *err)
+int stk__iterator_check(const struct stk_iterator *it, struct stk_error *err)
 {
     if (stk__exec_is_ours(it->exec))
         return STK_OK;
@@ -182,25 +182,10 @@ static int check_ours(const struct stk_iterator *it, struct stk_error *err)
                     "this iterator was started before a fork; make a new one in the child");
 }
 
-int stk_iterator_metrics(struct stk_iterator *it, const char *format, char **out,
-                         struct stk_error *err)
-{
-    int rc = check_ours(it, err);
-    *out = NULL;
-    return rc ? rc : stk__exec_metrics(it->exec, format, out, err);
-}
-
 int stk_iterator_trace_start(struct stk_iterator *it, int64_t intervals, struct stk_error *err)
 {
-    int rc = check_ours(it, err);
+    int rc = stk__iterator_check(it, err);
     return rc ? rc : stk__trace_start(it->exec, intervals, err);
-}
-
-int stk_iterator_trace(struct stk_iterator *it, char **out, struct stk_error *err)
-{
-    int rc = check_ours(it, err);
-    *out = NULL;
-    return rc ? rc : stk__exec_trace(it->exec, out, err);
 }
 
 int stk_iterator_memory(struct stk_iterator *it, int index, struct stk_memory_use *out)

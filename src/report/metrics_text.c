@@ -32,8 +32,14 @@ double stk__metrics_ready_batches(const struct stk__metrics *m)
     return m->consumer.n_asked ? (double)m->consumer.n_ready / (double)m->consumer.n_asked : 0;
 }
 
-int stk__exec_metrics(struct stk__exec *x, const char *format, char **out, struct stk_error *err)
+int stk_iterator_metrics(struct stk_iterator *it, const char *format, char **out,
+                         struct stk_error *err)
 {
+    struct stk__exec *x = stk__iterator_exec(it);
+    int rc = stk__iterator_check(it, err);
+    *out = NULL;
+    if (rc)
+        return rc;
     bool is_json = !strcmp(format, "json");
     if (!is_json && strcmp(format, "prometheus"))
         return stk_fail(err, STK_VALUE, "metrics come as json or prometheus, not '%.40s'", format);

@@ -130,12 +130,14 @@ static void write_trace(const struct stk__plan *plan, const struct stk__trace *t
     stk__text_add(out, "],\n\"otherData\": {\"dropped\": %llu}}\n", (unsigned long long)n_dropped);
 }
 
-int stk__exec_trace(struct stk__exec *x, char **out, struct stk_error *err)
+int stk_iterator_trace(struct stk_iterator *it, char **out, struct stk_error *err)
 {
+    struct stk__exec *x = stk__iterator_exec(it);
     struct stk__trace *trace = NULL;
     struct stk__text text = { 0 };
     *out = NULL;
-    int rc = stk__trace_copy(x, &trace, err);
+    int rc = stk__iterator_check(it, err);
+    rc = rc ? rc : stk__trace_copy(x, &trace, err);
     if (!rc && !trace)
         rc = stk_fail(err, STK_STATE, "nothing was recorded: the trace was not started");
     if (rc)
