@@ -20,3 +20,16 @@ function(stoker_x86 target folder)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.S)
     target_sources(${target} PRIVATE ${sources})
 endfunction()
+
+# stoker_declared(TARGET FOLDER HEADER TYPE NAMESPACE WHAT): what files of a folder declare becomes a namespace, so that a
+# declaration needs no line in a list (declared.cmake).
+function(stoker_declared target folder header type namespace what)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/declared.cmake)
+    set(made ${CMAKE_CURRENT_BINARY_DIR}/${namespace}.c)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    add_custom_command(OUTPUT ${made}
+        COMMAND ${CMAKE_COMMAND} -DTOP=${PROJECT_SOURCE_DIR} -DFOLDER=${folder} -DHEADER=${header}
+            -DTYPE=${type} -DNAMESPACE=${namespace} -DWHAT=${what} -DTO=${made} -P ${script}
+        DEPENDS ${files} ${script} VERBATIM)
+    target_sources(${target} PRIVATE ${made})
+endfunction()

@@ -15,7 +15,7 @@ static const struct words *dictionary(void)
     if (!words.n) {
         add_word(&words, "none");
         add_word(&words, "input(9, 8, 4).");
-        add_namespace(&words, stk__layers());
+        add_namespace(&words, &stk__layers);
         add_namespace(&words, &stk__activations);
         add_namespace(&words, &stk__initializers);
     }

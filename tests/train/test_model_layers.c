@@ -56,7 +56,7 @@ static struct stk__model model_of(const char *text)
 static void test_declarations(void **state)
 {
     (void)state;
-    check_declarations(stk__layers());
+    check_declarations(&stk__layers);
     check_declarations(&stk__activations);
     check_declarations(&stk__initializers);
 }
@@ -65,8 +65,8 @@ static void test_declarations(void **state)
 static void test_examples(void **state)
 {
     (void)state;
-    for (int i = 0; i < stk__layers()->n_decls; i++) {
-        const char *example = strstr(stk__layers()->decl[i]->doc, "\n    ");
+    for (int i = 0; i < stk__layers.n_decls; i++) {
+        const char *example = strstr(stk__layers.decl[i]->doc, "\n    ");
         for (; example; example = strstr(example, "\n    ")) {
             size_t len = strcspn(example += 5, "\n");
             assert_true(model_of(stk__arena_text_n(&arena, example, len)).n_nodes > 1);
@@ -106,11 +106,11 @@ static const char *chain_of(const struct trial *trial, const char *name, const c
 static void test_defaults(void **state)
 {
     (void)state;
-    for (int i = 0; i < stk__layers()->n_decls; i++) {
-        const struct trial *trial = trial_of(stk__layers()->decl[i]->name);
+    for (int i = 0; i < stk__layers.n_decls; i++) {
+        const struct trial *trial = trial_of(stk__layers.decl[i]->name);
         struct stk__model model = model_of(chain_of(trial, NULL, NULL));
         assert_true(model.n_nodes >= 1);
-        for (const struct stk_param *row = stk__layers()->decl[i]->params; row->name; row++)
+        for (const struct stk_param *row = stk__layers.decl[i]->params; row->name; row++)
             assert_true(!(row->flags & STK_REQUIRED) || is_given(trial, row->name));
     }
 }
@@ -172,7 +172,7 @@ static const char *bound_of(const struct stk_param *row, bool is_min)
 static void try_row(const struct trial *trial, const struct stk_param *row)
 {
     bool is_input = !strcmp(trial->layer, "input") ||
-                    stk__layer_of(stk__namespace_find(stk__layers(), trial->layer))->chain;
+                    stk__layer_of(stk__namespace_find(&stk__layers, trial->layer))->chain;
     switch (row->type) {
     case STK_ROW_INT:
     case STK_ROW_REAL:
@@ -204,9 +204,9 @@ static void try_row(const struct trial *trial, const struct stk_param *row)
 static void test_bounds(void **state)
 {
     (void)state;
-    for (int i = 0; i < stk__layers()->n_decls; i++)
-        for (const struct stk_param *row = stk__layers()->decl[i]->params; row->name; row++)
-            try_row(trial_of(stk__layers()->decl[i]->name), row);
+    for (int i = 0; i < stk__layers.n_decls; i++)
+        for (const struct stk_param *row = stk__layers.decl[i]->params; row->name; row++)
+            try_row(trial_of(stk__layers.decl[i]->name), row);
 }
 
 int main(void)

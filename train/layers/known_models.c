@@ -16,14 +16,12 @@ struct known {
         STK_ROWS_END,                                                                              \
     };
 
+#define EXAMPLES(name) "\n\n    " #name "()\n    " #name "(classes=5)"
 #define MODEL(name, summary, text, body)                                                           \
-    const struct stk__layer stk__layer_##name = {                                                  \
-        .decl = { #name, 1, summary, text "\n\n    " #name "()\n    " #name "(classes=5)",         \
-                  name##_rows, sizeof(struct known) },                                             \
-        .build = build,                                                                            \
-        .begins = true,                                                                            \
-        .chain = "input(@height, @width, @channels)" body,                                         \
-    };
+    {                                                                                              \
+        .decl = { #name, 1, summary, text EXAMPLES(name), name##_rows, sizeof(struct known) },     \
+        .build = build, .begins = true, .chain = "input(@height, @width, @channels)" body,         \
+    }
 
 /* Nodes are where the call is that the user wrote; so are faults. */
 static int build(struct stk__build *b)
@@ -58,37 +56,41 @@ static int build(struct stk__build *b)
 /* ---- small ones, which docs/benchmarks.md measures ---- */
 
 ROWS(m1, 10, 224)
-MODEL(m1, "Two convolutions with pooling, and two dense layers.",
-      "Of its 24 million weights nearly all are those of the first dense layer.",
-      ".conv2d(32, 3, activation=relu).maxpool(2)"
-      ".conv2d(64, 3, activation=relu).maxpool(2)"
-      ".flatten().dense(128, activation=relu).dense(@classes)")
+const struct stk__layer stk__layer_m1 =
+    MODEL(m1, "Two convolutions with pooling, and two dense layers.",
+          "Of its 24 million weights nearly all are those of the first dense layer.",
+          ".conv2d(32, 3, activation=relu).maxpool(2)"
+          ".conv2d(64, 3, activation=relu).maxpool(2)"
+          ".flatten().dense(128, activation=relu).dense(@classes)");
 
 ROWS(m2, 10, 32)
-MODEL(m2, "The net of TensorFlow's tutorial on CIFAR-10.",
-      "Three convolutions and two dense layers, for small images.",
-      ".conv2d(32, 3, activation=relu).maxpool(2)"
-      ".conv2d(64, 3, activation=relu).maxpool(2)"
-      ".conv2d(64, 3, activation=relu)"
-      ".flatten().dense(64, activation=relu).dense(@classes)")
+const struct stk__layer stk__layer_m2 =
+    MODEL(m2, "The net of TensorFlow's tutorial on CIFAR-10.",
+          "Three convolutions and two dense layers, for small images.",
+          ".conv2d(32, 3, activation=relu).maxpool(2)"
+          ".conv2d(64, 3, activation=relu).maxpool(2)"
+          ".conv2d(64, 3, activation=relu)"
+          ".flatten().dense(64, activation=relu).dense(@classes)");
 
 #define DEPTHWISE(filters, stride)                                                                 \
     ".depthwise_conv2d(3, " #stride ", same, activation=relu).conv2d(" #filters                    \
     ", 1, activation=relu)"
 
 ROWS(m3, 10, 224)
-MODEL(m3, "A convolution and five depthwise separable blocks.",
-      "As MobileNet begins, without batch normalisation.",
-      ".conv2d(32, 3, 2, same, activation=relu)" DEPTHWISE(64, 1) DEPTHWISE(128, 2)
-          DEPTHWISE(128, 1) DEPTHWISE(256, 2) DEPTHWISE(256, 1) ".global_avgpool().dense(@classes)")
+const struct stk__layer stk__layer_m3 = MODEL(
+    m3, "A convolution and five depthwise separable blocks.",
+    "As MobileNet begins, without batch normalisation.",
+    ".conv2d(32, 3, 2, same, activation=relu)" DEPTHWISE(64, 1) DEPTHWISE(128, 2) DEPTHWISE(128, 1)
+        DEPTHWISE(256, 2) DEPTHWISE(256, 1) ".global_avgpool().dense(@classes)");
 
 ROWS(m4, 10, 224)
-MODEL(m4, "A convolution and a depthwise separable one, both pooled.",
-      "The example that answers on faster training give for separable convolutions.",
-      ".conv2d(32, 3, padding=same, activation=relu).maxpool(2)"
-      ".depthwise_conv2d(3, padding=same, activation=relu)"
-      ".conv2d(64, 1, padding=same, activation=relu).maxpool(2)"
-      ".flatten().dense(@classes)")
+const struct stk__layer stk__layer_m4 =
+    MODEL(m4, "A convolution and a depthwise separable one, both pooled.",
+          "The example that answers on faster training give for separable convolutions.",
+          ".conv2d(32, 3, padding=same, activation=relu).maxpool(2)"
+          ".depthwise_conv2d(3, padding=same, activation=relu)"
+          ".conv2d(64, 1, padding=same, activation=relu).maxpool(2)"
+          ".flatten().dense(@classes)");
 
 /* ---- torchvision's: its padding, its batch normalisation, its initialisers ---- */
 
@@ -103,16 +105,17 @@ MODEL(m4, "A convolution and a depthwise separable one, both pooled.",
 #define DOWN(n) ", shortcut=" CONV(n, 1, 2, 0) NORM
 
 ROWS(resnet18, 1000, 224)
-MODEL(resnet18, "ResNet-18, as torchvision has it.",
-      "He et al., Deep Residual Learning for Image Recognition, 2015: 11,689,512 weights for 1000 "
-      "classes.",
-      "." CONV(64, 7, 2, 3) NORM ".activation(relu).maxpool(3, 2, 1)" BASIC(64, 1, "")
-          BASIC(64, 1, "") BASIC(128, 2, DOWN(128)) BASIC(128, 1, "") BASIC(256, 2, DOWN(256))
-              BASIC(256, 1, "") BASIC(512, 2, DOWN(512)) BASIC(
-                  512, 1,
+const struct stk__layer stk__layer_resnet18 = MODEL(
+    resnet18, "ResNet-18, as torchvision has it.",
+    "He et al., Deep Residual Learning for Image Recognition, 2015: 11,689,512 weights for 1000 "
+    "classes.",
+    "." CONV(64, 7, 2, 3) NORM
+    ".activation(relu).maxpool(3, 2, 1)" BASIC(64, 1, "") BASIC(64, 1, "") BASIC(128, 2, DOWN(128))
+        BASIC(128, 1, "") BASIC(256, 2, DOWN(256)) BASIC(256, 1, "") BASIC(512, 2, DOWN(512))
+            BASIC(512, 1,
                   "") ".global_avgpool().dense(@classes, "
                       "kernel_initializer=variance_scaling(1/3, fan_in, uniform), bias_initializer="
-                      "random_uniform(-0.044194173824159216, 0.044194173824159216))")
+                      "random_uniform(-0.044194173824159216, 0.044194173824159216))");
 
 #define MIDDLE(stride)                                                                             \
     "depthwise_conv2d(3, " #stride ", 1, use_bias=false, "                                         \
@@ -123,14 +126,15 @@ MODEL(resnet18, "ResNet-18, as torchvision has it.",
 #define SAME(wide, n) ".residual(" INVERTED(wide, n, 1) ")"
 
 ROWS(mobilenet_v2, 1000, 224)
-MODEL(mobilenet_v2, "MobileNetV2, as torchvision has it.",
-      "Sandler et al., Inverted Residuals and Linear Bottlenecks, 2018: 3,504,872 weights for 1000 "
-      "classes.",
-      "." CONV(32, 3, 2, 1) NORM ".activation(relu6)." MIDDLE(1) CONV(16, 1, 1, 0) NORM
-      "." INVERTED(96, 24, 2) SAME(144, 24) "." INVERTED(144, 32, 2) SAME(192, 32)
-          SAME(192, 32) "." INVERTED(192, 64, 2) SAME(384, 64) SAME(384, 64)
-              SAME(384, 64) "." INVERTED(384, 96, 1) SAME(576, 96)
-                  SAME(576, 96) "." INVERTED(576, 160, 2) SAME(960, 160)
-                      SAME(960, 160) "." INVERTED(960, 320, 1) "." CONV(1280, 1, 1, 0) NORM
-      ".activation(relu6)"
-      ".global_avgpool().dropout(0.2).dense(@classes, kernel_initializer=random_normal(0, 0.01))")
+const struct stk__layer stk__layer_mobilenet_v2 = MODEL(
+    mobilenet_v2, "MobileNetV2, as torchvision has it.",
+    "Sandler et al., Inverted Residuals and Linear Bottlenecks, 2018: 3,504,872 weights for 1000 "
+    "classes.",
+    "." CONV(32, 3, 2, 1) NORM ".activation(relu6)." MIDDLE(1) CONV(16, 1, 1, 0) NORM
+    "." INVERTED(96, 24, 2) SAME(144, 24) "." INVERTED(144, 32, 2) SAME(192, 32)
+        SAME(192, 32) "." INVERTED(192, 64, 2) SAME(384, 64) SAME(384, 64)
+            SAME(384, 64) "." INVERTED(384, 96, 1) SAME(576, 96)
+                SAME(576, 96) "." INVERTED(576, 160, 2) SAME(960, 160)
+                    SAME(960, 160) "." INVERTED(960, 320, 1) "." CONV(1280, 1, 1, 0) NORM
+    ".activation(relu6)"
+    ".global_avgpool().dropout(0.2).dense(@classes, kernel_initializer=random_normal(0, 0.01))");

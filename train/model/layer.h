@@ -7,8 +7,8 @@
  *     const struct stk__layer stk__layer_flatten = {
  *         .decl = { "flatten", 1, "…", "…", rows, sizeof(struct flatten) }, .build = build };
  *
- * A new layer needs its file in train/layers, a line in layer_list.def and one in CMakeLists.txt, a
- * row in tests/train/test_model_layers.c and, where Keras has it, a model in tests/golden/make_models.py.
+ * A new layer needs its file in train/layers, a row in tests/train/test_model_layers.c and, where Keras has
+ * it, a model in tests/golden/make_models.py.
  */
 #pragma once
 #include "train/model/model.h"
@@ -37,8 +37,8 @@ struct stk__layer {
     const char *chain; /* a known model: what it stands for, with @classes and others in it */
 };
 
-/* Layers and known models, by name. */
-const struct stk__namespace *stk__layers(void);
+/* Layers and known models, by name: what files of train/layers declare, as a list that the build makes. */
+extern const struct stk__namespace stk__layers;
 
 static inline const struct stk__layer *stk__layer_of(const struct stk_decl *decl)
 {

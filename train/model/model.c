@@ -31,9 +31,9 @@ static int fail_again(const struct stk__build *b, const struct stk__call *call)
 
 static int build_call(struct stk__build *b, const struct stk__call *call)
 {
-    const struct stk_decl *decl = stk__namespace_find(stk__layers(), call->name);
+    const struct stk_decl *decl = stk__namespace_find(&stk__layers, call->name);
     if (!decl)
-        return stk__unknown_call(stk__layers(), call, b->err);
+        return stk__unknown_call(&stk__layers, call, b->err);
     b->layer = stk__layer_of(decl);
     b->call = call;
     b->name = NULL;
@@ -77,7 +77,7 @@ static int keep_text(const struct stk_value *chain, struct stk_arena *arena,
                      struct stk__model *model, struct stk_error *err)
 {
     struct stk__text text = { 0 };
-    int rc = stk__print_value(chain, stk__layers(), STK__CANONICAL, &text, err);
+    int rc = stk__print_value(chain, &stk__layers, STK__CANONICAL, &text, err);
     if (!rc && !text.failed)
         model->text = stk__arena_text_n(arena, text.data, text.len);
     stk__text_free(&text);

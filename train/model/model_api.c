@@ -47,7 +47,7 @@ char *stk_model_json(const struct stk_model *model, int64_t batch)
 /* Declarations with or without a chain that they stand for. */
 static char *declarations(bool are_known)
 {
-    const struct stk__namespace *ns = stk__layers();
+    const struct stk__namespace *ns = &stk__layers;
     struct stk__text out = { 0 };
     const char *separator = "";
     stk__text_add(&out, "[");

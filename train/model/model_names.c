@@ -65,7 +65,7 @@ static int take_given(struct stk__build *b, const char *name)
 
 static int take_counted(struct stk__build *b)
 {
-    const struct stk__namespace *layers = stk__layers();
+    const struct stk__namespace *layers = &stk__layers;
     const char *base = b->layer->decl.name, *name;
     int which = 0;
     if (!b->names->counted)
