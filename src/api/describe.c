@@ -6,7 +6,7 @@
 #include "base/cores.h"
 #include "base/cpu.h"
 #include "base/memory/purse.h"
-#include "exec/ring_reads.h"
+#include "io/read/lane.h"
 #include "op/registry.h"
 
 #include <stdio.h>

@@ -33,14 +33,11 @@
 #include "base/memory/purse.h"
 #include "exec/decisions.h"
 #include "exec/depot.h"
-#include "exec/depth.h"
 #include "exec/judge.h"
 #include "exec/knobs.h"
 #include "exec/run_metrics.h"
 #include "exec/trace.h"
-#include "exec/width.h"
-
-#include <sys/uio.h>
+#include "io/read/lane.h"
 
 struct stk__account {
     size_t unit_bytes, held_bytes, peak_bytes;
@@ -85,7 +82,8 @@ struct stk__ticket {
     struct stk_error *broken;  /* of an END_BROKEN; owned by the stage */
     struct stk__restart begin; /* last stage: the place before its first row */
     /* I/O */
-    atomic_int n_unfetched; /* pairs with itself: the last request to finish publishes the rest */
+    struct stk__stage *stage; /* whose ring it is in, once reads were asked for */
+    struct stk__read_set reads;
     /* [ticket_rows * n_places], kept with the slot */
     struct stk__fetched *fetched[STK__MAX_READS];
     struct stk_buffer *wanted; /* paths and places that are asked for */
@@ -197,27 +195,14 @@ struct stk__delivery {
     struct stk_batch *batch;
 };
 
-/* A whole file, or some places of the files of a located source. */
-struct stk__request {
-    struct stk__stage *stage;
-    struct stk__ticket *ticket;
-    struct stk__fetched *result; /* [n] */
-    const struct stk__pnode *read;
-    const char *path;
-    struct stk__data_files *files;
-    const struct stk_place *place; /* [n] */
-    int n;
-    int step; /* places from one to the next, and results; those between belong to others */
-    uint64_t run_bytes; /* its places follow each other and have so many; 0: they do not */
-};
-
-enum { STK__MAX_CHANGES = 4, STK__MAX_UNPACKED = 16 };
+enum { STK__MAX_UNPACKED = 16 };
 
 struct stk__exec {
     struct stk__plan *plan;
     struct stk__pool *pool;
     struct stk__depot *depot;
-    pthread_mutex_t lock; /* guards all that follows, up to io_lock */
+    pthread_mutex_t lock;   /* guards all that follows; taken before a lane's */
+    struct stk__lane *lane; /* NULL: the run reads nothing by request */
     pthread_cond_t work, delivered;
     struct stk__stage stage[STK__MAX_STAGES];
     int n_stages, n_sleeping, n_running;
@@ -282,10 +267,6 @@ struct stk__exec {
     struct stk__decisions decisions;
     struct stk__lot *all_lots;
     struct stk_chunk *spare_row; /* where a replacement is made; the batcher's */
-    /* the most at a time doubles whenever somebody waits for a read, up to twice the depth */
-    atomic_int n_requests_open; /* changed with either lock held */
-    int max_requests;
-    atomic_int max_ahead; /* see width.h; written with the I/O lock held */
     struct stk__pace {
         /* averages of the time between and in calls of next */
         uint64_t left_at, outside_ns, inside_ns;
@@ -311,25 +292,6 @@ struct stk__exec {
     struct stk__worker *worker; /* [n_workers + 1]: the last is the consumer's */
     int n_workers, n_started;
     pid_t pid;
-
-    pthread_mutex_t io_lock; /* guards the requests; taken after lock or alone */
-    pthread_cond_t io_work;
-    struct stk__request *request;
-    int sweep_left; /* of the oldest requests, in the order of their places; see elevator.h */
-    int request_cap, request_head, request_len, n_io_idle, n_io_threads, max_io_threads;
-    struct stk__width width; /* threads that may read at a time */
-    int told_depth;          /* of the last decision */
-    struct stk__depth depth; /* the most of them that pay, where it was not given */
-    struct stk__depth_change io_change[STK__MAX_CHANGES]; /* not yet written down */
-    atomic_int n_io_changes;                              /* written with io_lock held */
-    bool is_io_stopped;
-    bool reads_places; /* not whole files alone; never changes */
-    pthread_t *io_thread;
-    struct stk__ring_reads
-        *ring; /* one thread reads, with many reads on their way; NULL: threads */
-    struct stk__latency read_latency; /* of requests */
-    uint64_t n_reads_by[STK__N_READERS];
-    uint64_t read_ns;
     struct stk__causes causes; /* has a lock of its own */
     /* NULL: nobody records; written once, with the lock held, pairs with those who record */
     struct stk__tracer *_Atomic tracer;
@@ -580,10 +542,12 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
  * it. Reads, and evaluates again. */
 int stk__eval_again(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
 
-/* ---- I/O (fetch.c) ---- */
+/* ---- reads by request (fetch.c) ---- */
 
-int stk__io_start(struct stk__exec *x, struct stk_error *err);
-void stk__io_stop(struct stk__exec *x);
+int stk__reads_begin(struct stk__exec *x, struct stk_error *err);
+
+/* Its budget or whose cancellation it follows has changed; nothing may be on its way. */
+void stk__reads_lend(struct stk__exec *x);
 
 /* How much n rows of a stage count for among the requests that are open. */
 int stk__count_requests(const struct stk__stage *stage, int n);
@@ -594,59 +558,6 @@ int stk__fetch_rows(struct stk__exec *x, struct stk__eval *eval, struct stk__fet
 
 /* The same for one row, with memory from scratch. */
 int stk__fetch_row(struct stk__exec *x, struct stk__eval *eval, struct stk__fetched **fetched);
-
-/* A read that is done. */
-struct stk__done {
-    uint64_t begun_at, ended_at, bytes;
-    bool has_waited;
-    enum stk__reader by;
-};
-
-/* Takes the oldest request, and those that lie behind it in its file; returns how many. There is room for
- * STK__MOST_NEIGHBOURS. With the I/O lock held. */
-int stk__take_requests(struct stk__exec *x, struct stk__request *request);
-
-/* Hands on what was read, without locks; the tickets may be gone then. Counts its bytes. */
-void stk__hand_on(struct stk__exec *x, const struct stk__request *request, int n,
-                  struct stk__done *done);
-
-/* Learns from a read; with the I/O lock held. */
-void stk__note_read(struct stk__exec *x, const struct stk__done *done);
-
-/* ---- reading, without the lock (reading.c) ---- */
-
-/* A file from this size on is looked at before it is read: */
-enum { STK__LARGE_FILE = 4 << 20, STK__HEAD_BYTES = 4 << 10 };
-
-/* Reads a whole file into a buffer of the pool, for a read of a program. Of a large one that begins as the op
- * behind the read can never take it, only the first bytes; one that is larger than the budget is refused. */
-void stk__read_file(struct stk__exec *x, const struct stk__pnode *read, const char *path,
-                    struct stk__fetched *out);
-
-/* Reads n places, of which neighbours in one go; `is_quick`: they are likely in the page cache. One that is larger
- * than the budget is refused. */
-void stk__read_places(const struct stk__exec *x, const struct stk__request *request, bool is_quick);
-
-/* The whole of a file was read into a buffer, which the result takes. */
-void stk__file_end(struct stk__fetched *out, struct stk_buffer *buffer, size_t bytes);
-
-enum { STK__MOST_NEIGHBOURS = 64 };
-
-/* Where requests are read to that lie side by side: a buffer each. */
-struct stk__pieces {
-    struct stk_buffer *buffer[STK__MOST_NEIGHBOURS];
-    struct iovec piece[STK__MOST_NEIGHBOURS];
-    int n;
-};
-
-/* Reads n requests of which each begins where the one before it ends, in one go. */
-void stk__read_neighbours(const struct stk__exec *x, const struct stk__request *request, int n);
-
-/* The two halves of it: false when out of memory or beyond the budget; what was not read all is read one by one. */
-bool stk__pieces_new(const struct stk__exec *x, const struct stk__request *request, int n,
-                     struct stk__pieces *pieces);
-void stk__pieces_end(const struct stk__exec *x, const struct stk__request *request, int n,
-                     struct stk__pieces *pieces, bool is_read);
 
 /* ---- counting (metering.c) ---- */
 

@@ -232,7 +232,7 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     if (!rc)
         rc = init_workers(x, err);
     if (!rc)
-        rc = stk__io_start(x, err);
+        rc = stk__reads_begin(x, err);
     if (!rc && plan->options.trace)
         rc = stk__trace_start(x, plan->options.trace, err);
     return rc ? rc : start_workers(x, err);
@@ -245,11 +245,9 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
     if (!x)
         return stk__out_of_memory(err);
     pthread_mutex_init(&x->lock, NULL);
-    pthread_mutex_init(&x->io_lock, NULL);
     pthread_mutex_init(&x->causes.lock, NULL);
     pthread_cond_init(&x->work, NULL);
     init_clocked(&x->delivered);
-    pthread_cond_init(&x->io_work, NULL);
     pthread_cond_init(&x->scratch_back, NULL);
     x->plan = stk__plan_ref(plan);
     x->cancelled = &x->is_cancelled;
@@ -310,7 +308,7 @@ void stk__exec_free(struct stk__exec *x)
         stk__exec_cancel(x);
         for (int i = 0; i < x->n_started; i++)
             pthread_join(x->worker[i].thread, NULL);
-        stk__io_stop(x);
+        stk__lane_free(x->lane);
     } else if (x->pid) {
         return;
     }
@@ -337,10 +335,8 @@ void stk__exec_free(struct stk__exec *x)
     stk__plan_unref(x->plan);
     pthread_cond_destroy(&x->work);
     pthread_cond_destroy(&x->delivered);
-    pthread_cond_destroy(&x->io_work);
     pthread_cond_destroy(&x->scratch_back);
     pthread_mutex_destroy(&x->lock);
-    pthread_mutex_destroy(&x->io_lock);
     pthread_mutex_destroy(&x->causes.lock);
     free(x);
     stk__accounts_forget(taken_bytes);

@@ -27,12 +27,6 @@ const char *stk__owner_name(enum stk__owner owner)
     return names[owner];
 }
 
-const char *stk__reader_name(enum stk__reader reader)
-{
-    static const char *const names[] = { "caller", "threads", "ring" };
-    return names[reader];
-}
-
 /* ---- room ---- */
 
 /* What only hands positions or rows on is no op of its own. */
@@ -281,16 +275,9 @@ static void read_run(struct stk__exec *x, struct stk__metrics *m)
     m->consumer.n_asked = x->pulse.n_asked;
     m->consumer.n_ready = x->pulse.n_ready;
     m->consumer.waited_ns = x->pulse.wait_ns + x->consumer.packed_ns;
+    if (x->lane)
+        stk__lane_look(x->lane, &m->reads);
     m->reads.bytes = x->stats.bytes_read;
-    m->reads.n_open = atomic_load(&x->n_requests_open);
-    pthread_mutex_lock(&x->io_lock);
-    m->reads.latency = x->read_latency;
-    m->reads.wall_ns = x->read_ns;
-    m->reads.depth = x->depth.now;
-    m->reads.width = x->width.now;
-    memcpy(m->reads.by, x->n_reads_by, sizeof m->reads.by);
-    pthread_mutex_unlock(&x->io_lock);
-    m->reads.n = stk__latency_n(&m->reads.latency);
 }
 
 uint64_t stk__process_ns(void)

@@ -13,6 +13,7 @@
 #include "base/latency.h"
 #include "exec/causes.h"
 #include "exec/plan.h"
+#include "io/read/lane.h"
 
 struct stk__exec;
 
@@ -74,20 +75,6 @@ struct stk__account_metrics {
     int stage; /* -1: of the run */
     uint64_t held_bytes;
     bool is_charged;
-};
-
-/* Who reads: whoever asks, where files are in memory; threads; or the ring's one. */
-enum stk__reader { STK__READER_CALLER, STK__READER_THREAD, STK__READER_RING, STK__N_READERS };
-
-const char *stk__reader_name(enum stk__reader reader);
-
-struct stk__read_metrics {
-    uint64_t n, bytes, wall_ns;  /* requests, what they brought, their time together */
-    struct stk__latency latency; /* of requests */
-    int n_open;                  /* now: asked for, not yet there */
-    int depth;                   /* the most at a time that pay, or that were asked for */
-    int width; /* at a time, now; 0: files are in memory, and whoever asks reads */
-    uint64_t by[STK__N_READERS]; /* of `n`, by who did them */
 };
 
 /* Of all caches of the run; what they keep is also there for others. */

@@ -199,8 +199,7 @@ static int end_level(const struct grant *g)
 static bool is_far_ahead(const struct stk__exec *x, const struct stk__stage *s)
 {
     return s->n_ahead >= 2 * (x->n_workers + 1) &&
-           s->n_ahead * s->plan->ticket_rows >=
-               atomic_load_explicit(&x->max_ahead, memory_order_relaxed);
+           s->n_ahead * s->plan->ticket_rows >= stk__lane_most_ahead(x->lane);
 }
 
 bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
@@ -210,7 +209,7 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
         struct stk__stage *s = &x->stage[i];
         s->lacks_room_to_read = false;
         if (s->plan->kind != STK__SEGMENT || !s->plan->program->n_reads ||
-            x->n_requests_open >= x->max_requests || is_far_ahead(x, s) || !propose(x, s, &g))
+            !stk__lane_may_ask(x->lane) || is_far_ahead(x, s) || !propose(x, s, &g))
             continue;
         size_t bytes = s->typical_fetch * (size_t)g.n;
         s->lacks_room_to_read = !g.end && !stk__can_charge(x, &s->io_account, bytes);
@@ -223,7 +222,9 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
             stk__charge(x, &s->io_account, bytes);
             x->asked_bytes += bytes;
             t->n_requests = stk__count_requests(s, g.n);
-            atomic_fetch_add(&x->n_requests_open, t->n_requests);
+            stk__lane_count(x->lane, t->n_requests);
+            t->stage = s;
+            t->reads.asker = t;
         }
         return true;
     }

@@ -164,7 +164,7 @@ void stk__trace_sample(struct stk__exec *x, uint64_t now)
                                    .window = x->window.now,
                                    .n_open = x->n_open,
                                    .n_ready = x->queue_len,
-                                   .n_reads = atomic_load(&x->n_requests_open),
+                                   .n_reads = x->lane ? stk__lane_n_open(x->lane) : 0,
                                    .used_bytes = x->used_bytes };
 }
 

@@ -231,6 +231,7 @@ static int open_cursor(struct weave *v, struct place *place, uint64_t path)
     const struct stk__exec *outer = v->stage->holder.exec;
     place->cursor->budget_bytes = outer->budget_bytes;
     stk__pool_set_most(place->cursor->pool, stk__pool_most(outer->pool));
+    stk__reads_lend(place->cursor);
     if (stk__cursor_open(place->cursor, element, path, &err)) {
         drop_cursor(place);
         return spoil(v, place, &err, leaf->op->decl.name);

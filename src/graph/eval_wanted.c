@@ -7,7 +7,6 @@
 #include "graph/eval_parts.h"
 #include "graph/nest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct search {
@@ -144,20 +143,6 @@ int stk__eval_wanted(struct stk__eval *e, int slot, struct stk__wanted *wanted)
     e->faults = NULL;
     *wanted = (struct stk__wanted){ search.path, search.place };
     return rc;
-}
-
-void stk__fetched_free(struct stk__fetched *fetched, int n)
-{
-    for (int i = 0, n_same = 0; i < n; i++) {
-        n_same++;
-        if (i + 1 == n || fetched[i + 1].buffer != fetched[i].buffer) {
-            stk__buffer_unref_n(fetched[i].buffer, n_same);
-            n_same = 0;
-        }
-        if (fetched[i].text)
-            free((char *)(uintptr_t)fetched[i].text);
-    }
-    memset(fetched, 0, sizeof *fetched * (size_t)n);
 }
 
 const struct stk__node *stk__eval_locate(const struct stk__program *program, uint64_t position,

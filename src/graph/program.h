@@ -21,6 +21,7 @@
 #include "base/meter.h"
 #include "base/rows/chunk.h"
 #include "graph/graph.h"
+#include "io/read/fetched.h"
 #include "op/cache/cache.h"
 
 enum stk__role {
@@ -104,24 +105,11 @@ struct stk__eval_thread {
 int stk__eval_thread_init(struct stk__eval_thread *thread, const struct stk__program *program);
 void stk__eval_thread_free(struct stk__eval_thread *thread, const struct stk__program *program);
 
-/* The bytes a read brought for one place of a row, or why it failed. */
-struct stk__fetched {
-    struct stk_buffer *buffer; /* NULL: not asked for, or failed */
-    uint8_t *data;             /* in the buffer */
-    size_t bytes;
-    int code;
-    const char *text; /* owned by whoever holds this */
-};
-
-/* Gives back what one holds. */
-void stk__fetched_free(struct stk__fetched *fetched, int n);
-
 /* What a read wants: paths of files, or places in the files of a located source. */
 struct stk__wanted {
     const struct stk_span *path;   /* [n], unset where a row is bad or dead; or NULL */
     const struct stk_place *place; /* [n * n_places], STK__NOWHERE for rows of another source */
 };
-#define STK__NOWHERE UINT32_MAX
 
 struct stk__eval {
     const struct stk__program *program;

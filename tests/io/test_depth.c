@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_depth.c: the search for the depth, on simulated storage and a simulated clock. */
-#include "exec/depth.h"
-#include "exec/width.h"
+#include "io/read/depth.h"
+#include "io/read/width.h"
 
 #include <limits.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "api_call.h"
-#include "exec/ring_reads.h"
+#include "io/read/lane.h"
 #include "file_tree.h"
 
 #include <errno.h>

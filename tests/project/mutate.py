@@ -323,7 +323,7 @@ MUTANTS = [
         costs_speed_only=True,
     ),
     Mutant(
-        "requests stay open", FETCH, " atomic_fetch_sub(&x->n_requests_open, t->n_requests); ", ""
+        "requests stay open", FETCH, " stk__lane_count(x->lane, -t->n_requests); ", ""
     ),
     Mutant(
         "no second look",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depth.c: the search for the least depth that is as fast as any. */
-#include "exec/depth.h"
+#include "io/read/depth.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* width.c: see width.h. */
-#include "exec/width.h"
+#include "io/read/width.h"
 
 #include <limits.h>
 
