@@ -19,7 +19,8 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 from model.random_chain import Maker, write_files  # noqa: E402
 from model.random_mixture import MixtureMaker  # noqa: E402
 
