@@ -70,11 +70,11 @@ static int band_rows(const struct stk__conv *c)
     return rows < 1 ? 1 : rows;
 }
 
-static void measure(const struct stk__candidate *candidate, const struct stk__conv_task *task,
+static void measure(const struct stk__conv_candidate *candidate, const struct stk__conv_task *task,
                     double seconds)
 {
     const struct stk__conv *c = &task->conv;
-    struct stk__way way;
+    struct stk__conv_way way;
     struct stk__way_cost cost;
     double products = (double)c->out_height * c->out_width * c->filters * c->kernel_height *
                       c->kernel_width * c->channels;
@@ -82,13 +82,13 @@ static void measure(const struct stk__candidate *candidate, const struct stk__co
         printf(" %8s %7s", "-", "");
         return;
     }
-    if (stk__way_open(&way, candidate, task, NULL) ||
+    if (stk__conv_way_open(&way, candidate, task, NULL) ||
         stk__way_measure(&way, seconds, &cost, NULL)) {
         printf(" %8s %7s", "failed", "");
         return;
     }
     printf(" %8.1f %7.2f", 2e-9 * products / cost.run, 1e3 * cost.once);
-    stk__way_close(&way);
+    stk__conv_way_close(&way);
 }
 
 static void print_shape(const struct shape *s, int level, double seconds)
@@ -104,8 +104,8 @@ static void print_shape(const struct shape *s, int level, double seconds)
         if (direction == STK__TO_IMAGE && s->channels == 3)
             continue; /* no step needs it */
         printf("%-18s %-10s", s->name, words[direction]);
-        for (int i = 0; stk__candidates[i]; i++)
-            measure(stk__candidates[i], &task, seconds);
+        for (int i = 0; stk__conv_candidates[i]; i++)
+            measure(stk__conv_candidates[i], &task, seconds);
         printf("\n");
         fflush(stdout);
     }
@@ -125,28 +125,28 @@ static double resident_mb(void)
 }
 
 /* Opens a way; what that took in time and memory. */
-static void print_open(const char *what, const struct stk__candidate *candidate,
-                       const struct stk__conv_task *task, struct stk__way *way)
+static void print_open(const char *what, const struct stk__conv_candidate *candidate,
+                       const struct stk__conv_task *task, struct stk__conv_way *way)
 {
     double memory = resident_mb();
     uint64_t begin = stk__clock_ns();
     struct stk_error err = { 0 };
-    int rc = stk__way_open(way, candidate, task, &err);
+    int rc = stk__conv_way_open(way, candidate, task, &err);
     printf("%-28s %8.2f ms %8.2f MB%s%s\n", what, (double)(stk__clock_ns() - begin) * 1e-6,
            resident_mb() - memory, rc ? ": " : "", rc ? err.text : "");
 }
 
-static void print_loading(const struct stk__candidate *candidate, int level)
+static void print_loading(const struct stk__conv_candidate *candidate, int level)
 {
     struct stk__conv_task task = { .conv = conv_of(&shapes[0]), .cpu_level = level, .n_images = 1 };
-    struct stk__way way[3];
+    struct stk__conv_way way[3];
     printf("%s\n", candidate->name);
     print_open("the library, a first way", candidate, &task, &way[0]);
     task.conv = conv_of(&shapes[1]);
     print_open("another convolution", candidate, &task, &way[1]);
     print_open("the same again", candidate, &task, &way[2]);
     for (int i = 0; i < 3; i++)
-        stk__way_close(&way[i]);
+        stk__conv_way_close(&way[i]);
 }
 
 int main(int argc, char **argv)
@@ -161,14 +161,14 @@ int main(int argc, char **argv)
             seconds = atof(argv[i] + 10);
         else
             text = argv[i];
-    for (int i = 0; stk__candidates[i] && !strcmp(text, "--load"); i++)
-        if (stk__candidates[i]->is_optional)
-            print_loading(stk__candidates[i], level);
+    for (int i = 0; stk__conv_candidates[i] && !strcmp(text, "--load"); i++)
+        if (stk__conv_candidates[i]->is_optional)
+            print_loading(stk__conv_candidates[i], level);
     if (!strcmp(text, "--load"))
         return 0;
     printf("%-18s %-10s", "GFLOP/s", "");
-    for (int i = 0; stk__candidates[i]; i++)
-        printf(" %8s %7s", stk__candidates[i]->name, "once ms");
+    for (int i = 0; stk__conv_candidates[i]; i++)
+        printf(" %8s %7s", stk__conv_candidates[i]->name, "once ms");
     printf("\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (strstr(shapes[i].name, text))

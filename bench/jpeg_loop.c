@@ -58,7 +58,7 @@ static double now(void)
 static double uniform(void)
 {
     static uint64_t state = 1;
-    state = stk__mix(state, 1);
+    state = stk__hash_mix(state, 1);
     return (double)(state >> 11) * 0x1p-53;
 }
 

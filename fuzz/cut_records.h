@@ -67,7 +67,7 @@ static inline struct cutting open_cutting(const char *call)
     must(!stk__parse(call, NULL, &arena, &value, NULL));
     const struct stk_op *op = stk__op_find(value->call[0].name);
     void *params = stk_arena_alloc(&arena, op->decl.params_size);
-    must(params && !stk__bind(&value->call[0], &op->decl, &arena, params, NULL));
+    must(params && !stk__call_bind(&value->call[0], &op->decl, &arena, params, NULL));
     must(!op->open(params, &arena, &state, NULL));
     must(stk__record_source_is_stream(state));
     return (struct cutting){ ((struct stk__record_source *)state)->cutter, state };

@@ -49,7 +49,7 @@ static struct result unpack(enum stk__compression kind, const uint8_t *data, siz
         size_t in_before = pump.in_bytes;
         pump.out = out;
         pump.out_bytes = out_step;
-        r.code = stk__decompress(d, &pump, &err);
+        r.code = stk__decompressor_pump(d, &pump, &err);
         size_t got = out_step - pump.out_bytes;
         for (size_t i = 0; i < got; i++)
             r.hash = r.hash * 31 + out[i];

@@ -87,7 +87,7 @@ static void decode_twice(struct stk__codec *codec, struct stk__decode_request re
     } else {
         expect(ours.image.height == theirs.image.height && ours.image.width == theirs.image.width);
         compare(&ours, &theirs);
-        uint64_t word = stk__mix(request.n_bytes, request.bytes[request.n_bytes / 2]);
+        uint64_t word = stk__hash_mix(request.n_bytes, request.bytes[request.n_bytes / 2]);
         part.region = some_region(word, &theirs.image);
         decode(codec, request, &part);
         expect(!part.code);

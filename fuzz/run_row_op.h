@@ -66,7 +66,7 @@ static inline void make_call(const char *text, struct call *call)
     call->op = stk__op_find(value->call[0].name);
     must(call->op);
     call->params = stk_arena_alloc(&arena, call->op->decl.params_size);
-    must(!stk__bind(&value->call[0], &call->op->decl, &arena, call->params, NULL));
+    must(!stk__call_bind(&value->call[0], &call->op->decl, &arena, call->params, NULL));
     inf.params = call->params;
     must(!call->op->infer(&inf, NULL));
     call->state = inf.state;

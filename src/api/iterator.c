@@ -22,7 +22,7 @@ static void note_cache(struct stk__exec *x)
     if (!stk__cache_was_chosen(x->plan->graph, &choice))
         return;
     pthread_mutex_lock(&x->lock);
-    stk__decide(x, "cache", choice.from, choice.to, "%s", choice.why);
+    stk__decision_note(x, "cache", choice.from, choice.to, "%s", choice.why);
     pthread_mutex_unlock(&x->lock);
 }
 

@@ -183,7 +183,7 @@ static int try_bounds(struct check *c, const char *text, struct stk_error *err)
         if (strcmp(chain->call[i].name, decl->name) != 0)
             continue;
         void *params = stk_arena_alloc(&c->arena, decl->params_size + 1);
-        rc = params ? stk__bind(&chain->call[i], decl, &c->arena, params, err)
+        rc = params ? stk__call_bind(&chain->call[i], decl, &c->arena, params, err)
                     : stk__out_of_memory(err);
         for (const struct stk_param *row = decl->params; !rc && row && row->name; row++)
             rc = try_row(c, chain, i, params, row, err);

@@ -39,7 +39,7 @@ uint64_t stk__chain_hash(const struct stk_dataset *dataset)
     uint64_t hash = 0;
     for (int i = 0; i < dataset->value->n_calls; i++)
         if (!is_idle(&dataset->value->call[i]))
-            hash = stk__mix(hash, hash_call(&dataset->value->call[i]));
+            hash = stk__hash_mix(hash, hash_call(&dataset->value->call[i]));
     return hash;
 }
 

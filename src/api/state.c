@@ -187,7 +187,7 @@ static int parse_state(const char *text, struct stk_arena *arena, struct state *
     if (value->call[0].version != decl.version)
         return stk_fail(err, STK_STATE, "the state has version %d; this stoker reads version %d",
                         value->call[0].version, decl.version);
-    rc = stk__bind(&value->call[0], &decl, arena, out, err);
+    rc = stk__call_bind(&value->call[0], &decl, arena, out, err);
     if (rc && err)
         err->at = err->len = 0; /* a place in the state's text, not in the chain's */
     return rc;
@@ -278,7 +278,7 @@ static int find_place(const struct stk__plan *plan, const struct state *state,
                       .batch = (uint64_t)state->batch,
                       .rows = (uint64_t)state->rows,
                       .errors = (uint64_t)state->errors,
-                      .hash = stk__mix(plan->graph->hash, (uint64_t)state->seed) },
+                      .hash = stk__hash_mix(plan->graph->hash, (uint64_t)state->seed) },
         .n_rows = (uint64_t)state->judged,
         .n_bad = (uint64_t)state->bad,
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.c: four independent multiply lanes over 32-byte blocks, folded by stk__mix. */
+/* hash.c: four independent multiply lanes over 32-byte blocks, folded by stk__hash_mix. */
 #include "base/hash.h"
 
 #include <string.h>
@@ -29,5 +29,6 @@ uint64_t stk__hash_bytes(uint64_t h, const void *data, size_t bytes)
     uint64_t last = 0;
     memcpy(&last, p, (size_t)(end - p));
     acc[1] = lane(acc[1], last);
-    return stk__mix(stk__mix(acc[0], acc[1]), stk__mix(stk__mix(acc[2], acc[3]), bytes));
+    return stk__hash_mix(stk__hash_mix(acc[0], acc[1]),
+                         stk__hash_mix(stk__hash_mix(acc[2], acc[3]), bytes));
 }

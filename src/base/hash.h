@@ -11,7 +11,7 @@
 #include <stoker/op.h>
 
 /* Two words into one; not commutative. */
-static inline uint64_t stk__mix(uint64_t a, uint64_t b)
+static inline uint64_t stk__hash_mix(uint64_t a, uint64_t b)
 {
     uint64_t z = a * 0x9e3779b97f4a7c15u ^ (b + 0xd1b54a32d192ed03u);
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -22,19 +22,19 @@ static inline uint64_t stk__mix(uint64_t a, uint64_t b)
 /* A row's key from three words. */
 static inline struct stk_key stk__key_make(uint64_t a, uint64_t b, uint64_t c)
 {
-    uint64_t hi = stk__mix(stk__mix(a, b), c);
-    return (struct stk_key){ hi, stk__mix(hi, a ^ b ^ c) };
+    uint64_t hi = stk__hash_mix(stk__hash_mix(a, b), c);
+    return (struct stk_key){ hi, stk__hash_mix(hi, a ^ b ^ c) };
 }
 
 static inline struct stk_key stk__key_join(struct stk_key a, struct stk_key b)
 {
-    return (struct stk_key){ stk__mix(a.hi, b.hi), stk__mix(a.lo, b.lo) };
+    return (struct stk_key){ stk__hash_mix(a.hi, b.hi), stk__hash_mix(a.lo, b.lo) };
 }
 
 /* The path of the first epoch, outside any repeat. */
 static inline uint64_t stk__first_path(void)
 {
-    return stk__mix(0, 0);
+    return stk__hash_mix(0, 0);
 }
 
 /* A running hash: h starts anywhere (0), any split of the bytes into calls gives a different

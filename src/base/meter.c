@@ -56,8 +56,8 @@ static uint64_t take_lap(struct stk__stopwatch *watch, uint64_t now)
 void stk__watch_lap(struct stk__stopwatch *watch, struct stk__meter *meter)
 {
     uint64_t before = watch->lap_at, now = stk__clock_ns();
-    stk__count(&meter->cpu_ns, take_lap(watch, now) * watch->weight);
-    stk__count(&meter->wall_ns, (now - before) * watch->weight);
+    stk__meter_add(&meter->cpu_ns, take_lap(watch, now) * watch->weight);
+    stk__meter_add(&meter->wall_ns, (now - before) * watch->weight);
     if (watch->on_lap)
         watch->on_lap(watch->ctx, meter, before, now);
 }
@@ -69,8 +69,8 @@ void stk__watch_end(struct stk__stopwatch *watch, struct stk__sampling *sampling
     uint64_t now = stk__clock_ns();
     take_lap(watch, now);
     uint64_t wall_ns = now - watch->began_at, n = STK__LONG_NS / (wall_ns + 1);
-    stk__count(&meter->wall_ns, wall_ns * watch->weight);
-    stk__count(&meter->cpu_ns, watch->cpu_ns * watch->weight);
+    stk__meter_add(&meter->wall_ns, wall_ns * watch->weight);
+    stk__meter_add(&meter->cpu_ns, watch->cpu_ns * watch->weight);
     sampling->is_short = wall_ns < STK__LONG_NS;
     sampling->n_skipped = 0;
     sampling->n_to_skip = n < most ? (uint32_t)n : most;

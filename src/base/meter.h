@@ -30,7 +30,7 @@ struct stk__meter {
 };
 
 /* By the thread whose counter it is. */
-static inline void stk__count(_Atomic uint64_t *counter, uint64_t n)
+static inline void stk__meter_add(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
                           memory_order_relaxed);

@@ -9,7 +9,7 @@
 /* The place of a word, or the free one where it belongs. */
 static uint32_t place_of(const struct stk__numbering *t, uint64_t word)
 {
-    uint32_t at = (uint32_t)stk__mix(0, word) & (t->cap - 1);
+    uint32_t at = (uint32_t)stk__hash_mix(0, word) & (t->cap - 1);
     while (t->number[at] && t->word[at] != word)
         at = (at + 1) & (t->cap - 1);
     return at;

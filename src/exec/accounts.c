@@ -284,7 +284,7 @@ static void take_spare(struct stk__exec *x, size_t bytes)
 
 /* May go beyond the spare (an element larger than its estimate): then nobody else gets any until
  * it is back. */
-void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
+void stk__account_charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
 {
     size_t more = above_unit(a, a->held_bytes + bytes) - above_unit(a, a->held_bytes);
     a->held_bytes += bytes;
@@ -294,7 +294,7 @@ void stk__charge(struct stk__exec *x, struct stk__account *a, size_t bytes)
     x->peak_bytes = x->used_bytes > x->peak_bytes ? x->used_bytes : x->peak_bytes;
 }
 
-void stk__credit(struct stk__exec *x, struct stk__account *a, size_t bytes)
+void stk__account_credit(struct stk__exec *x, struct stk__account *a, size_t bytes)
 {
     if (!bytes)
         return;
@@ -369,9 +369,9 @@ static void charge_worker(struct stk__exec *x, struct stk__worker *worker, size_
     if (bytes == had || x->plan->is_inner) /* set aside by the run around it */
         return;
     if (bytes > had)
-        stk__charge(x, &x->scratch_account, bytes - had);
+        stk__account_charge(x, &x->scratch_account, bytes - had);
     else
-        stk__credit(x, &x->scratch_account, had - bytes);
+        stk__account_credit(x, &x->scratch_account, had - bytes);
     worker->gauge.granted_bytes = bytes;
 }
 

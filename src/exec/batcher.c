@@ -45,7 +45,7 @@ bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
             stk__run_out_of_memory(x);
             return false;
         }
-        stk__charge(x, &x->batch_account, x->plan->batch_bytes);
+        stk__account_charge(x, &x->batch_account, x->plan->batch_bytes);
         *stk__batch_slot(x, x->opened_no++) = batch;
         x->n_open++;
     }
@@ -58,7 +58,7 @@ static void release_batch(struct stk__exec *x, uint64_t no)
     stk__batch_give_back(*slot);
     *slot = NULL;
     x->n_open--;
-    stk__credit(x, &x->batch_account, x->plan->batch_bytes);
+    stk__account_credit(x, &x->batch_account, x->plan->batch_bytes);
 }
 
 static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_batch *batch)
@@ -159,7 +159,7 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     if (t->end == STK__END_BROKEN) {
         if (x->closed_level < 0)
             stk__end_run(x, t->broken);
-        stk__retire(x, stk__last_stage(x));
+        stk__stage_retire(x, stk__last_stage(x));
         return;
     }
     if (x->fill && !x->plan->drops_remainder && x->closed_level < 0)
@@ -173,7 +173,7 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
     if (is_empty)
         stk__end_empty(x, stk__last_stage(x), t->level);
     stk__gates_end_pass(x, t->level);
-    stk__retire(x, stk__last_stage(x));
+    stk__stage_retire(x, stk__last_stage(x));
     if (!is_epoch) {
         if (err.code != STK_END)
             stk__end_run(x, &err);
@@ -245,7 +245,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 {
     struct stk__stage *last = stk__last_stage(x);
     struct stk__ticket *t;
-    while (!stk__is_over(x) && !x->is_batcher_busy && (t = stk__peek(x, last, NULL))) {
+    while (!stk__is_over(x) && !x->is_batcher_busy && (t = stk__stage_peek(x, last, NULL))) {
         stk__gates_check(x);
         if (x->n_dropped && t->end != STK__END_BROKEN) {
             drop_used(x, t);
@@ -257,7 +257,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
         }
         if (x->closed_level >= 0) {
             discard_rows(x, t->n - t->n_used);
-            stk__retire(x, last);
+            stk__stage_retire(x, last);
             continue;
         }
         if (!stk__open_batches(x, x->current_no + 1))
@@ -269,7 +269,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
         x->position.rows += (uint64_t)t->n;
         x->judge.n_rows += (uint64_t)t->n;
         note_used(x, t, t->n);
-        stk__retire(x, last);
+        stk__stage_retire(x, last);
         if (x->fill == x->plan->batch_rows)
             deliver_current(x);
     }
@@ -330,7 +330,7 @@ static int replace_row(struct stk__exec *x, struct stk__worker *worker, const st
     const uint64_t most = (uint64_t)1 << 56;
     uint64_t where = address.where & ~(most - 1);
     for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
-        uint64_t word = stk__mix(stk__mix(key.hi, key.lo), attempt);
+        uint64_t word = stk__hash_mix(stk__hash_mix(key.hi, key.lo), attempt);
         uint64_t count = source->count < most ? source->count : most;
         struct stk_address other = { where | stk__below(word, count), address.path };
         int rc = try_replacement(x, worker, &other);

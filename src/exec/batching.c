@@ -413,6 +413,6 @@ static bool flush(void *run, struct stk_chunk *out)
     return true;
 }
 
-const struct stk_serial_table stk__batching = {
+const struct stk_serial_table stk__batch_serial = {
     .end = end, .next_epoch = next_epoch, .step = step, .flush = flush, .is_whole = true
 };

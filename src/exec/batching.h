@@ -3,7 +3,7 @@
 #pragma once
 #include "exec/judge.h"
 
-extern const struct stk_serial_table stk__batching; /* all but begin */
+extern const struct stk_serial_table stk__batch_serial; /* all but begin */
 
 int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
                         struct stk__pool *pool, void **run, struct stk_error *err);

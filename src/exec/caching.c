@@ -80,7 +80,7 @@ static void end_lost(struct stk__exec *x)
 static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     while (!s->has_ended) {
-        struct stk__ticket *t = stk__peek(x, input_of(x, s), s);
+        struct stk__ticket *t = stk__stage_peek(x, input_of(x, s), s);
         if (t && t->end == STK__END_BROKEN)
             stk__pass_break(x, s, 0, t);
         if (!t || t->end == STK__END_BROKEN)

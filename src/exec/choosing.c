@@ -29,7 +29,7 @@ static void peek_rows(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__ticket *t = NULL;
         if (s->seen_level[i] > s->plan->depth)
-            t = stk__peek(x, &x->stage[s->plan->input[i]], s);
+            t = stk__stage_peek(x, &x->stage[s->plan->input[i]], s);
         w->ticket_of[i] = t && !t->end ? t : NULL;
     }
 }
@@ -46,7 +46,7 @@ bool stk__mix_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__wo
             stk__close_inputs(x, s, s->plan->depth);
             break;
         }
-        struct stk__ticket *t = stk__peek(x, &x->stage[s->plan->input[i]], s);
+        struct stk__ticket *t = stk__stage_peek(x, &x->stage[s->plan->input[i]], s);
         if (t && t->end == STK__END_BROKEN)
             stk__pass_break(x, s, i, t);
         if (!t || t->end == STK__END_BROKEN)

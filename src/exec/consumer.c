@@ -40,7 +40,7 @@ static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
 {
     x->has_declined = false;
     x->is_consumer_choosing = x->n_workers > 0;
-    bool has_found = stk__pick(x, &x->worker[x->n_workers], w);
+    bool has_found = stk__work_pick(x, &x->worker[x->n_workers], w);
     x->is_consumer_choosing = false;
     return has_found;
 }
@@ -84,7 +84,7 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
     while (x->queue_len == 0 && !is_cancelled(x) &&
            (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (stk__may_work(x) && pick_as_consumer(x, &w)) {
-            stk__perform(x, &x->worker[x->n_workers], &w, !x->pace.is_quick);
+            stk__work_perform(x, &x->worker[x->n_workers], &w, !x->pace.is_quick);
             x->consumer.has_worked = true;
             note_held(x);
             continue;
@@ -232,7 +232,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
     }
     x->queue_head = (x->queue_head + 1) % x->queue_cap;
     x->queue_len--;
-    stk__credit(x, &x->batch_account, x->plan->batch_bytes);
+    stk__account_credit(x, &x->batch_account, x->plan->batch_bytes);
     x->n_open--;
     hand_out(x, d.batch);
     ask_for_more(x);

@@ -44,7 +44,7 @@ static int count_ready(struct stk__exec *x, int n)
 {
     struct stk__ring *ring = &stk__last_stage(x)->ring;
     int n_ready = 0;
-    if (!stk__peek(x, stk__last_stage(x), NULL))
+    if (!stk__stage_peek(x, stk__last_stage(x), NULL))
         return 0;
     for (uint64_t seq = ring->head; seq < ring->opened && n_ready < n; seq++) {
         const struct stk__ticket *t = stk__slot_at(ring, seq);
@@ -74,7 +74,7 @@ void stk__cursor_run(struct stk__exec *x, int n)
 struct stk__ticket *stk__cursor_head(struct stk__exec *x)
 {
     pthread_mutex_lock(&x->lock);
-    struct stk__ticket *t = stk__peek(x, stk__last_stage(x), NULL);
+    struct stk__ticket *t = stk__stage_peek(x, stk__last_stage(x), NULL);
     pthread_mutex_unlock(&x->lock);
     return t;
 }
@@ -82,7 +82,7 @@ struct stk__ticket *stk__cursor_head(struct stk__exec *x)
 void stk__cursor_retire(struct stk__exec *x)
 {
     pthread_mutex_lock(&x->lock);
-    stk__retire(x, stk__last_stage(x));
+    stk__stage_retire(x, stk__last_stage(x));
     pthread_mutex_unlock(&x->lock);
 }
 

@@ -20,8 +20,8 @@ void stk__decisions_end(struct stk__decisions *d)
     free(d->kept);
 }
 
-void stk__decide(struct stk__exec *x, const char *knob, int64_t from, int64_t to,
-                 const char *format, ...)
+void stk__decision_note(struct stk__exec *x, const char *knob, int64_t from, int64_t to,
+                        const char *format, ...)
 {
     struct stk__decisions *d = &x->decisions;
     if (!d->kept)

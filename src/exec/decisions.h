@@ -18,8 +18,8 @@ void stk__decisions_end(struct stk__decisions *decisions);
 
 /* Writes a decision down; with the lock held. `knob` is borrowed for ever: a literal. Without memory
  * the decision stands and is counted, but cannot be read. */
-void stk__decide(struct stk__exec *x, const char *knob, int64_t from, int64_t to,
-                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+void stk__decision_note(struct stk__exec *x, const char *knob, int64_t from, int64_t to,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Decision number `index` of those that are kept, the oldest first; false when there are fewer.
  * With the lock held. */

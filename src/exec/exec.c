@@ -71,7 +71,7 @@ static bool look(struct stk__exec *x, struct stk__work *w)
     return x->n_stages && look_at(x, x->plan->last, w);
 }
 
-bool stk__pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+bool stk__work_pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     bool has_found;
     x->chooser = worker;
@@ -99,8 +99,8 @@ void stk__wake_worker(struct stk__exec *x)
         pthread_cond_signal(&x->delivered);
 }
 
-void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
-                  bool is_shared)
+void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
+                       bool is_shared)
 {
     bool is_mark = (w->kind == STK__RUN || w->kind == STK__FETCH) && w->ticket->end;
     x->n_running += !is_mark;
@@ -169,9 +169,9 @@ bool stk__exec_work(struct stk__exec *x)
 {
     struct stk__work w;
     struct stk__worker *worker = &x->worker[x->n_workers];
-    bool has_found = stk__pick(x, worker, &w);
+    bool has_found = stk__work_pick(x, worker, &w);
     if (has_found)
-        stk__perform(x, worker, &w, false);
+        stk__work_perform(x, worker, &w, false);
     return has_found;
 }
 
@@ -184,8 +184,8 @@ void *stk__worker_main(void *arg)
     atomic_store(&worker->thread_id, gettid());
     pthread_mutex_lock(&x->lock);
     while (!x->is_stopped) {
-        if (stk__may_work(x) && stk__pick(x, worker, &w)) {
-            stk__perform(x, worker, &w, true);
+        if (stk__may_work(x) && stk__work_pick(x, worker, &w)) {
+            stk__work_perform(x, worker, &w, true);
             continue;
         }
         if (x->is_stopped)

@@ -343,8 +343,8 @@ size_t stk__unpacked_bytes(const struct stk__exec *x);
 
 /* What the run takes, counted where it is allocated. */
 int64_t stk__memory_there(const struct stk__exec *x);
-void stk__charge(struct stk__exec *x, struct stk__account *account, size_t bytes);
-void stk__credit(struct stk__exec *x, struct stk__account *account, size_t bytes);
+void stk__account_charge(struct stk__exec *x, struct stk__account *account, size_t bytes);
+void stk__account_credit(struct stk__exec *x, struct stk__account *account, size_t bytes);
 
 /* Counts bytes that caches have. */
 void stk__hold_cached(struct stk__exec *x, size_t bytes);
@@ -420,9 +420,9 @@ static inline struct stk__stage *stk__last_stage(struct stk__exec *x)
 
 /* The oldest ticket of a stage with rows, or an end mark for a reader at this depth, if it is
  * READY. */
-struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *stage,
-                              struct stk__stage *reader);
-void stk__retire(struct stk__exec *x, struct stk__stage *stage);
+struct stk__ticket *stk__stage_peek(struct stk__exec *x, struct stk__stage *stage,
+                                    struct stk__stage *reader);
+void stk__stage_retire(struct stk__exec *x, struct stk__stage *stage);
 
 /* A pass of this level yielded nothing: if its repeat is endless, the repeat is over. */
 void stk__end_empty(struct stk__exec *x, struct stk__stage *stage, int level);

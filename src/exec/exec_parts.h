@@ -6,14 +6,14 @@
 
 /* Work for somebody, if there is some. Looking may retire an empty ticket or open one that waited; then those already
  * asked are asked again. */
-bool stk__pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
+bool stk__work_pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
 
 /* Whether one more may compute. */
 bool stk__may_work(const struct stk__exec *x);
 
 /* Runs one item, others meanwhile more if `is_shared`; left with the lock held, not held in between. */
-void stk__perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
-                  bool is_shared);
+void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
+                       bool is_shared);
 
 /* A thread that works until the run is stopped; `worker` is a stk__worker. Takes the lock itself. */
 void *stk__worker_main(void *worker);

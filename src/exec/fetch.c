@@ -65,7 +65,7 @@ static void settle(struct stk__exec *x)
     int n = stk__lane_review(x->lane, x->n_sleeping || x->is_consumer_waiting, change);
     for (int i = 0; i < n; i++)
         if (change[i].from != change[i].to)
-            stk__decide(x, "io_depth", change[i].from, change[i].to, "%s", change[i].reason);
+            stk__decision_note(x, "io_depth", change[i].from, change[i].to, "%s", change[i].reason);
 }
 
 static void fetched_ticket(struct stk__exec *x, struct stk__ticket *t)
@@ -82,9 +82,9 @@ static void fetched_ticket(struct stk__exec *x, struct stk__ticket *t)
     s->typical_fetch = per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;
     x->asked_bytes -= t->fetch_charge;
     if (bytes > t->fetch_charge)
-        stk__charge(x, &s->io_account, bytes - t->fetch_charge);
+        stk__account_charge(x, &s->io_account, bytes - t->fetch_charge);
     else
-        stk__credit(x, &s->io_account, t->fetch_charge - bytes);
+        stk__account_credit(x, &s->io_account, t->fetch_charge - bytes);
     t->fetch_charge = bytes;
     settle(x);
     stk__wake_worker(x);

@@ -14,8 +14,8 @@ int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
         struct stk__gate *gate = &x->gate[i];
         const struct stk_serial_begin begin = { .params = node->params,
                                                 .state = node->state,
-                                                .seed = stk__mix((uint64_t)x->plan->options.seed,
-                                                                 node->ordinal),
+                                                .seed = stk__hash_mix(
+                                                    (uint64_t)x->plan->options.seed, node->ordinal),
                                                 .rank = (int)x->plan->options.rank,
                                                 .world = (int)x->plan->options.world };
         gate->in = stk__chunk_new(&no_fields, 1, false);
@@ -44,7 +44,7 @@ static uint64_t pass_path(const struct stk__exec *x, int depth)
 {
     uint64_t path = 0;
     for (int level = 0; level <= depth; level++)
-        path = stk__mix(path, x->counter[level]);
+        path = stk__hash_mix(path, x->counter[level]);
     return path;
 }
 

@@ -67,7 +67,7 @@ static struct stk__row_group name_of(const struct stk__grouping *g, const struct
         name.text = c->span[row].data;
         name.text_bytes = c->span[row].bytes;
     }
-    name.hash = stk__mix((uint64_t)name.value, stk__hash_bytes(0, name.text, name.text_bytes));
+    name.hash = stk__hash_mix((uint64_t)name.value, stk__hash_bytes(0, name.text, name.text_bytes));
     name.shift = g->by == STK__BY_LENGTH || g->n_sizes ? name.size : g->shift;
     name.span = (name.size - 1) * g->stride + 1;
     return name;

@@ -88,7 +88,7 @@ static int start_workers(struct stk__exec *x, struct stk_error *err)
 static void init_places(struct stk__exec *x)
 {
     struct stk__plan *plan = x->plan;
-    x->position.hash = stk__mix(plan->graph->hash, (uint64_t)plan->options.seed);
+    x->position.hash = stk__hash_mix(plan->graph->hash, (uint64_t)plan->options.seed);
     x->counter[0] = x->position.epoch = (uint64_t)plan->options.epoch;
     x->position.rows = plan->stage[plan->last].first;
     x->position.batch = x->position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
@@ -204,9 +204,9 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
     stk__depot_set_waiter(x->depot, stk__on_batch_back, x);
     stk__knobs_begin(x);
     if (plan->wanted_workers > x->n_workers && !plan->is_inner)
-        stk__decide(x, "workers", plan->wanted_workers, x->n_workers,
-                    "a quarter of the budget of %.1f MB holds no more threads",
-                    (double)plan->options.memory / 1e6);
+        stk__decision_note(x, "workers", plan->wanted_workers, x->n_workers,
+                           "a quarter of the budget of %.1f MB holds no more threads",
+                           (double)plan->options.memory / 1e6);
     if (plan->options.on_error == STK__REPLACE) {
         x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
                                       stk__stage_parts(plan, &plan->stage[plan->last]));

@@ -48,7 +48,7 @@ struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
     lot->n_weighed = 0;
     lot->pointed_bytes = 0;
     lot->charged = stk__lot_bytes(s);
-    stk__charge(x, &s->out_account, lot->charged);
+    stk__account_charge(x, &s->out_account, lot->charged);
     return lot;
 }
 
@@ -93,9 +93,9 @@ void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot)
         return;
     s->typical_bytes = bytes > before ? bytes : before - (before - bytes) / 8;
     if (bytes > lot->charged)
-        stk__charge(x, &s->out_account, bytes - lot->charged);
+        stk__account_charge(x, &s->out_account, bytes - lot->charged);
     else
-        stk__credit(x, &s->out_account, lot->charged - bytes);
+        stk__account_credit(x, &s->out_account, lot->charged - bytes);
     lot->charged = bytes;
 }
 
@@ -107,7 +107,8 @@ void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot)
     stk__chunk_clear(lot->chunk);
     lot->next_free = s->free_lots;
     s->free_lots = lot;
-    stk__credit(x, &s->out_account, lot->charged); /* last: it may free lots that wait for use */
+    stk__account_credit(x, &s->out_account,
+                        lot->charged); /* last: it may free lots that wait for use */
 }
 
 /* ---- rings ---- */
@@ -120,7 +121,7 @@ static void note_end(struct stk__stage *s, int level)
     }
 }
 
-void stk__retire(struct stk__exec *x, struct stk__stage *s)
+void stk__stage_retire(struct stk__exec *x, struct stk__stage *s)
 {
     struct stk__ticket *t = stk__slot_at(&s->ring, s->ring.head++);
     s->n_read += (uint64_t)t->n;
@@ -159,11 +160,12 @@ static void drop(struct stk__exec *x, struct stk__stage *s, struct stk__ticket *
     if (s == stk__last_stage(x))
         stk__drop_ticket(x, t);
     t->n = 0;
-    stk__retire(x, s);
+    stk__stage_retire(x, s);
 }
 
 /* A mark inside the reader's pass ends nothing there. */
-struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct stk__stage *reader)
+struct stk__ticket *stk__stage_peek(struct stk__exec *x, struct stk__stage *s,
+                                    struct stk__stage *reader)
 {
     struct stk__ring *r = &s->ring;
     int depth = reader ? reader->plan->depth : x->plan->depth;
@@ -181,11 +183,11 @@ struct stk__ticket *stk__peek(struct stk__exec *x, struct stk__stage *s, struct 
                 stk__end_empty(x, s, t->level);
             if (reader)
                 stk__note_mark(x, reader, t->level);
-            stk__retire(x, s);
+            stk__stage_retire(x, s);
         } else if (t->end || t->n_used < t->n)
             return t;
         else
-            stk__retire(x, s);
+            stk__stage_retire(x, s);
     }
     return NULL;
 }

@@ -67,13 +67,13 @@ void stk__work_begin(struct stk__worker *worker, const struct stk__work *w)
 void stk__work_end(struct stk__worker *worker, const struct stk__work *w)
 {
     struct stk__work_meter *meter = worker->meter;
-    stk__count(&meter->meter.calls, 1);
-    stk__count(&meter->meter.rows_in, (uint64_t)w->n_taken);
-    stk__count(&meter->meter.rows_out, (uint64_t)w->n_made);
+    stk__meter_add(&meter->meter.calls, 1);
+    stk__meter_add(&meter->meter.rows_in, (uint64_t)w->n_taken);
+    stk__meter_add(&meter->meter.rows_out, (uint64_t)w->n_made);
     if (!stk__watch_is_on(&worker->watch))
         return;
     if (w->kind == STK__STEP)
-        stk__count(&meter->meter.span_bytes, made_bytes(w) * worker->watch.weight);
+        stk__meter_add(&meter->meter.span_bytes, made_bytes(w) * worker->watch.weight);
     stk__watch_end(&worker->watch, &meter->sampling, &meter->meter);
     if (worker->watch.on_lap)
         stk__trace_work(worker, w);

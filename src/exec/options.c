@@ -139,7 +139,7 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
                                         .n_args = 1,
                                         .arg = &(struct stk__arg){
                                             .name = name, .value = &(struct stk_value){ 0 } } };
-        rc = stk__bind(&call, &stk__options_decl, &arena, &given, err);
+        rc = stk__call_bind(&call, &stk__options_decl, &arena, &given, err);
         rc = rc ? rc : STK_NAME;
     }
     if (!rc)
@@ -149,7 +149,7 @@ int stk__options_set(struct stk__options *options, const char *name, const char 
     if (!rc && (!is_one || strchr(value, '#'))) /* it closed our bracket */
         rc = stk_fail(err, STK_VALUE, "options: '%s' is no value for %s", value, name);
     if (!rc)
-        rc = stk__bind(&parsed->call[0], &stk__options_decl, &arena, &given, err);
+        rc = stk__call_bind(&parsed->call[0], &stk__options_decl, &arena, &given, err);
     if (!rc) {
         size_t bytes = row->type == STK_ROW_CHOICE ? sizeof(int) : sizeof(int64_t);
         memcpy((unsigned char *)options + row->offset, (const unsigned char *)&given + row->offset,

@@ -18,7 +18,7 @@ static uint64_t path_from(const struct stk__stage *s, int first_level)
     bool is_opened = s->base_path && !first_level;
     uint64_t path = is_opened ? s->base_path : first_level ? stk__first_path() : 0;
     for (int level = is_opened ? 1 : first_level; level <= s->plan->depth; level++)
-        path = stk__mix(path, s->counter[level]);
+        path = stk__hash_mix(path, s->counter[level]);
     return path;
 }
 

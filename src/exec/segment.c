@@ -21,7 +21,7 @@ static bool is_placed(const struct stk__exec *x, const struct stk__stage *s)
 static void skip_rows(struct stk__exec *x, struct stk__stage *s)
 {
     struct stk__ticket *t = NULL;
-    while (s->n_skipped && (t = stk__peek(x, &x->stage[s->plan->input[0]], s)) && !t->end) {
+    while (s->n_skipped && (t = stk__stage_peek(x, &x->stage[s->plan->input[0]], s)) && !t->end) {
         uint64_t left = (uint64_t)(t->n - t->n_used), n = s->n_skipped < left ? s->n_skipped : left;
         t->n_used += (int)n;
         s->n_skipped -= n;
@@ -39,7 +39,8 @@ static void skip_stored(struct stk__exec *x, struct stk__stage *s)
 {
     uint64_t there = stk__kept_prefix(s->plan->kept);
     struct stk__ticket *t;
-    while (s->n_from < there && (t = stk__peek(x, &x->stage[s->plan->input[0]], s)) && !t->end) {
+    while (s->n_from < there && (t = stk__stage_peek(x, &x->stage[s->plan->input[0]], s)) &&
+           !t->end) {
         uint64_t left = (uint64_t)(t->n - t->n_used), more = there - s->n_from;
         uint64_t n = more < left ? more : left;
         t->n_used += (int)n;
@@ -65,7 +66,7 @@ static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
         n = stk__is_closed(s) ? 0 : s->plan->count - s->position;
         g->end = n ? STK__NO_END : STK__END_PASS;
     } else {
-        if (!(g->from = stk__peek(x, &x->stage[s->plan->input[0]], s)))
+        if (!(g->from = stk__stage_peek(x, &x->stage[s->plan->input[0]], s)))
             return false;
         n = (uint64_t)(g->from->n - g->from->n_used);
         g->end = g->from->end;
@@ -96,7 +97,7 @@ static void take_from_ring(struct stk__exec *x, struct stk__stage *s, struct stk
     t->level = g->from->level;
     t->broken = g->from->broken;
     if (g->end) {
-        stk__retire(x, input);
+        stk__stage_retire(x, input);
         return;
     }
     t->in = g->from->out;
@@ -104,7 +105,7 @@ static void take_from_ring(struct stk__exec *x, struct stk__stage *s, struct stk
     t->in_from = g->from->out_from + g->from->n_used;
     g->from->n_used += g->n;
     if (g->from->n_used == g->from->n)
-        stk__retire(x, input);
+        stk__stage_retire(x, input);
 }
 
 static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const struct grant *g)
@@ -219,7 +220,7 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
         *w = (struct stk__work){ .kind = STK__FETCH, .stage = s, .ticket = t };
         if (!g.end) {
             t->fetch_charge = bytes;
-            stk__charge(x, &s->io_account, bytes);
+            stk__account_charge(x, &s->io_account, bytes);
             x->asked_bytes += bytes;
             t->n_requests = stk__count_requests(s, g.n);
             stk__lane_count(x->lane, t->n_requests);
@@ -434,7 +435,7 @@ void stk__finish_segment(struct stk__exec *x, struct stk__work *w)
     struct stk__stage *s = w->stage;
     stk__lot_unref(x, t->in);
     t->in = NULL;
-    stk__credit(x, &s->io_account, t->fetch_charge);
+    stk__account_credit(x, &s->io_account, t->fetch_charge);
     t->fetch_charge = 0;
     if (t->out)
         stk__lot_settle(x, t->out);

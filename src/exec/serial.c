@@ -88,7 +88,7 @@ void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struc
     int level = t->level < s->plan->depth ? t->level : s->plan->depth;
     s->seen_level[i] = level;
     s->end_level = level < s->end_level ? level : s->end_level;
-    stk__retire(x, input_of(x, s, i));
+    stk__stage_retire(x, input_of(x, s, i));
 }
 
 /* Hands the break at the head of an input on. */
@@ -98,7 +98,7 @@ void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const str
         return;
     s->broken = *t->broken;
     publish_break(s);
-    stk__retire(x, input_of(x, s, i));
+    stk__stage_retire(x, input_of(x, s, i));
 }
 
 /* Throws away what the inputs still have of a pass that is over. Inputs run ahead, so one of
@@ -109,12 +109,12 @@ static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
     bool is_done = true;
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__ticket *t;
-        while (s->seen_level[i] > s->end_level && (t = stk__peek(x, input_of(x, s, i), s))) {
+        while (s->seen_level[i] > s->end_level && (t = stk__stage_peek(x, input_of(x, s, i), s))) {
             int before = s->end_level;
             if (t->end == STK__END_PASS)
                 stk__see_mark(x, s, i, t);
             else if (t->end)
-                stk__retire(x, input_of(x, s, i)); /* errors after the end of a pass are ignored */
+                stk__stage_retire(x, input_of(x, s, i)); /* errors after a pass are ignored */
             else
                 t->n_used = t->n;
             if (s->end_level < before)
@@ -138,7 +138,7 @@ void stk__end_joined(struct stk__exec *x, struct stk__stage *s)
 static bool chain_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     while (!s->has_ended) {
-        struct stk__ticket *t = stk__peek(x, input_of(x, s, s->current), s);
+        struct stk__ticket *t = stk__stage_peek(x, input_of(x, s, s->current), s);
         if (t && t->end == STK__END_BROKEN)
             stk__pass_break(x, s, s->current, t);
         if (!t || t->end == STK__END_BROKEN)
@@ -160,7 +160,7 @@ static bool zip_ends(struct stk__exec *x, struct stk__stage *s, struct stk__work
 {
     *is_starved = false;
     for (int i = 0; i < s->plan->n_inputs; i++) {
-        struct stk__ticket *t = stk__peek(x, input_of(x, s, i), s);
+        struct stk__ticket *t = stk__stage_peek(x, input_of(x, s, i), s);
         if (!t) {
             *is_starved = true;
             return false;
@@ -248,7 +248,7 @@ bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__wor
         is_ready = stk__weave_is_ready(x, s, w);
         break;
     default:
-        w->ticket = stk__peek(x, input_of(x, s, 0), s);
+        w->ticket = stk__stage_peek(x, input_of(x, s, 0), s);
         is_ready = w->ticket || (s->is_turning && !holds_back(x, s));
     }
     if (!is_ready)
@@ -409,7 +409,7 @@ static int step_op(struct stk__stage *s, const struct stk_serial_table *op, stru
 static void run_op(struct stk__stage *s, struct stk__work *w)
 {
     const struct stk_serial_table *op =
-        s->plan->kind == STK__BATCHING ? &stk__batching : &s->plan->node->op->serial;
+        s->plan->kind == STK__BATCHING ? &stk__batch_serial : &s->plan->node->op->serial;
     struct stk__ticket *t = w->ticket;
     struct stk_chunk *out = s->open_out->chunk;
     if (s->is_turning) {
@@ -495,9 +495,9 @@ static void settle_held(struct stk__exec *x, struct stk__stage *s)
     size_t held = stk__batching_held(s->run), had = s->held_account.held_bytes;
     held = held > s->plan->held_bytes ? held - s->plan->held_bytes : 0;
     if (held > had)
-        stk__charge(x, &s->held_account, held - had);
+        stk__account_charge(x, &s->held_account, held - had);
     else
-        stk__credit(x, &s->held_account, had - held);
+        stk__account_credit(x, &s->held_account, had - held);
 }
 
 static void use_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
@@ -570,7 +570,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
             s->broken = *t->broken;
             publish_break(s);
         }
-        stk__retire(x, input_of(x, s, 0));
+        stk__stage_retire(x, input_of(x, s, 0));
         return;
     }
     if (!s->has_told && has_verdict(s)) {
@@ -584,7 +584,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
         stk__judge_begin(judge);
     }
     publish_end(x, s, t->level < s->plan->depth ? t->level : s->plan->depth);
-    stk__retire(x, input_of(x, s, 0));
+    stk__stage_retire(x, input_of(x, s, 0));
 }
 
 void stk__finish_step(struct stk__exec *x, struct stk__work *w)
@@ -598,7 +598,7 @@ void stk__finish_step(struct stk__exec *x, struct stk__work *w)
         s->is_turning = true;
         x->n_turning++;
         s->turn_level = w->ticket->level;
-        stk__retire(x, input_of(x, s, 0));
+        stk__stage_retire(x, input_of(x, s, 0));
     }
     if (w->is_flushed && out->n == 0)
         end_pass(x, s, w);
@@ -634,7 +634,7 @@ static void charge_kept(void *ctx, size_t bytes)
 {
     struct stk__exec *x = ((const struct stk__holder *)ctx)->exec;
     pthread_mutex_lock(&x->lock);
-    stk__charge(x, &((const struct stk__holder *)ctx)->stage->held_account, bytes);
+    stk__account_charge(x, &((const struct stk__holder *)ctx)->stage->held_account, bytes);
     pthread_mutex_unlock(&x->lock);
 }
 
@@ -662,8 +662,8 @@ int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     if (s->plan->kind == STK__SERIAL || has_choice) {
         const struct stk_serial_begin begin = { .params = node->params,
                                                 .state = node->state,
-                                                .seed = stk__mix((uint64_t)x->plan->options.seed,
-                                                                 node->ordinal),
+                                                .seed = stk__hash_mix(
+                                                    (uint64_t)x->plan->options.seed, node->ordinal),
                                                 .chunk_new = new_held,
                                                 .chunk_free = free_held,
                                                 .charge = charge_kept,
@@ -690,7 +690,7 @@ void stk__serial_end(struct stk__exec *x, struct stk__stage *s)
     if (s->plan->kind == STK__STREAMING && op->source.end)
         op->source.end(s->run);
     if (s->plan->kind == STK__BATCHING)
-        stk__batching.end(s->run);
+        stk__batch_serial.end(s->run);
     if (s->plan->kind == STK__NESTING)
         stk__nesting_end(s->run);
     if (s->plan->kind == STK__WEAVING)

@@ -250,7 +250,7 @@ static bool open_place(struct weave *v, struct place *place, const struct stk_ch
     place->is_bad = place->has_told = false;
     place->head = NULL;
     if (!check_progress(v))
-        open_cursor(v, place, stk__mix(stk__pass_path(v->stage), v->next_element));
+        open_cursor(v, place, stk__hash_mix(stk__pass_path(v->stage), v->next_element));
     v->next_element++;
     atomic_store(&place->is_hungry, place->cursor && !place->is_bad);
     atomic_store(&place->is_running, false);
@@ -393,7 +393,7 @@ bool stk__weave_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
 {
     struct weave *v = s->run;
     w->is_closed = stk__is_closed(s);
-    w->ticket = stk__peek(x, &x->stage[s->plan->input[0]], s);
+    w->ticket = stk__stage_peek(x, &x->stage[s->plan->input[0]], s);
     if (w->is_closed)
         return w->ticket && v->n_runners == 0;
     if (s->is_stuck)

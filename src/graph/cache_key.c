@@ -36,9 +36,9 @@ static uint64_t add_ops(uint64_t sum, const struct stk__node *node)
 {
     for (int i = 0; i < stk__node_n_below(node); i++)
         sum = add_ops(sum, stk__node_below(node, i));
-    sum = stk__mix(sum, (uint64_t)node->ordinal << 1 | node->is_inserted);
+    sum = stk__hash_mix(sum, (uint64_t)node->ordinal << 1 | node->is_inserted);
     for (const struct stk__node *more = node->absorbed; more; more = more->absorbed)
-        sum = stk__mix(sum, more->ordinal);
+        sum = stk__hash_mix(sum, more->ordinal);
     return sum;
 }
 

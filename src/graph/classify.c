@@ -164,7 +164,7 @@ static void classify_cache(struct stk__node *node)
         set_class(node, node->input[0]->class, "keeps the class of its input");
 }
 
-int stk__classify(struct stk__node *node, struct stk_error *err)
+int stk__node_classify(struct stk__node *node, struct stk_error *err)
 {
     const struct stk_op *op = node->op;
     if (stk__is_source(op)) {

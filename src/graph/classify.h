@@ -4,7 +4,7 @@
 #include "graph/graph.h"
 
 /* Sets a node's class, why it has it, and whether an order table carries it out. */
-int stk__classify(struct stk__node *node, struct stk_error *err);
+int stk__node_classify(struct stk__node *node, struct stk_error *err);
 
 bool stk__has_indexed_inputs(const struct stk__node *node);
 

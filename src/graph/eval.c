@@ -33,7 +33,7 @@ static int count_live(const uint8_t *mask, int n)
 static void note_filter(struct stk__eval *e, struct stk__meter *meter, int n, const uint8_t *mask)
 {
     int n_live = count_live(mask, n);
-    stk__count(&meter->rows_dropped, (uint64_t)(e->n_live - n_live));
+    stk__meter_add(&meter->rows_dropped, (uint64_t)(e->n_live - n_live));
     e->n_live = n_live;
 }
 
@@ -44,11 +44,11 @@ static void note_node(struct stk__eval *e, const struct stk__pnode *p, int n,
     struct stk__meter *meter = &e->meter[p->number];
     if (e->is_timed) {
         stk__watch_lap(e->watch, meter);
-        stk__count(&meter->span_bytes, span_bytes(p, frame->column, n) * e->watch->weight);
+        stk__meter_add(&meter->span_bytes, span_bytes(p, frame->column, n) * e->watch->weight);
     }
     if (p->is_part) {
-        stk__count(&meter->calls, 1);
-        stk__count(&meter->rows_in, (uint64_t)n);
+        stk__meter_add(&meter->calls, 1);
+        stk__meter_add(&meter->rows_in, (uint64_t)n);
     }
     if (p->is_filter)
         note_filter(e, meter, n, frame->mask);
@@ -269,7 +269,7 @@ static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct stk_
     rows.finals = find_finals(e, p);
     rc = p->is_guarded ? run_guarded(p->node, &rows) : p->node->op->row.run(&rows);
     if (e->meter && rows.n_warned > 0)
-        stk__count(&e->meter[p->number].rows_warned, (uint64_t)rows.n_warned);
+        stk__meter_add(&e->meter[p->number].rows_warned, (uint64_t)rows.n_warned);
     return rc;
 }
 

@@ -102,7 +102,7 @@ static int insert_call(struct builder *b, struct stk__node *node, int input, str
         return stk__out_of_memory(b->err);
     call.at = node->at;
     call.len = node->len;
-    int rc = stk__bind(&call, &op->decl, &b->graph->arena, before->params, b->err);
+    int rc = stk__call_bind(&call, &op->decl, &b->graph->arena, before->params, b->err);
     if (rc)
         return rc;
     before->at = node->at;
@@ -313,7 +313,7 @@ static int infer_node(struct builder *b, struct stk__node *node)
     node->count = inf.count;
     node->run = inf.run;
     int rc = look_at_choices(b, node);
-    if (!rc && (rc = stk__classify(node, b->err)))
+    if (!rc && (rc = stk__node_classify(node, b->err)))
         fail_node(b, node, rc);
     if (!rc)
         rc = scan_field(b, node);
@@ -521,7 +521,7 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     node->ordinal = node->draws_as = b->graph->n_calls++;
     if (receiver)
         node->input[node->n_inputs++] = receiver;
-    int rc = stk__bind(call, decl, &b->graph->arena, node->params, b->err);
+    int rc = stk__call_bind(call, decl, &b->graph->arena, node->params, b->err);
     if (!rc && b->outer && !receiver)
         rc = begin_nested(b, node);
     if (!rc)

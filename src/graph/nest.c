@@ -96,7 +96,7 @@ static void resolve_block(const struct stk__nest_map *map, int n, const uint64_t
         uint64_t high = position[i] / map->stride, low = position[i] - high * map->stride;
         rows->element[i] = rows->group[i] = map->is_endless ? low : high;
         rows->ordinal[i] = map->is_endless ? high : low;
-        rows->inner[i] = stk__mix(path[i], rows->element[i]);
+        rows->inner[i] = stk__hash_mix(path[i], rows->element[i]);
     }
     if (map->nest->first) {
         memcpy(rows->path, path, sizeof *path * (size_t)n);
@@ -136,8 +136,8 @@ static int add_steps(struct stk__nest_step *step, const struct stk__node *from,
             continue;
         if (n == STK__MAX_STEPS)
             return -1;
-        step[n] =
-            (struct stk__nest_step){ .node = from, .seed = stk__mix(run->seed, from->draws_as) };
+        step[n] = (struct stk__nest_step){ .node = from,
+                                           .seed = stk__hash_mix(run->seed, from->draws_as) };
         stk__node_count(from, run->rank, run->world, &step[n++].in_count);
     }
     return n;

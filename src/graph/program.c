@@ -207,7 +207,7 @@ static struct stk__pnode *compile(struct compiler *c, const struct stk__node *no
     p->node = node;
     p->is_filter = p->role == STK__ROLE_ROW && node->is_filter;
     p->is_guarded = p->role == STK__ROLE_ROW && !stk__op_is_built_in(node->op);
-    p->seed = stk__mix(program->seed, node->draws_as);
+    p->seed = stk__hash_mix(program->seed, node->draws_as);
     memcpy(p->dest, dest, sizeof p->dest);
     stk__node_count(node, program->rank, program->world, p->in_count);
     if (add_slots(c, p))

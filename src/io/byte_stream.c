@@ -220,7 +220,7 @@ static int unpack(struct stk__byte_stream *stream, uint8_t *into, size_t n, size
     while (!code && *got == 0) {
         struct stk__pump pump = { stream->packed + stream->at, stream->filled - stream->at, into,
                                   n };
-        code = stk__decompress(stream->decompressor, &pump, err);
+        code = stk__decompressor_pump(stream->decompressor, &pump, err);
         stream->at = stream->filled - pump.in_bytes;
         *got = n - pump.out_bytes;
         if (code)

@@ -289,7 +289,8 @@ void stk__decompressor_free(struct stk__decompressor *d)
     stk__memory_free(d, own_bytes(d->kind));
 }
 
-int stk__decompress(struct stk__decompressor *d, struct stk__pump *pump, struct stk_error *err)
+int stk__decompressor_pump(struct stk__decompressor *d, struct stk__pump *pump,
+                           struct stk_error *err)
 {
     return d->zstd ? unpack_zstd(d, pump, err) : inflate_all(d, pump, err);
 }

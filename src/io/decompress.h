@@ -41,7 +41,8 @@ void stk__decompressor_free(struct stk__decompressor *d); /* NULL is fine */
 
 /* Pumps until the input is used up and nothing more comes out, or the output is full. Members of
  * gzip and frames of zstd may follow one another. Fails with the cause alone; then it is over. */
-int stk__decompress(struct stk__decompressor *d, struct stk__pump *pump, struct stk_error *err);
+int stk__decompressor_pump(struct stk__decompressor *d, struct stk__pump *pump,
+                           struct stk_error *err);
 
 /* True if the data may end here: at the end of a member or frame. */
 bool stk__decompress_may_end(const struct stk__decompressor *d);

@@ -14,7 +14,7 @@ static bool is_free(const struct stk__log_entry *entry)
 /* The slot of a number: its own, or the free one where it would go. */
 static struct stk__log_entry *slot_of(const struct stk__log_table *table, uint64_t number)
 {
-    uint64_t i = stk__mix(number, 1);
+    uint64_t i = stk__hash_mix(number, 1);
     while (!is_free(&table->entry[i & (table->n_slots - 1)]) &&
            table->entry[i & (table->n_slots - 1)].number != number)
         i++;

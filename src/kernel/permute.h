@@ -5,7 +5,7 @@
  * values (2^b >= count), walked until the result is inside. The high b/2 bits are L, the low
  * b - b/2 bits are R, both uint32_t:
  *
- *     k[i] = (uint32_t)stk__mix(key, i)
+ *     k[i] = (uint32_t)stk__hash_mix(key, i)
  *     even round:  L ^= F(R + k[i]) & maskL        odd round:  R ^= F(L + k[i]) & maskR
  *     F(x):  x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15; x *= 0x846ca68b; x ^= x >> 16
  *
@@ -46,6 +46,6 @@ static inline struct stk__cipher stk__cipher_make(uint64_t count, uint64_t key)
     cipher.mask_left = (UINT32_C(1) << bits / 2) - 1;
     cipher.mask_right = (UINT32_C(1) << cipher.bits_right) - 1;
     for (int i = 0; i < STK__CIPHER_ROUNDS; i++)
-        cipher.round_key[i] = (uint32_t)stk__mix(key, (uint64_t)i);
+        cipher.round_key[i] = (uint32_t)stk__hash_mix(key, (uint64_t)i);
     return cipher;
 }

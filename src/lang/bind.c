@@ -49,7 +49,7 @@ static int refuse(const struct binder *b, const struct stk_value *value, int cod
 {
     struct stk__text takes = { 0 }, given = { 0 };
     bool may_be_choice = b->row->choices && is_text(value);
-    const char *near = may_be_choice ? stk__nearest(value->text, b->row->choices) : NULL;
+    const char *near = may_be_choice ? stk__nearest_name(value->text, b->row->choices) : NULL;
     stk__row_add_takes(b->row, &takes);
     stk__fail_at(b->err, code, value->at, value->len, "%s: %s takes %s, not %s%s%s%s",
                  b->decl->name, b->row->name, takes.data ? takes.data : "something else",
@@ -284,7 +284,7 @@ static int unknown_parameter(const struct binder *b, const struct stk__arg *arg,
         names[i] = b->decl->params[i].name;
         stk__text_add(&known, "%s%s", i ? ", " : "", names[i]);
     }
-    const char *near = stk__nearest(arg->name, names), *op = b->decl->name;
+    const char *near = stk__nearest_name(arg->name, names), *op = b->decl->name;
     if (near)
         stk__fail_at(b->err, STK_NAME, arg->at, arg->len,
                      "%s has no parameter %.64s; did you mean %s?", op, arg->name, near);
@@ -385,8 +385,8 @@ static int bind_row(struct binder *b, int *next, int n_positional)
     return STK_OK;
 }
 
-int stk__bind(const struct stk__call *call, const struct stk_decl *decl, struct stk_arena *arena,
-              void *params, struct stk_error *err)
+int stk__call_bind(const struct stk__call *call, const struct stk_decl *decl,
+                   struct stk_arena *arena, void *params, struct stk_error *err)
 {
     struct binder b = { .call = call, .decl = decl, .arena = arena, .err = err };
     int next = 0, n_positional = 0;

@@ -70,7 +70,7 @@ struct stk__expr_value stk__expr_fail(struct stk__expr_builder *b, int code, uin
 struct stk__expr_value stk__expr_field(struct stk__expr_builder *b, int field);
 
 /* The index of a domain like this one. */
-int16_t stk__expr_domain(struct stk__expr_builder *b, const struct stk__expr_domain *domain);
+int16_t stk__expr_domain_index(struct stk__expr_builder *b, const struct stk__expr_domain *domain);
 
 /* A register with a value of this dtype: `real` for floats, else `integer`. */
 int16_t stk__expr_constant(struct stk__expr_builder *b, int dtype, int64_t integer, double real);

@@ -39,7 +39,7 @@ struct stk__expr_builder *stk__expr_begin(const char *text, const struct stk_typ
     b->n_names = type->n_fields;
     for (int f = 0; f < type->n_fields; f++)
         b->name[f] = (struct stk__expr_name){ .name = type->field[f].name, .to = f };
-    stk__expr_domain(b, &(struct stk__expr_domain){ .field = -1 });
+    stk__expr_domain_index(b, &(struct stk__expr_domain){ .field = -1 });
     return b;
 }
 
@@ -51,7 +51,7 @@ static bool has_room(struct stk__expr_builder *b, int n)
     return !b->rc;
 }
 
-int16_t stk__expr_domain(struct stk__expr_builder *b, const struct stk__expr_domain *domain)
+int16_t stk__expr_domain_index(struct stk__expr_builder *b, const struct stk__expr_domain *domain)
 {
     struct stk__expr_domain d = *domain;
     d.width = d.field < 0;
@@ -92,7 +92,7 @@ struct stk__expr_value stk__expr_field(struct stk__expr_builder *b, int field)
                                        .rank = f->rank };
     memcpy(domain.shape, f->shape, sizeof domain.shape);
     struct stk__expr_reg reg = { .source = STK__EXPR_COLUMN, .dtype = f->dtype };
-    reg.domain = stk__expr_domain(b, &domain);
+    reg.domain = stk__expr_domain_index(b, &domain);
     reg.index = (int16_t)field;
     return stk__expr_array(b, new_reg(b, reg));
 }

@@ -622,7 +622,7 @@ struct stk__expr_value stk__expr_index(struct stk__expr_builder *b, struct stk__
         .code = STK__EXPR_SLICE, .dtype = x.dtype, .to = x.dtype, .a = x.reg, .b = -1, .c = -1
     };
     slice.imm = index < 0 ? index + from->shape[0] : index;
-    int16_t to = stk__expr_domain(b, &domain),
+    int16_t to = stk__expr_domain_index(b, &domain),
             reg = b->rc ? 0 : stk__expr_emit(b, slice, x.dtype, to);
     return b->rc ? x : stk__expr_array(b, reg);
 }

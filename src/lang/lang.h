@@ -16,7 +16,7 @@ const struct stk_decl *stk__namespace_find(const struct stk__namespace *ns, cons
 
 /* The known name nearest to a misspelt one (edit distance), or NULL if none is near. `names`
  * ends with NULL. */
-const char *stk__nearest(const char *name, const char *const *names);
+const char *stk__nearest_name(const char *name, const char *const *names);
 
 /* Fails with STK_NAME at the call, offering the nearest known name. */
 int stk__unknown_call(const struct stk__namespace *ns, const struct stk__call *call,
@@ -42,8 +42,8 @@ int stk__parse_assignments(const char *text, const struct stk_objects *objects,
  * fault names the call, the parameter and what it takes, and points at the argument. Texts and
  * values stay where the call has them; arrays are made in the arena. A row whose default is none
  * takes the word none. */
-int stk__bind(const struct stk__call *call, const struct stk_decl *decl, struct stk_arena *arena,
-              void *params, struct stk_error *err);
+int stk__call_bind(const struct stk__call *call, const struct stk_decl *decl,
+                   struct stk_arena *arena, void *params, struct stk_error *err);
 
 enum stk__print_form { STK__SHORT, STK__CANONICAL };
 

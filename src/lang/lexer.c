@@ -195,7 +195,7 @@ static int lex_other(struct stk__lexer *lexer, struct stk__token *out, struct st
                         (int)bytes, s);
 }
 
-int stk__lex(struct stk__lexer *lexer, struct stk__token *out, struct stk_error *err)
+int stk__lexer_next(struct stk__lexer *lexer, struct stk__token *out, struct stk_error *err)
 {
     uint32_t last = lexer->pos, at = skip_space(lexer->text, last);
     const char *s = lexer->text + at;

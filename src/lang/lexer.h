@@ -29,7 +29,7 @@ struct stk__lexer {
     struct stk_arena *arena;
 };
 
-int stk__lex(struct stk__lexer *lexer, struct stk__token *out, struct stk_error *err);
+int stk__lexer_next(struct stk__lexer *lexer, struct stk__token *out, struct stk_error *err);
 
 /* True for [A-Za-z_][A-Za-z0-9_]*. */
 bool stk__is_name(const char *text, size_t len);

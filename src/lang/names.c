@@ -63,7 +63,7 @@ static void consider(struct nearest *nearest, const char *name)
     }
 }
 
-const char *stk__nearest(const char *name, const char *const *names)
+const char *stk__nearest_name(const char *name, const char *const *names)
 {
     struct nearest nearest = nearest_to(name);
     for (; *names; names++)

@@ -61,7 +61,7 @@ static void advance(struct parser *p)
 {
     p->end = p->token.at + p->token.len;
     if (!p->status)
-        p->status = stk__lex(&p->lexer, &p->token, p->err);
+        p->status = stk__lexer_next(&p->lexer, &p->token, p->err);
     if (p->status)
         p->token = (struct stk__token){ .kind = STK__TOKEN_END, .at = p->end, .len = 1 };
 }
@@ -157,7 +157,7 @@ static void *unknown_object(struct parser *p, const struct stk__token *token)
         names[i] = p->assignment[i].name;
     for (int i = 0; i < n_objects; i++)
         names[p->n_assignments + i] = stk__objects_name(p->objects, i);
-    const char *near = stk__nearest(token->text, names);
+    const char *near = stk__nearest_name(token->text, names);
     return fail(p, STK_NAME, token->at, token->len, "nothing is named @%.64s here%s%s%s",
                 token->text, near ? "; did you mean @" : "", near ? near : "", near ? "?" : "");
 }

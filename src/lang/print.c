@@ -219,7 +219,7 @@ static void bind_and_print(struct printer *p, const struct stk__call *call)
     else if (!params)
         p->status = stk__out_of_memory(p->err);
     else
-        p->status = stk__bind(call, decl, p->arena, params, p->err);
+        p->status = stk__call_bind(call, decl, p->arena, params, p->err);
     if (!p->status)
         print_call(p, decl, params);
 }

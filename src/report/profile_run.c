@@ -232,7 +232,7 @@ static int conclude(struct stk_profile *profile, const struct stk_profile_option
                                               .stretch = &profile->stretch,
                                               .verdict = &profile->verdict,
                                               .arena = &profile->arena };
-    if (stk__advise(&situation, &profile->advice))
+    if (stk__advice_make(&situation, &profile->advice))
         return stk__out_of_memory(err);
     if (how->no_trials) {
         stk__advice_rank(&profile->advice);

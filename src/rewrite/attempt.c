@@ -119,8 +119,8 @@ struct stk__call_text stk__call_text(const struct stk__node *node)
     return call;
 }
 
-int stk__tell(struct stk_dataset *graph, const char *name, bool is_done, struct stk_error *err,
-              const char *format, ...)
+int stk__rewrite_tell(struct stk_dataset *graph, const char *name, bool is_done,
+                      struct stk_error *err, const char *format, ...)
 {
     char text[STK_ERROR_TEXT];
     va_list args;

@@ -37,8 +37,9 @@ struct stk__call_text {
 struct stk__call_text stk__call_text(const struct stk__node *node);
 
 /* Adds to the list of what was done, or could not be. */
-int stk__tell(struct stk_dataset *graph, const char *name, bool is_done, struct stk_error *err,
-              const char *format, ...) __attribute__((format(printf, 5, 6)));
+int stk__rewrite_tell(struct stk_dataset *graph, const char *name, bool is_done,
+                      struct stk_error *err, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* The chain as it is after the rewrites; ops that one carries out too follow it with a +, fields that
  * are left of a source's stand behind it in brackets. */

@@ -71,7 +71,7 @@ static int drop(struct stk_dataset *graph, struct stk__node *node, bool *is_drop
     rc = stk__tree_settle(graph, &kept, is_dropped, err);
     return rc || !*is_dropped
                ? rc
-               : stk__tell(graph, rule, true, err, "%s is left out: %s", call.text, why);
+               : stk__rewrite_tell(graph, rule, true, err, "%s is left out: %s", call.text, why);
 }
 
 int stk__rewrite_drop_nothing(struct stk_dataset *graph, struct stk_error *err)

@@ -70,9 +70,9 @@ static int move(struct stk_dataset *graph, struct stk__node *filter, struct stk_
     rc = stk__tree_settle(graph, &kept, is_moved, err);
     return rc || !*is_moved
                ? rc
-               : stk__tell(graph, rule, true, err,
-                           "%s comes before %s: it looks at nothing that is made there", call.text,
-                           before.text);
+               : stk__rewrite_tell(graph, rule, true, err,
+                                   "%s comes before %s: it looks at nothing that is made there",
+                                   call.text, before.text);
 }
 
 static int tell_why_not(struct stk_dataset *graph, const struct stk__node *filter,
@@ -84,11 +84,12 @@ static int tell_why_not(struct stk_dataset *graph, const struct stk__node *filte
         return STK_OK;
     struct stk__call_text call = stk__call_text(filter), behind = stk__call_text(op);
     if (!way.blocking)
-        return stk__tell(graph, rule, false, err,
-                         "%s stays behind %s: it can fail, and the first to fail is reported",
-                         call.text, behind.text);
-    return stk__tell(graph, rule, false, err, "%s stays behind %s: it looks at '%s'", call.text,
-                     behind.text, op->type.field[way.field].name);
+        return stk__rewrite_tell(
+            graph, rule, false, err,
+            "%s stays behind %s: it can fail, and the first to fail is reported", call.text,
+            behind.text);
+    return stk__rewrite_tell(graph, rule, false, err, "%s stays behind %s: it looks at '%s'",
+                             call.text, behind.text, op->type.field[way.field].name);
 }
 
 int stk__rewrite_filter_early(struct stk_dataset *graph, struct stk_error *err)

@@ -19,9 +19,10 @@ static bool keeps_others(const struct stk__node *upper, int field)
 
 static int tell(struct stk_dataset *graph, const struct stk__node *upper)
 {
-    return stk__tell(graph, "fuse_finish", true, NULL,
-                     "%s is carried out by %s: on the pixels it writes, while they are in cache",
-                     stk__call_text(upper).text, stk__call_text(upper->input[0]).text);
+    return stk__rewrite_tell(
+        graph, "fuse_finish", true, NULL,
+        "%s is carried out by %s: on the pixels it writes, while they are in cache",
+        stk__call_text(upper).text, stk__call_text(upper->input[0]).text);
 }
 
 /* The upper node becomes both; what it was is kept for the plan. */

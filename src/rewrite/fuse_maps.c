@@ -31,10 +31,11 @@ static int fuse(struct stk_dataset *graph, struct stk__node *upper, bool *is_fus
     upper->params = params;
     upper->input[0] = lower->input[0];
     rc = stk__tree_settle(graph, &kept, is_fused, err);
-    return rc || !*is_fused ? rc
-                            : stk__tell(graph, rule, true, err,
-                                        "%s and %s are one: what lies between is never written",
-                                        first.text, second.text);
+    return rc || !*is_fused
+               ? rc
+               : stk__rewrite_tell(graph, rule, true, err,
+                                   "%s and %s are one: what lies between is never written",
+                                   first.text, second.text);
 }
 
 int stk__rewrite_fuse_maps(struct stk_dataset *graph, struct stk_error *err)

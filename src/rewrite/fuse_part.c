@@ -22,10 +22,10 @@ static int fuse(struct stk_dataset *graph, struct stk__node *upper, struct stk_p
     } else {
         lower->scaled_for = upper;
     }
-    return stk__tell(graph, "fuse_part", true, NULL,
-                     part->choose ? "%s makes only the part that %s looks at"
-                                  : "%s makes no more detail than %s keeps",
-                     stk__call_text(lower).text, stk__call_text(upper).text);
+    return stk__rewrite_tell(graph, "fuse_part", true, NULL,
+                             part->choose ? "%s makes only the part that %s looks at"
+                                          : "%s makes no more detail than %s keeps",
+                             stk__call_text(lower).text, stk__call_text(upper).text);
 }
 
 int stk__rewrite_fuse_part(struct stk_dataset *graph, struct stk_error *err)

@@ -63,9 +63,10 @@ static int swap(struct stk_dataset *graph, struct stk__node *upper, bool *is_swa
     rc = stk__tree_settle(graph, &kept, is_swapped, err);
     return rc || !*is_swapped
                ? rc
-               : stk__tell(graph, rule, true, err,
-                           "%s comes before %s: it only moves pixels, and they are smaller there",
-                           move.text, convert.text);
+               : stk__rewrite_tell(
+                     graph, rule, true, err,
+                     "%s comes before %s: it only moves pixels, and they are smaller there",
+                     move.text, convert.text);
 }
 
 int stk__rewrite_late_float(struct stk_dataset *graph, struct stk_error *err)

@@ -50,9 +50,9 @@ static int move(struct stk_dataset *graph, struct stk__node *node, struct stk__n
     rc = stk__tree_settle(graph, &kept, is_moved, err);
     return rc || !*is_moved
                ? rc
-               : stk__tell(graph, rule, true, err,
-                           "%s comes before %s: what lies between keeps order and number",
-                           call.text, before.text);
+               : stk__rewrite_tell(graph, rule, true, err,
+                                   "%s comes before %s: what lies between keeps order and number",
+                                   call.text, before.text);
 }
 
 /* Says what keeps it where it is, if that is worth knowing. */
@@ -67,8 +67,8 @@ static int tell_why_not(struct stk_dataset *graph, const struct stk__node *node,
                       : below->is_filter ? "which elements it keeps is known once they are made"
                                          : NULL;
     return !why ? STK_OK
-                : stk__tell(graph, rule, false, err, "%s stays behind %s: %s",
-                            stk__call_text(node).text, stk__call_text(below).text, why);
+                : stk__rewrite_tell(graph, rule, false, err, "%s stays behind %s: %s",
+                                    stk__call_text(node).text, stk__call_text(below).text, why);
 }
 
 int stk__rewrite_move_choice(struct stk_dataset *graph, struct stk_error *err)

@@ -45,9 +45,10 @@ static int move(struct stk_dataset *graph, struct stk__node *cache, struct stk__
     *stk__node_link(graph, below) = cache;
     cache->input[0] = below;
     rc = stk__tree_settle(graph, &kept, &is_moved, err);
-    return rc || !is_moved ? rc
-                           : stk__tell(graph, rule, true, err, "cache(auto) comes behind %s: %s",
-                                       stk__call_text(below).text, why);
+    return rc || !is_moved
+               ? rc
+               : stk__rewrite_tell(graph, rule, true, err, "cache(auto) comes behind %s: %s",
+                                   stk__call_text(below).text, why);
 }
 
 /* The op that nothing below draws for; NULL if the cache cannot come so far. */
@@ -96,9 +97,10 @@ static int lift_shuffle(struct stk_dataset *graph, struct stk__node *shuffle, st
     rc = stk__tree_settle(graph, &kept, is_lifted, err);
     return rc || !*is_lifted
                ? rc
-               : stk__tell(graph, rule, true, err,
-                           "%s comes behind %s: so that cache(auto) can keep what that makes",
-                           stk__call_text(shuffle).text, stk__call_text(top).text);
+               : stk__rewrite_tell(
+                     graph, rule, true, err,
+                     "%s comes behind %s: so that cache(auto) can keep what that makes",
+                     stk__call_text(shuffle).text, stk__call_text(top).text);
 }
 
 /* All shuffles in the way of one cache. */
@@ -156,8 +158,8 @@ static int come_where_it_was_chosen(struct stk_dataset *graph, struct stk_error 
     struct stk__node *below = chosen_place(&places, &choice);
     if (below != cache->input[0])
         return move(graph, cache, below, choice.why, err);
-    return stk__tell(graph, rule, true, err, "cache(auto) stays behind %s: %s",
-                     stk__call_text(below).text, choice.why);
+    return stk__rewrite_tell(graph, rule, true, err, "cache(auto) stays behind %s: %s",
+                             stk__call_text(below).text, choice.why);
 }
 
 int stk__rewrite_place_cache(struct stk_dataset *graph, struct stk_error *err)

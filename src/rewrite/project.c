@@ -250,9 +250,10 @@ static int leave_out(struct stk_dataset *graph, struct stk__node *node, bool *is
         return rc;
     *stk__node_link(graph, node) = node->input[0];
     rc = stk__tree_settle(graph, &kept, is_done, err);
-    return rc || !*is_done ? rc
-                           : stk__tell(graph, rule, true, err, "%s is left out: nobody uses %s",
-                                       call.text, names.n ? names.text : "what it names");
+    return rc || !*is_done
+               ? rc
+               : stk__rewrite_tell(graph, rule, true, err, "%s is left out: nobody uses %s",
+                                   call.text, names.n ? names.text : "what it names");
 }
 
 static int make_less(struct stk_dataset *graph, struct stk__node *node, uint32_t used,
@@ -268,9 +269,10 @@ static int make_less(struct stk_dataset *graph, struct stk__node *node, uint32_t
         return rc;
     node->params = params;
     rc = stk__tree_settle(graph, &kept, is_done, err);
-    return rc || !*is_done ? rc
-                           : stk__tell(graph, rule, true, err, "%s does without %s: nobody uses it",
-                                       node->op->decl.name, dropped.text);
+    return rc || !*is_done
+               ? rc
+               : stk__rewrite_tell(graph, rule, true, err, "%s does without %s: nobody uses it",
+                                   node->op->decl.name, dropped.text);
 }
 
 /* A source that makes the fields that are used; one that nobody uses any of keeps its first. */
@@ -293,9 +295,10 @@ static int read_less(struct stk_dataset *graph, struct stk__node *node, uint32_t
         return rc;
     node->narrowed = state;
     rc = stk__tree_settle(graph, &kept, is_done, err);
-    return rc || !*is_done ? rc
-                           : stk__tell(graph, rule, true, err, "%s does without %s: nobody uses it",
-                                       node->op->decl.name, dropped.text);
+    return rc || !*is_done
+               ? rc
+               : stk__rewrite_tell(graph, rule, true, err, "%s does without %s: nobody uses it",
+                                   node->op->decl.name, dropped.text);
 }
 
 /* The first change from the end of the chain down that holds. */
@@ -323,9 +326,9 @@ static int tell_why_not(struct stk_dataset *graph, const uint32_t *used, struct 
     for (int i = 0; i < graph->n_used && !rc; i++) {
         const struct stk__node *node = graph->node[i];
         if (is_useless(node, used[i]) && !may_go(node))
-            rc = stk__tell(graph, rule, false, err,
-                           "%s is run although nobody uses %s: it can make elements bad",
-                           stk__call_text(node).text, made_fields(node).text);
+            rc = stk__rewrite_tell(graph, rule, false, err,
+                                   "%s is run although nobody uses %s: it can make elements bad",
+                                   stk__call_text(node).text, made_fields(node).text);
     }
     return rc;
 }

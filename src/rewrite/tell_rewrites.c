@@ -14,9 +14,9 @@ int stk__rewrite_tell_passes(struct stk_dataset *graph, struct stk_error *err)
         while (stk__node_is_row_op(below) || below->op->flags & STK_OP_PREFETCH)
             below = below->input[0];
         if (below->op->serial.turn && !below->is_order)
-            rc = stk__tell(graph, "shuffle_repeat", true, err,
-                           "%s and %s: the next pass fills the buffer while one drains",
-                           stk__call_text(below).text, stk__call_text(repeat).text);
+            rc = stk__rewrite_tell(graph, "shuffle_repeat", true, err,
+                                   "%s and %s: the next pass fills the buffer while one drains",
+                                   stk__call_text(below).text, stk__call_text(repeat).text);
     }
     return rc;
 }

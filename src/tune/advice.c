@@ -58,7 +58,7 @@ static const struct {
     { "processes", stk__advise_processes }, { "batch-size", stk__advise_batch_size },
 };
 
-int stk__advise(const struct stk__situation *s, struct stk__advice *out)
+int stk__advice_make(const struct stk__situation *s, struct stk__advice *out)
 {
     struct stk__chain_edit chain;
     out->n = 0;

@@ -41,7 +41,7 @@ struct stk__situation {
 };
 
 /* What the rules have to say, with the model's gains; 0 or STK_MEMORY. */
-int stk__advise(const struct stk__situation *situation, struct stk__advice *out);
+int stk__advice_make(const struct stk__situation *situation, struct stk__advice *out);
 
 /* Best first; what brings nothing is left out. */
 void stk__advice_rank(struct stk__advice *advice);

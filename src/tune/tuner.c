@@ -77,7 +77,7 @@ static void tick(void *ctx, struct stk__exec *x, uint64_t now)
         stk__set_window(x, move.to);
     else
         stk__set_workers(x, move.to);
-    stk__decide(x, move.knob, move.from, move.to, "%s", move.reason);
+    stk__decision_note(x, move.knob, move.from, move.to, "%s", move.reason);
 }
 
 static bool is_free(const struct stk__knob *knob)

@@ -15,7 +15,7 @@ static uint64_t seed = 1;
 
 static uint64_t random_word(void)
 {
-    return stk__mix(7, seed++);
+    return stk__hash_mix(7, seed++);
 }
 
 /* ---- histograms ---- */

@@ -24,7 +24,7 @@
 static uint64_t random_state = 1;
 static uint64_t random_below(uint64_t n)
 {
-    return stk__below(stk__mix(0, random_state++), n);
+    return stk__below(stk__hash_mix(0, random_state++), n);
 }
 
 /* ---- random words and hashes ---- */
@@ -150,15 +150,16 @@ static void test_mix(void **state)
 {
     struct stk_key key = stk__key_make(1, 2, 3), other = stk__key_make(3, 2, 1);
     (void)state;
-    assert_true(stk__mix(0, 0) == 0x8209b480faed1b10);
-    assert_true(stk__mix(1, 2) == 0x272f6d14c9fcba77);
-    assert_true(stk__mix(2, 1) == 0x70ba6edbfd9b45f6);
-    assert_true(stk__mix(UINT64_MAX, UINT64_MAX) == 0x2139e5e966665f3f);
-    assert_true(key.hi == stk__mix(stk__mix(1, 2), 3));
-    assert_true(key.lo == stk__mix(key.hi, 1 ^ 2 ^ 3));
+    assert_true(stk__hash_mix(0, 0) == 0x8209b480faed1b10);
+    assert_true(stk__hash_mix(1, 2) == 0x272f6d14c9fcba77);
+    assert_true(stk__hash_mix(2, 1) == 0x70ba6edbfd9b45f6);
+    assert_true(stk__hash_mix(UINT64_MAX, UINT64_MAX) == 0x2139e5e966665f3f);
+    assert_true(key.hi == stk__hash_mix(stk__hash_mix(1, 2), 3));
+    assert_true(key.lo == stk__hash_mix(key.hi, 1 ^ 2 ^ 3));
     assert_true(key.hi != other.hi && key.lo != other.lo);
     struct stk_key join = stk__key_join(key, other), back = stk__key_join(other, key);
-    assert_true(join.hi == stk__mix(key.hi, other.hi) && join.lo == stk__mix(key.lo, other.lo));
+    assert_true(join.hi == stk__hash_mix(key.hi, other.hi) &&
+                join.lo == stk__hash_mix(key.lo, other.lo));
     assert_true(join.hi != back.hi && join.lo != back.lo);
 }
 
@@ -190,7 +191,7 @@ static void check_reals(void)
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         check_real(edges[i]);
     for (int i = 0; i < 10000; i++) {
-        uint64_t bits = stk__mix(17, (uint64_t)i);
+        uint64_t bits = stk__hash_mix(17, (uint64_t)i);
         double value;
         memcpy(&value, &bits, sizeof value);
         check_real(value);

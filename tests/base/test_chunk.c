@@ -183,7 +183,7 @@ static void *churn_main(void *arg)
     struct churn *churn = arg;
     struct stk_buffer *held[N_HELD] = { 0 };
     for (uint64_t i = 0; i < N_ROUNDS; i++) {
-        uint64_t word = stk__mix(churn->seed, i);
+        uint64_t word = stk__hash_mix(churn->seed, i);
         struct stk_buffer **slot = &held[word % N_HELD];
         uint64_t mark;
         if (*slot) {

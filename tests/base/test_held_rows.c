@@ -16,7 +16,7 @@ static const struct stk_type type = { 1, { { .name = "s", .kind = STK_BYTES, .dt
 
 static size_t bytes_of(uint64_t number, size_t most)
 {
-    return (size_t)(stk__mix(number, 3) % (most + 1));
+    return (size_t)(stk__hash_mix(number, 3) % (most + 1));
 }
 
 /* A chunk of rows that lie in one block. */
@@ -60,7 +60,7 @@ struct drawing {
 /* One row leaves, and row `from` of `in` takes its place. */
 static void draw(struct drawing *d, const struct stk_chunk *in, int from)
 {
-    int place = (int)(stk__mix(d->n_drawn++, 9) % (uint64_t)d->held->cap);
+    int place = (int)(stk__hash_mix(d->n_drawn++, 9) % (uint64_t)d->held->cap);
     stk__chunk_exchange(d->held, &place, in, from, 1, d->out);
     stk__held_rows_leave(&d->rows, d->out, d->out->n - 1, 1);
     stk__held_rows_put(&d->rows, place, 1);

@@ -46,7 +46,7 @@ static const struct stk_type type = {
 
 static size_t text_bytes(uint64_t number)
 {
-    uint64_t word = stk__mix(number, 7);
+    uint64_t word = stk__hash_mix(number, 7);
     return word % 16 == 0 ? word % MAX_TEXT : word % 90;
 }
 
@@ -106,14 +106,14 @@ static void test_rows_come_back(void **state)
     for (int mode = 0; mode < 8; mode++) {
         struct stk__store *store = stk__store_new(&type, parts[mode % 4], mode & 4);
         for (uint64_t i = 0; i < 3000; i++) {
-            uint64_t number = mode & 4 ? stk__mix(i, 3) >> 8 : i * 7 % 3000;
+            uint64_t number = mode & 4 ? stk__hash_mix(i, 3) >> 8 : i * 7 % 3000;
             assert_false(stk__store_has(store, number));
             assert_true(keep(store, number, &no_limit));
             assert_true(stk__store_has(store, number));
             assert_false(keep(store, number, &no_limit)); /* it is there */
         }
         for (uint64_t i = 0; i < 3000; i++)
-            check(store, mode & 4 ? stk__mix(i, 3) >> 8 : i);
+            check(store, mode & 4 ? stk__hash_mix(i, 3) >> 8 : i);
         assert_false(stk__store_has(store, 3001));
         assert_int_equal(stk__store_size(store).rows, 3000);
         stk__store_free(store);
@@ -236,7 +236,7 @@ static void *use(void *arg)
 {
     struct worker *w = arg;
     for (uint64_t i = 0; i < N_SHARED; i++) {
-        uint64_t number = stk__mix(i, w->seed) % N_SHARED;
+        uint64_t number = stk__hash_mix(i, w->seed) % N_SHARED;
         if (stk__store_has(w->store, number))
             check(w->store, number);
         else

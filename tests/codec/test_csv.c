@@ -14,7 +14,7 @@
 static uint64_t random_state = 1;
 static uint64_t random_below(uint64_t n)
 {
-    return stk__below(stk__mix(5, random_state++), n);
+    return stk__below(stk__hash_mix(5, random_state++), n);
 }
 
 /* ---- splitting ---- */
@@ -143,7 +143,7 @@ static void numbers_are_exact(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check_number(texts[i]);
     for (int i = 0; i < 200000; i++) {
-        uint64_t bits = stk__mix(9, (uint64_t)i);
+        uint64_t bits = stk__hash_mix(9, (uint64_t)i);
         double any;
         memcpy(&any, &bits, sizeof any);
         int digits = 1 + (int)random_below(20);

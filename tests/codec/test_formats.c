@@ -194,7 +194,7 @@ static void part_of_every_frame_is_cut_out(void **state)
         assert_int_equal(all.image.frames, part.image.frames);
         struct stk__region r;
         choose_middle(NULL, all.image.width, all.image.height, &r);
-        size_t pixel = stk__pixel_bytes(&all.image);
+        size_t pixel = stk__image_pixel_bytes(&all.image);
         for (uint32_t f = 0; f < all.image.frames; f++)
             for (uint32_t y = 0; y < r.height; y++)
                 assert_memory_equal(part.image.data + (f * r.height + y) * part.image.stride,

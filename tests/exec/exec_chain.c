@@ -18,7 +18,7 @@ void random_begin(uint64_t seed)
 }
 uint64_t random_below(uint64_t n)
 {
-    return stk__mix(random_state++, 5) % n;
+    return stk__hash_mix(random_state++, 5) % n;
 }
 bool one_in(uint64_t n)
 {

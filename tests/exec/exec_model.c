@@ -85,7 +85,7 @@ const char *model_end_pass(struct model *m, const struct verdicts *v)
 static const struct row *redraw(const struct rows *all, const struct row *bad)
 {
     for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
-        uint64_t word = stk__mix(stk__mix(bad->key.hi, bad->key.lo), attempt);
+        uint64_t word = stk__hash_mix(stk__hash_mix(bad->key.hi, bad->key.lo), attempt);
         const struct row *row = &all->row[stk__below(word, (uint64_t)all->n)];
         if (!row->fault)
             return row;
@@ -98,15 +98,15 @@ static const struct row *redraw(const struct rows *all, const struct row *bad)
 uint64_t hash_numbers(uint64_t h, const int64_t *number, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        h = stk__mix(h, (uint64_t)number[i]);
+        h = stk__hash_mix(h, (uint64_t)number[i]);
     return h;
 }
 
 uint64_t hash_text(uint64_t h, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)
-        h = stk__mix(h, (unsigned char)text[i]);
-    return stk__mix(h, len);
+        h = stk__hash_mix(h, (unsigned char)text[i]);
+    return stk__hash_mix(h, len);
 }
 
 static uint64_t hash_origin(const struct call *source, uint64_t index)
@@ -271,7 +271,7 @@ static void run_trunk(struct model *m, const struct call *c, uint64_t path, stru
     }
     for (int64_t r = 0; r != c->a && !m->has_ended && !m->out->is_open && !is_closed(above); r++) {
         gate.n_seen = 0;
-        run_trunk(m, c->input[0], stk__mix(path, (uint64_t)r), &gate);
+        run_trunk(m, c->input[0], stk__hash_mix(path, (uint64_t)r), &gate);
         m->out->is_open |=
             c->a < 0 && m->out->n_events > MAX_EVENTS && !m->has_ended && !is_closed(above);
         if (c->a < 0 && gate.n_seen == 0)
@@ -295,7 +295,7 @@ void model_run(const struct chain *chain, struct expected *out)
                        .judge = chain_inner_judge(chain) };
     *out = (struct expected){ 0 };
     while (!m.has_ended && !out->is_open) {
-        run_trunk(&m, chain->root, stk__mix(0, m.epoch), NULL);
+        run_trunk(&m, chain->root, stk__hash_mix(0, m.epoch), NULL);
         if (!m.has_ended && !out->is_open)
             end_epoch(&m);
     }

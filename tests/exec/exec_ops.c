@@ -19,7 +19,7 @@ static atomic_int n_threads_open; /* pairs with itself: relaxed, read when all t
 
 enum test_file test_file_kind(int64_t file)
 {
-    uint64_t word = stk__mix((uint64_t)file, 99) % 12;
+    uint64_t word = stk__hash_mix((uint64_t)file, 99) % 12;
     return word == 0 ? TEST_FILE_MISSING : word == 1 ? TEST_FILE_BAD : TEST_FILE_GOOD;
 }
 
@@ -352,7 +352,7 @@ static const struct stk_param fail_params[] = {
 
 bool test_is_failing(int64_t x, int64_t rate, int64_t salt)
 {
-    return stk__mix((uint64_t)x, (uint64_t)salt) % (uint64_t)rate == 0;
+    return stk__hash_mix((uint64_t)x, (uint64_t)salt) % (uint64_t)rate == 0;
 }
 
 static int fail_run(struct stk_rows *rows)
@@ -407,7 +407,7 @@ static int spin_run(struct stk_rows *rows)
     uint64_t *word = rows->thread;
     for (int i = 0; i < rows->n; i++)
         for (int64_t k = 0; k < p->rounds; k++)
-            *word = stk__mix(*word, (uint64_t)k);
+            *word = stk__hash_mix(*word, (uint64_t)k);
     return STK_OK;
 }
 
@@ -473,7 +473,7 @@ static const struct stk_param vary_params[] = {
 
 int test_vary_len(int64_t x, int64_t salt)
 {
-    return (int)(1 + stk__mix((uint64_t)x, (uint64_t)salt) % 4);
+    return (int)(1 + stk__hash_mix((uint64_t)x, (uint64_t)salt) % 4);
 }
 
 static int vary_infer(struct stk_infer *inf, struct stk_error *err)

@@ -109,7 +109,7 @@ static void change_numbers(struct model *m, const struct call *c, struct row *ro
 {
     struct cell *cell = &row->cell[0];
     int64_t *item = model_take(m, sizeof *item * (size_t)(cell->n + 1));
-    uint64_t k = stk__mix(stk__mix((uint64_t)m->chain->seed, c->ordinal), (uint64_t)c->a);
+    uint64_t k = stk__hash_mix(stk__hash_mix((uint64_t)m->chain->seed, c->ordinal), (uint64_t)c->a);
     const uint32_t key[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
     for (int i = 0; i < cell->n; i++) {
         uint32_t counter[4] = { (uint32_t)row->key.lo, (uint32_t)(row->key.lo >> 32),
@@ -213,8 +213,9 @@ static struct rows row_pass(struct model *m, const struct call *c, uint64_t path
 static uint64_t shuffle_key(const struct model *m, const struct call *c, int64_t user_seed,
                             uint64_t path)
 {
-    uint64_t seed = stk__mix(stk__mix((uint64_t)m->chain->seed, c->ordinal), (uint64_t)user_seed);
-    return stk__mix(seed, c->flag ? path : 0);
+    uint64_t seed =
+        stk__hash_mix(stk__hash_mix((uint64_t)m->chain->seed, c->ordinal), (uint64_t)user_seed);
+    return stk__hash_mix(seed, c->flag ? path : 0);
 }
 
 static uint64_t permuted(uint64_t n, uint64_t key, uint64_t position)
@@ -244,12 +245,12 @@ static struct rows buffer_pass(struct model *m, const struct call *c, const stru
             held[n++] = in->row[i];
             continue;
         }
-        uint64_t pick = stk__below(stk__mix(key, draws++), n);
+        uint64_t pick = stk__below(stk__hash_mix(key, draws++), n);
         push(m, &out, &held[pick]);
         held[pick] = in->row[i];
     }
     while (in->is_all && n) {
-        uint64_t pick = stk__below(stk__mix(key, draws++), n);
+        uint64_t pick = stk__below(stk__hash_mix(key, draws++), n);
         push(m, &out, &held[pick]);
         held[pick] = held[--n];
     }
@@ -263,7 +264,7 @@ static struct rows split_pass(struct model *m, const struct call *c, const struc
     double sum = 0;
     for (int64_t p = 0; p < c->a; p++)
         sum += fraction[p];
-    uint64_t n = (uint64_t)in->n, key = stk__mix(0x73706c6974, (uint64_t)c->b);
+    uint64_t n = (uint64_t)in->n, key = stk__hash_mix(0x73706c6974, (uint64_t)c->b);
     uint64_t first = (uint64_t)floor((double)n * sum + 0.5);
     uint64_t end = (uint64_t)floor((double)n * (sum + fraction[c->a]) + 0.5);
     for (uint64_t i = first; i < end && i < n; i++)
@@ -313,7 +314,8 @@ static struct rows repeat_pass(struct model *m, const struct call *c, uint64_t p
         out.is_all = r == c->a || out.has_broken;
         if (out.is_all || out.n >= limit)
             return out;
-        struct rows in = model_pass(m, c->input[0], stk__mix(path, (uint64_t)r), limit - out.n);
+        struct rows in =
+            model_pass(m, c->input[0], stk__hash_mix(path, (uint64_t)r), limit - out.n);
         for (int64_t i = 0; i < in.n; i++)
             push(m, &out, &in.row[i]);
         if (!in.is_all)

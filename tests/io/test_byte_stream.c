@@ -144,7 +144,7 @@ static void unpack(enum stk__compression kind, const uint8_t *data, size_t bytes
     out->code = STK_OK;
     for (size_t at = 0; !out->code && pump.out_bytes; at += step) {
         pump.in_bytes += at + step < bytes ? step : at < bytes ? bytes - at : 0;
-        out->code = stk__decompress(d, &pump, &out->err);
+        out->code = stk__decompressor_pump(d, &pump, &out->err);
         assert_true(out->code || pump.in_bytes == 0 || pump.out_bytes == 0);
         if (at >= bytes)
             break;

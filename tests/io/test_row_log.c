@@ -26,14 +26,14 @@ enum { MOST_BYTES = 5000 };
 
 static size_t bytes_of(uint64_t number)
 {
-    uint64_t word = stk__mix(number, 11);
+    uint64_t word = stk__hash_mix(number, 11);
     return word % 8 == 0 ? word % MOST_BYTES : word % 60;
 }
 
 static void fill(uint64_t number, uint8_t *data)
 {
     for (size_t i = 0; i < bytes_of(number); i++)
-        data[i] = (uint8_t)stk__mix(number, i);
+        data[i] = (uint8_t)stk__hash_mix(number, i);
 }
 
 static struct stk__row_log *open_log(void)

@@ -10,7 +10,7 @@ uint64_t random_word(void)
 {
     static uint64_t state = 1;
     state += 0x9e3779b97f4a7c15u;
-    return stk__mix(state, 0);
+    return stk__hash_mix(state, 0);
 }
 
 void *take(struct input *in, size_t bytes, size_t offset)

@@ -7,7 +7,7 @@
 /* A number in -1..1 that the input's key and i decide. */
 static double number(const struct input *in, uint64_t i)
 {
-    return (double)(int64_t)stk__mix(in->key, i) * 0x1p-63;
+    return (double)(int64_t)stk__hash_mix(in->key, i) * 0x1p-63;
 }
 
 static struct stk__warp warp_of(const struct input *in, bool is_u8, enum stk__warp_mode mode)

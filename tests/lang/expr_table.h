@@ -172,7 +172,7 @@ static uint64_t random_state = 1;
 
 static inline uint64_t random_word(void)
 {
-    return stk__mix(0x65787072, random_state++);
+    return stk__hash_mix(0x65787072, random_state++);
 }
 
 static inline void random_value(int dtype, uint8_t *at)

@@ -65,7 +65,7 @@ static inline int bind(const char *text, void *params, struct stk_error *err)
     const struct stk_value *chain = parse(text);
     const struct stk__call *call = &chain->call[chain->n_calls - 1];
     const struct stk_decl *decl = stk__namespace_find(&lang_namespace, call->name);
-    return decl ? stk__bind(call, decl, &arena, params, err)
+    return decl ? stk__call_bind(call, decl, &arena, params, err)
                 : stk__unknown_call(&lang_namespace, call, err);
 }
 

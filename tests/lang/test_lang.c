@@ -426,15 +426,15 @@ static void test_nearest(void **state)
 {
     static const char *const names[] = { "batch", "shuffle", "take", "normalize", NULL };
     (void)state;
-    assert_string_equal(stk__nearest("btach", names), "batch");
-    assert_string_equal(stk__nearest("SHUFFLE", names), "shuffle");
-    assert_string_equal(stk__nearest("normalise", names), "normalize");
-    assert_string_equal(stk__nearest("tak", names), "take");
-    assert_null(stk__nearest("x", names));
-    assert_null(stk__nearest("", names));
-    assert_null(stk__nearest("prefetch", names));
+    assert_string_equal(stk__nearest_name("btach", names), "batch");
+    assert_string_equal(stk__nearest_name("SHUFFLE", names), "shuffle");
+    assert_string_equal(stk__nearest_name("normalise", names), "normalize");
+    assert_string_equal(stk__nearest_name("tak", names), "take");
+    assert_null(stk__nearest_name("x", names));
+    assert_null(stk__nearest_name("", names));
+    assert_null(stk__nearest_name("prefetch", names));
     char *long_name = repeated("batch", "", "", 1000);
-    assert_null(stk__nearest(long_name, names));
+    assert_null(stk__nearest_name(long_name, names));
     free(long_name);
 }
 

@@ -132,7 +132,7 @@ static uint64_t random_state;
 static uint64_t draw(uint64_t n)
 {
     random_state++;
-    return stk__mix(17, random_state) % n;
+    return stk__hash_mix(17, random_state) % n;
 }
 
 static void random_string(struct stk__text *out)
@@ -149,7 +149,7 @@ static void random_number(struct stk__text *out)
 {
     switch (draw(5)) {
     case 0:
-        stk__text_add(out, "%" PRId64, (int64_t)stk__mix(3, random_state++));
+        stk__text_add(out, "%" PRId64, (int64_t)stk__hash_mix(3, random_state++));
         return;
     case 1:
         stk__text_add(out, "%d", (int)draw(20) - 5);

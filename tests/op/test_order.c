@@ -89,7 +89,7 @@ static void repeat(void **state)
             assert_int_equal(got, n * k);
             for (int64_t i = 0; i < got; i++) {
                 assert_int_equal(position[i], i % n);
-                assert_true(path[i] == stk__mix(5, (uint64_t)(i / n)));
+                assert_true(path[i] == stk__hash_mix(5, (uint64_t)(i / n)));
             }
         }
 }
@@ -111,7 +111,7 @@ static void repeat_of_scattered_positions(void **state)
         c.op->order.at(&run, 64, position, path, NULL);
         for (int i = 0; i < 64; i++) {
             assert_int_equal(position[i], was[i] % 10);
-            assert_true(path[i] == stk__mix(above[i], was[i] / 10));
+            assert_true(path[i] == stk__hash_mix(above[i], was[i] / 10));
         }
     }
     op_call_close(&c);
@@ -149,7 +149,7 @@ static void concatenate(void **state)
 static uint64_t permute_few(uint64_t n, uint64_t key, uint64_t x)
 {
     for (uint64_t i = 1; i < n; i++) {
-        uint64_t j = stk__below(stk__mix(key, i), i + 1);
+        uint64_t j = stk__below(stk__hash_mix(key, i), i + 1);
         x = x == i ? j : x == j ? i : x;
     }
     return x;
@@ -166,7 +166,7 @@ static uint64_t permute_one(uint64_t n, uint64_t key, uint64_t x)
     do {
         uint32_t half[2] = { (uint32_t)(x >> low), (uint32_t)(x & (((uint64_t)1 << low) - 1)) };
         for (uint64_t i = 0; i < 6; i++) {
-            uint32_t *to = &half[i % 2], f = half[1 - i % 2] + (uint32_t)stk__mix(key, i);
+            uint32_t *to = &half[i % 2], f = half[1 - i % 2] + (uint32_t)stk__hash_mix(key, i);
             f = (f ^ f >> 16) * 0x7feb352d;
             f = (f ^ f >> 15) * 0x846ca68b;
             f ^= f >> 16;
@@ -184,7 +184,7 @@ static void shuffle_follows_its_definition(void **state)
         uint64_t position[MAX_ROWS], path[MAX_ROWS];
         bool is_seen[MAX_ROWS] = { false };
         assert_int_equal(order_of("shuffle(seed=3)", n, 11, (uint64_t)n * 77, position, path), n);
-        uint64_t key = stk__mix(stk__mix(11, 3), (uint64_t)n * 77);
+        uint64_t key = stk__hash_mix(stk__hash_mix(11, 3), (uint64_t)n * 77);
         for (int64_t i = 0; i < n; i++) {
             assert_true(position[i] < (uint64_t)n && !is_seen[position[i]]);
             is_seen[position[i]] = true;
@@ -260,7 +260,7 @@ static void shuffle_under_several_paths(void **state)
         struct stk_order_run run = { .params = c.params, .in_count = &n, .n_inputs = 1, .seed = 4 };
         c.op->order.at(&run, 60, position, path, NULL);
         for (int i = 0; i < 60; i++) {
-            uint64_t key = stk__mix(stk__mix(4, 0), fixed ? 0 : (uint64_t)i / 7 % 3);
+            uint64_t key = stk__hash_mix(stk__hash_mix(4, 0), fixed ? 0 : (uint64_t)i / 7 % 3);
             assert_true(position[i] == permute_one(100, key, (uint64_t)i % 100));
         }
         op_call_close(&c);
@@ -284,7 +284,7 @@ static void split_into_disjoint_parts(void **state)
             sum += f[part];
             assert_int_equal(got, (int64_t)((double)n * sum + 0.5) - first);
             for (int64_t i = 0; i < got; i++) {
-                uint64_t key = stk__mix(0x73706c6974, 5);
+                uint64_t key = stk__hash_mix(0x73706c6974, 5);
                 assert_true(position[i] == permute_one((uint64_t)n, key, (uint64_t)(first + i)));
                 assert_false(is_seen[position[i]]);
                 is_seen[position[i]] = true;
@@ -302,7 +302,7 @@ static void split_by_a_field(void **state)
     int64_t n_in_part[3] = { 0 }, in_count = N;
     (void)state;
     for (int i = 0; i < N; i++)
-        hash[i] = stk__mix(3, (uint64_t)i / 4);
+        hash[i] = stk__hash_mix(3, (uint64_t)i / 4);
     for (int part = 0; part < 3; part++) {
         char text[80];
         snprintf(text, sizeof text, "split([0.5, 0.25, 0.25], %d, by=x)", part);
@@ -320,7 +320,8 @@ static void split_by_a_field(void **state)
         c.op->order.at(&run, (int)n_in_part[part], position, path, NULL);
         int expected = 0;
         for (int i = 0; i < N; i++) {
-            double x = (double)(stk__mix(stk__mix(0x73706c6974, 0), hash[i]) >> 11) * 0x1p-53;
+            double x =
+                (double)(stk__hash_mix(stk__hash_mix(0x73706c6974, 0), hash[i]) >> 11) * 0x1p-53;
             int belongs = x < 0.5 ? 0 : x < 0.75 ? 1 : 2;
             if (belongs == part)
                 assert_int_equal(position[expected++], i);

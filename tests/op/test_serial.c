@@ -203,12 +203,12 @@ static void draw_naively(int n_rows, int buffer_size, uint64_t key, uint64_t *ou
             held[n++] = (uint64_t)row;
             continue;
         }
-        uint64_t pick = stk__below(stk__mix(key, draws++), (uint64_t)n);
+        uint64_t pick = stk__below(stk__hash_mix(key, draws++), (uint64_t)n);
         out[n_out++] = held[pick];
         held[pick] = (uint64_t)row;
     }
     while (n) {
-        uint64_t pick = stk__below(stk__mix(key, draws++), (uint64_t)n);
+        uint64_t pick = stk__below(stk__hash_mix(key, draws++), (uint64_t)n);
         out[n_out++] = held[pick];
         held[pick] = held[--n];
     }
@@ -228,7 +228,8 @@ static void buffer_shuffle(void **state)
                          f % 2 ? "false" : "true");
                 pump_begin(&p, text, &feeds[f], sizes[s], 23);
                 for (uint64_t epoch = 0; epoch < 3; epoch++) {
-                    uint64_t key = stk__mix(stk__mix(23, (uint64_t)f), f % 2 ? 0 : 100 + epoch);
+                    uint64_t key =
+                        stk__hash_mix(stk__hash_mix(23, (uint64_t)f), f % 2 ? 0 : 100 + epoch);
                     draw_naively(sizes[s], buffers[b], key, expected);
                     assert_int_equal(pump_epoch(&p, sizes[s], 100 + epoch, false, rows), sizes[s]);
                     assert_memory_equal(rows, expected, (size_t)sizes[s] * sizeof *rows);

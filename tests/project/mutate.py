@@ -267,7 +267,7 @@ MUTANTS = [
     Mutant(
         "a break behind a zip's end is passed on",
         SERIAL,
-        "else if (t->end) stk__retire(x, input_of(x, s, i)); /* errors",
+        "else if (t->end) stk__stage_retire(x, input_of(x, s, i)); /* errors",
         "else if (t->end) stk__pass_break(x, s, i, t); /* errors",
     ),
     Mutant(
@@ -300,19 +300,19 @@ MUTANTS = [
     Mutant(
         "fetched bytes are never given back",
         SEGMENT,
-        " stk__credit(x, &s->io_account, t->fetch_charge); ",
+        " stk__account_credit(x, &s->io_account, t->fetch_charge); ",
         "",
     ),
     Mutant(
         "chunks are never given back",
         LOTS,
-        " stk__credit(x, &s->out_account, lot->charged); ",
+        " stk__account_credit(x, &s->out_account, lot->charged); ",
         "",
     ),
     Mutant(
         "delivered batches are never given back",
         CONSUMER,
-        " stk__credit(x, &x->batch_account, x->plan->batch_bytes); x->n_open--;",
+        " stk__account_credit(x, &x->batch_account, x->plan->batch_bytes); x->n_open--;",
         "x->n_open--;",
     ),
     Mutant(
@@ -487,7 +487,7 @@ MUTANTS = [
           "v->turn = turn < n ? turn : n ? n - 1 : 0;"),
     woven("places keep their turns from pass to pass", "v->turn = 0; v->n_in_block = 0; for", "for"),
     woven("elements are numbered on", "v->next_element = v->n_empty = 0;", "v->n_empty = 0;"),
-    woven("every chain draws the same", "stk__mix(stk__pass_path(v->stage), v->next_element)",
+    woven("every chain draws the same", "stk__hash_mix(stk__pass_path(v->stage), v->next_element)",
           "stk__pass_path(v->stage)"),
     woven("what is left of a closed pass comes in the next", "if (v->place[i].is_open) drop_cursor(&v->place[i]);",
           ""),

@@ -14,7 +14,7 @@ static uint64_t random_state = 7;
 
 static uint64_t random_below(uint64_t n)
 {
-    return stk__mix(random_state++, 11) % n;
+    return stk__hash_mix(random_state++, 11) % n;
 }
 
 /* ---- chains ---- */

@@ -200,7 +200,7 @@ static uint64_t random_state = 5;
 
 static uint64_t random_below(uint64_t n)
 {
-    return stk__mix(random_state++, 3) % n;
+    return stk__hash_mix(random_state++, 3) % n;
 }
 
 #define PICK(list) (list)[random_below(sizeof(list) / sizeof *(list))]

@@ -28,7 +28,7 @@ void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, u
                      uint32_t words[4])
 {
     struct stk_key key = rows->key[row];
-    uint64_t k = stk__mix(rows->seed, user_seed);
+    uint64_t k = stk__hash_mix(rows->seed, user_seed);
     const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
                                   index };
     const uint32_t both[2] = { (uint32_t)k, (uint32_t)(k >> 32) };

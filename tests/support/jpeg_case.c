@@ -23,21 +23,21 @@ unsigned draw(unsigned n)
 {
     static uint64_t state = 7;
     state += 0x9e3779b97f4a7c15u;
-    return (unsigned)(stk__mix(state, 0) >> 32) % n;
+    return (unsigned)(stk__hash_mix(state, 0) >> 32) % n;
 }
 
 /* ---- making files ---- */
 
 static uint8_t scene_value(int x, int y, int c)
 {
-    unsigned noise = (unsigned)(stk__mix((uint64_t)y << 32 | (unsigned)x, (uint64_t)c) >> 59);
+    unsigned noise = (unsigned)(stk__hash_mix((uint64_t)y << 32 | (unsigned)x, (uint64_t)c) >> 59);
     int value = x * (3 + c) + y * (5 - c) / 2 + ((x / 11 + y / 7) & 1) * 90 + (int)noise;
     return (uint8_t)value;
 }
 
 static uint8_t motif_value(enum jpeg_motif motif, int x, int y, int c)
 {
-    uint64_t any = stk__mix((uint64_t)y << 32 | (unsigned)x, (uint64_t)c + 9);
+    uint64_t any = stk__hash_mix((uint64_t)y << 32 | (unsigned)x, (uint64_t)c + 9);
     if (motif == MOTIF_SCENE)
         return scene_value(x, y, c);
     return motif == MOTIF_NOISE ? (uint8_t)(any >> 40) : any >> 63 ? 255 : 0;

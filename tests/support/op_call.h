@@ -29,7 +29,7 @@ static const struct stk_type pairs = { 2,
 static uint64_t random_state = 1;
 static inline uint64_t random_below(uint64_t n)
 {
-    return stk__below(stk__mix(0, random_state++), n);
+    return stk__below(stk__hash_mix(0, random_state++), n);
 }
 
 struct op_call {
@@ -57,7 +57,7 @@ static inline int op_call_open(struct op_call *c, const char *text,
     assert_non_null(c->op);
     c->params = stk_arena_alloc(&c->arena, c->op->decl.params_size);
     assert_non_null(c->params);
-    code = stk__bind(&value->call[0], &c->op->decl, &c->arena, c->params, &c->err);
+    code = stk__call_bind(&value->call[0], &c->op->decl, &c->arena, c->params, &c->err);
     if (!code && c->op->open)
         code = c->op->open(c->params, &c->arena, &c->state, &c->err);
     return code;

@@ -49,30 +49,31 @@ static struct stk__conv_task task_of(int channels, int kernel, enum stk__directi
                                     .n_images = 1 };
 }
 
-static struct stk__choices *open_choices(struct stk__choice_options options)
+static struct stk__conv_choices *open_choices(struct stk__choice_options options)
 {
     options.seconds = 1e-5;
-    struct stk__choices *choices = stk__choices_open(&options);
+    struct stk__conv_choices *choices = stk__choices_open(&options);
     assert_non_null(choices);
     return choices;
 }
 
 /* What was decided, and why. Returns new. */
-static char *choose(struct stk__choices *choices, const struct stk__conv_task *task, int64_t batch)
+static char *choose(struct stk__conv_choices *choices, const struct stk__conv_task *task,
+                    int64_t batch)
 {
     struct stk__text why = { 0 };
-    struct stk__way way;
-    assert_int_equal(stk__choose(choices, task, batch, &way, &why, NULL), 0);
+    struct stk__conv_way way;
+    assert_int_equal(stk__conv_choose(choices, task, batch, &way, &why, NULL), 0);
     char *text = stk__text_take(&why);
     assert_true(way.candidate->can(task));
     if (!strstr(text, way.candidate->name))
         fail_msg("%s is not %s", text, way.candidate->name);
     assert_true(way.packed_floats > 0);
-    stk__way_close(&way);
+    stk__conv_way_close(&way);
     return text;
 }
 
-static void check_choice(struct stk__choices *choices, const struct stk__conv_task *task,
+static void check_choice(struct stk__conv_choices *choices, const struct stk__conv_task *task,
                          int64_t batch, const char *wanted)
 {
     char *text = choose(choices, task, batch);
@@ -85,7 +86,7 @@ static void test_measured_once(void **context)
 {
     (void)context;
     struct stk__conv_task task = task_of(32, 3, STK__FORWARD);
-    struct stk__choices *choices = open_choices((struct stk__choice_options){ 0 });
+    struct stk__conv_choices *choices = open_choices((struct stk__choice_options){ 0 });
     char *text = choose(choices, &task, 32);
     assert_non_null(strstr(text, "direct"));
     assert_non_null(strstr(text, "winograd"));
@@ -107,7 +108,8 @@ static void test_half(void **context)
 {
     (void)context;
     struct stk__conv_task task = task_of(32, 3, STK__FORWARD);
-    struct stk__choices *choices = open_choices((struct stk__choice_options){ .forgets = true });
+    struct stk__conv_choices *choices =
+        open_choices((struct stk__choice_options){ .forgets = true });
     for (int i = 0; i < 3; i++) {
         task.is_half = i == 1; /* its cost is known behind that */
         char *text = choose(choices, &task, 32);
@@ -121,7 +123,8 @@ static void test_one_candidate(void **context)
 {
     (void)context;
     struct stk__conv_task task = task_of(32, 5, STK__FORWARD);
-    struct stk__choices *choices = open_choices((struct stk__choice_options){ .forgets = true });
+    struct stk__conv_choices *choices =
+        open_choices((struct stk__choice_options){ .forgets = true });
     task.cpu_level = STK__CPU_SCALAR;
     check_choice(choices, &task, 32, "direct: nothing else can");
     task = task_of(32, 3, STK__FORWARD);
@@ -135,7 +138,7 @@ static void test_rule(void **context)
     (void)context;
     struct stk__conv_task wide = task_of(32, 3, STK__TO_IMAGE),
                           narrow = task_of(3, 3, STK__FORWARD);
-    struct stk__choices *choices =
+    struct stk__conv_choices *choices =
         open_choices((struct stk__choice_options){ .deterministic = true });
     check_choice(choices, &wide, 32, "winograd: by rule");
     check_choice(choices, &narrow, 32, "direct: by rule");
@@ -235,7 +238,7 @@ static void test_damage(void **context)
     }
     spill("", 0);
     struct stk__conv_task task = task_of(8, 3, STK__FORWARD);
-    struct stk__choices *choices = open_choices((struct stk__choice_options){ 0 });
+    struct stk__conv_choices *choices = open_choices((struct stk__choice_options){ 0 });
     check_choice(choices, &task, 1, "direct");
     stk__choices_close(choices);
     stk__costs_read(&list, path);
@@ -248,7 +251,7 @@ static void test_no_place(void **context)
 {
     (void)context;
     struct stk__conv_task task = task_of(8, 3, STK__FORWARD);
-    struct stk__choices *choices =
+    struct stk__conv_choices *choices =
         open_choices((struct stk__choice_options){ .path = "/dev/null/stoker/convolutions" });
     check_choice(choices, &task, 1, "measured");
     stk__choices_close(choices);
@@ -259,7 +262,7 @@ static void test_batch(void **context)
 {
     (void)context;
     struct stk__conv_task task = task_of(32, 3, STK__FORWARD);
-    struct stk__choices *choices = open_choices((struct stk__choice_options){ 0 });
+    struct stk__conv_choices *choices = open_choices((struct stk__choice_options){ 0 });
     free(choose(choices, &task, 32));
     stk__choices_close(choices);
     struct stk__cost_list list = { 0 };
@@ -309,7 +312,7 @@ static bool put_time(const char *name, double seconds)
 
 static void check_again(const struct stk__conv_task *task, const char *wanted)
 {
-    struct stk__choices *choices = open_choices((struct stk__choice_options){ 0 });
+    struct stk__conv_choices *choices = open_choices((struct stk__choice_options){ 0 });
     check_choice(choices, task, 32, wanted);
     stk__choices_close(choices);
 }

@@ -97,7 +97,7 @@ static double *zeros(size_t n)
 struct trial {
     const struct data *data;
     const struct products *products;
-    const struct stk__candidate *candidate;
+    const struct stk__conv_candidate *candidate;
     int level, n_images;
 };
 
@@ -106,7 +106,7 @@ static void check_near(const char *what, const struct trial *t, const float *fou
                        const double *wanted, size_t n, double terms)
 {
     const struct stk__conv *c = &t->data->conv;
-    double most = t->candidate == &stk__winograd_6 ? 4e-6 : 1e-6;
+    double most = t->candidate == &stk__conv_winograd_6 ? 4e-6 : 1e-6;
     for (size_t i = 0; i < n; i++)
         if (!(fabs(found[i] - wanted[i]) <= most * (terms + 1)))
             fail_msg("%s, %s at level %d, value %zu: %g, not %g; %d images %dx%dx%d, kernel %dx%d, "
@@ -211,7 +211,7 @@ static float *aligned(size_t floats)
     return block;
 }
 
-static struct memory take_memory(const struct stk__way *way)
+static struct memory take_memory(const struct stk__conv_way *way)
 {
     return (struct memory){ aligned(way->packed_floats), aligned(way->scratch_floats) };
 }
@@ -223,7 +223,7 @@ static void free_memory(struct memory *memory)
 }
 
 /* Runs rows [0, n) in bands cut anywhere. */
-static void run_bands(const struct stk__way *way, struct stk__conv_job *job, int n)
+static void run_bands(const struct stk__conv_way *way, struct stk__conv_job *job, int n)
 {
     bool is_cut = below(2) == 0;
     for (int from = 0; from < n; from = job->to) {
@@ -233,7 +233,7 @@ static void run_bands(const struct stk__way *way, struct stk__conv_job *job, int
     }
 }
 
-static void pack(const struct stk__way *way, const float *weights, float *packed)
+static void pack(const struct stk__conv_way *way, const float *weights, float *packed)
 {
     int n_parts = 1 + below(3);
     for (int part = 0; part < n_parts; part++)
@@ -290,12 +290,13 @@ static void check_output(const struct trial *t, const struct images *output, int
 }
 
 /* True if the candidate can; one that is optional may refuse, which is counted. */
-static bool opens(const struct trial *t, const struct stk__conv_task *task, struct stk__way *way)
+static bool opens(const struct trial *t, const struct stk__conv_task *task,
+                  struct stk__conv_way *way)
 {
     if (!t->candidate->can(task))
         return false;
     struct stk_error err = { 0 };
-    int rc = stk__way_open(way, t->candidate, task, &err);
+    int rc = stk__conv_way_open(way, t->candidate, task, &err);
     if (rc && t->candidate->is_optional) {
         if (n_refused++ == 0)
             print_message("%s refused: %s\n", t->candidate->name, err.text);
@@ -313,7 +314,7 @@ static void check_forward(const struct trial *t)
     struct images output = take_images(widened(plain(c->out_height, c->out_width, c->filters)),
                                        c->out_height, c->out_width, t->n_images);
     struct stk__conv_task task = task_of(t, STK__FORWARD, &image, &output);
-    struct stk__way way;
+    struct stk__conv_way way;
     if (opens(t, &task, &way)) {
         struct memory memory = take_memory(&way);
         put_images(&image, t->data->image, t->n_images);
@@ -333,7 +334,7 @@ static void check_forward(const struct trial *t)
                 check_output(t, &output, i, is_plain);
         }
         free_memory(&memory);
-        stk__way_close(&way);
+        stk__conv_way_close(&way);
         n_checked++;
     }
     free(image.block);
@@ -348,7 +349,7 @@ static void check_image(const struct trial *t)
     struct images output =
         take_images(widened(stk__conv_output(c)), c->out_height, c->out_width, t->n_images);
     struct stk__conv_task task = task_of(t, STK__TO_IMAGE, &image, &output);
-    struct stk__way way;
+    struct stk__conv_way way;
     if (opens(t, &task, &way)) {
         struct memory memory = take_memory(&way);
         put_images(&output, t->data->gradient, t->n_images);
@@ -372,7 +373,7 @@ static void check_image(const struct trial *t)
         }
         free(wanted);
         free_memory(&memory);
-        stk__way_close(&way);
+        stk__conv_way_close(&way);
         n_checked++;
     }
     free(image.block);
@@ -380,7 +381,7 @@ static void check_image(const struct trial *t)
 }
 
 /* Sums of two threads, of which the second runs everything twice. */
-static void gather_weights(const struct trial *t, const struct stk__way *way,
+static void gather_weights(const struct trial *t, const struct stk__conv_way *way,
                            struct stk__conv_job *job, float *weights)
 {
     float *sums[2];
@@ -428,7 +429,7 @@ static void check_weights(const struct trial *t)
     struct images output = take_images(widened(plain(c->out_height, c->out_width, c->filters)),
                                        c->out_height, c->out_width, t->n_images);
     struct stk__conv_task task = task_of(t, STK__TO_WEIGHTS, &image, &output);
-    struct stk__way way;
+    struct stk__conv_way way;
     if (opens(t, &task, &way)) {
         float *scratch = aligned(way.scratch_floats), *weights = random_values(t->data->n_weights);
         float *bias = calloc((size_t)c->filters, sizeof *bias);
@@ -445,7 +446,7 @@ static void check_weights(const struct trial *t)
         free(scratch);
         free(weights);
         free(bias);
-        stk__way_close(&way);
+        stk__conv_way_close(&way);
         n_checked++;
     }
     free(image.block);
@@ -461,8 +462,8 @@ static void check(struct stk__conv conv)
     };
     add_all(&p);
     for (int level = 0; level <= (int)stk__cpu_best(); level++)
-        for (int i = 0; stk__candidates[i]; i++) {
-            struct trial trial = { &d, &p, stk__candidates[i], level, 1 + below(3) };
+        for (int i = 0; stk__conv_candidates[i]; i++) {
+            struct trial trial = { &d, &p, stk__conv_candidates[i], level, 1 + below(3) };
             check_forward(&trial);
             check_image(&trial);
             check_weights(&trial);

@@ -96,7 +96,7 @@ static float *framed(struct stk__framed b, const float *image, int height, int w
 {
     float *out = malloc(stk__framed_floats(&b) * sizeof *out);
     assert_non_null(out);
-    stk__frame(&b, image, height, width, out);
+    stk__framed_fill(&b, image, height, width, out);
     return out;
 }
 

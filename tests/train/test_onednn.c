@@ -80,18 +80,18 @@ static bool has_onednn(void)
                                                    1 },
                                          .cpu_level = (int)stk__cpu_best(),
                                          .n_images = 1 };
-    struct stk__way way;
+    struct stk__conv_way way;
     struct stk_error err = { 0 };
     fault_disarm(); /* a test before may have failed */
-    if (!stk__onednn.can(&task)) {
+    if (!stk__conv_onednn.can(&task)) {
         print_message("skipped: oneDNN is not asked on a processor without AVX2\n");
         return false;
     }
-    if (stk__way_open(&way, &stk__onednn, &task, &err)) {
+    if (stk__conv_way_open(&way, &stk__conv_onednn, &task, &err)) {
         print_message("skipped: %s\n", err.text);
         return false;
     }
-    stk__way_close(&way);
+    stk__conv_way_close(&way);
     return true;
 }
 
@@ -206,8 +206,8 @@ static void check_single_rows(const struct stk__conv *c)
     float *image = values((size_t)(c->height * c->width * c->channels));
     float *weights = values((size_t)(c->channels * c->filters)), *whole = values(n),
           *single = values(n);
-    struct stk__way way;
-    assert_int_equal(stk__way_open(&way, &stk__onednn, &task, NULL), STK_OK);
+    struct stk__conv_way way;
+    assert_int_equal(stk__conv_way_open(&way, &stk__conv_onednn, &task, NULL), STK_OK);
     float *packed = values(way.packed_floats), *scratch = values(way.scratch_floats);
     way.candidate->pack(&way, weights, packed, 0, 1);
     struct stk__conv_job job = {
@@ -228,7 +228,7 @@ static void check_single_rows(const struct stk__conv *c)
     }
     for (size_t i = 0; i < n; i++)
         assert_true(fabsf(whole[i] - single[i]) <= 1e-5f * (float)c->channels);
-    stk__way_close(&way);
+    stk__conv_way_close(&way);
     float *const all[] = { image, weights, whole, single, packed, scratch };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);

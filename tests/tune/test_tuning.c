@@ -36,8 +36,8 @@ static void test_decisions_are_kept(void **state)
     struct stk__exec *x = new_log();
     struct stk_decision d, next;
     assert_false(stk__decision_at(x, 0, &d));
-    stk__decide(x, "window", 4, 6, "the consumer waited %d %% of the time", 12);
-    stk__decide(x, "workers", 2, 1, "one is enough");
+    stk__decision_note(x, "window", 4, 6, "the consumer waited %d %% of the time", 12);
+    stk__decision_note(x, "workers", 2, 1, "one is enough");
     assert_true(stk__decision_at(x, 0, &d));
     assert_string_equal(d.knob, "window");
     assert_int_equal(d.from, 4);
@@ -57,7 +57,7 @@ static void test_decisions_are_bounded(void **state)
     struct stk__exec *x = new_log();
     struct stk_decision d;
     for (int i = 0; i < STK__KEPT_DECISIONS + 7; i++)
-        stk__decide(x, "window", i, i + 1, "%0*d", 2 * STK_REASON_BYTES, i);
+        stk__decision_note(x, "window", i, i + 1, "%0*d", 2 * STK_REASON_BYTES, i);
     for (int i = 0; i < STK__KEPT_DECISIONS; i++) {
         assert_true(stk__decision_at(x, (uint64_t)i, &d));
         assert_int_equal(d.from, i + 7);
@@ -128,7 +128,7 @@ static void test_best_of_grid(void **state)
 
 static double draw(uint64_t seed, uint64_t what, double low, double high)
 {
-    double share = (double)(stk__mix(seed, what) >> 11) / (double)(1ull << 53);
+    double share = (double)(stk__hash_mix(seed, what) >> 11) / (double)(1ull << 53);
     return low * pow(high / low, share); /* all magnitudes alike */
 }
 

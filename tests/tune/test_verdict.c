@@ -289,7 +289,7 @@ static void advise(struct advised *a, const char *chain, const struct stk__stret
                                               .stretch = s,
                                               .verdict = &a->verdict,
                                               .arena = &arena };
-    assert_int_equal(stk__advise(&situation, &a->advice), STK_OK);
+    assert_int_equal(stk__advice_make(&situation, &a->advice), STK_OK);
 }
 
 static const struct stk__proposal *item_of(const struct advised *a, const char *rule)

@@ -39,7 +39,7 @@ struct run {
 /* A number in (0, 1) for each pair. */
 static double chance(uint64_t a, uint64_t b)
 {
-    return ((double)(stk__mix(a, b) >> 12) + 0.5) / (double)(1ull << 52);
+    return ((double)(stk__hash_mix(a, b) >> 12) + 0.5) / (double)(1ull << 52);
 }
 
 static double spread_out(double mean, double spread, uint64_t a, uint64_t b)

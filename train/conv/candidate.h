@@ -62,9 +62,9 @@ struct stk__conv_job {
     float *scratch;          /* of this thread, aligned to 64 bytes as packed and sums are */
 };
 
-struct stk__way {
+struct stk__conv_way {
     struct stk__conv_task task;
-    const struct stk__candidate *candidate;
+    const struct stk__conv_candidate *candidate;
     size_t packed_floats;  /* of packed weights, or of sums */
     size_t scratch_floats; /* of a thread */
     int row_unit;          /* bands of a multiple of it are fastest */
@@ -73,7 +73,7 @@ struct stk__way {
     void *state; /* the candidate's own */
 };
 
-struct stk__candidate {
+struct stk__conv_candidate {
     const char *name;
     double handicap;  /* 0, or what its time is multiplied by before it is compared */
     bool is_optional; /* `can` promises nothing: open may refuse, for the machine or the task */
@@ -82,27 +82,27 @@ struct stk__candidate {
     bool (*can)(const struct stk__conv_task *task);
 
     /* Fills in what a way says of itself; NULL state needs no close. */
-    int (*open)(struct stk__way *way, struct stk_error *err);
-    void (*close)(struct stk__way *way); /* or NULL */
+    int (*open)(struct stk__conv_way *way, struct stk_error *err);
+    void (*close)(struct stk__conv_way *way); /* or NULL */
 
     /* Weights are [kernel_height, kernel_width, channels / groups, filters]. Part `part` of n_parts, so
      * that threads may share it. */
-    void (*pack)(const struct stk__way *way, const float *weights, float *packed, int part,
+    void (*pack)(const struct stk__conv_way *way, const float *weights, float *packed, int part,
                  int n_parts);
 
     /* The gradient is written. sums[0] may be changed. */
-    void (*unpack)(const struct stk__way *way, float *const *sums, int n_sums, float *weights,
+    void (*unpack)(const struct stk__conv_way *way, float *const *sums, int n_sums, float *weights,
                    int part, int n_parts);
 
-    void (*run)(const struct stk__way *way, const struct stk__conv_job *job);
+    void (*run)(const struct stk__conv_way *way, const struct stk__conv_job *job);
 };
 
-extern const struct stk__candidate stk__direct, stk__winograd, stk__winograd_6;
-extern const struct stk__candidate stk__onednn; /* not in every build */
+extern const struct stk__conv_candidate stk__conv_direct, stk__conv_winograd, stk__conv_winograd_6;
+extern const struct stk__conv_candidate stk__conv_onednn; /* not in every build */
 
 /* All of them, the plainest first; ends with NULL. */
-extern const struct stk__candidate *const stk__candidates[];
+extern const struct stk__conv_candidate *const stk__conv_candidates[];
 
-int stk__way_open(struct stk__way *way, const struct stk__candidate *candidate,
-                  const struct stk__conv_task *task, struct stk_error *err);
-void stk__way_close(struct stk__way *way);
+int stk__conv_way_open(struct stk__conv_way *way, const struct stk__conv_candidate *candidate,
+                       const struct stk__conv_task *task, struct stk_error *err);
+void stk__conv_way_close(struct stk__conv_way *way);

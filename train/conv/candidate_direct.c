@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static const struct stk__conv_kernels *kernels_of(const struct stk__way *way)
+static const struct stk__conv_kernels *kernels_of(const struct stk__conv_way *way)
 {
     return &stk__train_kernels_at(way->task.cpu_level)->conv;
 }
@@ -18,7 +18,7 @@ static bool can(const struct stk__conv_task *task)
     return c->kernel_height * c->kernel_width <= STK__MOST_TAPS;
 }
 
-static int open(struct stk__way *way, struct stk_error *err)
+static int open(struct stk__conv_way *way, struct stk_error *err)
 {
     int block = kernels_of(way)->block;
     (void)err;
@@ -30,7 +30,7 @@ static int open(struct stk__way *way, struct stk_error *err)
     return 0;
 }
 
-static void pack(const struct stk__way *way, const float *weights, float *packed, int part,
+static void pack(const struct stk__conv_way *way, const float *weights, float *packed, int part,
                  int n_parts)
 {
     int block = kernels_of(way)->block;
@@ -40,7 +40,7 @@ static void pack(const struct stk__way *way, const float *weights, float *packed
         stk__direct_pack(&way->task.conv, block, weights, packed, part, n_parts);
 }
 
-static void unpack(const struct stk__way *way, float *const *sums, int n_sums, float *weights,
+static void unpack(const struct stk__conv_way *way, float *const *sums, int n_sums, float *weights,
                    int part, int n_parts)
 {
     stk__direct_unpack(&way->task.conv, kernels_of(way)->block, sums, n_sums, weights, part,
@@ -92,7 +92,7 @@ static float *place_of(const struct stk__conv *c, const struct stk__rows *image,
     return row_of(image, row * c->stride_y - c->pad_top) - c->pad_left * image->across;
 }
 
-static void forward(const struct stk__way *way, const struct stk__conv_job *job)
+static void forward(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     const struct stk__conv *c = &way->task.conv;
     const struct stk__conv_kernels *kernels = kernels_of(way);
@@ -123,7 +123,7 @@ static void forward(const struct stk__way *way, const struct stk__conv_job *job)
 }
 
 /* The places of one class within the rows of a job. */
-static void to_places(const struct stk__way *way, const struct stk__conv_job *job,
+static void to_places(const struct stk__conv_way *way, const struct stk__conv_job *job,
                       struct stk__taps_class y, struct stk__taps_class x, const float *turned)
 {
     const struct stk__conv *c = &way->task.conv;
@@ -159,7 +159,7 @@ static void to_places(const struct stk__way *way, const struct stk__conv_job *jo
     }
 }
 
-static void to_image(const struct stk__way *way, const struct stk__conv_job *job)
+static void to_image(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     const struct stk__conv *c = &way->task.conv;
     const float *turned = job->packed;
@@ -171,7 +171,7 @@ static void to_image(const struct stk__way *way, const struct stk__conv_job *job
         }
 }
 
-static void to_weights(const struct stk__way *way, const struct stk__conv_job *job)
+static void to_weights(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     const struct stk__conv *c = &way->task.conv;
     const struct stk__conv_kernels *kernels = kernels_of(way);
@@ -196,7 +196,7 @@ static void to_weights(const struct stk__way *way, const struct stk__conv_job *j
             .bias = job->bias_sums ? job->bias_sums + group * filters : NULL });
 }
 
-static void run(const struct stk__way *way, const struct stk__conv_job *job)
+static void run(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     if (way->task.direction == STK__FORWARD)
         forward(way, job);
@@ -206,6 +206,6 @@ static void run(const struct stk__way *way, const struct stk__conv_job *job)
         to_weights(way, job);
 }
 
-const struct stk__candidate stk__direct = {
+const struct stk__conv_candidate stk__conv_direct = {
     .name = "direct", .can = can, .open = open, .pack = pack, .unpack = unpack, .run = run
 };

@@ -10,7 +10,7 @@
 
 /* Everything a way is run with. */
 struct bench {
-    const struct stk__way *way;
+    const struct stk__conv_way *way;
     float *image, *output, *weights, *packed, *scratch, *bias;
     struct stk__rows image_rows, output_rows;
     bool is_banded;
@@ -133,7 +133,7 @@ static double fastest(const struct bench *b, void (*call)(const struct bench *b)
     return best;
 }
 
-int stk__way_measure(const struct stk__way *way, double seconds, struct stk__way_cost *out,
+int stk__way_measure(const struct stk__conv_way *way, double seconds, struct stk__way_cost *out,
                      struct stk_error *err)
 {
     struct bench b = { .way = way };

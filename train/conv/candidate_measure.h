@@ -10,5 +10,5 @@ struct stk__way_cost {
 
 /* Runs it for about so many seconds, at least twice, and takes the fastest. Bands of task.n_rows are
  * in memory for one band, as a step has them, images whole. */
-int stk__way_measure(const struct stk__way *way, double seconds, struct stk__way_cost *out,
+int stk__way_measure(const struct stk__conv_way *way, double seconds, struct stk__way_cost *out,
                      struct stk_error *err);

@@ -162,7 +162,7 @@ static bool can(const struct stk__conv_task *task)
     return task->cpu_level != STK__CPU_SCALAR && task->cpu_level == (int)stk__cpu_best();
 }
 
-static void close_way(struct stk__way *way)
+static void close_way(struct stk__conv_way *way)
 {
     struct state *s = way->state;
     if (!s)
@@ -184,7 +184,7 @@ static size_t in_lines(size_t floats)
 }
 
 /* Of the largest piece. */
-static void size_scratch(struct stk__way *way, struct state *s,
+static void size_scratch(struct stk__conv_way *way, struct state *s,
                          const struct stk__onednn_piece *piece)
 {
     const struct stk__conv *c = &way->task.conv;
@@ -214,7 +214,7 @@ static bool has_single_rows(const struct stk__conv_task *task, const dnnl_memory
     return true;
 }
 
-static bool describe_weights(struct stk__way *way, struct state *s)
+static bool describe_weights(struct stk__conv_way *way, struct state *s)
 {
     const struct stk__conv *c = &way->task.conv;
     s->weights = *stk__onednn_weights(s->first.primitive);
@@ -240,7 +240,7 @@ static int add_first(const struct stk__conv_task *task, struct state *s, int hei
     return STK_OK;
 }
 
-static int open_state(struct stk__way *way, struct state *s, struct stk_error *err)
+static int open_state(struct stk__conv_way *way, struct state *s, struct stk_error *err)
 {
     const struct stk__conv_task *task = &way->task;
     bool is_image = task->direction == STK__TO_IMAGE;
@@ -259,7 +259,7 @@ static int open_state(struct stk__way *way, struct state *s, struct stk_error *e
     return STK_OK;
 }
 
-static int open_way(struct stk__way *way, struct stk_error *err)
+static int open_way(struct stk__conv_way *way, struct stk_error *err)
 {
     if (!stk__onednn_library())
         return stk_fail(err, STK_IO, "there is no " STK__ONEDNN_NAME);
@@ -277,14 +277,14 @@ static int open_way(struct stk__way *way, struct stk_error *err)
     return rc;
 }
 
-static void pack(const struct stk__way *way, const float *weights, float *packed, int part,
+static void pack(const struct stk__conv_way *way, const float *weights, float *packed, int part,
                  int n_parts)
 {
     const struct state *s = way->state;
     stk__onednn_pack(&s->layout, &way->task.conv, weights, packed, part, n_parts);
 }
 
-static void unpack(const struct stk__way *way, float *const *sums, int n_sums, float *weights,
+static void unpack(const struct stk__conv_way *way, float *const *sums, int n_sums, float *weights,
                    int part, int n_parts)
 {
     const struct state *s = way->state;
@@ -360,7 +360,7 @@ static void clear_rows(const struct stk__rows *rows, struct stk__onednn_rows par
 
 /* One image's piece on its way through a primitive. */
 struct pass {
-    const struct stk__way *way;
+    const struct stk__conv_way *way;
     const struct stk__conv_job *job;
     struct stk__onednn_piece piece, whole;   /* whole: with rows that fill it up */
     struct stk__onednn_primitive *primitive; /* of the whole; NULL: there was no memory for it */
@@ -447,7 +447,7 @@ static void to_weights(struct pass *pass, int image)
         add(pass->at[BIAS], (size_t)pass->way->task.conv.filters, job->bias_sums);
 }
 
-static void run_rows(const struct stk__way *way, const struct stk__conv_job *job, int image,
+static void run_rows(const struct stk__conv_way *way, const struct stk__conv_job *job, int image,
                      int from, int to);
 
 /* Another way where there is no primitive for a piece. True if all is done by it. */
@@ -473,7 +473,7 @@ static bool make_do(struct pass *pass, int image, int from, int to)
 }
 
 /* Some rows of an image. */
-static void run_rows(const struct stk__way *way, const struct stk__conv_job *job, int image,
+static void run_rows(const struct stk__conv_way *way, const struct stk__conv_job *job, int image,
                      int from, int to)
 {
     static void (*const directions[])(struct pass *, int) = { forward, to_image, to_weights };
@@ -496,7 +496,7 @@ static void run_rows(const struct stk__way *way, const struct stk__conv_job *job
     directions[way->task.direction](&pass, image);
 }
 
-static void run(const struct stk__way *way, const struct stk__conv_job *job)
+static void run(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     const struct state *s = way->state;
     for (int image = 0; image < job->n_images; image++)
@@ -506,13 +506,13 @@ static void run(const struct stk__way *way, const struct stk__conv_job *job)
         }
 }
 
-const struct stk__candidate stk__onednn = { .name = "onednn",
-                                            .can = can,
-                                            .open = open_way,
-                                            .close = close_way,
-                                            .pack = pack,
-                                            .unpack = unpack,
-                                            .run = run,
-                                            .handicap = 1.05,
-                                            .is_optional = true,
-                                            .rehearses = true };
+const struct stk__conv_candidate stk__conv_onednn = { .name = "onednn",
+                                                      .can = can,
+                                                      .open = open_way,
+                                                      .close = close_way,
+                                                      .pack = pack,
+                                                      .unpack = unpack,
+                                                      .run = run,
+                                                      .handicap = 1.05,
+                                                      .is_optional = true,
+                                                      .rehearses = true };

@@ -61,14 +61,14 @@ static void set_lot(struct pass *p, const struct stk__conv_task *task)
     p->out_plane = plane_floats(p->lot * p->out_across);
 }
 
-static struct pass pass_of(const struct stk__way *way)
+static struct pass pass_of(const struct stk__conv_way *way)
 {
     const struct stk__conv_task *task = &way->task;
     const struct stk__conv *c = &task->conv;
     const struct stk__train_kernels *kernels = stk__train_kernels_at(task->cpu_level);
     bool is_turned = task->direction == STK__TO_IMAGE;
     const struct stk__wino_kernels *tiles =
-        way->candidate == &stk__winograd_6 ? &kernels->wino_6 : &kernels->wino_4;
+        way->candidate == &stk__conv_winograd_6 ? &kernels->wino_6 : &kernels->wino_4;
     struct pass p = { .multiply = &kernels->conv,
                       .tiles = tiles,
                       .out = tiles->out,
@@ -100,7 +100,7 @@ static bool can_in_half(const struct stk__conv_task *task)
     return task->is_half && can(task);
 }
 
-static int open(struct stk__way *way, struct stk_error *err)
+static int open(struct stk__conv_way *way, struct stk_error *err)
 {
     struct pass p = pass_of(way);
     (void)err;
@@ -116,8 +116,8 @@ static int open(struct stk__way *way, struct stk_error *err)
 /* ---- weights ---- */
 
 /* Nine taps of one channel by a block of filters. */
-static void collect_taps(const struct stk__way *way, const float *weights, int channel, int first,
-                         float taps[9][MOST_BLOCK])
+static void collect_taps(const struct stk__conv_way *way, const float *weights, int channel,
+                         int first, float taps[9][MOST_BLOCK])
 {
     const struct stk__conv *c = &way->task.conv;
     bool is_turned = way->task.direction == STK__TO_IMAGE;
@@ -134,7 +134,7 @@ static void collect_taps(const struct stk__way *way, const float *weights, int c
     }
 }
 
-static void pack(const struct stk__way *way, const float *weights, float *packed, int part,
+static void pack(const struct stk__conv_way *way, const float *weights, float *packed, int part,
                  int n_parts)
 {
     struct pass p = pass_of(way);
@@ -164,7 +164,7 @@ static void add_sums(const struct pass *p, float *const *sums, int n_sums, size_
                 sums[0][at + (size_t)(k * plane + f)] += sums[s][at + (size_t)(k * plane + f)];
 }
 
-static void unpack(const struct stk__way *way, float *const *sums, int n_sums, float *weights,
+static void unpack(const struct stk__conv_way *way, float *const *sums, int n_sums, float *weights,
                    int part, int n_parts)
 {
     struct pass p = pass_of(way);
@@ -374,7 +374,7 @@ static void to_weights(const struct pass *p, const struct stk__conv_job *job)
     }
 }
 
-static void run(const struct stk__way *way, const struct stk__conv_job *job)
+static void run(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     struct pass p = pass_of(way);
     if (way->task.direction == STK__FORWARD)
@@ -385,12 +385,12 @@ static void run(const struct stk__way *way, const struct stk__conv_job *job)
         to_weights(&p, job);
 }
 
-const struct stk__candidate stk__winograd = {
+const struct stk__conv_candidate stk__conv_winograd = {
     .name = "winograd", .can = can, .open = open, .pack = pack, .unpack = unpack, .run = run
 };
-const struct stk__candidate stk__winograd_6 = { .name = "winograd-6",
-                                                .can = can_in_half,
-                                                .open = open,
-                                                .pack = pack,
-                                                .unpack = unpack,
-                                                .run = run };
+const struct stk__conv_candidate stk__conv_winograd_6 = { .name = "winograd-6",
+                                                          .can = can_in_half,
+                                                          .open = open,
+                                                          .pack = pack,
+                                                          .unpack = unpack,
+                                                          .run = run };

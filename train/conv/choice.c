@@ -15,7 +15,7 @@
 /* Rises when kernels change such that old times mislead. */
 enum { KERNELS = 2 };
 
-struct stk__choices {
+struct stk__conv_choices {
     struct stk__choice_options options;
     char *path;          /* NULL: nothing is remembered */
     char processor[160]; /* "unknown", or what tells its kind */
@@ -50,9 +50,9 @@ static void name_processor(char *out, size_t size)
         snprintf(out, size, "unknown");
 }
 
-struct stk__choices *stk__choices_open(const struct stk__choice_options *options)
+struct stk__conv_choices *stk__choices_open(const struct stk__choice_options *options)
 {
-    struct stk__choices *c = calloc(1, sizeof *c);
+    struct stk__conv_choices *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->options = *options;
@@ -66,7 +66,7 @@ struct stk__choices *stk__choices_open(const struct stk__choice_options *options
     return c;
 }
 
-void stk__choices_close(struct stk__choices *c)
+void stk__choices_close(struct stk__conv_choices *c)
 {
     if (!c)
         return;
@@ -80,7 +80,7 @@ void stk__choices_close(struct stk__choices *c)
 static const char *const direction_words[] = { "forward", "to image", "to weights" };
 
 /* What costs depend on. Returns new, or NULL. */
-static char *key_of(const struct stk__choices *choices, const struct stk__conv_task *task)
+static char *key_of(const struct stk__conv_choices *choices, const struct stk__conv_task *task)
 {
     const struct stk__conv *c = &task->conv;
     struct stk__text key = { 0 };
@@ -99,19 +99,20 @@ static char *key_of(const struct stk__choices *choices, const struct stk__conv_t
 enum { REFUSED = 100000 };
 
 /* False if the candidate is not there: another time it may be. */
-static bool measure(const struct stk__choices *choices, const struct stk__candidate *candidate,
-                    const struct stk__conv_task *task, struct stk__way_cost *cost)
+static bool measure(const struct stk__conv_choices *choices,
+                    const struct stk__conv_candidate *candidate, const struct stk__conv_task *task,
+                    struct stk__way_cost *cost)
 {
-    struct stk__way way;
+    struct stk__conv_way way;
     double seconds = choices->options.seconds > 0 ? choices->options.seconds : 0.004;
     if (!candidate->can(task))
         return false;
-    int rc = stk__way_open(&way, candidate, task, NULL);
+    int rc = stk__conv_way_open(&way, candidate, task, NULL);
     *cost = (struct stk__way_cost){ .run = REFUSED };
     if (rc)
         return rc == STK_VALUE;
     rc = stk__way_measure(&way, seconds, cost, NULL);
-    stk__way_close(&way);
+    stk__conv_way_close(&way);
     return rc == STK_OK;
 }
 
@@ -124,24 +125,24 @@ static bool has_cost(const struct stk__costs *costs, const char *name)
 }
 
 /* All that are not known yet: on another day there may have been no oneDNN. */
-static int measure_all(struct stk__choices *choices, const struct stk__conv_task *task,
+static int measure_all(struct stk__conv_choices *choices, const struct stk__conv_task *task,
                        struct stk__costs *out, struct stk_error *err)
 {
-    for (int i = 0; stk__candidates[i] && out->n < STK__MOST_COSTS; i++)
-        if (!has_cost(out, stk__candidates[i]->name) &&
-            measure(choices, stk__candidates[i], task, &out->cost[out->n])) {
-            snprintf(out->name[out->n++], sizeof out->name[0], "%s", stk__candidates[i]->name);
+    for (int i = 0; stk__conv_candidates[i] && out->n < STK__MOST_COSTS; i++)
+        if (!has_cost(out, stk__conv_candidates[i]->name) &&
+            measure(choices, stk__conv_candidates[i], task, &out->cost[out->n])) {
+            snprintf(out->name[out->n++], sizeof out->name[0], "%s", stk__conv_candidates[i]->name);
             out->is_new = true;
             choices->has_new = true;
         }
     return out->n ? STK_OK : stk__out_of_memory(err); /* the plainest can, if there is memory */
 }
 
-static const struct stk__candidate *candidate_named(const char *name)
+static const struct stk__conv_candidate *candidate_named(const char *name)
 {
-    for (int i = 0; stk__candidates[i]; i++)
-        if (!strcmp(stk__candidates[i]->name, name))
-            return stk__candidates[i];
+    for (int i = 0; stk__conv_candidates[i]; i++)
+        if (!strcmp(stk__conv_candidates[i]->name, name))
+            return stk__conv_candidates[i];
     return NULL;
 }
 
@@ -155,7 +156,7 @@ static double total(const struct stk__way_cost *cost, int64_t batch)
 struct chosen {
     const struct stk__conv_task *task;
     int64_t batch;
-    struct stk__way *way;
+    struct stk__conv_way *way;
 };
 
 static void add_time(struct stk__text *why, double seconds)
@@ -166,7 +167,7 @@ static void add_time(struct stk__text *why, double seconds)
 
 static bool can_be(const struct stk__costs *costs, int i, const struct stk__conv_task *task)
 {
-    const struct stk__candidate *candidate = candidate_named(costs->name[i]);
+    const struct stk__conv_candidate *candidate = candidate_named(costs->name[i]);
     return candidate && candidate->can(task) && costs->cost[i].run < REFUSED;
 }
 
@@ -186,7 +187,7 @@ static void explain(struct stk__text *why, const struct stk__costs *costs, int b
 }
 
 /* Known costs, or new ones. NULL: err is set. */
-static const struct stk__costs *costs_of(struct stk__choices *choices,
+static const struct stk__costs *costs_of(struct stk__conv_choices *choices,
                                          const struct stk__conv_task *task, struct stk_error *err)
 {
     char *key = key_of(choices, task);
@@ -209,14 +210,14 @@ static const struct stk__costs *costs_of(struct stk__choices *choices,
 }
 
 /* NULL where there is a choice. */
-static const struct stk__candidate *only_one(const struct stk__conv_task *task)
+static const struct stk__conv_candidate *only_one(const struct stk__conv_task *task)
 {
-    const struct stk__candidate *found = NULL;
-    for (int i = 0; stk__candidates[i]; i++)
-        if (stk__candidates[i]->can(task)) {
+    const struct stk__conv_candidate *found = NULL;
+    for (int i = 0; stk__conv_candidates[i]; i++)
+        if (stk__conv_candidates[i]->can(task)) {
             if (found)
                 return NULL;
-            found = stk__candidates[i];
+            found = stk__conv_candidates[i];
         }
     return found;
 }
@@ -228,7 +229,7 @@ static int best_of(const struct stk__costs *costs, const struct stk__conv_task *
     double least = REFUSED;
     int best = -1;
     for (int i = 0; i < costs->n; i++) {
-        const struct stk__candidate *candidate = candidate_named(costs->name[i]);
+        const struct stk__conv_candidate *candidate = candidate_named(costs->name[i]);
         if (!candidate || !candidate->can(task) || (candidate->is_optional && !with_optional))
             continue;
         double time =
@@ -242,24 +243,24 @@ static int best_of(const struct stk__costs *costs, const struct stk__conv_task *
 }
 
 /* For steps, which have several threads. */
-static int open_way(struct stk__choices *choices, const struct stk__candidate *candidate,
+static int open_way(struct stk__conv_choices *choices, const struct stk__conv_candidate *candidate,
                     const struct chosen *chosen, struct stk_error *err)
 {
     struct stk__conv_task task = *chosen->task;
     task.n_threads = choices->options.n_threads;
-    int rc = stk__way_open(chosen->way, candidate, &task, err);
+    int rc = stk__conv_way_open(chosen->way, candidate, &task, err);
     if (!rc && candidate->rehearses)
         choices->wants_rehearsal = true;
     return rc;
 }
 
-static int open_best(struct stk__choices *choices, const struct stk__costs *costs,
+static int open_best(struct stk__conv_choices *choices, const struct stk__costs *costs,
                      const struct chosen *chosen, bool with_optional, struct stk__text *why,
                      struct stk_error *err)
 {
     int best = best_of(costs, chosen->task, chosen->batch, with_optional);
-    const struct stk__candidate *candidate =
-        best < 0 ? &stk__direct : candidate_named(costs->name[best]);
+    const struct stk__conv_candidate *candidate =
+        best < 0 ? &stk__conv_direct : candidate_named(costs->name[best]);
     int rc = open_way(choices, candidate, chosen, err);
     if (!rc && best >= 0 && why)
         explain(why, costs, best, chosen);
@@ -267,10 +268,10 @@ static int open_best(struct stk__choices *choices, const struct stk__costs *cost
 }
 
 /* What was there when it was measured may be gone. */
-static int choose_fastest(struct stk__choices *choices, const struct chosen *chosen,
+static int choose_fastest(struct stk__conv_choices *choices, const struct chosen *chosen,
                           struct stk__text *why, struct stk_error *err)
 {
-    const struct stk__candidate *one = only_one(chosen->task);
+    const struct stk__conv_candidate *one = only_one(chosen->task);
     if (one) {
         if (why)
             stk__text_add(why, "%s: nothing else can", one->name);
@@ -286,33 +287,34 @@ static int choose_fastest(struct stk__choices *choices, const struct chosen *cho
 
 /* Winograd's where products are many enough to be worth its transforms, with large tiles where few of them
  * reach over the edge. */
-static const struct stk__candidate *by_rule(const struct stk__conv_task *task)
+static const struct stk__conv_candidate *by_rule(const struct stk__conv_task *task)
 {
     enum { ENOUGH = 16, LARGE = 24 };
     const struct stk__conv *c = &task->conv;
-    if (!stk__winograd.can(task) || c->channels < ENOUGH || c->filters < ENOUGH)
-        return &stk__direct;
+    if (!stk__conv_winograd.can(task) || c->channels < ENOUGH || c->filters < ENOUGH)
+        return &stk__conv_direct;
     bool is_large = c->out_height >= LARGE && c->out_width >= LARGE;
-    return stk__winograd_6.can(task) && is_large ? &stk__winograd_6 : &stk__winograd;
+    return stk__conv_winograd_6.can(task) && is_large ? &stk__conv_winograd_6 : &stk__conv_winograd;
 }
 
-int stk__choose(struct stk__choices *choices, const struct stk__conv_task *task, int64_t batch,
-                struct stk__way *out, struct stk__text *why, struct stk_error *err)
+int stk__conv_choose(struct stk__conv_choices *choices, const struct stk__conv_task *task,
+                     int64_t batch, struct stk__conv_way *out, struct stk__text *why,
+                     struct stk_error *err)
 {
     const struct stk__choice_options *options = &choices->options;
-    const struct stk__candidate *only = options->only ? candidate_named(options->only) : NULL;
+    const struct stk__conv_candidate *only = options->only ? candidate_named(options->only) : NULL;
     const struct chosen chosen = { task, batch, out };
     if (!only && !options->deterministic)
         return choose_fastest(choices, &chosen, why, err);
-    const struct stk__candidate *candidate = only ? only : by_rule(task);
+    const struct stk__conv_candidate *candidate = only ? only : by_rule(task);
     if (!candidate->can(task))
-        candidate = &stk__direct;
+        candidate = &stk__conv_direct;
     if (why)
         stk__text_add(why, "%s: %s", candidate->name, only ? "as asked for" : "by rule");
     return open_way(choices, candidate, &chosen, err);
 }
 
-bool stk__choices_want_rehearsal(const struct stk__choices *choices)
+bool stk__choices_want_rehearsal(const struct stk__conv_choices *choices)
 {
     return choices->wants_rehearsal;
 }

@@ -20,15 +20,16 @@ struct stk__choice_options {
 
 /* Borrows texts of options. Returns new, or NULL when out of memory; a file that cannot be read, or whose
  * lines are damaged, is as if it were not there. */
-struct stk__choices *stk__choices_open(const struct stk__choice_options *options);
+struct stk__conv_choices *stk__choices_open(const struct stk__choice_options *options);
 
 /* Writes what was measured, if it can, and frees. NULL is fine. */
-void stk__choices_close(struct stk__choices *choices);
+void stk__choices_close(struct stk__conv_choices *choices);
 
 /* Opens the way that is best for steps of so many images. Appends to `why`, unless it is NULL, what decided.
  * The plainest candidate must be able to. */
-int stk__choose(struct stk__choices *choices, const struct stk__conv_task *task, int64_t batch,
-                struct stk__way *out, struct stk__text *why, struct stk_error *err);
+int stk__conv_choose(struct stk__conv_choices *choices, const struct stk__conv_task *task,
+                     int64_t batch, struct stk__conv_way *out, struct stk__text *why,
+                     struct stk_error *err);
 
 /* Whether a candidate that rehearses was chosen. */
-bool stk__choices_want_rehearsal(const struct stk__choices *choices);
+bool stk__choices_want_rehearsal(const struct stk__conv_choices *choices);

@@ -49,7 +49,8 @@ size_t stk__framed_floats(const struct stk__framed *f)
     return (size_t)f->height * (size_t)f->width * (size_t)f->channels;
 }
 
-void stk__frame(const struct stk__framed *f, const float *image, int height, int width, float *out)
+void stk__framed_fill(const struct stk__framed *f, const float *image, int height, int width,
+                      float *out)
 {
     size_t channels = (size_t)f->channels, row = (size_t)f->width * channels;
     size_t left = (size_t)f->left * channels, middle = (size_t)width * channels;

@@ -32,5 +32,5 @@ bool stk__conv_has_frame(const struct stk__conv *conv);
 size_t stk__framed_floats(const struct stk__framed *framed);
 
 /* Copies an image of height by width in its middle. */
-void stk__frame(const struct stk__framed *framed, const float *image, int height, int width,
-                float *out);
+void stk__framed_fill(const struct stk__framed *framed, const float *image, int height, int width,
+                      float *out);

@@ -10,7 +10,7 @@
 /* The first one is told when it is met. */
 static void tell_first(struct stk_fit *fit, struct stk_iterator *it, const char *side)
 {
-    bool is_replaced = !strcmp(stk__on_errors[fit->recipe.on_error], "replace");
+    bool is_replaced = !strcmp(stk__on_error_names[fit->recipe.on_error], "replace");
     struct stk_error first;
     if (fit->first_bad || stk_iterator_error(it, 0, &first))
         return;

@@ -69,7 +69,7 @@ static int base_options(const struct stk_fit *fit, struct stk_options **out, str
     if (!rc && r->workers != STK_AUTO)
         rc = set_option(o, "workers", r->workers, err);
     if (!rc)
-        rc = stk_options_set(o, "on_error", stk__on_errors[r->on_error], err);
+        rc = stk_options_set(o, "on_error", stk__on_error_names[r->on_error], err);
     if (!rc && r->max_errors < 1e300) {
         struct stk__text text = { 0 };
         stk__text_add_real(&text, r->max_errors);
@@ -146,7 +146,7 @@ static int make_trainer(struct stk_fit *fit, int64_t max_batch, bool only_forwar
         .optimizer = optimizer.text,
         .loss = loss.text,
         .loss_scale = scale.text,
-        .precision = stk__precisions[r->precision],
+        .precision = stk__precision_names[r->precision],
         .max_batch = max_batch,
         .threads = r->threads == STK_AUTO ? 0 : (int)r->threads,
         .seed = (uint64_t)r->seed,

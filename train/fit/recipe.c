@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const stk__precisions[] = { "float32", "mixed_float16", "mixed_bfloat16", NULL };
-const char *const stk__on_errors[] = { "fail", "skip", "replace", NULL };
+const char *const stk__precision_names[] = { "float32", "mixed_float16", "mixed_bfloat16", NULL };
+const char *const stk__on_error_names[] = { "fail", "skip", "replace", NULL };
 static const char *const monitors[] = { "auto", "valid_accuracy", "valid_loss", "train_loss",
                                         NULL };
 static const char *const nonfinite[] = { "stop", "skip", NULL };
@@ -36,7 +36,7 @@ static const struct stk_param rows[] = {
     R(CALLS, loss, &stk__losses, STK_TAKES_NONE, "none: cross_entropy()"),
     R(CALLS, loss_scale, &stk__loss_scales, STK_TAKES_NONE,
       "such as dynamic() or 1024; none: dynamic() where the precision is mixed_float16"),
-    R(CHOICE, precision, stk__precisions, 0, 0,
+    R(CHOICE, precision, stk__precision_names, 0, 0,
       "what activations are kept in: mixed ones take half the memory"),
     R(INT, epochs, 1, 1, INT64_MAX / 2, 0, "passes over the training data, at most"),
     R(INT, steps_per_epoch, STK_NONE, 1, INT64_MAX / 2, 0,
@@ -67,7 +67,7 @@ static const struct stk_param rows[] = {
       "rows of the largest batch; auto: of the first one"),
     R(INT, workers, STK_AUTO, 0, 1024, STK_TAKES_AUTO,
       "threads of the pipelines; auto: as many as keep up with the steps"),
-    R(CHOICE, on_error, stk__on_errors, 0, 0,
+    R(CHOICE, on_error, stk__on_error_names, 0, 0,
       "what a bad element of the data does: fail, skip or replace"),
     R(REAL, max_errors, DBL_MAX, 0, DBL_MAX, 0,
       "how many bad elements of an epoch skip and replace accept"),
@@ -177,7 +177,7 @@ int stk__recipe_read(const char *text, struct stk_arena *arena, struct stk__reci
         if (is_row(lines.arg[i].name) || !lines.is_used[i])
             arg[n++] = lines.arg[i];
     const struct stk__call call = { .name = "recipe", .n_args = n, .arg = arg };
-    rc = stk__bind(&call, &stk__recipe_decl, arena, out, err);
+    rc = stk__call_bind(&call, &stk__recipe_decl, arena, out, err);
     if (!rc)
         rc = check_texts(&call, out, err);
     return rc ? rc : check_needs(&call, err);

@@ -39,7 +39,7 @@ struct stk__recipe {
 };
 
 extern const struct stk_decl stk__recipe_decl;
-extern const char *const stk__precisions[], *const stk__on_errors[];
+extern const char *const stk__precision_names[], *const stk__on_error_names[];
 
 /* Binds the lines; values are in the arena. */
 int stk__recipe_read(const char *text, struct stk_arena *arena, struct stk__recipe *out,

@@ -78,7 +78,7 @@ static int read_entropy(const struct stk__call *call, struct stk_arena *arena,
                         struct stk__loss *out, struct stk_error *err)
 {
     struct entropy p;
-    int rc = stk__bind(call, &decls[STK__LOSS_CROSS_ENTROPY], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__LOSS_CROSS_ENTROPY], arena, &p, err);
     for (int i = 0; !rc && i < p.class_weights.n; i++)
         if (!(p.class_weights.item[i] >= 0))
             rc = stk__fail_at(err, STK_VALUE, call->at, call->len,
@@ -96,7 +96,7 @@ static int read_binary(const struct stk__call *call, struct stk_arena *arena, st
                        struct stk_error *err)
 {
     struct binary p;
-    int rc = stk__bind(call, &decls[STK__LOSS_BINARY], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__LOSS_BINARY], arena, &p, err);
     out->label_smoothing = p.label_smoothing;
     return rc;
 }
@@ -115,5 +115,5 @@ int stk__loss_read(const struct stk_value *value, struct stk_arena *arena, struc
         return read_entropy(call, arena, out, err);
     if (which == STK__LOSS_BINARY)
         return read_binary(call, arena, out, err);
-    return stk__bind(call, &decls[which], arena, &none, err);
+    return stk__call_bind(call, &decls[which], arena, &none, err);
 }

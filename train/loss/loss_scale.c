@@ -61,7 +61,7 @@ static int read_dynamic(const struct stk__call *call, struct stk_arena *arena,
                         struct stk__loss_scale *out, struct stk_error *err)
 {
     struct dynamic p;
-    int rc = stk__bind(call, &decls[DYNAMIC], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[DYNAMIC], arena, &p, err);
     if (rc)
         return rc;
     double initial = p.form == STK__SCALE_PYTORCH ? 0x1p16 : 0x1p15;
@@ -78,7 +78,7 @@ static int read_fixed(const struct stk__call *call, struct stk_arena *arena,
                       struct stk__loss_scale *out, struct stk_error *err)
 {
     struct fixed p;
-    int rc = stk__bind(call, &decls[FIXED], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[FIXED], arena, &p, err);
     if (!rc)
         *out = (struct stk__loss_scale){ .scale = (float)p.scale };
     return rc;

@@ -74,7 +74,7 @@ int stk__activation_read(const struct stk_value *value, struct stk_arena *arena,
     int rc = stk__declared_name(value, &stk__activations, "an activation is a name or", arena,
                                 &call, &which, err);
     if (!rc)
-        rc = stk__bind(call, &decls[which], arena, &p, err);
+        rc = stk__call_bind(call, &decls[which], arena, &p, err);
     if (rc)
         return rc;
     out->kind = (enum stk__activation_kind)which;

@@ -132,7 +132,7 @@ static float value_at(const struct stk__initializer *initializer, uint32_t word)
 void stk__initializer_fill(const struct stk__initializer *initializer, uint64_t seed,
                            const char *name, int64_t first, int64_t n, float *out)
 {
-    uint64_t mixed = stk__mix(seed, stk__hash_bytes(0, name, strlen(name)));
+    uint64_t mixed = stk__hash_mix(seed, stk__hash_bytes(0, name, strlen(name)));
     const uint32_t key[2] = { (uint32_t)mixed, (uint32_t)(mixed >> 32) };
     uint32_t word[4];
     for (int64_t i = first; i < first + n; i++) {

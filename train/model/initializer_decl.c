@@ -162,7 +162,7 @@ int stk__initializer_read(const struct stk_value *value, const char *otherwise,
     int rc = stk__declared_name(value ? value : &chain, &stk__initializers,
                                 "an initializer is a name or", arena, &call, &which, err);
     if (!rc)
-        rc = stk__bind(call, &table[which].decl, arena, &p, err);
+        rc = stk__call_bind(call, &table[which].decl, arena, &p, err);
     if (rc)
         return rc;
     put_call(out, which, &p);

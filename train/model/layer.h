@@ -65,13 +65,13 @@ static inline const struct stk__layer *stk__layer_of(const struct stk_decl *decl
     STK__SIZE_ROW(T, dilation_rate, 0,                                                             \
                   "the distance of a kernel's cells, one number or [height, width]; none: 1")
 #define STK__PADDING_ROW(T)                                                                        \
-    STK_NUMBERS_ROW(T, padding, stk__paddings, 1, 4, 0,                                            \
+    STK_NUMBERS_ROW(T, padding, stk__padding_names, 1, 4, 0,                                       \
                     "same: as many results as steps fit, what is odd below and right; or numbers " \
                     "for all sides, [vertical, horizontal] or [top, bottom, left, right]; "        \
                     "none: valid")
 
 /* "valid", "same", NULL. */
-extern const char *const stk__paddings[];
+extern const char *const stk__padding_names[];
 
 /* ---- what `build` calls; all return a status ---- */
 

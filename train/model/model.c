@@ -45,7 +45,7 @@ static int build_call(struct stk__build *b, const struct stk__call *call)
     if (!params)
         return stk__out_of_memory(b->err);
     b->params = params;
-    int rc = stk__bind(call, decl, b->arena, params, b->err);
+    int rc = stk__call_bind(call, decl, b->arena, params, b->err);
     if (!rc)
         rc = stk__names_take(b);
     return rc ? rc : b->layer->build(b);

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-const char *const stk__paddings[] = { "valid", "same", NULL };
+const char *const stk__padding_names[] = { "valid", "same", NULL };
 enum { VALID, SAME };
 enum { MAX_SIZE = 1 << 12 }; /* of kernels, strides, paddings */
 

@@ -109,7 +109,7 @@ static int read_adam(const struct stk__call *call, int kind, struct stk_arena *a
                      struct stk__optimizer *out, struct stk_error *err)
 {
     struct adam p;
-    int rc = stk__bind(call, &decls[kind], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[kind], arena, &p, err);
     if (rc)
         return rc;
     bool is_keras = p.form == STK__FORM_KERAS;
@@ -128,7 +128,7 @@ static int read_sgd(const struct stk__call *call, struct stk_arena *arena,
                     struct stk__optimizer *out, struct stk_error *err)
 {
     struct sgd p;
-    int rc = stk__bind(call, &decls[STK__OPTIMIZER_SGD], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__OPTIMIZER_SGD], arena, &p, err);
     if (rc)
         return rc;
     if (p.nesterov && p.momentum == 0)

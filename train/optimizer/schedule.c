@@ -117,7 +117,7 @@ static int read_constant(const struct stk__call *call, struct stk_arena *arena,
                          struct stk__schedule *out, struct stk_error *err)
 {
     struct constant p;
-    int rc = stk__bind(call, &decls[STK__SCHEDULE_CONSTANT], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__SCHEDULE_CONSTANT], arena, &p, err);
     if (!rc)
         *out =
             (struct stk__schedule){ .rate = p.learning_rate, .warmup = p.warmup, .start = p.start };
@@ -128,7 +128,7 @@ static int read_cosine(const struct stk__call *call, struct stk_arena *arena,
                        struct stk__schedule *out, struct stk_error *err)
 {
     struct cosine p;
-    int rc = stk__bind(call, &decls[STK__SCHEDULE_COSINE], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__SCHEDULE_COSINE], arena, &p, err);
     if (!rc)
         *out = (struct stk__schedule){ .rate = p.learning_rate,
                                        .warmup = p.warmup,
@@ -164,7 +164,7 @@ static int read_piecewise(const struct stk__call *call, struct stk_arena *arena,
                           struct stk__schedule *out, struct stk_error *err)
 {
     struct piecewise p;
-    int rc = stk__bind(call, &decls[STK__SCHEDULE_PIECEWISE], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__SCHEDULE_PIECEWISE], arena, &p, err);
     if (!rc)
         rc = check_piecewise(call, &p, err);
     if (!rc)
@@ -181,7 +181,7 @@ static int read_step(const struct stk__call *call, struct stk_arena *arena,
                      struct stk__schedule *out, struct stk_error *err)
 {
     struct step p;
-    int rc = stk__bind(call, &decls[STK__SCHEDULE_STEP], arena, &p, err);
+    int rc = stk__call_bind(call, &decls[STK__SCHEDULE_STEP], arena, &p, err);
     if (!rc)
         *out = (struct stk__schedule){ .rate = p.learning_rate,
                                        .warmup = p.warmup,

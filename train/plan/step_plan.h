@@ -137,10 +137,10 @@ struct stk__step_plan {
     bool trains;
     bool deterministic;
     bool puts_off; /* updates that a backward pass could do wait until all gradients are known */
-    bool wants_rehearsal;         /* a candidate has yet to see the bands of a step */
-    int dtype;                    /* of maps */
-    int64_t max_batch;            /* that it was made for */
-    struct stk__choices *choices; /* while it is made */
+    bool wants_rehearsal;              /* a candidate has yet to see the bands of a step */
+    int dtype;                         /* of maps */
+    int64_t max_batch;                 /* that it was made for */
+    struct stk__conv_choices *choices; /* while it is made */
     int cpu_level;
     int n_groups, n_tensors, tensor_cap;
     struct stk__step_group *group;

@@ -13,7 +13,7 @@ static void forward_row(const struct rows *r, const float *x, float *y)
     if (r->activation->kind == STK__SOFTMAX)
         r->kernels->activation.softmax(x, r->width, r->channels, y);
     else
-        stk__activate(r->kernels, r->activation, x, r->width * r->channels, y);
+        stk__activation_apply(r->kernels, r->activation, x, r->width * r->channels, y);
 }
 
 /* From x, from y where the activation is told by it. */
@@ -49,11 +49,11 @@ static void forward_rows(const struct stk__step_work *work, const struct stk__st
     struct rows r = rows_of(work, group);
     struct stk__map in = stk__input_map(work, group, 0, i);
     struct stk__map out = stk__map_at(work, group->out, i);
-    struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__step_image x = stk__map_load(&in, first, n, stk__strip(work, group, 0));
     struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 1));
     for (int j = 0; j < n; j++)
         forward_row(&r, x.at + j * x.down, y.at + j * y.down);
-    stk__store(&out, first, &y);
+    stk__map_store(&out, first, &y);
 }
 
 static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -71,15 +71,15 @@ static void backward_rows(const struct stk__step_work *work, const struct stk__s
     struct stk__map out = stk__map_at(work, group->out, i);
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
     struct stk__map d_in = stk__d_input_map(work, group, 0, i);
-    struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 0));
-    struct stk__step_image y = stk__load(&out, first, n, stk__strip(work, group, 1));
-    struct stk__step_image dy = stk__load(&d_out, first, n, stk__strip(work, group, 2));
+    struct stk__step_image x = stk__map_load(&in, first, n, stk__strip(work, group, 0));
+    struct stk__step_image y = stk__map_load(&out, first, n, stk__strip(work, group, 1));
+    struct stk__step_image dy = stk__map_load(&d_out, first, n, stk__strip(work, group, 2));
     struct stk__step_image dx =
         group->adds[0] ? dy : stk__rows_to(&d_in, first, n, stk__strip(work, group, 3));
     for (int j = 0; j < n; j++)
         backward_row(&r, x.at + j * x.down, y.at + j * y.down, dy.at + j * dy.down,
                      dx.at + j * dx.down);
-    stk__give(work, group, 0, &d_in, first, &dx, stk__strip(work, group, 3));
+    stk__d_input_store(work, group, 0, &d_in, first, &dx, stk__strip(work, group, 3));
 }
 
 static void backward(const struct stk__step_work *work, const struct stk__step_group *group)

@@ -57,7 +57,7 @@ struct stk__rows stk__reached_rows(const struct stk__step_work *work,
 {
     struct stk__map map = stk__map_at(work, group->in[0], image);
     int first = (int)rows.first;
-    struct stk__step_image x = stk__load(&map, first, (int)(rows.behind - rows.first), strip);
+    struct stk__step_image x = stk__map_load(&map, first, (int)(rows.behind - rows.first), strip);
     return (struct stk__rows){ .at = x.at, .first = first, .across = x.channels, .down = x.down };
 }
 
@@ -148,7 +148,7 @@ static void fill_from_pool(const struct stk__band *band, int row, int n)
     struct stk__map d_out = stk__map_at(band->work, band->group->d_out, band->image);
     struct stk__read_map dy = stk__map_reads(&d_out, first * d_out.down);
     if (!stk__map_is_taken(band->work, &d_out)) {
-        struct stk__step_image rows = stk__load(&d_out, first, n_windows, stage_of(band));
+        struct stk__step_image rows = stk__map_load(&d_out, first, n_windows, stage_of(band));
         dy = stk__reads(&rows);
     }
     uint8_t *strip = (uint8_t *)(stage_of(band) + (size_t)n_windows * (size_t)d_out.down);
@@ -189,13 +189,13 @@ static void fill_from_output(const struct stk__band *band, int row, int n)
             continue;
         }
         if (b->activation.kind == STK__LINEAR) {
-            struct stk__step_image dy = stk__load(&d_out, j, 1, middle_at(band, j));
+            struct stk__step_image dy = stk__map_load(&d_out, j, 1, middle_at(band, j));
             if (dy.at != middle_at(band, j))
                 memcpy(middle_at(band, j), dy.at, values * sizeof *dy.at);
             continue;
         }
-        struct stk__step_image dy = stk__load(&d_out, j, 1, stage_of(band));
-        struct stk__step_image y = stk__load(&out, j, 1, stage_of(band) + values);
+        struct stk__step_image dy = stk__map_load(&d_out, j, 1, stage_of(band));
+        struct stk__step_image y = stk__map_load(&out, j, 1, stage_of(band) + values);
         stk__activate_back(kernels, &b->activation, y.at, dy.at, values, middle_at(band, j));
     }
 }

@@ -26,7 +26,7 @@ struct conv {
     struct stk__conv shape;
     int kernel, bias;
     struct stk__activation activation;
-    struct stk__way forward, to_image, to_weights;
+    struct stk__conv_way forward, to_image, to_weights;
     size_t turned_at, bias_at; /* in packed weights, and in sums */
     int band_rows,
         band_needed; /* forward with a pool: of a band; of the whole, that windows reach */
@@ -45,10 +45,10 @@ static struct stk__rows rows_of(const struct stk__step_work *work, int tensor, i
     return (struct stk__rows){ .at = image.at,
                                .across = image.channels,
                                .down = image.down,
-                               .apart = stk__apart(work, tensor) };
+                               .apart = stk__image_stride(work, tensor) };
 }
 
-static void run_way(const struct stk__way *way, const struct stk__conv_job *job)
+static void run_way(const struct stk__conv_way *way, const struct stk__conv_job *job)
 {
     if (job->from < job->to)
         way->candidate->run(way, job);
@@ -74,12 +74,12 @@ static void activate_span(const struct stk__step_work *work, const struct conv *
                           size_t n)
 {
     if (!stk__activation_is_clamp(&c->activation))
-        stk__activate(work->run->kernels, &c->activation, at, n, at);
+        stk__activation_apply(work->run->kernels, &c->activation, at, n, at);
 }
 
 static struct stk__rows image_rows(const struct stk__step_work *work,
-                                   const struct stk__step_group *group, const struct stk__way *way,
-                                   int image, int from, int to)
+                                   const struct stk__step_group *group,
+                                   const struct stk__conv_way *way, int image, int from, int to)
 {
     const struct conv *c = group->state;
     struct stk__map in = stk__map_at(work, group->in[0], image);
@@ -114,7 +114,7 @@ static void forward_half(const struct stk__step_work *work, const struct stk__st
         run_way(&c->forward, &job);
         for (int j = 0; j < y.height; j++)
             activate_span(work, c, y.at + j * y.down, (size_t)y.width * (size_t)y.channels);
-        stk__store(&out, job.from, &y);
+        stk__map_store(&out, job.from, &y);
     }
 }
 
@@ -196,7 +196,7 @@ static void pool_rows(const struct stk__step_work *work, const struct stk__step_
         .low = bounds.low,
         .high = bounds.high });
     if (!is_taken)
-        stk__store(&out, first, &y);
+        stk__map_store(&out, first, &y);
     if (trains)
         stk__cells_store(work, group, image, first, behind - first, strip);
 }
@@ -254,8 +254,8 @@ static void give_rows(const struct stk__step_work *work, const struct stk__step_
             .at = own.at, .first = job->from, .across = own.channels, .down = own.down
         };
         run_way(&c->to_image, job);
-        stk__give(work, group, 0, &dx, job->from, &own,
-                  strip + (size_t)c->given_rows * (size_t)own.down);
+        stk__d_input_store(work, group, 0, &dx, job->from, &own,
+                           strip + (size_t)c->given_rows * (size_t)own.down);
     }
 }
 
@@ -370,7 +370,7 @@ static size_t largest(size_t a, size_t b)
 /* The output, or its gradient, is in bands, of about as many rows as there will be. */
 static int open_way(struct stk__step_plan *plan, struct stk__step_group *group,
                     const struct conv *c, enum stk__direction direction, bool is_banded,
-                    struct stk__way *out, struct stk_error *err)
+                    struct stk__conv_way *out, struct stk_error *err)
 {
     int64_t row = (int64_t)c->shape.out_width * c->shape.filters * (int64_t)sizeof(float);
     int rows = (int)(BAND_BYTES / row);
@@ -382,7 +382,7 @@ static int open_way(struct stk__step_plan *plan, struct stk__step_group *group,
                                              : rows > 0 ? rows
                                                         : 1,
                                    .is_half = c->is_half };
-    return stk__conv_way(plan, group, &task, out, err);
+    return stk__conv_group_way(plan, group, &task, out, err);
 }
 
 static int open_ways(struct stk__step_plan *plan, struct stk__step_group *group, struct conv *c,
@@ -410,13 +410,13 @@ static int open_ways(struct stk__step_plan *plan, struct stk__step_group *group,
     return rc;
 }
 
-static int unit_of(const struct stk__way *way)
+static int unit_of(const struct stk__conv_way *way)
 {
     return way->row_unit > 1 ? way->row_unit : 1;
 }
 
 /* Bands of a multiple of it suit both. */
-static int common_unit(const struct stk__way *a, const struct stk__way *b)
+static int common_unit(const struct stk__conv_way *a, const struct stk__conv_way *b)
 {
     int unit = unit_of(a);
     while (unit % unit_of(b))
@@ -507,9 +507,9 @@ static void close_group(struct stk__step_group *group)
     struct conv *c = group->state;
     if (!c)
         return;
-    stk__way_close(&c->forward);
-    stk__way_close(&c->to_image);
-    stk__way_close(&c->to_weights);
+    stk__conv_way_close(&c->forward);
+    stk__conv_way_close(&c->to_image);
+    stk__conv_way_close(&c->to_weights);
 }
 
 static int open_group(struct stk__step_plan *plan, struct stk__step_group *group,

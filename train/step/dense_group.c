@@ -41,14 +41,14 @@ static void forward_piece(const struct stk__step_work *work, const struct stk__s
     struct stk__bounds bounds = stk__activation_bounds(&l->activation);
     struct stk__features x =
         stk__load_features(work, group->in[0], p.first, p.n, all_of(l), stk__strip(work, group, 0));
-    float *y = stk__at(work, group->out, p.first);
+    float *y = stk__tensor_at(work, group->out, p.first);
     run->kernels->dense.rows(
         &(struct stk__dense_rows){ .x = x.at,
                                    .x_down = x.down,
                                    .weights = run->weight[l->kernel],
                                    .bias = l->bias < 0 ? NULL : run->weight[l->bias],
                                    .y = y,
-                                   .y_down = stk__apart(work, group->out),
+                                   .y_down = stk__image_stride(work, group->out),
                                    .n = p.n,
                                    .k = l->k,
                                    .m = l->m,
@@ -56,8 +56,8 @@ static void forward_piece(const struct stk__step_work *work, const struct stk__s
                                    .high = bounds.high });
     if (stk__activation_is_clamp(&l->activation))
         return;
-    for (int i = 0; i < p.n; i++, y += stk__apart(work, group->out))
-        stk__activate(run->kernels, &l->activation, y, (size_t)l->m, y);
+    for (int i = 0; i < p.n; i++, y += stk__image_stride(work, group->out))
+        stk__activation_apply(run->kernels, &l->activation, y, (size_t)l->m, y);
 }
 
 static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -72,8 +72,8 @@ static void to_weights(const struct stk__step_work *work, const struct stk__step
 {
     const struct stk__run *run = work->run;
     float *sums = stk__sums_at(work, group, work->thread);
-    const float *dy = stk__at(work, group->d_out, p.first);
-    int64_t down = stk__apart(work, group->d_out);
+    const float *dy = stk__tensor_at(work, group->d_out, p.first);
+    int64_t down = stk__image_stride(work, group->d_out);
     struct stk__features x =
         stk__load_features(work, group->in[0], p.first, p.n, all_of(l), stk__strip(work, group, 0));
     run->kernels->dense.gradient(&(struct stk__dense_gradient){ .x = x.at,
@@ -100,8 +100,8 @@ static void to_inputs(const struct stk__step_work *work, const struct stk__step_
     if (!group->adds[0])
         dx = stk__features_to(work, group->d_in[0], p.first, all_of(l), strip);
     run->kernels->dense.image(
-        &(struct stk__dense_image){ .dy = stk__at(work, group->d_out, p.first),
-                                    .dy_down = stk__apart(work, group->d_out),
+        &(struct stk__dense_image){ .dy = stk__tensor_at(work, group->d_out, p.first),
+                                    .dy_down = stk__image_stride(work, group->d_out),
                                     .weights = run->weight[l->kernel],
                                     .dx = dx.at,
                                     .dx_down = dx.down,

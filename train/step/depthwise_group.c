@@ -72,9 +72,9 @@ static void forward_rows(const struct stk__step_work *work, const struct stk__st
     struct stk__step_image y = stk__rows_to(&out, from, to - from, work->scratch + d->out_at);
     sum_rows(work, group, image, from, to, stk__writes(&y));
     for (int j = 0; !is_clamp && j < y.height; j++)
-        stk__activate(work->run->kernels, &d->activation, y.at + j * y.down,
-                      (size_t)y.width * (size_t)y.channels, y.at + j * y.down);
-    stk__store(&out, from, &y);
+        stk__activation_apply(work->run->kernels, &d->activation, y.at + j * y.down,
+                              (size_t)y.width * (size_t)y.channels, y.at + j * y.down);
+    stk__map_store(&out, from, &y);
 }
 
 static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -141,7 +141,7 @@ static void to_image(const struct stk__step_work *work, const struct stk__step_g
     }
     struct stk__step_image own = stk__strip_image(&d_in, n, strip);
     sum_image(work, group, band, stk__writes(&own));
-    stk__give(work, group, 0, &d_in, band->done, &own, strip + d->rows_floats);
+    stk__d_input_store(work, group, 0, &d_in, band->done, &own, strip + d->rows_floats);
 }
 
 static void backward(const struct stk__step_work *work, const struct stk__step_group *group)

@@ -51,13 +51,13 @@ static void drop_image(const struct stk__step_work *work, const struct stk__step
     size_t row = (size_t)from->width * (size_t)from->channels;
     for (int y = 0, end; y < from->height; y = end) {
         end = stk__strip_end(group, y, from->height);
-        struct stk__step_image x = stk__load(from, y, end - y, stk__strip(work, group, 0));
+        struct stk__step_image x = stk__map_load(from, y, end - y, stk__strip(work, group, 0));
         float *strip = stk__strip(work, group, 1);
         struct stk__step_image rows =
-            adds ? stk__load(to, y, end - y, strip) : stk__rows_to(to, y, end - y, strip);
+            adds ? stk__map_load(to, y, end - y, strip) : stk__rows_to(to, y, end - y, strip);
         for (int j = 0; j < x.height; j++)
             drop_span(&draw, x.at + j * x.down, row, rows.at + j * rows.down, adds);
-        stk__store(to, y, &rows);
+        stk__map_store(to, y, &rows);
     }
 }
 
@@ -87,8 +87,9 @@ static void use(const struct stk__step_work *work, const struct stk__step_group 
         struct stk__map y = stk__map_at(work, group->out, i);
         for (int at = 0, end; at < x.height; at = end) {
             end = stk__strip_end(group, at, x.height);
-            struct stk__step_image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
-            stk__store(&y, at, &rows);
+            struct stk__step_image rows =
+                stk__map_load(&x, at, end - at, stk__strip(work, group, 0));
+            stk__map_store(&y, at, &rows);
         }
     }
     stk__clear_frames(work, group->out);

@@ -44,7 +44,7 @@ static void read_image(const struct stk__step_work *work, const struct stk__step
         } else {
             rows = floats_at(work, &to, end - at, number);
         }
-        stk__store(&to, at, &rows);
+        stk__map_store(&to, at, &rows);
     }
 }
 

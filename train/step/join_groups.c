@@ -16,13 +16,13 @@ static void add_rows(const struct stk__step_work *work, const struct stk__step_g
     struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 0));
     for (int k = 0; k < group->n_inputs; k++) {
         struct stk__map in = stk__input_map(work, group, k, i);
-        struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 1));
+        struct stk__step_image x = stk__map_load(&in, first, n, stk__strip(work, group, 1));
         stk__put_rows(run->kernels, &x, &y, k > 0);
     }
     for (int j = 0; a.kind != STK__LINEAR && j < n; j++)
-        stk__activate(run->kernels, &a, y.at + j * y.down, (size_t)y.width * (size_t)y.channels,
-                      y.at + j * y.down);
-    stk__store(&out, first, &y);
+        stk__activation_apply(run->kernels, &a, y.at + j * y.down,
+                              (size_t)y.width * (size_t)y.channels, y.at + j * y.down);
+    stk__map_store(&out, first, &y);
 }
 
 static void add_forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -35,12 +35,12 @@ static void give_to_all(const struct stk__step_work *work, const struct stk__ste
                         int i, int first, int n)
 {
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
-    struct stk__step_image dy = stk__load(&d_out, first, n, stk__strip(work, group, 0));
+    struct stk__step_image dy = stk__map_load(&d_out, first, n, stk__strip(work, group, 0));
     for (int k = 0; k < group->n_inputs; k++) {
         if (group->d_in[k] < 0)
             continue;
         struct stk__map d_in = stk__d_input_map(work, group, k, i);
-        stk__give(work, group, k, &d_in, first, &dy, stk__strip(work, group, 1));
+        stk__d_input_store(work, group, k, &d_in, first, &dy, stk__strip(work, group, 1));
     }
 }
 
@@ -108,11 +108,11 @@ static void concat_rows(const struct stk__step_work *work, const struct stk__ste
     struct stk__step_image y = stk__rows_to(&out, first, n, stk__strip(work, group, 0));
     for (int k = 0, channel = 0; k < group->n_inputs; k++) {
         struct stk__map in = stk__input_map(work, group, k, i);
-        struct stk__step_image x = stk__load(&in, first, n, stk__strip(work, group, 1));
+        struct stk__step_image x = stk__map_load(&in, first, n, stk__strip(work, group, 1));
         put_pixels(work->run, slice_of(&x, 0), slice_of(&y, channel), &x, false);
         channel += x.channels;
     }
-    stk__store(&out, first, &y);
+    stk__map_store(&out, first, &y);
 }
 
 static void concat_forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -132,16 +132,16 @@ static void concat_back_rows(const struct stk__step_work *work, const struct stk
                              int i, int first, int n)
 {
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
-    struct stk__step_image dy = stk__load(&d_out, first, n, stk__strip(work, group, 0));
+    struct stk__step_image dy = stk__map_load(&d_out, first, n, stk__strip(work, group, 0));
     for (int k = 0, channel = 0; k < group->n_inputs; channel += channels_of(work, group, k), k++) {
         if (group->d_in[k] < 0)
             continue;
         float *strip = stk__strip(work, group, 1);
         struct stk__map d_in = stk__d_input_map(work, group, k, i);
-        struct stk__step_image dx = group->adds[k] ? stk__load(&d_in, first, n, strip)
+        struct stk__step_image dx = group->adds[k] ? stk__map_load(&d_in, first, n, strip)
                                                    : stk__rows_to(&d_in, first, n, strip);
         put_pixels(work->run, slice_of(&dy, channel), slice_of(&dx, 0), &dx, group->adds[k]);
-        stk__store(&d_in, first, &dx);
+        stk__map_store(&d_in, first, &dx);
     }
 }
 
@@ -183,8 +183,9 @@ static void flatten_forward(const struct stk__step_work *work, const struct stk_
         struct stk__map y = rows_like(stk__map_at(work, group->out, i), &x);
         for (int at = 0, end; at < x.height; at = end) {
             end = stk__strip_end(group, at, x.height);
-            struct stk__step_image rows = stk__load(&x, at, end - at, stk__strip(work, group, 0));
-            stk__store(&y, at, &rows);
+            struct stk__step_image rows =
+                stk__map_load(&x, at, end - at, stk__strip(work, group, 0));
+            stk__map_store(&y, at, &rows);
         }
     }
 }
@@ -196,8 +197,9 @@ static void flatten_backward(const struct stk__step_work *work, const struct stk
         struct stk__map dy = rows_like(stk__map_at(work, group->d_out, i), &dx);
         for (int at = 0, end; at < dx.height; at = end) {
             end = stk__strip_end(group, at, dx.height);
-            struct stk__step_image rows = stk__load(&dy, at, end - at, stk__strip(work, group, 0));
-            stk__give(work, group, 0, &dx, at, &rows, stk__strip(work, group, 1));
+            struct stk__step_image rows =
+                stk__map_load(&dy, at, end - at, stk__strip(work, group, 0));
+            stk__d_input_store(work, group, 0, &dx, at, &rows, stk__strip(work, group, 1));
         }
     }
 }

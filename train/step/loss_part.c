@@ -39,8 +39,8 @@ static void sum_losses(const struct stk__step_work *work)
     size_t bytes = stk_dtype_bytes(row.targets.dtype) *
                    (size_t)(row.targets.is_sparse ? 1 : row.targets.outputs);
     for (int i = 0; i < work->n; i++) {
-        row.logits = stk__at(work, run->plan->logits, i);
-        row.gradient = stk__at(work, run->plan->gradient_of[run->plan->logits], i);
+        row.logits = stk__tensor_at(work, run->plan->logits, i);
+        row.gradient = stk__tensor_at(work, run->plan->gradient_of[run->plan->logits], i);
         found->loss += stk__loss_rows(run->loss, &row, 0, 1, run->loss_factor);
         count(run->loss, &row, found);
         row.targets.data = (const char *)row.targets.data + bytes;

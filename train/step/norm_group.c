@@ -59,7 +59,7 @@ static struct stk__read_map read_rows(const struct stk__step_work *work,
     if (stk__map_is_taken(work, map) && map->dtype == stk__dtype_of(work, group->in[0]) &&
         map->dtype == stk__dtype_of(work, group->out))
         return stk__map_reads(map, first * map->down);
-    struct stk__step_image rows = stk__load(map, first, n, strip);
+    struct stk__step_image rows = stk__map_load(map, first, n, strip);
     return stk__reads(&rows);
 }
 
@@ -79,7 +79,7 @@ static struct stk__read_map read_mask(const struct stk__step_work *work,
 
 static void set_shift(const struct stk__map *in, int first, float *strip, float *shift)
 {
-    struct stk__step_image row = stk__load(in, first, 1, strip);
+    struct stk__step_image row = stk__map_load(in, first, 1, strip);
     memcpy(shift, row.at, (size_t)in->channels * sizeof *shift);
 }
 
@@ -162,8 +162,8 @@ static void activate_rows(const struct stk__run *run, const struct norm *norm,
     if (stk__activation_is_clamp(&norm->activation))
         return;
     for (int j = 0; j < y->height; j++)
-        stk__activate(run->kernels, &norm->activation, y->at + j * y->down,
-                      (size_t)y->width * (size_t)y->channels, y->at + j * y->down);
+        stk__activation_apply(run->kernels, &norm->activation, y->at + j * y->down,
+                              (size_t)y->width * (size_t)y->channels, y->at + j * y->down);
 }
 
 static void normalise_rows(const struct stk__step_work *work, const struct stk__step_group *group,
@@ -188,7 +188,7 @@ static void normalise_rows(const struct stk__step_work *work, const struct stk__
     if (is_direct)
         return;
     activate_rows(work->run, norm, &y);
-    stk__store(&out, first, &y);
+    stk__map_store(&out, first, &y);
 }
 
 static void normalise(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -263,9 +263,9 @@ static void give_gradient_rows(const struct stk__step_work *work,
     struct stk__map d_in = stk__d_input_map(work, group, 0, i);
     struct stk__bounds bounds = stk__activation_bounds(&norm->activation);
     bool is_direct = !group->adds[0] && stk__map_is_taken(work, &d_in);
-    struct stk__step_image own = group->strip_floats
-                                     ? stk__strip_image(&d_in, n, stk__strip(work, group, 3))
-                                     : stk__load(&d_out, first, n, NULL); /* all floats, used up */
+    struct stk__step_image own =
+        group->strip_floats ? stk__strip_image(&d_in, n, stk__strip(work, group, 3))
+                            : stk__map_load(&d_out, first, n, NULL); /* all floats, used up */
     work->run->kernels->norm.gradient_rows(&(struct stk__norm_gradient_rows){
         .x = read_rows(work, group, &in, first, n, stk__strip(work, group, 0)),
         .dy = read_rows(work, group, &d_out, first, n, stk__strip(work, group, 1)),
@@ -281,7 +281,7 @@ static void give_gradient_rows(const struct stk__step_work *work,
         .low = bounds.low,
         .high = bounds.high });
     if (!is_direct)
-        stk__give(work, group, 0, &d_in, first, &own, stk__strip(work, group, 0));
+        stk__d_input_store(work, group, 0, &d_in, first, &own, stk__strip(work, group, 0));
 }
 
 static void give_gradients(const struct stk__step_work *work, const struct stk__step_group *group)

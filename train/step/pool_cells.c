@@ -35,7 +35,7 @@ static uint8_t *row_at(const struct stk__step_work *work, const struct stk__step
                        int image, int row)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[group->cells];
-    return (uint8_t *)stk__at(work, group->cells, image) + row * t->row_values;
+    return (uint8_t *)stk__tensor_at(work, group->cells, image) + row * t->row_values;
 }
 
 static void pack_row(const uint8_t *restrict from, int n, uint8_t *restrict to)

@@ -102,7 +102,8 @@ static struct stk__step_image load_window(const struct stk__step_work *work,
     struct stk__map in = stk__input_map(work, group, 0, i);
     int behind = (first + n - 1) * p->stride_y - p->pad_top + p->height;
     *row = at_least(first * p->stride_y - p->pad_top, 0);
-    return stk__load(&in, *row, at_most(behind, p->in_height) - *row, stk__strip(work, group, 0));
+    return stk__map_load(&in, *row, at_most(behind, p->in_height) - *row,
+                         stk__strip(work, group, 0));
 }
 
 static void max_rows(const struct stk__step_work *work, const struct stk__step_group *group, int i,
@@ -126,7 +127,7 @@ static void max_rows(const struct stk__step_work *work, const struct stk__step_g
         .cells_down = (int64_t)pool->out_width * pool->channels,
         .low = -INFINITY,
         .high = INFINITY });
-    stk__store(&out, first, &y);
+    stk__map_store(&out, first, &y);
     if (keeps)
         stk__cells_store(work, group, i, first, n, strip);
 }
@@ -177,7 +178,7 @@ static struct stk__step_image load_reaching(const struct stk__step_work *work,
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
     int behind = stk__windows_y(p, first + n - 1).end;
     *row = stk__windows_y(p, first).first;
-    return stk__load(&d_out, *row, at_least(behind - *row, 0), stk__strip(work, group, 0));
+    return stk__map_load(&d_out, *row, at_least(behind - *row, 0), stk__strip(work, group, 0));
 }
 
 /* Where rows of the input's gradient are made: strips if they are to be added. */
@@ -201,7 +202,7 @@ static void for_input_rows(const struct stk__step_work *work, const struct stk__
             end = stk__strip_end(group, at, d_in.height);
             struct stk__step_image dx = own_rows(work, group, &d_in, at, end - at);
             make(work, group, i, at, &dx);
-            stk__give(work, group, 0, &d_in, at, &dx, stk__strip(work, group, 2));
+            stk__d_input_store(work, group, 0, &d_in, at, &dx, stk__strip(work, group, 2));
         }
     }
 }
@@ -232,9 +233,9 @@ static void wide_back_rows(const struct stk__step_work *work, const struct stk__
     struct stk__map out = stk__map_at(work, group->out, i);
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
     (void)first; /* all of them */
-    struct stk__step_image x = stk__load(&in, 0, in.height, stk__strip(work, group, 0));
-    struct stk__step_image y = stk__load(&out, 0, out.height, stk__strip(work, group, 3));
-    struct stk__step_image dy = stk__load(&d_out, 0, d_out.height, stk__strip(work, group, 4));
+    struct stk__step_image x = stk__map_load(&in, 0, in.height, stk__strip(work, group, 0));
+    struct stk__step_image y = stk__map_load(&out, 0, out.height, stk__strip(work, group, 3));
+    struct stk__step_image dy = stk__map_load(&d_out, 0, d_out.height, stk__strip(work, group, 4));
     wide_gradient(pool, &x, &y, &dy, dx);
 }
 
@@ -258,7 +259,7 @@ static void mean_rows(const struct stk__step_work *work, const struct stk__step_
                                                                     .x = stk__reads(&x),
                                                                     .x_row = row,
                                                                     .y = stk__writes(&y) });
-    stk__store(&out, first, &y);
+    stk__map_store(&out, first, &y);
 }
 
 static void mean_forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -298,13 +299,13 @@ static void mean_of_image(const struct stk__step_work *work, const struct stk__s
     memset(mean.at, 0, (size_t)in.channels * sizeof *mean.at);
     for (int at = 0, end; at < in.height; at = end) {
         end = stk__strip_end(group, at, in.height);
-        struct stk__step_image x = stk__load(&in, at, end - at, stk__strip(work, group, 0));
+        struct stk__step_image x = stk__map_load(&in, at, end - at, stk__strip(work, group, 0));
         work->run->kernels->pixel.sums(
             &(struct stk__pixel_sums){ stk__reads(&x), x.width, x.height, x.channels, mean.at });
     }
     for (int c = 0; c < in.channels; c++)
         mean.at[c] *= factor;
-    stk__store(&out, 0, &mean);
+    stk__map_store(&out, 0, &mean);
 }
 
 static void whole_forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -319,7 +320,7 @@ static void whole_back_rows(const struct stk__step_work *work, const struct stk_
 {
     const struct stk__tensor *in = &work->run->plan->tensor[group->in[0]];
     struct stk__map d_out = stk__map_at(work, group->d_out, i);
-    struct stk__step_image dy = stk__load(&d_out, 0, 1, stk__strip(work, group, 0));
+    struct stk__step_image dy = stk__map_load(&d_out, 0, 1, stk__strip(work, group, 0));
     (void)first;
     work->run->kernels->pixel.spread(
         &(struct stk__pixel_spread){ .value = dy.at,

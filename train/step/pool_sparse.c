@@ -54,7 +54,7 @@ static struct stk__read_map row_of(const struct stk__step_work *work, const stru
 {
     if (stk__map_is_taken(work, map))
         return stk__map_reads(map, y * map->down);
-    struct stk__step_image row = stk__load(map, y, 1, strip);
+    struct stk__step_image row = stk__map_load(map, y, 1, strip);
     return stk__reads(&row);
 }
 

@@ -71,14 +71,14 @@ struct stk__step_image {
 };
 
 /* The memory of a tensor for image i of the lot. */
-void *stk__at(const struct stk__step_work *work, int tensor, int64_t i);
+void *stk__tensor_at(const struct stk__step_work *work, int tensor, int64_t i);
 /* The type of its values: that of the caller's images, where they are read in place. */
 int stk__dtype_of(const struct stk__step_work *work, int tensor);
 /* An image of a tensor in float32. Others are loaded (strips.h). */
 struct stk__step_image stk__image_at(const struct stk__step_work *work, int tensor, int64_t i);
 
 /* Values from an image to the next one of the lot. */
-int64_t stk__apart(const struct stk__step_work *work, int tensor);
+int64_t stk__image_stride(const struct stk__step_work *work, int tensor);
 
 static inline struct stk__read_map stk__reads(const struct stk__step_image *image)
 {
@@ -124,8 +124,9 @@ bool stk__activation_is_clamp(const struct stk__activation *activation);
 bool stk__activation_is_simple(const struct stk__activation *activation);
 
 /* Over a span, in place where x is y; not softmax. */
-void stk__activate(const struct stk__train_kernels *kernels,
-                   const struct stk__activation *activation, const float *x, size_t n, float *y);
+void stk__activation_apply(const struct stk__train_kernels *kernels,
+                           const struct stk__activation *activation, const float *x, size_t n,
+                           float *y);
 
 /* dx from dy, of simple ones, from what they gave. */
 void stk__activate_back(const struct stk__train_kernels *kernels,

@@ -26,7 +26,7 @@ struct stk__map stk__map_at(const struct stk__step_work *work, int tensor, int64
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     int dtype = stk__dtype_of(work, tensor);
     int64_t left = (int64_t)t->left * t->channels;
-    char *at = stk__at(work, tensor, i);
+    char *at = stk__tensor_at(work, tensor, i);
     return (struct stk__map){ .at = at + (t->top * t->row_values + left) *
                                              (int64_t)stk_dtype_bytes(dtype),
                               .dtype = dtype,
@@ -78,7 +78,7 @@ static struct stk__step_image rows_of(const struct stk__map *map, float *at, int
     };
 }
 
-struct stk__step_image stk__load(const struct stk__map *map, int first, int n, float *strip)
+struct stk__step_image stk__map_load(const struct stk__map *map, int first, int n, float *strip)
 {
     if (map->dtype == STK_F32)
         return rows_of(map, (float *)row_at(map, first), n, map->down);
@@ -107,7 +107,7 @@ static void store_span(int dtype, const float *from, size_t n, char *to)
         memcpy(to, from, n * sizeof *from);
 }
 
-void stk__store(const struct stk__map *map, int first, const struct stk__step_image *rows)
+void stk__map_store(const struct stk__map *map, int first, const struct stk__step_image *rows)
 {
     size_t row = (size_t)map->width * (size_t)map->channels;
     if (stk__is_dense(rows) && map->down == (int64_t)row) {
@@ -143,17 +143,17 @@ struct stk__read_map stk__map_reads(const struct stk__map *map, int64_t at)
     };
 }
 
-void stk__give(const struct stk__step_work *work, const struct stk__step_group *group, int k,
-               const struct stk__map *map, int first, const struct stk__step_image *rows,
-               float *strip)
+void stk__d_input_store(const struct stk__step_work *work, const struct stk__step_group *group,
+                        int k, const struct stk__map *map, int first,
+                        const struct stk__step_image *rows, float *strip)
 {
     if (!group->adds[k]) {
-        stk__store(map, first, rows);
+        stk__map_store(map, first, rows);
         return;
     }
-    struct stk__step_image there = stk__load(map, first, rows->height, strip);
+    struct stk__step_image there = stk__map_load(map, first, rows->height, strip);
     stk__put_rows(work->run->kernels, rows, &there, true);
-    stk__store(map, first, &there);
+    stk__map_store(map, first, &there);
 }
 
 /* ---- features ---- */
@@ -161,7 +161,7 @@ void stk__give(const struct stk__step_work *work, const struct stk__step_group *
 static char *features_at(const struct stk__step_work *work, int tensor, int64_t i, int64_t first)
 {
     size_t bytes = stk_dtype_bytes(stk__dtype_of(work, tensor));
-    return (char *)stk__at(work, tensor, i) + (size_t)first * bytes;
+    return (char *)stk__tensor_at(work, tensor, i) + (size_t)first * bytes;
 }
 
 static bool is_float(const struct stk__step_work *work, int tensor)
@@ -186,7 +186,7 @@ struct stk__features stk__features_to(const struct stk__step_work *work, int ten
 {
     if (is_float(work, tensor))
         return (struct stk__features){ (float *)features_at(work, tensor, i, values.first),
-                                       stk__apart(work, tensor) };
+                                       stk__image_stride(work, tensor) };
     return (struct stk__features){ strip, values.behind - values.first };
 }
 

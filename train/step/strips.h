@@ -36,14 +36,14 @@ struct stk__map stk__d_input_map(const struct stk__step_work *work,
                                  const struct stk__step_group *group, int k, int64_t i);
 
 /* n rows from `first` on, which may be rows of the frame; the strip has room for n * down floats. */
-struct stk__step_image stk__load(const struct stk__map *map, int first, int n, float *strip);
+struct stk__step_image stk__map_load(const struct stk__map *map, int first, int n, float *strip);
 
 /* Rows of that width in a strip. */
 struct stk__step_image stk__strip_image(const struct stk__map *map, int n, float *strip);
 
 /* Where n rows are written, and that they are. */
 struct stk__step_image stk__rows_to(const struct stk__map *map, int first, int n, float *strip);
-void stk__store(const struct stk__map *map, int first, const struct stk__step_image *rows);
+void stk__map_store(const struct stk__map *map, int first, const struct stk__step_image *rows);
 
 /* Whether kernels that take halves may have the map as it lies, and where it lies from value `at` on. */
 bool stk__map_is_taken(const struct stk__step_work *work, const struct stk__map *map);
@@ -51,9 +51,9 @@ struct stk__read_map stk__map_reads(const struct stk__map *map, int64_t at);
 struct stk__write_map stk__map_writes(const struct stk__map *map, int64_t at);
 
 /* Stores rows of the gradient of input k, or adds them to what is there, by way of a strip. */
-void stk__give(const struct stk__step_work *work, const struct stk__step_group *group, int k,
-               const struct stk__map *map, int first, const struct stk__step_image *rows,
-               float *strip);
+void stk__d_input_store(const struct stk__step_work *work, const struct stk__step_group *group,
+                        int k, const struct stk__map *map, int first,
+                        const struct stk__step_image *rows, float *strip);
 
 /* Values [at, at + count) of each of n images that have no frame, from image i on. */
 struct stk__features {

@@ -53,7 +53,7 @@ static double squares_of(const struct stk__features *values, int n, int64_t colu
 static float *part_of(const struct stk__step_work *work, const struct stk__step_group *group,
                       int thread, const struct stk__dense_layer *l)
 {
-    return (float *)stk__at(work, group->cells, 0) +
+    return (float *)stk__tensor_at(work, group->cells, 0) +
            (size_t)thread * (size_t)work->n * (size_t)l->m;
 }
 
@@ -79,7 +79,7 @@ static bool takes_halves(const struct stk__step_work *work, int tensor)
 static struct stk__write_halves halves_at(const struct stk__step_work *work, int tensor, int64_t i,
                                           int64_t column)
 {
-    return (struct stk__write_halves){ (uint16_t *)stk__at(work, tensor, i) + column,
+    return (struct stk__write_halves){ (uint16_t *)stk__tensor_at(work, tensor, i) + column,
                                        stk__dtype_of(work, tensor) };
 }
 
@@ -90,7 +90,7 @@ static struct inputs load_block(const struct stk__step_work *work,
     int tensor = group->in[0];
     if (takes_halves(work, tensor)) {
         struct stk__write_halves x = halves_at(work, tensor, first, b.columns.first);
-        return (struct inputs){ NULL, { x.at, x.dtype }, stk__apart(work, tensor) };
+        return (struct inputs){ NULL, { x.at, x.dtype }, stk__image_stride(work, tensor) };
     }
     struct stk__features x =
         stk__load_features(work, tensor, first, n, b.columns, stk__strip(work, group, 0));
@@ -176,22 +176,22 @@ static void join_rows(const struct stk__step_work *work, const struct stk__step_
     struct stk__bounds bounds = stk__activation_bounds(&l->activation);
     if (rows.first == rows.behind)
         return;
-    float *y = stk__at(work, group->out, rows.first);
+    float *y = stk__tensor_at(work, group->out, rows.first);
     run->kernels->dense.join(
         &(struct stk__dense_parts){ .part = part_of(work, group, 0, l) + rows.first * l->m,
                                     .part_down = (int64_t)work->n * l->m,
                                     .n_parts = work->n_threads,
                                     .bias = l->bias < 0 ? NULL : run->weight[l->bias],
                                     .y = y,
-                                    .y_down = stk__apart(work, group->out),
+                                    .y_down = stk__image_stride(work, group->out),
                                     .n = (int)(rows.behind - rows.first),
                                     .m = l->m,
                                     .low = bounds.low,
                                     .high = bounds.high });
     if (stk__activation_is_clamp(&l->activation))
         return;
-    for (int64_t i = rows.first; i < rows.behind; i++, y += stk__apart(work, group->out))
-        stk__activate(run->kernels, &l->activation, y, (size_t)l->m, y);
+    for (int64_t i = rows.first; i < rows.behind; i++, y += stk__image_stride(work, group->out))
+        stk__activation_apply(run->kernels, &l->activation, y, (size_t)l->m, y);
 }
 
 static void forward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -211,15 +211,15 @@ static void to_inputs(const struct stk__step_work *work, const struct stk__step_
     int64_t columns = b.columns.behind - b.columns.first;
     float *strip = stk__strip(work, group, 1);
     struct stk__features dx = { strip, columns };
-    struct stk__dense_image job = { .dy = stk__at(work, group->d_out, first),
-                                    .dy_down = stk__apart(work, group->d_out),
+    struct stk__dense_image job = { .dy = stk__tensor_at(work, group->d_out, first),
+                                    .dy_down = stk__image_stride(work, group->d_out),
                                     .weights = run->weight[b.l->kernel] + b.columns.first * b.l->m,
                                     .n = n,
                                     .k = (int)columns,
                                     .m = b.l->m };
     if (!group->adds[0] && takes_halves(work, group->d_in[0]) && job.m <= STK__DENSE_HALF_OUTPUTS) {
         job.dx_halves = halves_at(work, group->d_in[0], first, b.columns.first);
-        job.dx_down = stk__apart(work, group->d_in[0]);
+        job.dx_down = stk__image_stride(work, group->d_in[0]);
         run->kernels->dense.image(&job);
         return;
     }
@@ -254,7 +254,8 @@ static void update(const struct stk__step_work *work, int weight, int64_t first,
 static bool is_bounded(const struct stk__step_work *work, const struct stk__step_group *group,
                        const struct stk__dense_layer *l)
 {
-    struct stk__features dy = { stk__at(work, group->d_out, 0), stk__apart(work, group->d_out) };
+    struct stk__features dy = { stk__tensor_at(work, group->d_out, 0),
+                                stk__image_stride(work, group->d_out) };
     double x_squares = 0;
     for (int t = 0; t < work->n_threads; t++)
         x_squares += late_of(work, group, t)->x_squares;
@@ -287,8 +288,8 @@ static void to_weights(const struct stk__step_work *work, const struct stk__step
             &(struct stk__dense_gradient){ .x = x.at,
                                            .x_halves = x.halves,
                                            .x_down = x.down,
-                                           .dy = stk__at(work, group->d_out, i),
-                                           .dy_down = stk__apart(work, group->d_out),
+                                           .dy = stk__tensor_at(work, group->d_out, i),
+                                           .dy_down = stk__image_stride(work, group->d_out),
                                            .weights = to,
                                            .n = n,
                                            .k = (int)(b.columns.behind - b.columns.first),
@@ -305,11 +306,11 @@ static void to_bias(const struct stk__step_work *work, const struct stk__step_gr
     if (l->bias < 0 || share.first == share.behind)
         return;
     float *to = run->gradient[l->bias] + share.first;
-    const float *dy = (const float *)stk__at(work, group->d_out, 0) + share.first;
+    const float *dy = (const float *)stk__tensor_at(work, group->d_out, 0) + share.first;
     for (int64_t i = 0; i < share.behind - share.first; i++)
         to[i] = 0;
     run->kernels->pixel.sums(
-        &(struct stk__pixel_sums){ { .at = dy, .across = stk__apart(work, group->d_out) },
+        &(struct stk__pixel_sums){ { .at = dy, .across = stk__image_stride(work, group->d_out) },
                                    work->n,
                                    1,
                                    (int)(share.behind - share.first),

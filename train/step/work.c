@@ -20,7 +20,7 @@ int stk__dtype_of(const struct stk__step_work *work, int tensor)
     return is_callers(work->run, tensor) ? STK_F32 : work->run->plan->tensor[tensor].dtype;
 }
 
-void *stk__at(const struct stk__step_work *work, int tensor, int64_t i)
+void *stk__tensor_at(const struct stk__step_work *work, int tensor, int64_t i)
 {
     const struct stk__run *run = work->run;
     const struct stk__tensor *t = &run->plan->tensor[tensor];
@@ -36,7 +36,7 @@ void *stk__at(const struct stk__step_work *work, int tensor, int64_t i)
 struct stk__step_image stk__image_at(const struct stk__step_work *work, int tensor, int64_t i)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
-    float *at = stk__at(work, tensor, i);
+    float *at = stk__tensor_at(work, tensor, i);
     return (struct stk__step_image){ .at = at + t->top * t->row_values +
                                            (int64_t)t->left * t->channels,
                                      .down = t->row_values,
@@ -45,7 +45,7 @@ struct stk__step_image stk__image_at(const struct stk__step_work *work, int tens
                                      .channels = t->channels };
 }
 
-int64_t stk__apart(const struct stk__step_work *work, int tensor)
+int64_t stk__image_stride(const struct stk__step_work *work, int tensor)
 {
     const struct stk__tensor *t = &work->run->plan->tensor[tensor];
     return is_callers(work->run, tensor) ? t->height * t->row_values
@@ -74,7 +74,7 @@ void stk__clear_frames(const struct stk__step_work *work, int tensor)
     if (!t->top && !t->left && !t->bottom && !t->right)
         return;
     for (int i = 0; i < work->n; i++)
-        clear_frame(t, stk__at(work, tensor, i));
+        clear_frame(t, stk__tensor_at(work, tensor, i));
 }
 
 /* ---- weights ---- */
@@ -124,8 +124,8 @@ struct stk__bounds stk__activation_bounds(const struct stk__activation *a)
                                  a->kind == STK__RELU6 ? 6 : INFINITY };
 }
 
-void stk__activate(const struct stk__train_kernels *k, const struct stk__activation *a,
-                   const float *x, size_t n, float *y)
+void stk__activation_apply(const struct stk__train_kernels *k, const struct stk__activation *a,
+                           const float *x, size_t n, float *y)
 {
     const struct stk__activation_kernels *of = &k->activation;
     struct stk__bounds bounds = stk__activation_bounds(a);
@@ -188,10 +188,10 @@ void stk__mask_gradient(const struct stk__step_work *work, const struct stk__ste
         struct stk__map dy = stk__map_at(work, group->d_out, i);
         int n = y.dtype == STK_F32 ? y.height : 1;
         for (int j = 0; j < y.height; j += n) {
-            struct stk__step_image values = stk__load(&y, j, n, strip ? strip[0] : NULL);
-            struct stk__step_image gradient = stk__load(&dy, j, n, strip ? strip[1] : NULL);
+            struct stk__step_image values = stk__map_load(&y, j, n, strip ? strip[0] : NULL);
+            struct stk__step_image gradient = stk__map_load(&dy, j, n, strip ? strip[1] : NULL);
             mask_rows(run, &a, &values, &gradient);
-            stk__store(&dy, j, &gradient);
+            stk__map_store(&dy, j, &gradient);
         }
     }
 }

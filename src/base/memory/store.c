@@ -123,7 +123,7 @@ static size_t page_rows(const struct stk__store *store)
 static struct page *find_page(const struct stk__store *store, uint64_t no)
 {
     struct directory *d = atomic_load_explicit(&store->directory, memory_order_acquire);
-    for (uint64_t i = stk__mix(no, 0);; i++) {
+    for (uint64_t i = stk__hash_mix(no, 0);; i++) {
         struct page *page =
             atomic_load_explicit(&d->slot[i & (d->n_slots - 1)], memory_order_acquire);
         if (!page || page->no == no)
@@ -133,7 +133,7 @@ static struct page *find_page(const struct stk__store *store, uint64_t no)
 
 static void put_page(struct directory *d, struct page *page)
 {
-    uint64_t i = stk__mix(page->no, 0);
+    uint64_t i = stk__hash_mix(page->no, 0);
     while (atomic_load_explicit(&d->slot[i & (d->n_slots - 1)], memory_order_relaxed))
         i++;
     atomic_store_explicit(&d->slot[i & (d->n_slots - 1)], page, memory_order_release);

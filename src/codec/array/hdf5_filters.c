@@ -105,7 +105,7 @@ static const char *undo(const struct stk__hdf5_filters *filters, int i, void *st
     case STK__HDF5_DEFLATE:
         return stk__inflate(state, job);
     case STK__HDF5_LZF:
-        return stk__lzf(job->src, job->n, job->dst, job->room, &job->written)
+        return stk__lzf_decompress(job->src, job->n, job->dst, job->room, &job->written)
                    ? NULL
                    : "the lzf data is damaged";
     default:

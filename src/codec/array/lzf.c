@@ -53,7 +53,7 @@ static bool copy_back(struct lzf *z, unsigned control)
     return true;
 }
 
-bool stk__lzf(const uint8_t *src, size_t n, uint8_t *dst, size_t room, size_t *written)
+bool stk__lzf_decompress(const uint8_t *src, size_t n, uint8_t *dst, size_t room, size_t *written)
 {
     struct lzf z = { .src = src, .n = n, .dst = dst, .room = room };
     while (z.at < n) {

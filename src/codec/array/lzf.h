@@ -6,4 +6,4 @@
 #include <stdint.h>
 
 /* Writes at most `room` bytes; false if the data is damaged or holds more. */
-bool stk__lzf(const uint8_t *src, size_t n, uint8_t *dst, size_t room, size_t *written);
+bool stk__lzf_decompress(const uint8_t *src, size_t n, uint8_t *dst, size_t room, size_t *written);

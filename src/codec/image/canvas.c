@@ -108,7 +108,7 @@ static int place(struct stk__canvas *canvas, const struct stk__decode_request *r
     int code = choose_part(canvas, request, picture, err);
     if (code)
         return code;
-    canvas->out->stride = canvas->out->width * stk__pixel_bytes(canvas->out);
+    canvas->out->stride = canvas->out->width * stk__image_pixel_bytes(canvas->out);
     code = request->place(request->ctx, canvas->out, err);
     if (!code)
         canvas->placed_for = *picture;
@@ -136,7 +136,7 @@ int stk__canvas_open(struct stk__canvas *canvas, const struct stk__decode_reques
         canvas->rows.width = part->width;
         canvas->rows.height = part->height;
     }
-    canvas->rows.stride = canvas->rows.width * stk__pixel_bytes(&canvas->rows);
+    canvas->rows.stride = canvas->rows.width * stk__image_pixel_bytes(&canvas->rows);
     canvas->rows.data = stk__arena_take(arena, stk__image_bytes(&canvas->rows));
     return canvas->rows.data ? STK_OK : stk__out_of_memory(err);
 }
@@ -146,7 +146,8 @@ void stk__canvas_fill(const struct stk__canvas *canvas, const struct stk__decode
     const struct stk__image *rows = &canvas->rows;
     bool is_gray = request->on_truncated == STK__TRUNCATED_GRAY && !request->is_indexed;
     uint32_t n_rows = rows->height * (rows->frames ? rows->frames : 1);
-    size_t pixel = stk__pixel_bytes(rows), alpha = rows->channels % 2 ? 0 : 1u << rows->is_wide;
+    size_t pixel = stk__image_pixel_bytes(rows),
+           alpha = rows->channels % 2 ? 0 : 1u << rows->is_wide;
     for (uint32_t y = 0; y < n_rows; y++) {
         uint8_t *row = stk__canvas_row(canvas, y);
         memset(row, is_gray ? 128 : 0, rows->width * pixel);
@@ -163,7 +164,7 @@ struct walk {
 
 static struct walk walk_of(const struct stk__image *src, int orientation)
 {
-    ptrdiff_t pixel = (ptrdiff_t)stk__pixel_bytes(src), row = (ptrdiff_t)src->stride;
+    ptrdiff_t pixel = (ptrdiff_t)stk__image_pixel_bytes(src), row = (ptrdiff_t)src->stride;
     struct walk walk = { src->data, pixel, row };
     if (is_mirrored(orientation)) {
         walk.first += (ptrdiff_t)(src->width - 1) * pixel;
@@ -201,7 +202,7 @@ static void widen_run(uint8_t *dst, const uint8_t *src, ptrdiff_t right, uint32_
 static void turn(const struct stk__image *dst, struct walk walk, bool is_widened)
 {
     enum { COLUMN = 64 };
-    size_t pixel = stk__pixel_bytes(dst);
+    size_t pixel = stk__image_pixel_bytes(dst);
     for (uint32_t x = 0; x < dst->width && !stk__cancel_is_asked(); x += COLUMN) {
         uint32_t n = dst->width - x < COLUMN ? dst->width - x : COLUMN;
         for (uint32_t y = 0; y < dst->height; y++) {
@@ -225,8 +226,8 @@ static struct stk__image part_of(const struct stk__canvas *canvas)
     struct stk__image part = canvas->rows;
     if (canvas->is_part)
         return part;
-    part.data =
-        stk__canvas_row(canvas, canvas->part.y) + canvas->part.x * stk__pixel_bytes(&canvas->rows);
+    part.data = stk__canvas_row(canvas, canvas->part.y) +
+                canvas->part.x * stk__image_pixel_bytes(&canvas->rows);
     part.width = canvas->part.width;
     part.height = canvas->part.height;
     return part;

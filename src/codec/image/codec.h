@@ -47,7 +47,7 @@ struct stk__image {
     uint32_t frames; /* one below the other, `height` rows each; 0: a plain picture */
 };
 
-static inline size_t stk__pixel_bytes(const struct stk__image *image)
+static inline size_t stk__image_pixel_bytes(const struct stk__image *image)
 {
     return (size_t)image->channels << image->is_wide;
 }

@@ -28,7 +28,7 @@ void stk__permute_few(uint64_t *position, int n, uint64_t count, uint64_t key)
     for (uint64_t i = 0; i < count; i++)
         value[i] = (uint8_t)i;
     for (uint64_t i = count; i-- > 1;) {
-        uint64_t j = stk__below(stk__mix(key, i), i + 1);
+        uint64_t j = stk__below(stk__hash_mix(key, i), i + 1);
         uint8_t kept = value[i];
         value[i] = value[j];
         value[j] = kept;

@@ -64,7 +64,7 @@ int stk__augment_image(struct stk__pixel_row *pixels, const struct stk__step *st
 
 /* Parameters of all of them, under these names; probability is no part of them. */
 #define STK__AUGMENT_ROWS(T)                                                                       \
-    STK_CHOICE_ROW(T, interpolation, stk__interpolations, STK__WARP_NEAREST, 0,                    \
+    STK_CHOICE_ROW(T, interpolation, stk__interpolation_names, STK__WARP_NEAREST, 0,               \
                    "how pixels between pixels are drawn"),                                         \
         STK_NUMBERS_ROW(T, fill, NULL, 1, 3, STK_TAKES_NONE,                                       \
                         "of what was outside, for all channels or for each; none: zeros"),         \

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const char *const stk__interpolations[] = { "nearest", "bilinear", NULL };
+const char *const stk__interpolation_names[] = { "nearest", "bilinear", NULL };
 
 double stk__dice_range(struct stk__dice *dice, struct stk_numbers range)
 {

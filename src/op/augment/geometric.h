@@ -23,9 +23,9 @@ struct stk__geometric {
 };
 
 /* Parameters of ops that warp, under these names. */
-extern const char *const stk__interpolations[];
+extern const char *const stk__interpolation_names[];
 #define STK__WARP_ROWS(T, how)                                                                     \
-    STK_CHOICE_ROW(T, interpolation, stk__interpolations, how, 0,                                  \
+    STK_CHOICE_ROW(T, interpolation, stk__interpolation_names, how, 0,                             \
                    "how pixels between pixels are drawn; bilinear for uint8 and float32 only"),    \
         STK_NUMBERS_ROW(T, fill, NULL, 1, 4096, STK_TAKES_NONE,                                    \
                         "of what was outside, for all channels or for each; none: zeros")

@@ -39,7 +39,7 @@ static uint32_t hash_of(const struct stk__vocabulary *v, const void *data, size_
     if (!v->has_integers)
         return (uint32_t)stk__hash_bytes(0, data, bytes);
     memcpy(&value, data, sizeof value);
-    return (uint32_t)stk__mix(0, value);
+    return (uint32_t)stk__hash_mix(0, value);
 }
 
 /* The slot of a term, or the free one where it would be. */

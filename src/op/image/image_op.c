@@ -57,7 +57,7 @@ static struct stk_rows asking_of(const struct stk_part *part, const struct stk_r
     struct stk_rows asking = *rows;
     asking.params = part->params;
     asking.state = part->state;
-    asking.seed = stk__mix(rows->run_seed, part->ordinal);
+    asking.seed = stk__hash_mix(rows->run_seed, part->ordinal);
     return asking;
 }
 

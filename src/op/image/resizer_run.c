@@ -162,7 +162,7 @@ static bool is_drawn(const struct job *job, const struct stk_finish *flip)
         return true;
     struct stk_rows rows = *job->rows;
     uint32_t words[4];
-    rows.seed = stk__mix(rows.run_seed, flip->ordinal);
+    rows.seed = stk__hash_mix(rows.run_seed, flip->ordinal);
     stk_rows_random(&rows, job->row, flip->user_seed, 0, words);
     return (double)stk__unit_float(words[0]) < flip->probability;
 }

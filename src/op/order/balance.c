@@ -128,14 +128,14 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     const struct balance *p = run->params;
     const struct classes *classes = run->state;
     stk__permute_fn permute = stk__kernels()->permute;
-    uint64_t seed = stk__mix(run->seed, stk__user_seed(p->seed));
+    uint64_t seed = stk__hash_mix(run->seed, stk__user_seed(p->seed));
     (void)input;
     for (int i = 0; i < n; i++) {
         uint64_t class = position[i] % classes->n, turn = position[i] / classes->n;
         uint64_t first = classes->first[class], size = classes->first[class + 1] - first;
         uint64_t pass = turn / size, member = turn % size;
-        path[i] = stk__mix(path[i], pass); /* so that random ops change every copy otherwise */
-        permute(&member, 1, size, stk__mix(stk__mix(seed, path[i]), class));
+        path[i] = stk__hash_mix(path[i], pass); /* so that random ops change every copy otherwise */
+        permute(&member, 1, size, stk__hash_mix(stk__hash_mix(seed, path[i]), class));
         position[i] = classes->member[first + member];
     }
 }

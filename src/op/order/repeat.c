@@ -45,7 +45,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     (void)input;
     for (int i = 0; i < n;) {
         uint64_t above = path[i], pass = position[i] / pass_rows;
-        uint64_t first = pass * pass_rows, below = stk__mix(above, pass);
+        uint64_t first = pass * pass_rows, below = stk__hash_mix(above, pass);
         for (; i < n && path[i] == above && position[i] - first < pass_rows; i++) {
             position[i] -= first;
             path[i] = below;

@@ -123,7 +123,7 @@ static int begin(const struct stk_serial_begin *b, void **run, struct stk_error 
 static void next_epoch(void *run, uint64_t path)
 {
     struct drawing *d = run;
-    d->key = stk__mix(stk__mix(d->op_seed, stk__user_seed(d->params->seed)), path);
+    d->key = stk__hash_mix(stk__hash_mix(d->op_seed, stk__user_seed(d->params->seed)), path);
     d->n_drawn = 0;
     d->ended = 0;
 }
@@ -142,7 +142,7 @@ static int wanted(void *run)
         return -1;
     for (int i = 0; i < d->mixture->n; i++)
         sum += is_left(d, i) ? d->mixture->weight[i] : 0;
-    double at = (double)(stk__mix(d->key, d->n_drawn) >> 11) * 0x1p-53 * sum;
+    double at = (double)(stk__hash_mix(d->key, d->n_drawn) >> 11) * 0x1p-53 * sum;
     for (int i = 0; i < d->mixture->n; i++) {
         if (!is_left(d, i))
             continue;

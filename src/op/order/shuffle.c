@@ -98,8 +98,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 static uint64_t pass_key(const struct shuffle *p, uint64_t op_seed, uint64_t path)
 {
-    uint64_t seed = stk__mix(op_seed, stk__user_seed(p->seed));
-    return stk__mix(seed, p->reshuffle_each_iteration ? path : 0);
+    uint64_t seed = stk__hash_mix(op_seed, stk__user_seed(p->seed));
+    return stk__hash_mix(seed, p->reshuffle_each_iteration ? path : 0);
 }
 
 static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
@@ -198,7 +198,7 @@ static bool is_bare(const struct buffer *s, const struct stk_chunk *other)
 
 static int draw(struct buffer *s)
 {
-    return (int)stk__below(stk__mix(s->key, s->draws++), (uint64_t)s->n);
+    return (int)stk__below(stk__hash_mix(s->key, s->draws++), (uint64_t)s->n);
 }
 
 /* Moves a held row to `out`; its place is empty afterwards. */

@@ -102,7 +102,7 @@ static const char *scan_field(const void *given)
 
 static uint64_t key_of(const struct split *p)
 {
-    return stk__mix(SALT, stk__user_seed(p->seed));
+    return stk__hash_mix(SALT, stk__user_seed(p->seed));
 }
 
 static int scan(const void *given, struct stk_arena *arena, const uint64_t *hash, int64_t n,
@@ -120,7 +120,7 @@ static int scan(const void *given, struct stk_arena *arena, const uint64_t *hash
             return stk_fail(err, STK_MEMORY, "out of memory");
         n_chosen = 0;
         for (int64_t i = 0; i < n; i++) {
-            double x = (double)(stk__mix(key_of(p), hash[i]) >> 11) * 0x1p-53;
+            double x = (double)(stk__hash_mix(key_of(p), hash[i]) >> 11) * 0x1p-53;
             if (!(first <= x && x < end))
                 continue;
             if (chosen)

@@ -200,7 +200,7 @@ static int bind_fixed(const struct stk__call *call, struct stk_arena *arena, str
                       struct stk_error *err)
 {
     struct fixed p;
-    int code = stk__bind(call, &decls[FIXED], arena, &p, err);
+    int code = stk__call_bind(call, &decls[FIXED], arena, &p, err);
     wish->shape = p.shape;
     wish->dtype = p.dtype;
     wish->fallback = p.default_value;
@@ -212,7 +212,7 @@ static int bind_sequence(const struct stk__call *call, struct stk_arena *arena, 
                          struct stk_error *err)
 {
     struct sequence p;
-    int code = stk__bind(call, &decls[FIXED_SEQUENCE], arena, &p, err);
+    int code = stk__call_bind(call, &decls[FIXED_SEQUENCE], arena, &p, err);
     wish->shape = p.shape;
     wish->dtype = p.dtype;
     wish->allow_missing = p.allow_missing;
@@ -244,7 +244,7 @@ static int bind_ragged(const struct stk__call *call, struct stk_arena *arena, st
                        struct stk_error *err)
 {
     struct ragged p;
-    int code = stk__bind(call, &decls[RAGGED], arena, &p, err);
+    int code = stk__call_bind(call, &decls[RAGGED], arena, &p, err);
     double *dim = code ? NULL : stk_arena_alloc(arena, sizeof *dim);
     if (!code && !dim)
         return stk__out_of_memory(err);
@@ -285,7 +285,7 @@ static int bind_sparse(const struct stk__call *call, struct stk_arena *arena, st
                        struct stk_error *err)
 {
     struct sparse p;
-    int code = stk__bind(call, &decls[SPARSE], arena, &p, err);
+    int code = stk__call_bind(call, &decls[SPARSE], arena, &p, err);
     if (code)
         return code;
     wish->sparse = stk_arena_alloc(arena, sizeof *wish->sparse);
@@ -306,7 +306,7 @@ static int bind_varlen(const struct stk__call *call, struct stk_arena *arena, st
                        struct stk_error *err)
 {
     struct varlen p;
-    int code = stk__bind(call, &decls[VARLEN], arena, &p, err);
+    int code = stk__call_bind(call, &decls[VARLEN], arena, &p, err);
     wish->dtype = p.dtype;
     wish->key = p.key;
     wish->is_list = wish->allow_missing = true;

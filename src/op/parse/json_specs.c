@@ -101,7 +101,7 @@ static int bind_call(const struct stk__call *call, struct stk_arena *arena, stru
     struct wanted p = { 0 };
     if (!decl)
         return stk__unknown_call(&stk__json_calls, call, err);
-    int code = stk__bind(call, decl, arena, &p, err);
+    int code = stk__call_bind(call, decl, arena, &p, err);
     if (code)
         return code;
     wish->type = p.dtype;

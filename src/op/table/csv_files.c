@@ -218,7 +218,7 @@ static uint64_t hash_of(const struct stk__csv_format *format)
         STK__LARGE_ROW / 256, 1
     };
     uint64_t h = stk__hash_bytes(0, rules, sizeof rules);
-    return stk__mix(h, (uint64_t)format->skip_rows);
+    return stk__hash_mix(h, (uint64_t)format->skip_rows);
 }
 
 int stk__csv_files_open(struct stk__csv_table *table, const char *index_home, struct stk_error *err)

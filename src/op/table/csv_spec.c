@@ -35,7 +35,7 @@ static void fail_column(const struct reader *r, const char *name, const struct s
         stk__text_add(&list, "%s'%s'", n ? ", " : "", table->name[n].text);
     if (n < table->n_columns)
         stk__text_add(&list, "%s… (%d in all)", n ? ", " : "", table->n_columns);
-    const char *near = names ? stk__nearest(name, names) : NULL;
+    const char *near = names ? stk__nearest_name(name, names) : NULL;
     stk__fail_at(r->err, STK_NAME, value->at, value->len,
                  "there is no column '%s'; there are %s%s%s%s", name,
                  list.data ? list.data : "none", near ? "; did you mean '" : "", near ? near : "",

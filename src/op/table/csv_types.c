@@ -146,7 +146,7 @@ static int read_number(const struct reader *r, const struct stk__call *call, int
                        struct stk__csv_type *type)
 {
     struct number_args args;
-    int code = stk__bind(call, &number_decl[dtype], r->arena, &args, r->err);
+    int code = stk__call_bind(call, &number_decl[dtype], r->arena, &args, r->err);
     if (code)
         return code;
     *type = (struct stk__csv_type){ .kind = STK__CSV_NUMBER, .dtype = (uint8_t)dtype };
@@ -163,7 +163,7 @@ static int read_text(const struct reader *r, const struct stk__call *call,
                      struct stk__csv_type *type)
 {
     struct text_args args;
-    int code = stk__bind(call, &text_decl, r->arena, &args, r->err);
+    int code = stk__call_bind(call, &text_decl, r->arena, &args, r->err);
     *type = (struct stk__csv_type){ .kind = STK__CSV_TEXT, .dtype = STK_U8 };
     type->has_default = !code && args.fill;
     if (type->has_default)
@@ -182,7 +182,7 @@ static int read_timestamp(const struct reader *r, const struct stk__call *call,
 {
     static const char *const units[] = { "s", "ms", "us", "ns" };
     struct timestamp_args args;
-    int code = stk__bind(call, &timestamp_decl, r->arena, &args, r->err), unit = 0;
+    int code = stk__call_bind(call, &timestamp_decl, r->arena, &args, r->err), unit = 0;
     if (code)
         return code;
     while (unit < 4 && (!args.unit || strcmp(args.unit, units[unit])))
@@ -201,7 +201,7 @@ static int read_category(const struct reader *r, const struct stk__call *call,
                          struct stk__csv_type *type)
 {
     struct category_args args;
-    int code = stk__bind(call, &category_decl, r->arena, &args, r->err);
+    int code = stk__call_bind(call, &category_decl, r->arena, &args, r->err);
     if (code)
         return code;
     *type = (struct stk__csv_type){ .kind = STK__CSV_CATEGORY, .dtype = STK_I64 };
@@ -255,5 +255,5 @@ int stk__csv_type_read(const struct stk_value *value, struct stk_arena *arena,
 int stk__csv_columns_bind(const struct stk__call *call, struct stk_arena *arena,
                           struct stk__csv_columns *out, struct stk_error *err)
 {
-    return stk__bind(call, &columns_decl, arena, out, err);
+    return stk__call_bind(call, &columns_decl, arena, out, err);
 }
