@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api.h: what the files of this room share. */
 #pragma once
-#include "exec/bookmark.h"
-#include "exec/options.h"
+#include "exec/batch/bookmark.h"
+#include "exec/plan/options.h"
 
 struct stk__exec;
 

@@ -7,7 +7,7 @@
  */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 #include "lang/objects.h"
 #include "rewrite/rewrites.h"
 #include "tune/cache_cost.h"

@@ -2,7 +2,7 @@
 /* iterator.c: the public functions on iterators. */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/batching.h"
+#include "exec/stage/batching.h"
 #include "exec/exec.h"
 #include "op/cache/cache.h"
 #include "tune/tuner.h"

@@ -31,12 +31,12 @@
 #pragma once
 #include "base/memory/gauge.h"
 #include "base/memory/purse.h"
-#include "exec/decisions.h"
-#include "exec/depot.h"
-#include "exec/judge.h"
+#include "exec/watch/decisions.h"
+#include "exec/batch/depot.h"
+#include "exec/batch/judge.h"
 #include "exec/knobs.h"
-#include "exec/run_metrics.h"
-#include "exec/trace.h"
+#include "exec/watch/run_metrics.h"
+#include "exec/watch/trace.h"
 #include "io/read/lane.h"
 
 struct stk__account {

@@ -16,7 +16,7 @@
  *
  * Else elements come as a stream, and chains are opened for them as they do (`is_streamed`): what
  * such a chain begins with is a stream that gets the element (`is_opened` of its node), whatever
- * follows runs as it does in any chain. See exec/weaving.c.
+ * follows runs as it does in any chain. See exec/stage/weaving.c.
  */
 #pragma once
 #include "graph/graph.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opened.h: the files that were opened for elements as they came (exec/weaving.c).
+/* opened.h: the files that were opened for elements as they came (exec/stage/weaving.c).
  *
  * A source is opened once for each name, and stays open as long as the dataset: further passes need not
  * look at the file again, and its rows can be described long after they were read. The numbers of

@@ -4,7 +4,7 @@
 #include "pack/pack.h"
 
 #include "base/type.h"
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 #include "lang/objects.h"
 #include "op/registry.h"
 

@@ -4,7 +4,7 @@
 #include "exec_chain.h"
 
 #include "base/hash.h"
-#include "exec/options.h"
+#include "exec/plan/options.h"
 
 #include <float.h>
 #include <stdio.h>

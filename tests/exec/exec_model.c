@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
-#include "exec/options.h"
+#include "exec/plan/options.h"
 #include "exec_ops.h"
 #include "exec_rows.h"
 

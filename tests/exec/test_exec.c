@@ -10,7 +10,7 @@
  * still for `patience` seconds is a hang: the watchdog names the seed and dumps the rings.
  */
 #define _GNU_SOURCE
-#include "exec/batching.h"
+#include "exec/stage/batching.h"
 #include "exec/exec.h"
 #include "exec_model.h"
 #include "exec_ops.h"

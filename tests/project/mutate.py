@@ -39,16 +39,16 @@ class Mutant:
     test: str = "test_exec"
 
 
-SEGMENT, BATCHER, SERIAL = "exec/segment.c", "exec/batcher.c", "exec/serial.c"
-LOTS, PASSES, GATES = "exec/lots.c", "exec/passes.c", "exec/gates.c"
-EXEC, EVAL, FETCH = "exec/exec.c", "graph/eval.c", "exec/fetch.c"
-CONSUMER, LIFETIME = "exec/consumer.c", "exec/lifetime.c"
+SEGMENT, BATCHER, SERIAL = "exec/stage/segment.c", "exec/batch/batcher.c", "exec/stage/serial.c"
+LOTS, PASSES, GATES = "exec/memory/lots.c", "exec/stage/passes.c", "exec/batch/gates.c"
+EXEC, EVAL, FETCH = "exec/exec.c", "graph/eval.c", "exec/stage/fetch.c"
+CONSUMER, LIFETIME = "exec/batch/consumer.c", "exec/lifetime.c"
 
 
 
 def woven(name, old, new, **more):
     """A rule of chains that are opened as elements come."""
-    return Mutant(name, "exec/weaving.c", old, new, test="test_weaving", **more)
+    return Mutant(name, "exec/stage/weaving.c", old, new, test="test_weaving", **more)
 
 
 MUTANTS = [
@@ -296,7 +296,7 @@ MUTANTS = [
         "",
     ),
     # memory and waking
-    Mutant("no unit of one's own", "exec/accounts.c", "a->held_bytes == 0 || ", ""),
+    Mutant("no unit of one's own", "exec/memory/accounts.c", "a->held_bytes == 0 || ", ""),
     Mutant(
         "fetched bytes are never given back",
         SEGMENT,
@@ -405,14 +405,14 @@ MUTANTS = [
     ),
     Mutant(
         "a fraction of few rows counts",
-        "exec/judge.c",
+        "exec/batch/judge.c",
         "(at_end || judge->n_rows >= enough)",
         "true",
     ),
     Mutant("good rows are not counted", BATCHER, " x->judge.n_rows += (uint64_t)run; ", ""),
     Mutant(
         "reads that depend on reads are one",
-        "exec/plan_stages.c",
+        "exec/plan/plan_stages.c",
         "(has_read(node, base) && stk__subtree_reads(base))",
         "false",
     ),
@@ -458,7 +458,7 @@ MUTANTS = [
     ),
     Mutant(
         "runs begin again at marks where rows are held",
-        "exec/plan.c",
+        "exec/plan/plan.c",
         "if (has_state && s->depth < plan->restart_level)",
         "if (false)",
     ),

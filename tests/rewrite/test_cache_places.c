@@ -5,8 +5,8 @@
 #include "api/api.h"
 #include "api_call.h"
 #include "base/hash.h"
-#include "exec/plan.h"
-#include "exec/run_metrics.h"
+#include "exec/plan/plan.h"
+#include "exec/watch/run_metrics.h"
 #include "rewrite/rewrites.h"
 #include "tune/cache_cost.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace.c: recording intervals and samples, and handing out copies. */
 #define _GNU_SOURCE
-#include "exec/trace.h"
+#include "exec/watch/trace.h"
 
 #include "base/error.h"
 #include "exec/exec.h"

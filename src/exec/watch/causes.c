@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* causes.c: see causes.h. */
-#include "exec/causes.h"
+#include "exec/watch/causes.h"
 
 #include <string.h>
 

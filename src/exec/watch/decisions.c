@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decisions.c: a ring of the last decisions of a run. */
 #define _GNU_SOURCE
-#include "exec/decisions.h"
+#include "exec/watch/decisions.h"
 
 #include "base/clock.h"
 #include "exec/exec.h"

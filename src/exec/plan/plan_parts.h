@@ -5,7 +5,7 @@
  *              ─▶  plan_sizes.c    how large everything is, and whether it fits
  */
 #pragma once
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 
 /* Stages, their inputs, gates and the batch; an error where the chain cannot be run with the options. */
 int stk__plan_stages(struct stk__plan *plan, struct stk_error *err);

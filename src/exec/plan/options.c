@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: run options as parameter rows. */
-#include "exec/options.h"
+#include "exec/plan/options.h"
 
 #include "base/cores.h"
 #include "base/error.h"

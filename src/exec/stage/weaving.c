@@ -20,7 +20,7 @@
  */
 #include "base/error.h"
 #include "base/hash.h"
-#include "exec/cursor.h"
+#include "exec/stage/cursor.h"
 #include "graph/nest.h"
 #include "op/order/nesting.h"
 #include "op/order/order.h"

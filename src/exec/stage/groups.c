@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* groups.c: rows that wait, in sequences found by value. */
 #define _GNU_SOURCE
-#include "exec/groups.h"
+#include "exec/stage/groups.h"
 
 #include "base/hash.h"
 #include "base/rows/blob.h"

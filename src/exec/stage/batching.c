@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batching.c: gathers rows and emits them as one: batches, windows, buckets. A bad row passes in
  * front of the element it would have been in. */
-#include "exec/batching.h"
+#include "exec/stage/batching.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory/slab.h"
-#include "exec/groups.h"
+#include "exec/stage/groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>

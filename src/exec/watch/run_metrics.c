@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_metrics.c: snapshots of what a run has counted. */
 #define _GNU_SOURCE
-#include "exec/run_metrics.h"
+#include "exec/watch/run_metrics.h"
 
 #include "base/clock.h"
 #include "base/cores.h"

@@ -3,8 +3,8 @@
  * serial ops, and the joining of several inputs that are not indexed. */
 #include "base/error.h"
 #include "base/hash.h"
-#include "exec/batching.h"
 #include "exec/exec.h"
+#include "exec/stage/batching.h"
 #include "op/op_names.h"
 #include "op/order/order.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge.c: counting bad rows against max_errors. */
-#include "exec/judge.h"
+#include "exec/batch/judge.h"
 
 #include "base/error.h"
 

@@ -25,7 +25,7 @@
  * the rest, so `repeat` needs no stage.
  */
 #pragma once
-#include "exec/options.h"
+#include "exec/plan/options.h"
 #include "graph/program.h"
 #include "op/group/grouping.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cursor.c: runs of chains that are opened for elements. */
-#include "exec/cursor.h"
+#include "exec/stage/cursor.h"
 
 #include "base/error.h"
 #include "graph/opened.h"

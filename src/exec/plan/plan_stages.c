@@ -2,7 +2,7 @@
 /* plan_stages.c: from graph to stages. A chain is followed from its end to its sources; what is above the last
  * batch is the trunk, which the batcher carries out. */
 #include "base/error.h"
-#include "exec/plan_parts.h"
+#include "exec/plan/plan_parts.h"
 #include "graph/nest.h"
 #include "op/order/nesting.h"
 

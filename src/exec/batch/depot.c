@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depot.c: batches: reuse, packing, views. */
-#include "exec/depot.h"
+#include "exec/batch/depot.h"
 
 #include "base/error.h"
 #include "base/rows/blob.h"

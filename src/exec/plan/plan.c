@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: a plan as a whole: its birth, what its stages mean for each other, one element of it, its death. */
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "exec/plan_parts.h"
+#include "exec/plan/plan_parts.h"
 #include "graph/cache_key.h"
 #include "graph/opened.h"
 

@@ -13,7 +13,7 @@
  * at once; where positions arrive from a shuffle they are shuffled again, without data; streams are
  * read again, but nothing behind them is. n_out is there because a filter closes rows up. */
 #pragma once
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 
 struct stk__restart {
     uint64_t counter[STK__MAX_LEVELS]; /* passes over at the mark, per level */

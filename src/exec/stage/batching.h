@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batching.h: ops that make one row of many, where they are not the last: a serial stage. */
 #pragma once
-#include "exec/judge.h"
+#include "exec/batch/judge.h"
 
 extern const struct stk_serial_table stk__batch_serial; /* all but begin */
 

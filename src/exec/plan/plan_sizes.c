@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory/pages.h"
 #include "exec/exec.h"
-#include "exec/plan_parts.h"
+#include "exec/plan/plan_parts.h"
 #include "op/order/order.h"
 
 #include <math.h>

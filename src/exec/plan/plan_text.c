@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_text.c: a plan for people, and as JSON. */
 #include "base/type.h"
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 #include "graph/nest.h"
 #include "rewrite/attempt.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depot.h: what is delivered, and the depot that batches return to. */
 #pragma once
-#include "exec/bookmark.h"
+#include "exec/batch/bookmark.h"
 
 #include <pthread.h>
 #include <sys/types.h>
