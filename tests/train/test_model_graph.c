@@ -2,6 +2,7 @@
 /* test_model_graph.c: what chains of layers become: names, places, windows, the order of nodes; what is
  * said of wrong ones, and of memory that runs out. Shapes and weights against Keras are in test_models.py. */
 #include "fault_wraps.h"
+#include "node_is.h"
 #include "train/model/model.h"
 #include "train_call.h"
 
@@ -125,11 +126,10 @@ static void check_order(const struct stk__model *model)
     bool *is_used = stk_arena_alloc(&arena, (size_t)model->n_nodes);
     for (int i = 0; i < model->n_nodes; i++) {
         const struct stk__model_node *node = &model->node[i];
-        int wanted = node->kind == STK__NODE_INPUT ? 0 : 1;
-        assert_true(node->kind == STK__NODE_ADD || node->kind == STK__NODE_CONCAT
-                        ? node->n_inputs > 1
-                        : node->n_inputs == wanted);
-        assert_int_equal(node->kind == STK__NODE_INPUT, i == 0);
+        int wanted = node_is(node, "input") ? 0 : 1;
+        assert_true(node_is(node, "add") || node_is(node, "concat") ? node->n_inputs > 1
+                                                                    : node->n_inputs == wanted);
+        assert_int_equal(node_is(node, "input"), i == 0);
         for (int k = 0; k < node->n_inputs; k++) {
             assert_in_range(node->input[k], 0, i - 1);
             is_used[node->input[k]] = true;

@@ -61,6 +61,16 @@ static void test_declarations(void **state)
     check_declarations(&stk__initializers);
 }
 
+/* What every kind says is there: also of one that was declared without STK__KIND. */
+static void check_kinds(const struct stk__model *model)
+{
+    for (int i = 0; i < model->n_nodes; i++) {
+        const struct stk__node_kind *kind = model->node[i].kind;
+        assert_true(kind->name && kind->group && kind->probability && kind->add_onnx);
+        assert_true(!model->node[i].n_weights || kind->torch);
+    }
+}
+
 /* The examples of the texts are models. */
 static void test_examples(void **state)
 {
@@ -69,7 +79,9 @@ static void test_examples(void **state)
         const char *example = strstr(stk__layers.decl[i]->doc, "\n    ");
         for (; example; example = strstr(example, "\n    ")) {
             size_t len = strcspn(example += 5, "\n");
-            assert_true(model_of(stk__arena_text_n(&arena, example, len)).n_nodes > 1);
+            struct stk__model model = model_of(stk__arena_text_n(&arena, example, len));
+            assert_true(model.n_nodes > 1);
+            check_kinds(&model);
         }
     }
 }

@@ -265,20 +265,6 @@ static void test_wide_dense(void **unused)
     RUN(trials);
 }
 
-/* A kind that has no group is refused. */
-static void test_unknown_kind(void **unused)
-{
-    struct stk_model *model;
-    struct stk_trainer *trainer;
-    struct stk_error err = { 0 };
-    (void)unused;
-    assert_int_equal(stk_model_new("input(4).dense(3)", &model, NULL), STK_OK);
-    model->graph.node[1].kind = 77;
-    assert_int_equal(stk_trainer_new(model, NULL, &trainer, &err), STK_TYPE);
-    assert_string_equal(err.text, "dense: nothing here carries out a layer of kind 77");
-    stk_model_free(model);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,7 +272,7 @@ int main(void)
         cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_pools),
         cmocka_unit_test(test_activations),  cmocka_unit_test(test_norms),
         cmocka_unit_test(test_branches),     cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_wide_dense),   cmocka_unit_test(test_unknown_kind),
+        cmocka_unit_test(test_wide_dense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

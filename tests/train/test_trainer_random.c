@@ -25,6 +25,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "node_is.h"
 #include "trainer_case.h"
 
 /* ---- chance ---- */
@@ -420,7 +421,7 @@ static void add_classes(struct maker *m)
 static bool are_logits(const struct maker *m, enum stk__activation_kind own)
 {
     bool is_undone =
-        m->last.kind == STK__NODE_ACTIVATION && m->last.activation.kind == own && !m->is_alone;
+        node_is(&m->last, "activation") && m->last.activation.kind == own && !m->is_alone;
     return m->end == STK__PROBABILITY_NONE || is_undone;
 }
 

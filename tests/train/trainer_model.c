@@ -4,8 +4,10 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "node_is.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +136,7 @@ static double pool_at(const struct stk__model_node *node, const struct map *in, 
             most = fmax(most, pixel(in, sy, sx)[c]);
             n++;
         }
-    return node->kind == STK__NODE_MAXPOOL ? most : sum / n;
+    return node_is(node, "maxpool") ? most : sum / n;
 }
 
 static double activated(const struct stk__activation *a, double x)
@@ -272,34 +274,33 @@ static double value_at(const struct reference *r, int number, int row, int64_t y
 {
     const struct stk__model_node *node = &r->model->node[number];
     struct map in = map_of(r, node->input[0], row);
-    switch (node->kind) {
-    case STK__NODE_CONV:
+    if (node_is(node, "conv"))
         return conv_at(r, node, &in, y, x, c);
-    case STK__NODE_DEPTHWISE:
+    if (node_is(node, "depthwise"))
         return depthwise_at(r, node, &in, y, x, c);
-    case STK__NODE_BATCHNORM:
+    if (node_is(node, "batchnorm"))
         return norm_at(r, number, pixel(&in, y, x)[c], c);
-    case STK__NODE_ACTIVATION:
+    if (node_is(node, "activation"))
         return node->activation.kind == STK__SOFTMAX
                    ? softmax_at(pixel(&in, y, x), in.channels, c)
                    : activated(&node->activation, pixel(&in, y, x)[c]);
-    case STK__NODE_MAXPOOL:
-    case STK__NODE_AVGPOOL:
+    if (node_is(node, "maxpool") || node_is(node, "avgpool"))
         return pool_at(node, &in, y, x, c);
-    case STK__NODE_GLOBAL_AVGPOOL:
+    if (node_is(node, "global_avgpool"))
         return mean_at(&in, c);
-    case STK__NODE_FLATTEN:
+    if (node_is(node, "flatten"))
         return in.at[c];
-    case STK__NODE_DENSE:
+    if (node_is(node, "dense"))
         return dense_at(r, node, &in, c);
-    case STK__NODE_DROPOUT:
+    if (node_is(node, "dropout"))
         return r->trains ? dropped(r, node, row, y, x * in.channels + c, pixel(&in, y, x)[c])
                          : pixel(&in, y, x)[c];
-    case STK__NODE_ADD:
+    if (node_is(node, "add"))
         return add_at(r, node, row, y, x, c);
-    default:
+    if (node_is(node, "concat"))
         return concat_at(r, node, row, y, x, c);
-    }
+    fprintf(stderr, "the reference has no layer of kind %s\n", node->kind->name);
+    abort();
 }
 
 static void add_noise(struct reference *r, int node)
@@ -311,7 +312,7 @@ static void add_noise(struct reference *r, int node)
 
 static void forward_node(struct reference *r, int node)
 {
-    if (r->model->node[node].kind == STK__NODE_BATCHNORM)
+    if (node_is(&r->model->node[node], "batchnorm"))
         find_statistics(r, node);
     for (int row = 0; row < r->rows; row++) {
         struct map out = map_of(r, node, row);
@@ -419,7 +420,7 @@ double reference_loss(const struct reference *r, const struct stk__loss *loss,
     int wanted = loss->kind == STK__LOSS_CROSS_ENTROPY ? STK__SOFTMAX
                  : loss->kind == STK__LOSS_BINARY      ? STK__SIGMOID
                                                        : STK__LINEAR;
-    if (last->kind == STK__NODE_ACTIVATION && (int)last->activation.kind == wanted)
+    if (node_is(last, "activation") && (int)last->activation.kind == wanted)
         node = last->input[0];
     if (loss->kind == STK__LOSS_CROSS_ENTROPY)
         return entropy(r, node, loss, labels, targets);

@@ -21,7 +21,7 @@ struct stk__export {
 /* Writes the file, whole or not at all. */
 int stk__export_onnx(const struct stk__export *export, const char *path, struct stk_error *err);
 
-/* ---- between its files ---- */
+/* ---- what kinds of nodes export themselves with ---- */
 
 /* A file that is being made. Names are in the arena. */
 struct stk__exporting {
@@ -36,9 +36,30 @@ struct stk__exporting {
 /* "name/part", or NULL. */
 const char *stk__export_name(struct stk__exporting *e, const char *name, const char *part);
 
-/* A weight as it is, or a number that is used as one. */
+/* A number that is used as a weight. */
 const char *stk__export_number(struct stk__exporting *e, const char *node, const char *part,
                                float value);
+
+/* A weight of the node as it is; NULL where it has none with this role. */
+const char *stk__export_weight(struct stk__exporting *e, const struct stk__model_node *node,
+                               enum stk__weight_role role);
+
+/* The kernel of a convolution as OIHW, `outer` filters of `inner` channels, which are its last two axes. */
+const char *stk__export_kernel(struct stk__exporting *e, const struct stk__model_node *node,
+                               int64_t inner, int64_t outer);
+
+/* The value that others take for a node's output. */
+const char *stk__export_value(struct stk__exporting *e, int node);
+
+/* What ONNX' attributes of convolutions and pools point to. */
+struct stk__export_window {
+    int64_t kernel[2], strides[2], dilations[2], pads[4];
+};
+struct stk__export_window stk__export_window(const struct stk__window *window);
+
+/* To channels last, or to channels first. */
+void stk__export_transpose(struct stk__exporting *e, const char *name, const char *in,
+                           const char *out, bool is_to_ours);
 
 /* Adds a node, unless a name that it needs could not be made. */
 void stk__export_node(struct stk__exporting *e, const struct stk__onnx_node *node);

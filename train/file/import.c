@@ -31,25 +31,22 @@ static const struct stk__shape *flattened(const struct stk__model *model, int wh
 {
     const struct stk__model_node *node = &model->node[which];
     const struct stk__shape *from, *image = NULL;
-    switch (node->kind) {
-    case STK__NODE_FLATTEN:
+    switch (node->kind->order) {
+    case STK__ORDER_OWN:
+        break;
+    case STK__ORDER_FLATTENED:
         from = &model->node[node->input[0]].shape;
         if (from->is_flat)
             return flattened(model, node->input[0], is_mixed);
         return from->channels > 1 && from->height * from->width > 1 ? from : NULL;
-    case STK__NODE_ACTIVATION:
-    case STK__NODE_DROPOUT:
-    case STK__NODE_BATCHNORM:
-    case STK__NODE_ADD:
+    case STK__ORDER_KEPT:
         return node->shape.is_flat ? flattened(model, node->input[0], is_mixed) : NULL;
-    case STK__NODE_CONCAT:
+    case STK__ORDER_JOINED:
         for (int i = 0; node->shape.is_flat && i < node->n_inputs && !image; i++)
             image = flattened(model, node->input[i], is_mixed);
         *is_mixed |= image != NULL;
-        return NULL;
-    default:
-        return NULL;
     }
+    return NULL;
 }
 
 /* ---- shapes ---- */
@@ -58,23 +55,11 @@ static const struct stk__shape *flattened(const struct stk__model *model, int wh
 static int torch_shape(const struct stk__model *model, const struct stk__weight *weight,
                        int64_t shape[4])
 {
-    const int64_t *s = weight->shape;
-    const struct stk__model_node *node = &model->node[weight->node];
-    if (weight->role != STK__KERNEL) {
-        shape[0] = s[0];
-        return 1;
-    }
-    if (node->kind == STK__NODE_DENSE) {
-        shape[0] = s[1];
-        shape[1] = s[0];
-        return 2;
-    }
-    bool is_depthwise = node->kind == STK__NODE_DEPTHWISE;
-    shape[0] = is_depthwise ? s[2] * s[3] : s[3];
-    shape[1] = is_depthwise ? 1 : s[2];
-    shape[2] = s[0];
-    shape[3] = s[1];
-    return 4;
+    const struct stk__torch_layer *torch = model->node[weight->node].kind->torch;
+    if (weight->role == STK__KERNEL && torch && torch->kernel_shape)
+        return torch->kernel_shape(weight->shape, shape);
+    memcpy(shape, weight->shape, sizeof weight->shape);
+    return weight->rank;
 }
 
 static bool is_same(const struct stk__saved_tensor *tensor, const int64_t *shape, int rank)
@@ -109,7 +94,7 @@ static void check_weight(struct stk__import_plan *plan, int which, bool is_torch
         stk__import_fault(plan, "%s is of type %s", tensor->name, stk_dtype_name(tensor->dtype));
     if (is_torch && node->n_inputs)
         flattened(plan->model, node->input[0], &is_mixed);
-    if (is_mixed && node->kind == STK__NODE_DENSE && weight->role == STK__KERNEL)
+    if (is_mixed && weight->role == STK__KERNEL && stk__module_of(node) == STK__MODULE_DENSE)
         stk__import_fault(plan,
                           "%s takes flattened images beside other features, whose order in PyTorch "
                           "is not known",
@@ -129,27 +114,7 @@ static int read_values(const struct stk__import_plan *plan, const struct stk__sa
     return rc;
 }
 
-/* OIHW to HWIO. */
-static void turn_kernel(const float *from, const int64_t *hwio, float *to)
-{
-    const int64_t cells = hwio[0] * hwio[1], inner = hwio[2], outer = hwio[3];
-    for (int64_t cell = 0; cell < cells; cell++)
-        for (int64_t i = 0; i < inner; i++)
-            for (int64_t o = 0; o < outer; o++)
-                to[(cell * inner + i) * outer + o] = from[(o * inner + i) * cells + cell];
-}
-
-/* [C·M, 1, H, W] to HWIM. */
-static void turn_depthwise(const float *from, const int64_t *hwim, float *to)
-{
-    const int64_t cells = hwim[0] * hwim[1], filters = hwim[2] * hwim[3];
-    for (int64_t cell = 0; cell < cells; cell++)
-        for (int64_t filter = 0; filter < filters; filter++)
-            to[cell * filters + filter] = from[filter * cells + cell];
-}
-
-/* Where our feature is in PyTorch's order. */
-static int64_t place_of(const struct stk__shape *image, int64_t feature)
+int64_t stk__torch_place(const struct stk__shape *image, int64_t feature)
 {
     if (!image)
         return feature;
@@ -157,30 +122,19 @@ static int64_t place_of(const struct stk__shape *image, int64_t feature)
     return channel * image->height * image->width + pixel;
 }
 
-static void turn_dense(const float *from, const int64_t *io, const struct stk__shape *image,
-                       float *to)
-{
-    for (int64_t i = 0; i < io[0]; i++)
-        for (int64_t o = 0; o < io[1]; o++)
-            to[i * io[1] + o] = from[o * io[0] + place_of(image, i)];
-}
-
 static void turn(const struct stk__model *model, const struct stk__weight *weight,
                  const float *from, float *to)
 {
     const struct stk__model_node *node = &model->node[weight->node];
+    const struct stk__torch_layer *torch = node->kind->torch;
     bool is_mixed;
     const struct stk__shape *image =
         node->shape.is_flat ? flattened(model, node->input[0], &is_mixed) : NULL;
-    if (weight->role == STK__KERNEL && node->kind == STK__NODE_CONV)
-        turn_kernel(from, weight->shape, to);
-    else if (weight->role == STK__KERNEL && node->kind == STK__NODE_DEPTHWISE)
-        turn_depthwise(from, weight->shape, to);
-    else if (weight->role == STK__KERNEL)
-        turn_dense(from, weight->shape, image, to);
-    else if (node->kind == STK__NODE_BATCHNORM && image)
+    if (weight->role == STK__KERNEL && torch && torch->turn_kernel)
+        torch->turn_kernel(from, weight->shape, image, to);
+    else if (torch && torch->is_by_feature && image)
         for (int64_t i = 0; i < weight->n_values; i++)
-            to[i] = from[place_of(image, i)];
+            to[i] = from[stk__torch_place(image, i)];
     else
         memcpy(to, from, (size_t)weight->n_values * sizeof *to);
 }

@@ -13,15 +13,37 @@
  */
 #pragma once
 #include "train/file/safetensors.h"
+#include "train/model/node_kind.h"
 #include "train/model/weights.h"
 
 /* map may be NULL. Fails before the first weight is written, unless reading does. */
 int stk__import_weights(const struct stk__safetensors *file, const struct stk_pairs *map,
                         const struct stk__weights *into, struct stk_error *err);
 
-/* ---- between its files ---- */
+/* ---- what kinds of nodes say of PyTorch ---- */
 
 enum stk__module_kind { STK__MODULE_CONV, STK__MODULE_DENSE, STK__MODULE_NORM, STK__MODULE_OTHER };
+
+struct stk__torch_layer {
+    enum stk__module_kind kind;
+    /* The shape of its kernel there, from ours: returns the rank. And from that to ours, where `image` is what the
+     * features that it takes are flattened of, or NULL. NULL: it has no kernel. */
+    int (*kernel_shape)(const int64_t ours[4], int64_t theirs[4]);
+    void (*turn_kernel)(const float *from, const int64_t *shape, const struct stk__shape *image,
+                        float *to);
+    bool is_by_feature; /* weights have a value for each feature that it takes */
+};
+
+/* The kind of a node's module. */
+static inline enum stk__module_kind stk__module_of(const struct stk__model_node *node)
+{
+    return node->kind->torch ? node->kind->torch->kind : STK__MODULE_OTHER;
+}
+
+/* Where our feature is in PyTorch's order. */
+int64_t stk__torch_place(const struct stk__shape *image, int64_t feature);
+
+/* ---- between its files ---- */
 
 /* A tensor for each weight of the model, NULL where nothing is known of it yet. */
 struct stk__import_plan {
@@ -43,6 +65,3 @@ void stk__import_fault(struct stk__import_plan *plan, const char *format, ...)
 int stk__import_by_map(struct stk__import_plan *plan, const struct stk_pairs *map,
                        struct stk_error *err);
 int stk__import_by_order(struct stk__import_plan *plan, struct stk_error *err);
-
-/* The kind of a node with weights. */
-enum stk__module_kind stk__module_of_node(const struct stk__model_node *node);

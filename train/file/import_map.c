@@ -21,21 +21,6 @@ struct module {
     enum stk__module_kind kind;
 };
 
-enum stk__module_kind stk__module_of_node(const struct stk__model_node *node)
-{
-    switch (node->kind) {
-    case STK__NODE_CONV:
-    case STK__NODE_DEPTHWISE:
-        return STK__MODULE_CONV;
-    case STK__NODE_DENSE:
-        return STK__MODULE_DENSE;
-    case STK__NODE_BATCHNORM:
-        return STK__MODULE_NORM;
-    default:
-        return STK__MODULE_OTHER;
-    }
-}
-
 /* Names as people sort them: layer2 before layer10. */
 static int natural_order(const char *a, const char *b)
 {
@@ -183,9 +168,13 @@ int stk__import_by_order(struct stk__import_plan *plan, struct stk_error *err)
         return STK_MEMORY;
     for (int i = 0; i < plan->model->n_nodes; i++) {
         const struct stk__model_node *node = &plan->model->node[i];
-        enum stk__module_kind kind = stk__module_of_node(node);
-        if (!node->n_weights || kind == STK__MODULE_OTHER || is_given(plan, node))
+        enum stk__module_kind kind = stk__module_of(node);
+        if (!node->n_weights || is_given(plan, node))
             continue;
+        if (kind == STK__MODULE_OTHER) {
+            stk__import_fault(plan, "PyTorch has no module like %s", node->name);
+            continue;
+        }
         int *at = &next[kind];
         while (*at < n && module[*at].kind != kind)
             ++*at;

@@ -1,6 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batchnorm.c: normalisation of each channel over a batch. */
+#include "train/file/export.h"
+#include "train/file/import.h"
 #include "train/model/layer.h"
+#include "train/plan/step_plan.h"
+
+/* The weight of a role, or as many equal values where it has none. */
+static const char *add_or_constant(struct stk__exporting *e, const struct stk__model_node *node,
+                                   enum stk__weight_role role, const char *part, float constant)
+{
+    const char *name = stk__export_weight(e, node, role);
+    int64_t n = node->shape.channels;
+    if (name)
+        return name;
+    name = stk__export_name(e, node->name, part);
+    float *values = stk_arena_alloc(&e->arena, (size_t)n * sizeof *values);
+    e->failed |= !values;
+    if (e->failed)
+        return NULL;
+    for (int64_t i = 0; i < n; i++)
+        values[i] = constant;
+    stk__onnx_weight(&e->onnx, &(struct stk__onnx_tensor){ name, STK_F32, 1, { n }, values });
+    return name;
+}
+
+static void add_onnx(struct stk__exporting *e, const struct stk__model_node *node, const char *in,
+                     const char *out)
+{
+    const char *gamma = add_or_constant(e, node, STK__GAMMA, "gamma", 1);
+    const char *beta = add_or_constant(e, node, STK__BETA, "beta", 0);
+    const char *mean = stk__export_weight(e, node, STK__MOVING_MEAN);
+    const char *variance = stk__export_weight(e, node, STK__MOVING_VARIANCE);
+    stk__onnx_node(
+        &e->onnx, &(struct stk__onnx_node){ "BatchNormalization",
+                                            out,
+                                            { in, gamma, beta, mean, variance },
+                                            { out },
+                                            { stk__onnx_float("epsilon", (float)node->epsilon) } });
+}
+
+static void add_json(const struct stk__model_node *node, struct stk__text *out)
+{
+    stk__node_json_real(out, "momentum", node->momentum);
+    stk__node_json_real(out, "epsilon", node->epsilon);
+    stk__text_add(out, ",\"unbiased\":%s", node->is_unbiased ? "true" : "false");
+}
+
+static const struct stk__torch_layer torch = { STK__MODULE_NORM, NULL, NULL, true };
+
+static const struct stk__node_kind kind = {
+    STK__KIND("batchnorm", stk__norm_group, stk__probability_none, STK__ORDER_KEPT, add_onnx),
+    .takes_activation = true,
+    .torch = &torch,
+    .add_json = add_json,
+};
 
 struct batchnorm {
     double momentum, epsilon;
@@ -31,7 +84,7 @@ static int build(struct stk__build *b)
 {
     const struct batchnorm *p = b->params;
     int64_t n = stk__build_input(b)->channels;
-    struct stk__model_node node = { .kind = STK__NODE_BATCHNORM,
+    struct stk__model_node node = { .kind = &kind,
                                     .shape = *stk__build_input(b),
                                     .momentum = p->momentum,
                                     .epsilon = p->epsilon,

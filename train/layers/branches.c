@@ -1,8 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* branches.c: layers that bring several chains together: residual and concat. */
+#include "train/file/export.h"
 #include "train/model/layer.h"
+#include "train/plan/step_plan.h"
 
 #include <string.h>
+
+/* ---- kinds of nodes ---- */
+
+/* Of all its inputs; those of more than a node of ONNX takes are joined piece by piece. */
+static void add_joined(struct stk__exporting *e, const struct stk__model_node *node,
+                       struct stk__onnx_node joined, const char *out)
+{
+    int n = 0;
+    for (int i = 0; i < node->n_inputs; i++) {
+        joined.input[n++] = stk__export_value(e, node->input[i]);
+        bool is_last = i + 1 == node->n_inputs;
+        if (!is_last && n < STK__ONNX_MAX_INPUTS)
+            continue;
+        const char *part = stk__arena_printf(&e->arena, "%s/first_%d", node->name, i + 1);
+        e->failed |= !part;
+        joined.name = joined.output[0] = is_last ? out : part;
+        stk__export_node(e, &joined);
+        memset(joined.input, 0, sizeof joined.input);
+        joined.input[0] = part;
+        n = 1;
+    }
+}
+
+static void add_sum_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                         const char *in, const char *out)
+{
+    (void)in;
+    add_joined(e, node, (struct stk__onnx_node){ .op = "Sum" }, out);
+}
+
+static const struct stk__node_kind add_kind = {
+    STK__KIND("add", stk__add_group, stk__probability_none, STK__ORDER_KEPT, add_sum_onnx),
+    .takes_activation = true,
+};
+
+/* Values of sigmoid stay what they are beside others of their kind; a softmax is one of several then. */
+static enum stk__probability side_by_side(const struct stk__model *model,
+                                          const struct stk__model_node *node)
+{
+    enum stk__probability all = model->node[node->input[0]].probability;
+    for (int i = 1; i < node->n_inputs; i++)
+        if (model->node[node->input[i]].probability != all)
+            return STK__PROBABILITY_PARTS;
+    return all == STK__PROBABILITY_SOFTMAX ? STK__PROBABILITY_PARTS : all;
+}
+
+static void add_concat_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                            const char *in, const char *out)
+{
+    (void)in;
+    add_joined(e, node,
+               (struct stk__onnx_node){ .op = "Concat", .attribute = { stk__onnx_int("axis", 1) } },
+               out);
+}
+
+static const struct stk__node_kind concat_kind = {
+    STK__KIND("concat", stk__concat_group, side_by_side, STK__ORDER_JOINED, add_concat_onnx),
+};
 
 /* ---- residual ---- */
 
@@ -93,7 +153,7 @@ static int build_residual(struct stk__build *b)
     if (!is_same(chain, shortcut))
         return fail_shapes(b, chain, shortcut);
     struct stk__model_node node = {
-        .kind = STK__NODE_ADD, .n_inputs = 2, .input = ends, .shape = *chain
+        .kind = &add_kind, .n_inputs = 2, .input = ends, .shape = *chain
     };
     rc = stk__build_node(b, &node, NULL);
     return rc ? rc : stk__build_activation(b, p->activation);
@@ -164,10 +224,9 @@ static int build_concat(struct stk__build *b)
             return rc;
         channels += b->model->node[ends[i]].shape.channels;
     }
-    struct stk__model_node node = { .kind = STK__NODE_CONCAT,
-                                    .n_inputs = n,
-                                    .input = ends,
-                                    .shape = b->model->node[ends[0]].shape };
+    struct stk__model_node node = {
+        .kind = &concat_kind, .n_inputs = n, .input = ends, .shape = b->model->node[ends[0]].shape
+    };
     node.shape.channels = channels;
     return stk__build_node(b, &node, NULL);
 }

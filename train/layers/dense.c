@@ -1,6 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense.c: every output from all features. */
+#include "train/file/export.h"
+#include "train/file/import.h"
 #include "train/model/layer.h"
+#include "train/plan/step_plan.h"
+
+static void add_onnx(struct stk__exporting *e, const struct stk__model_node *node, const char *in,
+                     const char *out)
+{
+    const char *kernel = stk__export_weight(e, node, STK__KERNEL);
+    const char *bias = stk__export_weight(e, node, STK__BIAS);
+    stk__export_node(
+        e, &(struct stk__onnx_node){ "Gemm", out, { in, kernel, bias }, { out }, { { 0 } } });
+}
+
+static int torch_shape(const int64_t io[4], int64_t oi[4])
+{
+    oi[0] = io[1];
+    oi[1] = io[0];
+    return 2;
+}
+
+/* O×I to I×O. */
+static void turn(const float *from, const int64_t *io, const struct stk__shape *image, float *to)
+{
+    for (int64_t i = 0; i < io[0]; i++)
+        for (int64_t o = 0; o < io[1]; o++)
+            to[i * io[1] + o] = from[o * io[0] + stk__torch_place(image, i)];
+}
+
+static const struct stk__torch_layer torch = { STK__MODULE_DENSE, torch_shape, turn, false };
+
+static const struct stk__node_kind kind = {
+    STK__KIND("dense", stk__dense_group, stk__probability_none, STK__ORDER_OWN, add_onnx),
+    .takes_activation = true,
+    .wide_group = &stk__wide_dense_group,
+    .torch = &torch,
+};
 
 struct dense {
     int64_t units;
@@ -31,7 +67,7 @@ static int build(struct stk__build *b)
                                "global_avgpool() before it, or use conv2d(%lld, 1) for each pixel",
                                b->model->node[b->tip].name, stk__shape_text(&in, text),
                                (long long)p->units);
-    struct stk__model_node node = { .kind = STK__NODE_DENSE, .shape = { 1, 1, p->units, true } };
+    struct stk__model_node node = { .kind = &kind, .shape = { 1, 1, p->units, true } };
     const struct stk__weight_spec kernel = {
         STK__KERNEL, "kernel", 2, { in.channels, p->units }, p->kernel_initializer, "glorot_uniform"
     };

@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain_layers.c: layers without weights and windows: input, activation, flatten, dropout, identity. */
+#include "train/file/export.h"
 #include "train/model/layer.h"
+#include "train/plan/step_plan.h"
 
 /* ---- input ---- */
+
+/* Images come as the caller has them. */
+static void add_input_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                           const char *in, const char *out)
+{
+    (void)in;
+    if (out != node->name)
+        stk__export_transpose(e, out, node->name, out, false);
+}
+
+static const struct stk__node_kind input_kind = {
+    STK__KIND("input", stk__input_group, stk__probability_none, STK__ORDER_OWN, add_input_onnx),
+};
 
 struct input {
     int64_t height, width, channels, features;
@@ -21,7 +36,7 @@ static const struct stk_param input_rows[] = {
 static int build_input(struct stk__build *b)
 {
     const struct input *p = b->params;
-    struct stk__model_node node = { .kind = STK__NODE_INPUT,
+    struct stk__model_node node = { .kind = &input_kind,
                                     .shape = { p->height, p->width, p->channels, false } };
     bool has[] = { p->height != STK_NONE, p->width != STK_NONE, p->channels != STK_NONE,
                    p->features != STK_NONE };
@@ -50,6 +65,53 @@ const struct stk__layer stk__layer_input = {
 
 /* ---- activation ---- */
 
+/* relu and its kin change nothing that is between 0 and 1. */
+static enum stk__probability behind_activation(const struct stk__model *model,
+                                               const struct stk__model_node *node)
+{
+    switch (node->activation.kind) {
+    case STK__SIGMOID:
+        return STK__PROBABILITY_SIGMOID;
+    case STK__SOFTMAX:
+        return STK__PROBABILITY_SOFTMAX;
+    case STK__LINEAR:
+    case STK__RELU:
+    case STK__RELU6:
+    case STK__LEAKY_RELU:
+        return stk__probability_kept(model, node);
+    default:
+        return STK__PROBABILITY_NONE;
+    }
+}
+
+static void add_activation_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                                const char *in, const char *out)
+{
+    stk__export_activation(e, &node->activation, node->name, in, out);
+}
+
+static void add_activation_text(const struct stk__model_node *node, struct stk__text *out)
+{
+    stk__text_add(out, " ");
+    stk__activation_print(&node->activation, out);
+}
+
+static void add_activation_json(const struct stk__model_node *node, struct stk__text *out)
+{
+    struct stk__text text = { 0 };
+    stk__activation_print(&node->activation, &text);
+    stk__node_json_string(out, "activation", text.data ? text.data : "");
+    out->failed |= text.failed;
+    stk__text_free(&text);
+}
+
+const struct stk__node_kind stk__node_activation = {
+    STK__KIND("activation", stk__activation_group, behind_activation, STK__ORDER_KEPT,
+              add_activation_onnx),
+    .add_text = add_activation_text,
+    .add_json = add_activation_json,
+};
+
 struct activation {
     const struct stk_value *activation;
     const char *name;
@@ -65,7 +127,7 @@ static const struct stk_param activation_rows[] = {
 static int build_activation(struct stk__build *b)
 {
     const struct activation *p = b->params;
-    struct stk__model_node node = { .kind = STK__NODE_ACTIVATION, .shape = *stk__build_input(b) };
+    struct stk__model_node node = { .kind = &stk__node_activation, .shape = *stk__build_input(b) };
     int rc = stk__activation_read(p->activation, b->arena, &node.activation, b->err);
     return rc ? rc : stk__build_node(b, &node, NULL);
 }
@@ -83,6 +145,33 @@ const struct stk__layer stk__layer_activation = {
 
 /* ---- flatten ---- */
 
+static enum stk__probability behind_flatten(const struct stk__model *model,
+                                            const struct stk__model_node *node)
+{
+    const struct stk__model_node *from = &model->node[node->input[0]];
+    bool are_several = from->shape.height * from->shape.width > 1;
+    return from->probability == STK__PROBABILITY_SOFTMAX && are_several ? STK__PROBABILITY_PARTS
+                                                                        : from->probability;
+}
+
+static void add_flatten_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                             const char *in, const char *out)
+{
+    const struct stk__shape *from = &e->model->node[node->input[0]].shape;
+    bool has_order = !from->is_flat && from->channels > 1 && from->height * from->width > 1;
+    const char *ours = has_order ? stk__export_name(e, node->name, "nhwc") : in;
+    if (has_order)
+        stk__export_transpose(e, ours, in, ours, true);
+    stk__export_node(e, &(struct stk__onnx_node){
+                            "Flatten", out, { ours }, { out }, { stk__onnx_int("axis", 1) } });
+}
+
+static const struct stk__node_kind flatten_kind = {
+    STK__KIND("flatten", stk__flatten_group, behind_flatten, STK__ORDER_FLATTENED,
+              add_flatten_onnx),
+    .is_view = true,
+};
+
 struct flatten {
     const char *name;
 };
@@ -92,7 +181,7 @@ static const struct stk_param flatten_rows[] = { STK__NAME_ROW(flatten), STK_ROW
 static int build_flatten(struct stk__build *b)
 {
     struct stk__model_node node = {
-        .kind = STK__NODE_FLATTEN, .shape = { 1, 1, stk__shape_values(stk__build_input(b)), true }
+        .kind = &flatten_kind, .shape = { 1, 1, stk__shape_values(stk__build_input(b)), true }
     };
     return stk__build_node(b, &node, NULL);
 }
@@ -108,6 +197,26 @@ const struct stk__layer stk__layer_flatten = {
 };
 
 /* ---- dropout ---- */
+
+static void add_dropout_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                             const char *in, const char *out)
+{
+    (void)node;
+    stk__export_node(e, &(struct stk__onnx_node){ "Identity", out, { in }, { out }, { { 0 } } });
+}
+
+static void add_dropout_json(const struct stk__model_node *node, struct stk__text *out)
+{
+    stk__node_json_real(out, "rate", node->rate);
+    if (node->seed != STK_NONE)
+        stk__node_json_count(out, "seed", node->seed);
+}
+
+static const struct stk__node_kind dropout_kind = {
+    STK__KIND("dropout", stk__dropout_group, stk__probability_kept, STK__ORDER_KEPT,
+              add_dropout_onnx),
+    .add_json = add_dropout_json,
+};
 
 struct dropout {
     double rate;
@@ -127,7 +236,7 @@ static int build_dropout(struct stk__build *b)
 {
     const struct dropout *p = b->params;
     struct stk__model_node node = {
-        .kind = STK__NODE_DROPOUT, .shape = *stk__build_input(b), .rate = p->rate, .seed = p->seed
+        .kind = &dropout_kind, .shape = *stk__build_input(b), .rate = p->rate, .seed = p->seed
     };
     return stk__build_node(b, &node, NULL);
 }

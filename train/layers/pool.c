@@ -1,6 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c: maxima and means, of windows or of a whole image. */
+#include "train/file/export.h"
 #include "train/model/layer.h"
+#include "train/plan/step_plan.h"
+
+/* ---- kinds of nodes ---- */
+
+static struct stk__onnx_node onnx_pool(const struct stk__export_window *n, const char *op,
+                                       const char *in, const char *out)
+{
+    return (struct stk__onnx_node){ op,
+                                    out,
+                                    { in },
+                                    { out },
+                                    { stk__onnx_ints("kernel_shape", n->kernel, 2),
+                                      stk__onnx_ints("pads", n->pads, 4),
+                                      stk__onnx_ints("strides", n->strides, 2) } };
+}
+
+static void add_max_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                         const char *in, const char *out)
+{
+    const struct stk__export_window n = stk__export_window(&node->window);
+    struct stk__onnx_node pool = onnx_pool(&n, "MaxPool", in, out);
+    stk__export_node(e, &pool);
+}
+
+/* Of several distributions the largest values are none. */
+static enum stk__probability behind_max(const struct stk__model *model,
+                                        const struct stk__model_node *node)
+{
+    enum stk__probability before = model->node[node->input[0]].probability;
+    return before == STK__PROBABILITY_SOFTMAX ? STK__PROBABILITY_PARTS : before;
+}
+
+const struct stk__node_kind stk__node_maxpool = {
+    STK__KIND("maxpool", stk__maxpool_group, behind_max, STK__ORDER_OWN, add_max_onnx),
+    .add_json = stk__node_json_window,
+};
+
+static void add_mean_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                          const char *in, const char *out)
+{
+    const struct stk__export_window n = stk__export_window(&node->window);
+    struct stk__onnx_node pool = onnx_pool(&n, "AveragePool", in, out);
+    pool.attribute[3] = stk__onnx_int("count_include_pad", 0);
+    stk__export_node(e, &pool);
+}
+
+/* A mean of probabilities is one. */
+static const struct stk__node_kind avgpool = {
+    STK__KIND("avgpool", stk__avgpool_group, stk__probability_kept, STK__ORDER_OWN, add_mean_onnx),
+    .add_json = stk__node_json_window,
+};
+
+static void add_global_onnx(struct stk__exporting *e, const struct stk__model_node *node,
+                            const char *in, const char *out)
+{
+    const char *mean = node->shape.is_flat ? stk__export_name(e, node->name, "mean") : out;
+    stk__export_node(
+        e, &(struct stk__onnx_node){ "GlobalAveragePool", mean, { in }, { mean }, { { 0 } } });
+    if (node->shape.is_flat)
+        stk__export_node(e, &(struct stk__onnx_node){
+                                "Flatten", out, { mean }, { out }, { stk__onnx_int("axis", 1) } });
+}
+
+static const struct stk__node_kind global_avgpool = {
+    STK__KIND("global_avgpool", stk__mean_group, stk__probability_kept, STK__ORDER_OWN,
+              add_global_onnx),
+};
+
+/* ---- windows ---- */
 
 struct pool {
     struct stk_numbers pool_size, strides, padding;
@@ -15,7 +85,7 @@ static const struct stk_param pool_rows[] = {
     STK_ROWS_END,
 };
 
-static int build_pool(struct stk__build *b, enum stk__node_kind kind)
+static int build_pool(struct stk__build *b, const struct stk__node_kind *kind)
 {
     const struct pool *p = b->params;
     const struct stk__window_rows window = { .kernel = &p->pool_size,
@@ -37,7 +107,7 @@ static int build_pool(struct stk__build *b, enum stk__node_kind kind)
 
 static int build_maxpool(struct stk__build *b)
 {
-    return build_pool(b, STK__NODE_MAXPOOL);
+    return build_pool(b, &stk__node_maxpool);
 }
 
 const struct stk__layer stk__layer_maxpool = {
@@ -52,7 +122,7 @@ const struct stk__layer stk__layer_maxpool = {
 
 static int build_avgpool(struct stk__build *b)
 {
-    return build_pool(b, STK__NODE_AVGPOOL);
+    return build_pool(b, &avgpool);
 }
 
 const struct stk__layer stk__layer_avgpool = {
@@ -83,9 +153,9 @@ static int build_global(struct stk__build *b)
     int rc = stk__build_wants_pixels(b);
     if (rc)
         return rc;
-    struct stk__model_node node = { .kind = STK__NODE_GLOBAL_AVGPOOL,
-                                    .shape = { 1, 1, stk__build_input(b)->channels,
-                                               !p->keepdims } };
+    struct stk__model_node node = {
+        .kind = &global_avgpool, .shape = { 1, 1, stk__build_input(b)->channels, !p->keepdims }
+    };
     return stk__build_node(b, &node, NULL);
 }
 

@@ -7,7 +7,7 @@
  */
 #include "train/loss/loss.h"
 
-#include "train/model/model.h"
+#include "train/model/node_kind.h"
 
 static const struct stk__model_node *last_of(const struct stk__model *model)
 {
@@ -36,7 +36,7 @@ static const char *own_name(const struct stk__loss *loss)
 bool stk__loss_merges_last(const struct stk__loss *loss, const struct stk__model *model)
 {
     const struct stk__model_node *last = last_of(model);
-    return loss->kind != STK__LOSS_SQUARES && last->kind == STK__NODE_ACTIVATION &&
+    return loss->kind != STK__LOSS_SQUARES && last->kind == &stk__node_activation &&
            last->input[0] != 0 && last->activation.kind == own_activation(loss);
 }
 

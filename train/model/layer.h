@@ -11,7 +11,7 @@
  * it, a model in tests/golden/make_models.py.
  */
 #pragma once
-#include "train/model/model.h"
+#include "train/model/node_kind.h"
 
 struct stk__names; /* of the layers so far; model.c */
 

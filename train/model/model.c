@@ -111,16 +111,6 @@ int stk__model_build(const char *text, struct stk_arena *arena, struct stk__mode
 
 /* ---- looking at a model ---- */
 
-const char *stk__node_kind_name(enum stk__node_kind kind)
-{
-    static const char *const names[] = {
-#define STK__NODE_TEXT(name, text) text,
-        STK__NODE_LIST(STK__NODE_TEXT)
-#undef STK__NODE_TEXT
-    };
-    return names[kind];
-}
-
 const struct stk__weight *stk__node_weight(const struct stk__model *model,
                                            const struct stk__model_node *node,
                                            enum stk__weight_role role)
@@ -183,7 +173,7 @@ struct stk__model_totals stk__model_totals(const struct stk__model *model)
                model->weight[i].n_values);
     for (int i = 0; i < model->n_nodes; i++) {
         add_to(&totals.macs, model->node[i].macs);
-        if (model->node[i].kind != STK__NODE_FLATTEN)
+        if (!model->node[i].kind->is_view)
             add_to(&totals.activation_values, stk__shape_values(&model->node[i].shape));
     }
     return totals;

@@ -19,27 +19,7 @@
 #include "train/model/activation.h"
 #include "train/model/initializer.h"
 
-/* Name in tables and JSON. */
-#define STK__NODE_LIST(X)                                                                          \
-    X(INPUT, "input")                                                                              \
-    X(CONV, "conv")                                                                                \
-    X(DEPTHWISE, "depthwise")                                                                      \
-    X(BATCHNORM, "batchnorm")                                                                      \
-    X(ACTIVATION, "activation")                                                                    \
-    X(MAXPOOL, "maxpool")                                                                          \
-    X(AVGPOOL, "avgpool")                                                                          \
-    X(GLOBAL_AVGPOOL, "global_avgpool")                                                            \
-    X(FLATTEN, "flatten")                                                                          \
-    X(DENSE, "dense")                                                                              \
-    X(DROPOUT, "dropout")                                                                          \
-    X(ADD, "add")                                                                                  \
-    X(CONCAT, "concat")
-
-enum stk__node_kind {
-#define STK__NODE_ENUM(name, text) STK__NODE_##name,
-    STK__NODE_LIST(STK__NODE_ENUM)
-#undef STK__NODE_ENUM
-};
+struct stk__node_kind; /* node_kind.h */
 
 /* Whether values are probabilities: what makes them has been applied, and must not be again. */
 enum stk__probability {
@@ -86,7 +66,7 @@ struct stk__weight {
 };
 
 struct stk__model_node {
-    enum stk__node_kind kind;
+    const struct stk__node_kind *kind;
     const char *name;  /* unique: "conv2d_1", or a part of a layer: "conv2d_1/activation" */
     const char *layer; /* what was called: "separable_conv2d" */
     uint32_t at, len;  /* the call's place in the text */
@@ -117,8 +97,6 @@ struct stk__model {
  * their place in the text. */
 int stk__model_build(const char *text, struct stk_arena *arena, struct stk__model *out,
                      struct stk_error *err);
-
-const char *stk__node_kind_name(enum stk__node_kind kind);
 
 /* The weight of a node with that role, or NULL. */
 const struct stk__weight *stk__node_weight(const struct stk__model *model,

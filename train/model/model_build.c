@@ -85,59 +85,18 @@ static const char *join(struct stk__build *b, const char *part)
     return part ? stk__arena_printf(b->arena, "%s/%s", b->name, part) : b->name;
 }
 
-/* relu and its kin change nothing that is between 0 and 1. */
-static enum stk__probability behind_activation(const struct stk__model_node *node,
-                                               enum stk__probability before)
-{
-    switch (node->activation.kind) {
-    case STK__SIGMOID:
-        return STK__PROBABILITY_SIGMOID;
-    case STK__SOFTMAX:
-        return STK__PROBABILITY_SOFTMAX;
-    case STK__LINEAR:
-    case STK__RELU:
-    case STK__RELU6:
-    case STK__LEAKY_RELU:
-        return before;
-    default:
-        return STK__PROBABILITY_NONE;
-    }
-}
-
-/* Values of sigmoid stay what they are beside others of their kind; a softmax is one of several then. */
-static enum stk__probability side_by_side(const struct stk__model *model,
-                                          const struct stk__model_node *node)
-{
-    enum stk__probability all = model->node[node->input[0]].probability;
-    for (int i = 1; i < node->n_inputs; i++)
-        if (model->node[node->input[i]].probability != all)
-            return STK__PROBABILITY_PARTS;
-    return all == STK__PROBABILITY_SOFTMAX ? STK__PROBABILITY_PARTS : all;
-}
-
-static enum stk__probability probability_of(const struct stk__model *model,
+enum stk__probability stk__probability_none(const struct stk__model *model,
                                             const struct stk__model_node *node)
 {
-    const struct stk__model_node *from = node->n_inputs ? &model->node[node->input[0]] : NULL;
-    enum stk__probability before = from ? from->probability : STK__PROBABILITY_NONE;
-    bool is_softmax = before == STK__PROBABILITY_SOFTMAX;
-    switch (node->kind) {
-    case STK__NODE_ACTIVATION:
-        return behind_activation(node, before);
-    case STK__NODE_FLATTEN:
-        return is_softmax && from->shape.height * from->shape.width > 1 ? STK__PROBABILITY_PARTS
-                                                                        : before;
-    case STK__NODE_MAXPOOL:
-        return is_softmax ? STK__PROBABILITY_PARTS : before;
-    case STK__NODE_AVGPOOL:
-    case STK__NODE_GLOBAL_AVGPOOL: /* a mean of probabilities is one */
-    case STK__NODE_DROPOUT:
-        return before;
-    case STK__NODE_CONCAT:
-        return side_by_side(model, node);
-    default:
-        return STK__PROBABILITY_NONE;
-    }
+    (void)model;
+    (void)node;
+    return STK__PROBABILITY_NONE;
+}
+
+enum stk__probability stk__probability_kept(const struct stk__model *model,
+                                            const struct stk__model_node *node)
+{
+    return model->node[node->input[0]].probability;
 }
 
 int stk__build_node(struct stk__build *b, const struct stk__model_node *node, const char *part)
@@ -167,14 +126,14 @@ int stk__build_node(struct stk__build *b, const struct stk__model_node *node, co
         added->input = input;
         added->n_inputs = 1;
     }
-    added->probability = probability_of(model, added);
+    added->probability = added->kind->probability(model, added);
     b->tip = model->n_nodes++;
     return STK_OK;
 }
 
 int stk__build_activation(struct stk__build *b, const struct stk_value *activation)
 {
-    struct stk__model_node node = { .kind = STK__NODE_ACTIVATION, .shape = *stk__build_input(b) };
+    struct stk__model_node node = { .kind = &stk__node_activation, .shape = *stk__build_input(b) };
     int rc = stk__activation_read(activation, b->arena, &node.activation, b->err);
     if (rc || node.activation.kind == STK__LINEAR)
         return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_json.c: a model as JSON. */
-#include "train/model/model.h"
+#include "train/model/node_kind.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,12 +11,12 @@ static void add_string(struct stk__text *out, const char *name, const char *valu
     stk__text_add_json(out, value, strlen(value));
 }
 
-static void add_number(struct stk__text *out, const char *name, int64_t value)
+void stk__node_json_count(struct stk__text *out, const char *name, int64_t value)
 {
     stk__text_add(out, ",\"%s\":%" PRId64, name, value);
 }
 
-static void add_real(struct stk__text *out, const char *name, double value)
+void stk__node_json_real(struct stk__text *out, const char *name, double value)
 {
     stk__text_add(out, ",\"%s\":", name);
     stk__text_add_real(out, value);
@@ -36,7 +36,13 @@ static void add_shape(struct stk__text *out, const struct stk__shape *shape)
     add_numbers(out, "shape", shape->is_flat ? sides + 2 : sides, shape->is_flat ? 1 : 3);
 }
 
-static void add_window(struct stk__text *out, const struct stk__model_node *node)
+void stk__node_json_string(struct stk__text *out, const char *name, const char *value)
+{
+    stk__text_add(out, ",");
+    add_string(out, name, value);
+}
+
+void stk__node_json_window(const struct stk__model_node *node, struct stk__text *out)
 {
     const struct stk__window *w = &node->window;
     const int64_t kernel[] = { w->kernel_height, w->kernel_width };
@@ -47,46 +53,6 @@ static void add_window(struct stk__text *out, const struct stk__model_node *node
     add_numbers(out, "strides", strides, 2);
     add_numbers(out, "dilation", dilation, 2);
     add_numbers(out, "padding", padding, 4);
-    if (node->kind == STK__NODE_CONV)
-        add_number(out, "groups", w->groups);
-}
-
-static void add_activation(struct stk__text *out, const struct stk__model_node *node)
-{
-    struct stk__text text = { 0 };
-    stk__activation_print(&node->activation, &text);
-    stk__text_add(out, ",");
-    add_string(out, "activation", text.data ? text.data : "");
-    out->failed |= text.failed;
-    stk__text_free(&text);
-}
-
-/* What only nodes of its kind have. */
-static void add_special(struct stk__text *out, const struct stk__model_node *node)
-{
-    switch (node->kind) {
-    case STK__NODE_CONV:
-    case STK__NODE_DEPTHWISE:
-    case STK__NODE_MAXPOOL:
-    case STK__NODE_AVGPOOL:
-        add_window(out, node);
-        break;
-    case STK__NODE_ACTIVATION:
-        add_activation(out, node);
-        break;
-    case STK__NODE_BATCHNORM:
-        add_real(out, "momentum", node->momentum);
-        add_real(out, "epsilon", node->epsilon);
-        stk__text_add(out, ",\"unbiased\":%s", node->is_unbiased ? "true" : "false");
-        break;
-    case STK__NODE_DROPOUT:
-        add_real(out, "rate", node->rate);
-        if (node->seed != STK_NONE)
-            add_number(out, "seed", node->seed);
-        break;
-    default:
-        break;
-    }
 }
 
 static void add_weight(struct stk__text *out, const struct stk__weight *weight)
@@ -94,7 +60,7 @@ static void add_weight(struct stk__text *out, const struct stk__weight *weight)
     stk__text_add(out, "{");
     add_string(out, "name", weight->name);
     add_numbers(out, "shape", weight->shape, weight->rank);
-    add_number(out, "values", weight->n_values);
+    stk__node_json_count(out, "values", weight->n_values);
     stk__text_add(out, ",\"trainable\":%s,", weight->is_trainable ? "true" : "false");
     add_string(out, "initializer", weight->initializer.name);
     stk__text_add(out, "}");
@@ -106,7 +72,7 @@ static void add_node(struct stk__text *out, const struct stk__model *model,
     stk__text_add(out, "{");
     add_string(out, "name", node->name);
     stk__text_add(out, ",");
-    add_string(out, "kind", stk__node_kind_name(node->kind));
+    add_string(out, "kind", node->kind->name);
     stk__text_add(out, ",");
     add_string(out, "layer", node->layer);
     stk__text_add(out, ",\"inputs\":[");
@@ -117,14 +83,15 @@ static void add_node(struct stk__text *out, const struct stk__model *model,
     }
     stk__text_add(out, "]");
     add_shape(out, &node->shape);
-    add_special(out, node);
+    if (node->kind->add_json)
+        node->kind->add_json(node, out);
     stk__text_add(out, ",\"weights\":[");
     for (int i = 0; i < node->n_weights; i++) {
         stk__text_add(out, i ? "," : "");
         add_weight(out, &model->weight[node->first_weight + i]);
     }
     stk__text_add(out, "]");
-    add_number(out, "macs", node->macs);
+    stk__node_json_count(out, "macs", node->macs);
     stk__text_add(out, "}");
 }
 
@@ -143,10 +110,10 @@ void stk__model_json(const struct stk__model *model, int64_t batch, struct stk__
         add_node(out, model, &model->node[i]);
     }
     stk__text_add(out, "]");
-    add_number(out, "trainable", totals.trainable);
-    add_number(out, "statistics", totals.statistics);
-    add_number(out, "macs", totals.macs);
-    add_number(out, "batch", batch);
-    add_number(out, "activation_bytes", bytes);
+    stk__node_json_count(out, "trainable", totals.trainable);
+    stk__node_json_count(out, "statistics", totals.statistics);
+    stk__node_json_count(out, "macs", totals.macs);
+    stk__node_json_count(out, "batch", batch);
+    stk__node_json_count(out, "activation_bytes", bytes);
     stk__text_add(out, "}");
 }

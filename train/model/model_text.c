@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_text.c: a model as a table for people. */
-#include "train/model/model.h"
+#include "train/model/node_kind.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,11 +77,9 @@ static bool put_row(struct row *row, const struct stk__model *model,
     char shape[STK__SHAPE_TEXT];
     int64_t n = values_of(model, node);
     struct stk__text kind = { 0 };
-    stk__text_add(&kind, "%s", stk__node_kind_name(node->kind));
-    if (node->kind == STK__NODE_ACTIVATION) {
-        stk__text_add(&kind, " ");
-        stk__activation_print(&node->activation, &kind);
-    }
+    stk__text_add(&kind, "%s", node->kind->name);
+    if (node->kind->add_text)
+        node->kind->add_text(node, &kind);
     snprintf(row->cell[0], CELL, "%s", node->name);
     snprintf(row->cell[1], CELL, "%s", kind.data ? kind.data : "");
     snprintf(row->cell[2], CELL, "%s", stk__shape_text(&node->shape, shape));

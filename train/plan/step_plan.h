@@ -31,7 +31,7 @@
  */
 #pragma once
 #include "base/memory/arena.h"
-#include "train/model/model.h"
+#include "train/model/node_kind.h"
 
 struct stk__step_work;
 struct stk__step_group;
@@ -72,7 +72,8 @@ struct stk__group_type {
     void (*close)(struct stk__step_group *group);     /* or NULL */
     const struct stk__part *forward, *backward, *use; /* use: outside of training */
     const struct stk__part *late; /* updates of weights that were put off; joint; or NULL */
-    int n_strips; /* that parts want of scratch, where a tensor is in half precision */
+    int n_strips;         /* that parts want of scratch, where a tensor is in half precision */
+    bool wants_long_lots; /* reads its weights once for each lot */
     /* Of this thread, or NULL: packs weights for a step; adds up the threads' sums as gradients; makes
      * statistics part of the weights. */
     stk__part_fn *pack, *collect, *keep;

@@ -11,7 +11,7 @@
 
 /* Weights above this are read once for the whole batch, by all threads together, instead of for each lot:
  * half of a second-level cache. */
-enum { WIDE_DENSE_BYTES = 512 << 10 };
+enum { WIDE_BYTES = 512 << 10 };
 
 struct grouping {
     struct stk__step_plan *plan;
@@ -39,7 +39,7 @@ static int count_readers(struct grouping *g, struct stk_error *err)
 }
 
 /* The only reader of a node if it is of that kind, else -1. */
-static int only_reader(const struct grouping *g, int node, enum stk__node_kind kind)
+static int only_reader(const struct grouping *g, int node, const struct stk__node_kind *kind)
 {
     const struct stk__model *model = g->plan->model;
     if (g->n_readers[node] != 1 || model->node[g->reader[node]].kind != kind)
@@ -48,16 +48,10 @@ static int only_reader(const struct grouping *g, int node, enum stk__node_kind k
     return is_merged ? -1 : g->reader[node];
 }
 
-static bool takes_activation(enum stk__node_kind kind)
-{
-    return kind == STK__NODE_CONV || kind == STK__NODE_DEPTHWISE || kind == STK__NODE_DENSE ||
-           kind == STK__NODE_BATCHNORM || kind == STK__NODE_ADD;
-}
-
 static void take_activation(struct grouping *g, struct stk__step_group *group)
 {
     const struct stk__model *model = g->plan->model;
-    int next = only_reader(g, group->last, STK__NODE_ACTIVATION);
+    int next = only_reader(g, group->last, &stk__node_activation);
     if (next < 0 || !stk__activation_is_simple(&model->node[next].activation))
         return;
     group->activation = group->last = next;
@@ -67,7 +61,7 @@ static void take_activation(struct grouping *g, struct stk__step_group *group)
 /* A byte says which cell of a window was the largest. */
 static void take_pool(struct grouping *g, struct stk__step_group *group)
 {
-    int next = only_reader(g, group->last, STK__NODE_MAXPOOL);
+    int next = only_reader(g, group->last, &stk__node_maxpool);
     if (next < 0)
         return;
     const struct stk__window *w = &g->plan->model->node[next].window;
@@ -77,59 +71,20 @@ static void take_pool(struct grouping *g, struct stk__step_group *group)
     g->is_taken[next] = true;
 }
 
-static const struct stk__group_type *dense_type(const struct stk__step_plan *plan,
-                                                const struct stk__model_node *node)
-{
-    const struct stk__weight *kernel = stk__node_weight(plan->model, node, STK__KERNEL);
-    return kernel->n_values * (int64_t)sizeof(float) > WIDE_DENSE_BYTES ? &stk__wide_dense_group
-                                                                        : &stk__dense_group;
-}
-
-/* NULL: nothing carries that kind out. */
 static const struct stk__group_type *type_of(const struct stk__step_plan *plan,
                                              const struct stk__model_node *node)
 {
-    switch (node->kind) {
-    case STK__NODE_INPUT:
-        return &stk__input_group;
-    case STK__NODE_CONV:
-        return &stk__conv_group;
-    case STK__NODE_DEPTHWISE:
-        return &stk__depthwise_group;
-    case STK__NODE_BATCHNORM:
-        return &stk__norm_group;
-    case STK__NODE_ACTIVATION:
-        return &stk__activation_group;
-    case STK__NODE_MAXPOOL:
-        return &stk__maxpool_group;
-    case STK__NODE_AVGPOOL:
-        return &stk__avgpool_group;
-    case STK__NODE_GLOBAL_AVGPOOL:
-        return &stk__mean_group;
-    case STK__NODE_FLATTEN:
-        return &stk__flatten_group;
-    case STK__NODE_DENSE:
-        return dense_type(plan, node);
-    case STK__NODE_DROPOUT:
-        return &stk__dropout_group;
-    case STK__NODE_ADD:
-        return &stk__add_group;
-    case STK__NODE_CONCAT:
-        return &stk__concat_group;
-    }
-    return NULL;
+    const struct stk__weight *kernel = stk__node_weight(plan->model, node, STK__KERNEL);
+    bool is_wide = kernel && kernel->n_values * (int64_t)sizeof(float) > WIDE_BYTES;
+    return is_wide && node->kind->wide_group ? node->kind->wide_group : node->kind->group;
 }
 
-static int begin_group(struct grouping *g, int node, struct stk_error *err)
+static void begin_group(struct grouping *g, int node)
 {
     struct stk__step_plan *plan = g->plan;
     const struct stk__model_node *of = &plan->model->node[node];
-    const struct stk__group_type *type = type_of(plan, of);
-    if (!type)
-        return stk_fail(err, STK_TYPE, "%s: nothing here carries out a layer of kind %d", of->name,
-                        (int)of->kind);
     struct stk__step_group *group = &plan->group[plan->n_groups];
-    *group = (struct stk__step_group){ .type = type,
+    *group = (struct stk__step_group){ .type = type_of(plan, of),
                                        .number = plan->n_groups++,
                                        .node = node,
                                        .activation = -1,
@@ -140,11 +95,10 @@ static int begin_group(struct grouping *g, int node, struct stk_error *err)
                                        .d_out = -1,
                                        .cells = -1 };
     group->is_merged = g->merges_last && node == plan->model->n_nodes - 1;
-    if (takes_activation(of->kind))
+    if (of->kind->takes_activation)
         take_activation(g, group);
-    if (of->kind == STK__NODE_CONV)
+    if (of->kind->takes_pool)
         take_pool(g, group);
-    return STK_OK;
 }
 
 int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct stk_error *err)
@@ -157,7 +111,7 @@ int stk__step_plan_groups(struct stk__step_plan *plan, bool merges_last, struct 
     int rc = count_readers(&g, err);
     for (int i = 0; !rc && i < plan->model->n_nodes; i++)
         if (!g.is_taken[i])
-            rc = begin_group(&g, i, err);
+            begin_group(&g, i);
     return rc;
 }
 

@@ -7,8 +7,8 @@
 
 /* What a thread works on while it carries a lot through: most of a second-level cache. */
 enum { LOT_BYTES = 768 << 10 };
-/* Weights of dense layers are read once per lot: lots of as many images, if larger ones fit not. */
-enum { DENSE_LOT = 8, DENSE_LOT_BYTES = 8 << 20 };
+/* Where weights are read once per lot: lots of as many images, if larger ones do not fit. */
+enum { LONG_LOT = 8, LONG_LOT_BYTES = 8 << 20 };
 
 /* ---- ops ---- */
 
@@ -194,11 +194,11 @@ static size_t place_lot(struct layout *l, const struct stk__segment *segment, in
     return bytes + segment->scratch_bytes;
 }
 
-static bool has_dense(const struct layout *l, const struct stk__segment *segment)
+static bool wants_long_lots(const struct layout *l, const struct stk__segment *segment)
 {
     for (int i = segment->first; i < segment->behind; i++) {
         int group = l->program->op[i].group;
-        if (group >= 0 && l->plan->group[group].type == &stk__dense_group)
+        if (group >= 0 && l->plan->group[group].type->wants_long_lots)
             return true;
     }
     return false;
@@ -215,8 +215,8 @@ static int lot_of(struct layout *l, const struct stk__segment *segment)
         more *= 2;
     }
     int64_t n = one < LOT_BYTES ? 1 + (int64_t)((LOT_BYTES - one) / more) : 1;
-    if (has_dense(l, segment) && n < DENSE_LOT && one + (DENSE_LOT - 1) * more < DENSE_LOT_BYTES)
-        n = DENSE_LOT;
+    if (wants_long_lots(l, segment) && n < LONG_LOT && one + (LONG_LOT - 1) * more < LONG_LOT_BYTES)
+        n = LONG_LOT;
     if (n > share)
         n = share;
     int64_t n_lots = (share + n - 1) / n;

@@ -47,9 +47,7 @@ static void find_frame(const struct stk__step_plan *plan, int node, struct stk__
 {
     for (int g = 0; g < plan->n_groups; g++) {
         const struct stk__model_node *reader = stk__group_node(plan, &plan->group[g]);
-        if (reader->kind != STK__NODE_CONV && reader->kind != STK__NODE_DEPTHWISE)
-            continue;
-        if (reader->input[0] != node)
+        if (!reader->kind->is_padded || reader->input[0] != node)
             continue;
         widen(&t->top, reader->window.pad_top);
         widen(&t->bottom, reader->window.pad_bottom);
@@ -79,7 +77,7 @@ static bool has_frame(const struct stk__tensor *t)
  * shape of its source, which those who read features take as one row of them. */
 static bool is_alias(const struct stk__step_plan *plan, const struct stk__step_group *group)
 {
-    return group->type == &stk__flatten_group &&
+    return stk__group_node(plan, group)->kind->is_view &&
            !has_frame(&plan->tensor[plan->tensor_of[stk__group_node(plan, group)->input[0]]]);
 }
 
@@ -91,7 +89,7 @@ static bool is_end(const struct stk__step_plan *plan, const struct stk__step_gro
     int node = plan->model->n_nodes - 1;
     if (node != group->last && last->is_merged)
         node = of[node].input[0];
-    while (node != group->last && of[node].kind == STK__NODE_FLATTEN)
+    while (node != group->last && of[node].kind->is_view)
         node = of[node].input[0];
     return node == group->last;
 }
@@ -99,8 +97,8 @@ static bool is_end(const struct stk__step_plan *plan, const struct stk__step_gro
 /* Maps, flattened or not, are in the plan's precision. */
 static int dtype_of(const struct stk__step_plan *plan, const struct stk__step_group *group)
 {
-    bool is_map =
-        !plan->model->node[group->last].shape.is_flat || group->type == &stk__flatten_group;
+    const struct stk__model_node *last = &plan->model->node[group->last];
+    bool is_map = !last->shape.is_flat || last->kind->is_view;
     return is_map && !is_end(plan, group) ? plan->dtype : STK_F32;
 }
 

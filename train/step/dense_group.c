@@ -160,4 +160,5 @@ const struct stk__group_type stk__dense_group = { .name = "dense",
                                                   .backward = backward_parts,
                                                   .use = forward_parts,
                                                   .collect = collect,
-                                                  .n_strips = 2 };
+                                                  .n_strips = 2,
+                                                  .wants_long_lots = true };
