@@ -120,13 +120,13 @@ static double entropy_in_double(const struct stk__loss *loss, const double *z, c
 static double row_in_double(const struct stk__loss *loss, const double *z, const double *q)
 {
     double sum = 0;
-    if (loss->kind == STK__LOSS_CROSS_ENTROPY)
+    if (loss->type->has_classes)
         return entropy_in_double(loss, z, q);
     for (int i = 0; i < OUTPUTS; i++) {
         double target = q[i] * (1 - loss->label_smoothing) + loss->label_smoothing / 2;
         double p = 1 / (1 + exp(-z[i]));
-        sum += loss->kind == STK__LOSS_SQUARES ? (z[i] - q[i]) * (z[i] - q[i])
-                                               : -target * log(p) - (1 - target) * log(1 - p);
+        sum += loss->type->activation == STK__LINEAR ? (z[i] - q[i]) * (z[i] - q[i])
+                                                     : -target * log(p) - (1 - target) * log(1 - p);
     }
     return sum;
 }

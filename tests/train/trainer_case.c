@@ -126,7 +126,7 @@ static void begin_case(struct case_run *c)
     c->state = s->data;
     c->reference = reference_new(&c->model->graph, s->rows);
     c->reference.seed = 7;
-    c->has_labels = c->trainer->loss.kind == STK__LOSS_CROSS_ENTROPY && !s->has_values;
+    c->has_labels = c->trainer->loss.type->has_classes && !s->has_values;
     make_data(c);
     shake_weights(c);
     c->images = s->has_bytes ? stk_view_rows(c->data.bytes, STK_U8, 4, c->data.shape)

@@ -406,8 +406,8 @@ static double mean_of_outputs(const struct reference *r, int node, const struct 
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         double t = (1 - loss->label_smoothing) * targets[i] + loss->label_smoothing / 2;
-        sum += loss->kind == STK__LOSS_SQUARES ? (out[i] - targets[i]) * (out[i] - targets[i])
-                                               : binary_at(out[i], t);
+        sum += loss->type->activation == STK__LINEAR ? (out[i] - targets[i]) * (out[i] - targets[i])
+                                                     : binary_at(out[i], t);
     }
     return sum / (double)n;
 }
@@ -417,12 +417,9 @@ double reference_loss(const struct reference *r, const struct stk__loss *loss,
 {
     int node = r->model->n_nodes - 1;
     const struct stk__model_node *last = &r->model->node[node];
-    int wanted = loss->kind == STK__LOSS_CROSS_ENTROPY ? STK__SOFTMAX
-                 : loss->kind == STK__LOSS_BINARY      ? STK__SIGMOID
-                                                       : STK__LINEAR;
-    if (node_is(last, "activation") && (int)last->activation.kind == wanted)
+    if (node_is(last, "activation") && last->activation.kind == loss->type->activation)
         node = last->input[0];
-    if (loss->kind == STK__LOSS_CROSS_ENTROPY)
+    if (loss->type->has_classes)
         return entropy(r, node, loss, labels, targets);
     return mean_of_outputs(r, node, loss, targets);
 }

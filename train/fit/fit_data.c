@@ -172,7 +172,7 @@ static int fail_map(const struct stk_fit *fit, const struct stk__model_node *las
 static int check_single(const struct stk_fit *fit, int which, const struct stk_field_info *field,
                         int64_t outputs, struct stk_error *err)
 {
-    bool is_label = fit->loss.kind == STK__LOSS_CROSS_ENTROPY;
+    bool is_label = fit->loss.type->has_classes;
     bool is_float = stk__dtype_kind(field->dtype) == 'f';
     char text[400];
     if (is_label && is_float && outputs > 1) {
@@ -180,8 +180,8 @@ static int check_single(const struct stk_fit *fit, int which, const struct stk_f
                  "%s takes labels that are integers, or a value for each of the model's %" PRId64
                  " outputs, but %s gives one %s in its field %s; cast(int64, field=%s) makes "
                  "labels of them",
-                 fit->loss.name, outputs, sides[which], stk_dtype_name(field->dtype), field->name,
-                 field->name);
+                 fit->loss.type->decl.name, outputs, sides[which], stk_dtype_name(field->dtype),
+                 field->name, field->name);
         return fail_at_data(fit, which, text, err);
     }
     if (is_label || outputs == 1)
@@ -189,7 +189,8 @@ static int check_single(const struct stk_fit *fit, int which, const struct stk_f
     snprintf(text, sizeof text,
              "%s takes a value for each of the model's %" PRId64
              " outputs, but %s gives one %s in its field %s",
-             fit->loss.name, outputs, sides[which], stk_dtype_name(field->dtype), field->name);
+             fit->loss.type->decl.name, outputs, sides[which], stk_dtype_name(field->dtype),
+             field->name);
     return fail_at_data(fit, which, text, err);
 }
 

@@ -198,7 +198,7 @@ static int check_monitor(const struct stk_fit *fit, struct stk_error *err)
         rc = stk_fail(err, STK_VALUE,
                       "monitor = valid_accuracy, but %s knows no accuracy; valid_loss compares "
                       "losses",
-                      fit->loss.name);
+                      fit->loss.type->decl.name);
     return rc ? stk__recipe_fail(fit->text, "monitor", rc, err) : STK_OK;
 }
 
@@ -253,7 +253,7 @@ int stk_fit_new(const char *recipe, const struct stk_fit_options *options, struc
     stk__arena_init(&fit->arena, 1 << 14);
     fit->log = -1;
     fit->progress.best = NAN;
-    fit->loss = (struct stk__loss){ .kind = STK__LOSS_CROSS_ENTROPY, .name = "cross_entropy" };
+    fit->loss = (struct stk__loss){ .type = &stk__loss_type_cross_entropy };
     int rc = read_recipe(fit, recipe, err);
     if (!rc)
         rc = make_parts(fit, options ? options : &none, err);

@@ -42,7 +42,7 @@ void stk__fit_note_labels(struct stk_fit *fit, const struct stk_view *labels)
 {
     struct stk__label_runs *runs = &fit->runs;
     bool is_whole = labels->dtype == STK_U8 || labels->dtype == STK_I32 || labels->dtype == STK_I64;
-    bool are_classes = is_whole && labels->rank == 1 && fit->loss.kind != STK__LOSS_SQUARES;
+    bool are_classes = is_whole && labels->rank == 1 && fit->loss.type->activation != STK__LINEAR;
     if (runs->is_told || runs->is_mixed || !are_classes)
         return;
     for (int64_t row = 0; row < labels->shape[0] && !runs->is_mixed; row++)

@@ -1,132 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss.c: losses and gradients, row by row.
+/* loss.c: reading a loss, its batches, and whether it fits what a model puts out.
  *
- * Cross entropy of every kind is one kernel: the targets of a row are written where its gradient will
- * be, smoothed and weighted, and the kernel turns them into it while the row is in cache.
+ * Losses of classes take logits. A softmax or sigmoid that is the last layer and belongs to the loss is
+ * undone: the loss is computed from what goes into it. Anywhere else it would be applied a second time, and
+ * training would go on with flat gradients and without a word; that is refused.
  */
 #include "train/loss/loss.h"
 
 #include "base/error.h"
-#include "train/kernel/train_kernel.h"
+#include "train/model/declared.h"
+#include "train/model/node_kind.h"
 
-#include <math.h>
-
-static double weight_of(const struct stk__loss *loss, int64_t label)
+int stk__loss_read(const struct stk_value *value, struct stk_arena *arena, struct stk__loss *out,
+                   struct stk_error *err)
 {
-    return loss->n_classes ? loss->class_weight[label] : 1;
+    struct stk__declared said;
+    int rc = stk__declared_bound(value, &stk__losses, "a loss is", arena, &said, err);
+    if (rc)
+        return rc;
+    *out = (struct stk__loss){ .type = (const void *)said.decl, .params = said.params };
+    return out->type->read ? out->type->read(said.call, out, err) : STK_OK;
 }
 
-/* Of labels PyTorch divides by their weights; of values, and in Keras always, rows are counted. */
-static double entropy_divisor(const struct stk__loss *loss, const struct stk__targets *targets)
-{
-    double sum = 0;
-    if (!loss->is_pytorch || !targets->is_sparse || !loss->n_classes)
-        return (double)targets->rows;
-    for (int64_t row = 0; row < targets->rows; row++)
-        sum += weight_of(loss, stk__target_label(targets, row));
-    return sum;
-}
+/* ---- batches ---- */
 
 int stk__loss_begin(const struct stk__loss *loss, const struct stk__loss_batch *batch,
                     double *divisor, struct stk_error *err)
 {
     const struct stk__targets *targets = &batch->targets;
-    bool has_classes = loss->kind == STK__LOSS_CROSS_ENTROPY;
-    if (targets->is_sparse && !has_classes)
+    const char *name = loss->type->decl.name;
+    if (targets->is_sparse && !loss->type->has_classes)
         return stk_fail(err, STK_TYPE,
-                        "%s: wants a target for each of the %lld outputs, not labels", loss->name,
+                        "%s: wants a target for each of the %lld outputs, not labels", name,
                         (long long)targets->outputs);
     if (loss->n_classes && loss->n_classes != targets->outputs)
-        return stk_fail(err, STK_VALUE, "%s: there are %d class weights and %lld classes",
-                        loss->name, loss->n_classes, (long long)targets->outputs);
-    int rc = stk__targets_check(targets, loss->name, err);
+        return stk_fail(err, STK_VALUE, "%s: there are %d class weights and %lld classes", name,
+                        loss->n_classes, (long long)targets->outputs);
+    int rc = stk__targets_check(targets, name, err);
     *divisor = 0;
     if (!rc)
-        *divisor = has_classes ? entropy_divisor(loss, targets)
-                               : (double)targets->rows * (double)targets->outputs;
+        *divisor = loss->type->divisor ? loss->type->divisor(loss, targets)
+                                       : (double)targets->rows * (double)targets->outputs;
     return rc;
-}
-
-/* ---- cross entropy ---- */
-
-static void put_targets(const struct stk__loss *loss, const struct stk__targets *targets,
-                        int64_t row, float *out)
-{
-    int64_t n = targets->outputs;
-    float spread = (float)(loss->label_smoothing / (double)n);
-    float kept = (float)(1 - loss->label_smoothing);
-    for (int64_t i = 0; i < n; i++)
-        out[i] =
-            targets->is_sparse ? spread : kept * stk__target_value(targets, row * n + i) + spread;
-    if (targets->is_sparse)
-        out[stk__target_label(targets, row)] += kept;
-    for (int64_t i = 0; i < n && loss->is_pytorch && loss->n_classes; i++)
-        out[i] *= (float)loss->class_weight[i];
-}
-
-static double entropy_rows(const struct stk__loss *loss, const struct stk__loss_batch *batch,
-                           int64_t first, int64_t n, double factor)
-{
-    const struct stk__loss_kernels *kernels = &stk__train_kernels()->loss;
-    const struct stk__targets *targets = &batch->targets;
-    bool weighs_rows = loss->n_classes && !loss->is_pytorch;
-    double sum = 0;
-    for (int64_t row = first; row < first + n; row++) {
-        float *gradient = batch->gradient + row * targets->outputs;
-        double weight = weighs_rows ? weight_of(loss, stk__target_label(targets, row)) : 1;
-        put_targets(loss, targets, row, gradient);
-        sum += weight * kernels->cross_entropy(batch->logits + row * targets->outputs,
-                                               (size_t)targets->outputs, (float)(factor * weight),
-                                               gradient);
-    }
-    return sum;
-}
-
-/* ---- losses of outputs by themselves ---- */
-
-static double binary_loss(float logit, float target, float *gradient)
-{
-    float small = expf(-fabsf(logit)); /* never overflows */
-    float sigmoid = logit >= 0 ? 1 / (1 + small) : small / (1 + small);
-    *gradient = sigmoid - target;
-    return fmaxf(logit, 0) - logit * target + log1pf(small);
-}
-
-static double binary_values(const struct stk__loss *loss, const struct stk__loss_batch *batch,
-                            int64_t first, int64_t n, double factor)
-{
-    double sum = 0;
-    float kept = (float)(1 - loss->label_smoothing), more = (float)(loss->label_smoothing / 2);
-    for (int64_t i = first; i < first + n; i++) {
-        float gradient, target = kept * stk__target_value(&batch->targets, i) + more;
-        sum += binary_loss(batch->logits[i], target, &gradient);
-        batch->gradient[i] = (float)factor * gradient;
-    }
-    return sum;
-}
-
-static double square_values(const struct stk__loss_batch *batch, int64_t first, int64_t n,
-                            double factor)
-{
-    double sum = 0;
-    for (int64_t i = first; i < first + n; i++) {
-        float distance = batch->logits[i] - stk__target_value(&batch->targets, i);
-        sum += (double)distance * distance;
-        batch->gradient[i] = (float)(2 * factor) * distance;
-    }
-    return sum;
 }
 
 double stk__loss_rows(const struct stk__loss *loss, const struct stk__loss_batch *batch,
                       int64_t first, int64_t n, double factor)
 {
-    int64_t outputs = batch->targets.outputs;
-    switch (loss->kind) {
-    case STK__LOSS_CROSS_ENTROPY:
-        return entropy_rows(loss, batch, first, n, factor);
-    case STK__LOSS_BINARY:
-        return binary_values(loss, batch, first * outputs, n * outputs, factor);
-    default:
-        return square_values(batch, first * outputs, n * outputs, factor);
-    }
+    return loss->type->rows(loss, batch, first, n, factor);
+}
+
+/* ---- models ---- */
+
+static const struct stk__model_node *last_of(const struct stk__model *model)
+{
+    return &model->node[model->n_nodes - 1];
+}
+
+static enum stk__probability own_probability(const struct stk__loss *loss)
+{
+    return loss->type->activation == STK__SOFTMAX ? STK__PROBABILITY_SOFTMAX
+                                                  : STK__PROBABILITY_SIGMOID;
+}
+
+static const char *own_name(const struct stk__loss *loss)
+{
+    return loss->type->activation == STK__SOFTMAX ? "softmax" : "sigmoid";
+}
+
+bool stk__loss_merges_last(const struct stk__loss *loss, const struct stk__model *model)
+{
+    const struct stk__model_node *last = last_of(model);
+    return loss->type->activation != STK__LINEAR && last->kind == &stk__node_activation &&
+           last->input[0] != 0 && last->activation.kind == loss->type->activation;
+}
+
+/* The activation is the loss's own, but something stands behind it, or nothing before it. */
+static int fail_misplaced(const struct stk__loss *loss, const struct stk__model *model,
+                          struct stk_error *err)
+{
+    const struct stk__model_node *last = last_of(model);
+    return stk__fail_at(err, STK_VALUE, last->at, last->len,
+                        "%s applies %s to outputs, but those of the model, whose last layer is %s, "
+                        "have gone through it already; leave it out, or make it the last layer "
+                        "behind others",
+                        loss->type->decl.name, own_name(loss), last->name);
+}
+
+/* Heads with an activation each: the loss has one for all of them. */
+static int fail_parts(const struct stk__loss *loss, const struct stk__model *model,
+                      struct stk_error *err)
+{
+    const struct stk__model_node *last = last_of(model);
+    const char *name = own_name(loss);
+    return stk__fail_at(
+        err, STK_VALUE, last->at, last->len,
+        "%s applies %s to outputs, but parts of those of the model, whose last layer "
+        "is %s, have gone through softmax or sigmoid by themselves already; leave "
+        "these activations out, and put activation(%s) behind all, or none",
+        loss->type->decl.name, name, last->name, name);
+}
+
+int stk__loss_check_model(const struct stk__loss *loss, const struct stk__model *model,
+                          struct stk_error *err)
+{
+    enum stk__probability end = stk__model_output_probability(model);
+    const struct stk__model_node *last = last_of(model);
+    int rc = loss->type->check_model ? loss->type->check_model(model, err) : STK_OK;
+    if (rc || loss->type->activation == STK__LINEAR || end == STK__PROBABILITY_NONE ||
+        stk__loss_merges_last(loss, model))
+        return rc;
+    return end == STK__PROBABILITY_PARTS ? fail_parts(loss, model, err)
+           : end == own_probability(loss)
+               ? fail_misplaced(loss, model, err)
+               : stk__fail_at(err, STK_VALUE, last->at, last->len, "%s", loss->type->foreign);
 }

@@ -2,6 +2,8 @@
 /* declared.c: one call, or a name for it, found in its namespace. */
 #include "train/model/declared.h"
 
+#include "base/error.h"
+
 static int fail_not_a_call(const struct stk_value *value, const struct stk__namespace *ns,
                            const char *what, struct stk_error *err)
 {
@@ -49,4 +51,19 @@ int stk__declared_name(const struct stk_value *value, const struct stk__namespac
     *made = (struct stk__call){ .name = value->text, .at = value->at, .len = value->len };
     *call = made;
     return find(made, ns, which, err);
+}
+
+int stk__declared_bound(const struct stk_value *value, const struct stk__namespace *ns,
+                        const char *what, struct stk_arena *arena, struct stk__declared *out,
+                        struct stk_error *err)
+{
+    int which;
+    int rc = stk__declared_call(value, ns, what, &out->call, &which, err);
+    if (rc)
+        return rc;
+    out->decl = ns->decl[which];
+    void *params = stk_arena_alloc(arena, out->decl->params_size);
+    out->params = params;
+    return params ? stk__call_bind(out->call, out->decl, arena, params, err)
+                  : stk__out_of_memory(err);
 }

@@ -15,3 +15,13 @@ int stk__declared_call(const struct stk_value *value, const struct stk__namespac
 int stk__declared_name(const struct stk_value *value, const struct stk__namespace *ns,
                        const char *what, struct stk_arena *arena, const struct stk__call **call,
                        int *which, struct stk_error *err);
+
+/* The same with its arguments bound, in the arena: what a declaration that begins with a struct stk_decl reads. */
+struct stk__declared {
+    const struct stk__call *call;
+    const struct stk_decl *decl;
+    const void *params;
+};
+int stk__declared_bound(const struct stk_value *value, const struct stk__namespace *ns,
+                        const char *what, struct stk_arena *arena, struct stk__declared *out,
+                        struct stk_error *err);

@@ -23,7 +23,7 @@ static void count(const struct stk__loss *loss, const struct stk__loss_batch *ro
 {
     if (!stk__loss_knows_accuracy(loss, row->targets.outputs))
         return;
-    if (loss->kind == STK__LOSS_BINARY) {
+    if (!loss->type->has_classes) {
         found->top1 += stk__count_binary(row->logits, &row->targets);
         return;
     }

@@ -109,7 +109,7 @@ static int take_targets(const struct stk_trainer *t, const struct stk_view *targ
     if (rc)
         return rc;
     int64_t values = row_values(targets);
-    bool is_sparse = values == 1 && t->loss.kind == STK__LOSS_CROSS_ENTROPY &&
+    bool is_sparse = values == 1 && t->loss.type->has_classes &&
                      (outputs > 1 || stk__dtype_kind(targets->dtype) != 'f');
     if (targets->shape[0] != rows)
         return stk_fail(err, STK_VALUE, "there are %lld images and %lld targets", (long long)rows,

@@ -16,7 +16,7 @@ static int rehearse(struct stk_trainer *t, int64_t rows, const void *zeros, stru
 {
     const struct stk__shape *shape = &t->model->node[0].shape;
     int64_t outputs = stk__shape_values(&t->model->node[t->model->n_nodes - 1].shape);
-    bool is_sparse = t->loss.kind == STK__LOSS_CROSS_ENTROPY;
+    bool is_sparse = t->loss.type->has_classes;
     struct stk_view images = stk_view_rows(
         zeros, STK_F32, 4, (int64_t[]){ rows, shape->height, shape->width, shape->channels });
     struct stk_view targets = stk_view_rows(zeros, is_sparse ? STK_I32 : STK_F32, is_sparse ? 1 : 2,

@@ -27,9 +27,9 @@ enum stk_output_kind stk_trainer_output_kind(const struct stk_trainer *trainer)
         return STK_OUTPUT_BINARY;
     if (end == STK__PROBABILITY_PARTS) /* no one class out of all of them */
         return STK_OUTPUT_VALUES;
-    if (trainer->loss.kind == STK__LOSS_BINARY)
+    if (trainer->loss.type->activation == STK__SIGMOID)
         return STK_OUTPUT_BINARY_LOGITS;
-    if (trainer->loss.kind == STK__LOSS_SQUARES && end != STK__PROBABILITY_SOFTMAX)
+    if (trainer->loss.type->activation == STK__LINEAR && end != STK__PROBABILITY_SOFTMAX)
         return STK_OUTPUT_VALUES;
     if (is_one) /* one class out of one says nothing */
         return STK_OUTPUT_VALUES;
@@ -230,7 +230,8 @@ char *stk_trainer_times_json(struct stk_trainer *t)
         return NULL;
     stk__text_add(&out, "[");
     for (int g = -1; !is_first && g < t->plan.n_groups; g++) {
-        const char *name = g < 0 ? t->loss.name : t->model->node[t->plan.group[g].node].name;
+        const char *name =
+            g < 0 ? t->loss.type->decl.name : t->model->node[t->plan.group[g].node].name;
         stk__text_add(&out, "%s{\"name\":", g < 0 ? "" : ",\n ");
         stk__text_add_json(&out, name, strlen(name));
         stk__text_add(&out, ",\"forward\":%.6f,\"backward\":%.6f}", seconds_of(t, g, false),

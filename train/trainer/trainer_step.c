@@ -19,7 +19,7 @@ static void fill_in(const struct stk_trainer *t, const struct stk__run *run, dou
 {
     struct stk__found found = stk__trainer_found(t);
     bool has_accuracy = stk__loss_knows_accuracy(run->loss, run->batch.targets.outputs);
-    bool has_classes = run->loss->kind == STK__LOSS_CROSS_ENTROPY;
+    bool has_classes = run->loss->type->has_classes;
     *out = (struct stk_step){ .loss = found.loss / divisor,
                               .rows = run->rows,
                               .top1 = has_accuracy ? found.top1 : -1,
