@@ -8,7 +8,7 @@ PEERS := $(BUILD)/venv-peers
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := build
-.PHONY: build demo python test bench bench-formats bench-tuning parity mutants soak install docs sheets format tidy clean distclean help setup setup-test configure
+.PHONY: build demo python check test test-all bench bench-formats bench-tuning parity mutants fuzz soak install docs sheets format tidy clean distclean help setup setup-test configure
 
 build: configure ## build the library and the command: build/stoker (the default)
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -18,13 +18,19 @@ demo: configure ## draw a data set of shapes, pack it, train a net on it, show w
 	@tools/demo.sh $(BUILD)
 
 python: setup $(VENV)/.done ## build the Python package (build/wheels) and install it into build/venv
-	@tools/python.sh $(BUILD) $(VENV)
+	@JOBS=$(JOBS) tools/python.sh $(BUILD) $(VENV)
+
+check: configure $(VENV)/.done ## a little of everything in some 3 minutes; T=name: one C test, one Python test, or what pytest -k finds
+	@BUILD=$(BUILD) JOBS=$(JOBS) tools/check.sh $(T)
 
 test: setup setup-test $(VENV)/.done ## everything that must hold: builds, sanitizers, model, checks
-	@BUILD=$(BUILD) tools/test.sh
+	@BUILD=$(BUILD) JOBS=$(JOBS) tools/test.sh
+
+test-all: ## what needs hours or large peers, into docs/verified.md: parity, mutants, fuzz, soak; ONLY=mutants: one of them
+	@BUILD=$(BUILD) python3 tools/test_all.py $(ONLY)
 
 bench: build $(PEERS)/.peers ## compare with the peers, installed into build/venv-peers; DATA=dir, ARGS=--help
-	@cmake --build $(BUILD) --target c_loop wait_loop jpeg_loop codec_loop >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
+	@cmake --build $(BUILD) --target c_loop wait_loop jpeg_loop codec_loop make_shapes >$(BUILD)/c_loop.log 2>&1 || { cat $(BUILD)/c_loop.log; exit 1; }
 	@tools/python.sh $(BUILD) $(PEERS)
 	@$(PEERS)/bin/python bench/run.py --build $(BUILD) $(ARGS)
 
@@ -37,13 +43,19 @@ bench-tuning: build $(PEERS)/.peers ## compare runs that tune themselves with fi
 	@$(PEERS)/bin/python bench/tuning.py --build $(BUILD) $(ARGS)
 
 parity: build $(PEERS)/.peers ## compare results with the installed TensorFlow, Pillow, torchvision and OpenCV; run the documents' code for them
+	@cmake --build $(BUILD) --parallel $(JOBS) --target tests >$(BUILD)/tests.log 2>&1 || { tail -n 60 $(BUILD)/tests.log; exit 1; }
 	@tools/python.sh $(BUILD) $(PEERS)
 	@STOKER=$(BUILD)/stoker $(PEERS)/bin/python -m pytest -q -rs -p no:cacheprovider tests/parity tests/project/test_docs.py
 
 mutants: build ## break the executor's rules one by one; its test must notice each (about 5 minutes)
+	@cmake --build $(BUILD) --parallel $(JOBS) --target test_exec test_weaving >$(BUILD)/tests.log 2>&1 || { tail -n 60 $(BUILD)/tests.log; exit 1; }
 	@python3 tests/project/mutate.py $(BUILD)
 
+fuzz: setup setup-test ## search on with every fuzzer: make fuzz FUZZ_SECONDS=600 T=fuzz_gif (all of them without T)
+	@BUILD=$(BUILD) JOBS=$(JOBS) tools/fuzz.sh $(or $(FUZZ_SECONDS),600) $(T)
+
 soak: build python ## mixed runs with signals, faults and small budgets, compared with reference runs: make soak MINUTES=60
+	@cmake --build $(BUILD) --parallel $(JOBS) --target tests >$(BUILD)/tests.log 2>&1 || { tail -n 60 $(BUILD)/tests.log; exit 1; }
 	@$(VENV)/bin/python tests/project/soak.py --minutes $(or $(MINUTES),60) --stoker $(BUILD)/stoker --failures $(BUILD)/soak-failures.txt
 
 install: build ## install below PREFIX (default /usr/local), staged in DESTDIR
@@ -63,8 +75,8 @@ sheets: python ## draw what image ops do: docs/augmentations.md and its pictures
 format: setup-test ## format all C in place
 	@tools/sources.sh | xargs clang-format -i
 
-tidy: configure setup-test ## run clang-tidy over the library and the command
-	@tools/sources.sh '*.c' | grep -E '^(src|train|cli)/' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet
+tidy: configure setup-test ## run clang-tidy over what changed of the library and the command; ARGS=--deep: follow calls, too
+	@python3 tools/tidy.py $(BUILD) --jobs $(JOBS) $(ARGS)
 
 clean: ## remove what was compiled; keeps installed Python packages and the demo's data
 	@tools/clean.sh $(BUILD)

@@ -2,6 +2,16 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS stoker EXPORT stokerTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# What debuggers read goes into a file beside the library, which names it: they find it by themselves.
+if(CMAKE_OBJCOPY)
+    install(CODE "
+        set(library \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:stoker>\")
+        message(STATUS \"Stripping: \${library}\")
+        foreach(options IN ITEMS \"--only-keep-debug;\${library};\${library}.debug\"
+            \"--strip-unneeded;--add-gnu-debuglink=\${library}.debug;\${library}\")
+            execute_process(COMMAND \"${CMAKE_OBJCOPY}\" \${options} COMMAND_ERROR_IS_FATAL ANY)
+        endforeach()")
+endif()
 install(TARGETS stoker_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 

@@ -19,6 +19,14 @@ for file in bin/stoker include/stoker/stoker.h share/man/man1/stoker.1 \
 done
 "$root/bin/stoker" version
 
+library=$(find "$root" -name 'libstoker.so.*.*' ! -name '*.debug')
+[ -e "$library.debug" ] || { echo "no debug file beside $library" && exit 1; }
+bytes=$(stat -c %s "$library")
+echo "libstoker.so has $bytes bytes"
+[ "$bytes" -le 6000000 ] || { echo "6 MB is the limit" && exit 1; }
+readelf --string-dump=.gnu_debuglink "$library" | grep -q "$(basename "$library").debug" ||
+    { echo "$library does not name its debug file" && exit 1; }
+
 PKG_CONFIG_PATH=$(dirname "$(find "$root" -name stoker.pc)")
 export PKG_CONFIG_PATH
 libraries=$(pkg-config --variable=libdir stoker)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Everything that must hold, step by step. The last line is "N passed, N failed": tests of the suites, plus one
-# for each build and each check. BUILD is the build directory (default build).
+# Everything that must hold, step by step. The last lines say what was skipped and why, the very last one is "N passed, N
+# failed": tests of the suites, plus one for each build and each check. BUILD is the build directory (default build).
 set -u
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 reports=$build/reports
-jobs=$(nproc)
+jobs=${JOBS:-$(nproc)}
 passed=0
 failed=0
 rm -rf "$reports"
@@ -40,20 +40,24 @@ suite() {
     fi
 }
 
-# compile DIRECTORY OPTION…: configures and builds; the log is shown only when it fails.
+# compile DIRECTORY COMPILER TARGETS OPTION…: configures and builds; the log is shown only when it fails. In a directory
+# that is new a warning is an error; one in which people build keeps its compiler, its flags and what is compiled.
 compile() {
-    local dir=$1 log=$reports/$(basename "$1").log
-    shift
-    { cmake -S . -B "$dir" "$@" && cmake --build "$dir" --parallel "$jobs"; } >"$log" 2>&1 ||
+    local dir=$1 targets=$3 log new=
+    log=$reports/$(basename "$dir").log
+    [ -e "$dir/CMakeCache.txt" ] || new="-DCMAKE_C_COMPILER=$2 -DSTOKER_WERROR=ON"
+    shift 3
+    # shellcheck disable=SC2086  # one word per option, one per target
+    { cmake -S . -B "$dir" $new "$@" && cmake --build "$dir" --parallel "$jobs" --target $targets; } >"$log" 2>&1 ||
         { tail -n 60 "$log" && return 1; }
 }
 
-# build_and_ctest TITLE DIRECTORY CTEST-OPTIONS CMAKE-OPTION…
+# build_and_ctest TITLE DIRECTORY COMPILER TARGETS CTEST-OPTIONS CMAKE-OPTION…
 build_and_ctest() {
-    local title=$1 dir=$2 selection=$3
-    shift 3
+    local title="$3, $1" dir=$2 compiler=$3 targets=$4 selection=$5
+    shift 5
     heading "$title: build"
-    compile "$dir" "$@"
+    compile "$dir" "$compiler" "$targets" "$@"
     local status=$?
     result $status
     [ $status = 0 ] || return
@@ -75,13 +79,6 @@ export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 export PYTHONDONTWRITEBYTECODE=1
-
-build_and_ctest "gcc, release" "$build" "" -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Release
-build_and_ctest "clang, address and undefined" "$build/asan" "" \
-    -DCMAKE_C_COMPILER=clang -DSTOKER_SANITIZE=address -DSTOKER_FUZZ=ON
-# This one without oneDNN, which is optional.
-build_and_ctest "clang, thread" "$build/tsan" "--label-regex threads" \
-    -DCMAKE_C_COMPILER=clang -DSTOKER_SANITIZE=thread -DSTOKER_ONEDNN=OFF
 
 # start_pytest TITLE COMMAND PYTEST-ARGUMENT…: the Python tests on one build of the command, in the background.
 start_pytest() {
@@ -106,15 +103,25 @@ finish_pytest() {
     suite "$report.xml" show_when_done "$2" "$report.log"
 }
 
+# Python tests are a process each that waits most of the time: beside them there is work for the other cores.
+build_and_ctest "release" "$build" gcc "all tests" ""
 check "Python package: build and install" tools/python.sh "$build" "$build/venv"
-# Side by side: each is one process most of the time.
-model="the model under"
 start_pytest "release" "$build/stoker" tests --ignore tests/parity
 release=$!
+build_and_ctest "address and undefined" "$build/asan" clang "stoker_command tests fuzzers" "" \
+    -DSTOKER_SANITIZE=address -DSTOKER_FUZZ=ON
+model="the model under"
 start_pytest "$model address" "$build/asan/stoker" tests/chains/test_model.py tests/chains/test_model_mixture.py
-finish_pytest "$model address" $!
+address=$!
+# This one without oneDNN, which is optional.
+build_and_ctest "thread" "$build/tsan" clang "stoker_command thread_tests" "--label-regex threads" \
+    -DSTOKER_SANITIZE=thread -DSTOKER_ONEDNN=OFF
 start_pytest "$model thread" "$build/tsan/stoker" tests/chains/test_model.py tests/chains/test_model_mixture.py
-finish_pytest "$model thread" $!
+thread=$!
+check "format" tools/check_format.sh
+check "clang-tidy" tools/tidy.py "$build" --jobs "$jobs"
+finish_pytest "$model address" $address
+finish_pytest "$model thread" $thread
 finish_pytest "release" $release
 
 check "includes go one way" tools/check_includes.py
@@ -125,6 +132,8 @@ check "public headers alone" tools/check_headers.sh
 check "generated files" tools/check_generated.sh "$build"
 check "installed package" tools/check_install.sh "$build"
 
-printf '\n%d min %d s\n' $((SECONDS / 60)) $((SECONDS % 60))
+printf '\n'
+python3 tools/count_tests.py --skips "$reports"/*.xml
+printf '%d min %d s\n' $((SECONDS / 60)) $((SECONDS % 60))
 echo "$passed passed, $failed failed" | tee "$reports/summary.txt"
 [ "$failed" = 0 ]

@@ -22,18 +22,13 @@
 enum { STK__EXPR_LIMIT = 250, STK__EXPR_BLOCK_BYTES = 4096 };
 
 /* Elementwise codes; the kernels of kernel/elementwise.h have the same names. */
+/* Which clang-format would write in another way each time. */
+/* clang-format off */
 #define STK__EXPR_ELEMENTWISE(X)                                                                   \
-    X(ADD)                                                                                         \
-    X(SUB)                                                                                         \
-    X(MUL)                                                                                         \
-    X(DIV)                                                                                         \
-    X(FLOORDIV)                                                                                    \
-    X(MOD)                                                                                         \
-    X(POW)                                                                                         \
-    X(MIN)                                                                                         \
-    X(MAX)                                                                                         \
+    X(ADD) X(SUB) X(MUL) X(DIV) X(FLOORDIV) X(MOD) X(POW) X(MIN) X(MAX)                            \
     X(AND) X(OR) X(XOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE) X(NEG) X(INVERT) X(NOT) X(ABS)       \
-        X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
+    X(SQRT) X(EXP) X(LOG) X(SIN) X(COS) X(TANH) X(FLOOR) X(CEIL) X(ROUND) X(SELECT)
+/* clang-format on */
 #define STK__EXPR_REDUCE(X) X(SUM) X(MEAN) X(AMIN) X(AMAX) X(ANY) X(ALL)
 
 enum stk__expr_code {

@@ -95,7 +95,8 @@ static bool is_cut_short(const struct reading *reading, uint64_t width, uint64_t
 static bool is_whole(const struct stk__decode_request *request)
 {
     struct stk__reader r = { request->bytes, request->n_bytes, 0, true, false };
-    const uint8_t *name = stk__read_bytes(&r, 8);
+    const uint8_t *name;
+    stk__read_bytes(&r, 8); /* what every file begins with */
     do {
         uint32_t len = stk__read(&r, 4);
         name = stk__read_bytes(&r, 4);
