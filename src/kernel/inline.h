@@ -6,7 +6,9 @@
  */
 #pragma once
 
-#if defined __clang__
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define STK__IS_CALLED 1
+#elif defined __clang__
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define STK__IS_CALLED 1
 #endif
@@ -18,9 +20,16 @@
 #define INLINE static inline __attribute__((always_inline))
 #endif
 
+/* Before a loop that stays one. */
+#if defined __clang__
+#define STK__LOOP _Pragma("clang loop unroll(disable)")
+#else
+#define STK__LOOP _Pragma("GCC unroll 1")
+#endif
+
 /* Before a loop of a constant count: written out, so that arrays of sums become registers. */
 #if defined STK__IS_CALLED
-#define UNROLL _Pragma("clang loop unroll(disable)")
+#define UNROLL STK__LOOP
 #elif defined __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
