@@ -2,7 +2,6 @@
 /* iterator.c: the public functions on iterators. */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/stage/batching.h"
 #include "exec/exec.h"
 #include "op/cache/cache.h"
 #include "tune/tuner.h"
@@ -138,15 +137,6 @@ void stk_iterator_free(struct stk_iterator *it)
     free(it);
 }
 
-/* The judges of one run: the batcher's, and that of a batch before other ops. */
-static struct stk__judge *judge_at(struct stk__exec *x, int index)
-{
-    for (int i = 0; i < x->n_stages; i++)
-        if (x->plan->stage[i].is_judge && index-- == 0)
-            return stk__batching_judge(x->stage[i].run);
-    return index == 0 ? &x->judge : NULL;
-}
-
 void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
 {
     struct stk__exec *x = it->exec;
@@ -169,7 +159,7 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     out->is_cache_full = cache.is_full;
     memcpy(out->cache_trouble, cache.trouble, sizeof cache.trouble);
     struct stk__judge *judge;
-    for (int i = 0; (judge = judge_at(x, i)); i++)
+    for (int i = 0; (judge = stk__exec_judge(x, i)); i++)
         out->errors += stk__judge_count(judge);
     pthread_mutex_unlock(&x->lock);
 }
@@ -206,7 +196,7 @@ int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error
         return rc;
     pthread_mutex_lock(&x->lock);
     struct stk__judge *judge;
-    for (int i = 0; rc && (judge = judge_at(x, i)); i++)
+    for (int i = 0; rc && (judge = stk__exec_judge(x, i)); i++)
         rc = stk__judge_message(judge, &index, out) ? STK_OK : STK_END;
     pthread_mutex_unlock(&x->lock);
     return rc;

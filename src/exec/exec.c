@@ -16,13 +16,6 @@
 
 /* ---- choosing: downstream first, except that asking for I/O costs nothing and comes early ---- */
 
-static bool pick_of(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
-{
-    if (s->plan->kind == STK__SEGMENT ? stk__pick_segment(x, s, w) : stk__pick_serial(x, s, w))
-        return true;
-    return s->plan->kind == STK__WEAVING && stk__pick_ahead(x, s, w);
-}
-
 /* Who reads several inputs waits for those of which nothing is there: they come before others go
  * further ahead. */
 static unsigned starved_inputs(const struct stk__exec *x, const struct stk__stage_plan *plan)
@@ -41,7 +34,7 @@ static bool look_at(struct stk__exec *x, int stage, struct stk__work *w)
     const struct stk__stage_plan *plan = x->stage[stage].plan;
     if (stk__is_over(x))
         return false;
-    if (pick_of(x, &x->stage[stage], w))
+    if (plan->kind->pick(x, &x->stage[stage], w))
         return true;
     unsigned starved = starved_inputs(x, plan);
     for (int k = 0; k < plan->n_inputs && starved; k++)
@@ -99,14 +92,31 @@ void stk__wake_worker(struct stk__exec *x)
         pthread_cond_signal(&x->delivered);
 }
 
+static void run(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    if (w->kind == STK__FETCH)
+        stk__run_fetch(x, worker, w);
+    else if (w->kind == STK__MOVE)
+        stk__run_move(x, worker, w);
+    else
+        w->stage->plan->kind->run(x, worker, w);
+}
+
+static void finish(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    if (w->kind == STK__MOVE)
+        stk__finish_move(x, w);
+    else if (w->kind != STK__FETCH)
+        w->stage->plan->kind->finish(x, worker, w);
+}
+
 void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
                        bool is_shared)
 {
-    bool is_mark = (w->kind == STK__RUN || w->kind == STK__FETCH) && w->ticket->end;
-    x->n_running += !is_mark;
+    x->n_running += !w->is_mark;
     if (is_shared)
         stk__wake_worker(x);
-    if (is_mark)
+    if (w->is_mark)
         return;
     if (w->kind != STK__RUN)
         stk__scratch_leave(x, worker);
@@ -115,23 +125,7 @@ void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct s
     struct stk__gauge *before = stk__gauge_use(&worker->gauge);
     const atomic_bool *around = stk__cancel_use(x->cancelled);
     stk__work_begin(worker, w);
-    switch (w->kind) {
-    case STK__RUN:
-        stk__run_segment(x, worker, w);
-        break;
-    case STK__FETCH:
-        stk__run_fetch(x, worker, w);
-        break;
-    case STK__STEP:
-        stk__run_step(x, w);
-        break;
-    case STK__MOVE:
-        stk__run_move(x, worker, w);
-        break;
-    case STK__AHEAD:
-        stk__run_ahead(w);
-        break;
-    }
+    run(x, worker, w);
     stk__work_end(worker, w);
     stk__cancel_use(around);
     stk__gauge_use(before);
@@ -144,23 +138,7 @@ void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct s
     if (worker->watch.on_lap)
         stk__trace_sample(x, worker->watch.ended_at);
     x->n_running--;
-    switch (w->kind) {
-    case STK__RUN:
-        stk__scratch_end(x, w->stage, worker);
-        stk__finish_segment(x, w);
-        break;
-    case STK__FETCH:
-        break;
-    case STK__STEP:
-        stk__finish_step(x, w);
-        break;
-    case STK__MOVE:
-        stk__finish_move(x, w);
-        break;
-    case STK__AHEAD:
-        stk__finish_ahead(w);
-        break;
-    }
+    finish(x, worker, w);
     if (is_shared && x->pulse.wait_began && x->hook.tick)
         stk__hook_call(x, stk__clock_ns());
 }
@@ -201,6 +179,14 @@ void *stk__worker_main(void *arg)
     return NULL;
 }
 
+struct stk__judge *stk__exec_judge(struct stk__exec *x, int index)
+{
+    for (int i = 0; i < x->n_stages; i++)
+        if (x->plan->stage[i].is_judge && index-- == 0)
+            return x->stage[i].plan->kind->judge(&x->stage[i]);
+    return index == 0 ? &x->judge : NULL;
+}
+
 bool stk__exec_is_ours(const struct stk__exec *x)
 {
     return x->pid == getpid();
@@ -231,9 +217,8 @@ void stk__exec_dump(struct stk__exec *x, struct stk__text *out)
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage *s = &x->stage[i];
         stk__text_add(
-            out,
-            "stage %d %s kind %d busy %d head %llu opened %llu tail %llu held %zu/%zu end %d\n", i,
-            s->plan->node->op->decl.name, s->plan->kind, s->is_busy,
+            out, "stage %d %s, %s, busy %d head %llu opened %llu tail %llu held %zu/%zu end %d\n",
+            i, s->plan->node->op->decl.name, s->plan->kind->name, s->is_busy,
             (unsigned long long)s->ring.head, (unsigned long long)s->ring.opened,
             (unsigned long long)s->ring.tail, s->out_account.held_bytes, s->io_account.held_bytes,
             s->is_exhausted);

@@ -31,10 +31,10 @@
 #pragma once
 #include "base/memory/gauge.h"
 #include "base/memory/purse.h"
-#include "exec/watch/decisions.h"
 #include "exec/batch/depot.h"
 #include "exec/batch/judge.h"
 #include "exec/knobs.h"
+#include "exec/watch/decisions.h"
 #include "exec/watch/run_metrics.h"
 #include "exec/watch/trace.h"
 #include "io/read/lane.h"
@@ -113,8 +113,7 @@ struct stk__stage {
     uint64_t position, path; /* caching: rows handed on in this pass */
     /* rows of this pass: caching: that the input had; a segment that feeds it: that were taken */
     uint64_t n_from;
-    bool is_served;     /* caching: the input's pass was closed, since all of it is there */
-    uint64_t base_path; /* of a chain that is opened for elements: this one's; */
+    uint64_t base_path;              /* of a chain that is opened for elements: this one's; */
     const struct stk_chunk *element; /* and the element, borrowed from who opened it; */
     uint64_t first_row; /* a stream of its files: number of the first one's first row */
     bool is_exhausted;
@@ -138,8 +137,6 @@ struct stk__stage {
     bool begins_pass; /* next_epoch is due */
     bool is_turning;  /* the mark of the pass that drains was read: it ended at this level */
     int turn_level;
-    int current;                       /* chaining: the input being read */
-    uint64_t n_chosen[STK_MAX_INPUTS]; /* choosing: positions of each input so far in this pass */
     /* several inputs: level of the mark each ended this pass with; INT_MAX: none */
     int seen_level[STK_MAX_INPUTS];
     int end_level;  /* the outermost of those */
@@ -301,6 +298,7 @@ struct stk__work {
     enum { STK__RUN, STK__FETCH, STK__STEP, STK__MOVE, STK__AHEAD } kind;
     struct stk__stage *stage;
     struct stk__ticket *ticket;
+    bool is_mark;        /* RUN, FETCH: of a pass, which was passed on: nothing is left to do */
     int n_taken, n_made; /* rows, for the meters; filled in by what is run */
     /* STEP */
     struct stk__ticket *ticket_of[STK_MAX_INPUTS];
@@ -454,48 +452,10 @@ void stk__close_inputs(struct stk__exec *x, struct stk__stage *stage, int depth)
 /* ---- stages; pick functions run under the lock, run functions outside it ---- */
 
 bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w);
-bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
-void stk__finish_segment(struct stk__exec *x, struct stk__work *w);
 void stk__run_fetch(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w);
 
-bool stk__pick_serial(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-void stk__run_step(struct stk__exec *x, struct stk__work *w);
-void stk__finish_step(struct stk__exec *x, struct stk__work *w);
-int stk__serial_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
-void stk__serial_end(struct stk__exec *x, struct stk__stage *s);
-
-/* Several inputs: the mark of input i is read; its break goes on downstream; the pass ends for
- * everybody once all inputs have come to its end. */
-void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
-void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
-void stk__end_joined(struct stk__exec *x, struct stk__stage *s);
-
-/* Stages of ops that choose among their inputs (choosing.c). */
-bool stk__mix_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-void stk__run_mix(struct stk__stage *s, struct stk__work *w);
-void stk__run_choosing(struct stk__stage *s, struct stk__work *w);
-
-/* Stages of caches whose rows come in order (caching.c). */
-bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-void stk__finish_caching(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w);
-void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-
-/* Stages of ops that open a chain for each element (nesting.c). */
-int stk__nesting_begin(struct stk__stage *s, struct stk_error *err);
-void stk__run_nesting(struct stk__stage *s, struct stk__work *w);
-void stk__nesting_end(void *run);
-
-/* Stages of ops that do so as elements come (weaving.c). */
-int stk__weaving_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
-void stk__weaving_end(void *run);
-bool stk__weave_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-void stk__run_weaving(struct stk__stage *s, struct stk__work *w);
-
-/* Rows of a chain whose turn comes later. */
-bool stk__pick_ahead(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
-void stk__run_ahead(struct stk__work *w);
-void stk__finish_ahead(struct stk__work *w);
+/* Begins what its kind needs; the plan, the ring and the counters are there. */
+int stk__stage_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err);
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
 
@@ -593,6 +553,9 @@ void stk__waits_look(struct stk__exec *x, uint64_t now);
  * are not there. */
 bool stk__exec_is_ours(const struct stk__exec *x);
 void stk__wake_worker(struct stk__exec *x);
+
+/* The judges of a run, in turn: that of a batch before other ops, and the batcher's; NULL: there are no more. */
+struct stk__judge *stk__exec_judge(struct stk__exec *x, int index);
 
 /* Does one piece of work, if there is one; called with the lock held, as the consumer. */
 bool stk__exec_work(struct stk__exec *x);

@@ -48,7 +48,7 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     if (plan->is_source)
         stk__source_begin(s);
     x->used_bytes += plan->held_bytes;
-    return plan->kind == STK__SEGMENT ? STK_OK : stk__serial_begin(x, s, err);
+    return stk__stage_begin(x, s, err);
 }
 
 static int init_workers(struct stk__exec *x, struct stk_error *err)
@@ -125,7 +125,7 @@ static int check_bookmark(const struct stk__exec *x, const struct stk__bookmark 
             "the run is to go on in epoch %llu behind a batch of epoch %llu, which is no "
             "place of a run",
             (unsigned long long)from->restart.counter[0], (unsigned long long)from->position.epoch);
-    if (last->kind == STK__SEGMENT && last->is_source && first_row(last, from) > last->count)
+    if (last->program && last->is_source && first_row(last, from) > last->count)
         return stk_fail(err, STK_STATE,
                         "the run is to go on at element %llu, but there are only %llu now",
                         (unsigned long long)first_row(last, from), (unsigned long long)last->count);
@@ -138,7 +138,7 @@ static void resume_places(struct stk__exec *x, const struct stk__bookmark *from)
     const struct stk__plan *plan = x->plan;
     struct stk__stage *last = &x->stage[plan->last];
     struct stk__restart at = from->restart;
-    bool is_segment = last->plan->kind == STK__SEGMENT;
+    bool is_segment = last->plan->program;
     if (is_segment && !last->plan->program->has_filter) { /* what comes out is what goes in */
         at.n_in += at.n_out;
         at.n_out = 0;
@@ -262,7 +262,7 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
 
 /* ---- death ---- */
 
-static void free_stage(struct stk__exec *x, struct stk__stage *s)
+static void free_stage(struct stk__stage *s)
 {
     for (uint64_t i = 0; s->ring.slot && i < s->ring.cap; i++) {
         struct stk__ticket *t = &s->ring.slot[i];
@@ -276,8 +276,8 @@ static void free_stage(struct stk__exec *x, struct stk__stage *s)
         }
     }
     free(s->ring.slot);
-    if (s->plan->kind != STK__SEGMENT)
-        stk__serial_end(x, s);
+    if (s->plan->kind->end)
+        s->plan->kind->end(s);
 }
 
 static void free_batches(struct stk__exec *x)
@@ -318,7 +318,7 @@ void stk__exec_free(struct stk__exec *x)
     stk__accounts_end(x);
     free_workers(x);
     for (int i = 0; i < x->n_stages; i++)
-        free_stage(x, &x->stage[i]);
+        free_stage(&x->stage[i]);
     for (struct stk__lot *lot = x->all_lots, *next; lot; lot = next) {
         next = lot->next_all;
         stk__lot_free(lot);

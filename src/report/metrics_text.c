@@ -16,7 +16,7 @@ const char *stk__metrics_stage_op(const struct stk__metrics *m, int stage)
 const char *stk__metrics_stage_kind(const struct stk__metrics *m, int stage)
 {
     const struct stk__stage_plan *plan = m->stage[stage].plan;
-    return plan ? stk__stage_kind_name(plan->kind) : "batcher";
+    return plan ? plan->kind->name : "batcher";
 }
 
 double stk__metrics_busy_workers(const struct stk__metrics *m)

@@ -79,7 +79,7 @@ static double row_bytes(const struct stk__metrics *m, const struct stk__node *no
 static double passing(const struct stk__metrics *m, const struct stk__op_metrics *op, int workers)
 {
     bool is_stream = op->stage < m->n_stages && m->stage[op->stage].plan &&
-                     m->stage[op->stage].plan->kind == STK__STREAMING;
+                     m->stage[op->stage].plan->kind->is_stream;
     return (double)op->work.wall_ns / (workers > 1 && !is_stream ? workers : 1);
 }
 

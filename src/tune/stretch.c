@@ -76,8 +76,8 @@ static void add_stage(struct stk__stretch *s, const struct stk__stage_metrics *f
     struct stk__stretch_stage *stage = &s->stage[s->n_stages++];
     const struct stk__stage_plan *plan = last->plan;
     *stage = (struct stk__stretch_stage){
-        .is_serial = !plan || plan->kind != STK__SEGMENT,
-        .is_source = plan && plan->kind == STK__STREAMING,
+        .is_serial = !plan || !plan->program,
+        .is_source = plan && plan->kind->is_stream,
         .lock = plan && plan->program ? plan->program->exclusive : NULL,
         .work_s = seconds_of(first ? first->work.wall_ns : 0, last->work.wall_ns),
     };

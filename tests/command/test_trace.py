@@ -104,6 +104,19 @@ def test_serial_stages_and_counters(tmp_path):
                         "reads in flight", "memory"}
 
 
+def test_chains_that_run_ahead_of_their_turn(tmp_path):
+    """Work at a chain whose turn comes later is a step of the stage that weaves them."""
+    for i in range(40):
+        (tmp_path / f"{i:02}.txt").write_text("".join(f"{i} {k}\n" for k in range(300)))
+    chain = "files('*.txt').interleave(lines(path).filter('len(text) > 0'), 8).batch(16)"
+    trace = record(chain, tmp_path, "--workers", "4")
+    check_events(trace)
+    _, slices = tracks_of(trace)
+    steps = [e for events in slices.values() for e in events if e["cat"] == "step"]
+    assert sum(e["args"]["rows"] for e in steps if e["args"]["rows"] > 0) >= 40 * 300
+    assert any(e["args"]["rows"] == 0 for e in steps)
+
+
 def test_recording_changes_nothing(tmp_path):
     chain = "range(5000).map('x * 3').shuffle().batch(7)"
     digests = set()

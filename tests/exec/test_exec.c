@@ -10,7 +10,6 @@
  * still for `patience` seconds is a hang: the watchdog names the seed and dumps the rings.
  */
 #define _GNU_SOURCE
-#include "exec/stage/batching.h"
 #include "exec/exec.h"
 #include "exec_model.h"
 #include "exec_ops.h"
@@ -94,7 +93,7 @@ static void set_tickets(struct stk__plan *plan)
 {
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
-        if (s->kind == STK__BATCHING || one_in(4))
+        if (s->kind == &stk__batching_stage || one_in(4))
             continue;
         int rows = small_or(3, 30), most = s->ticket_rows;
         if (s->program && s->program->n_reads) {
@@ -232,7 +231,7 @@ static void check_errors(const struct stk__exec *x, const struct expected *want,
     check_verdicts(&x->judge, &want->last);
     for (int i = 0; i < x->n_stages; i++)
         if (x->plan->stage[i].is_judge && is_whole && !chain_is_cut_short(current_chain))
-            check_verdicts(stk__batching_judge(x->stage[i].run), &want->inner);
+            check_verdicts(x->plan->stage[i].kind->judge(&x->stage[i]), &want->inner);
 }
 
 /* ---- one run ---- */

@@ -39,7 +39,8 @@ class Mutant:
     test: str = "test_exec"
 
 
-SEGMENT, BATCHER, SERIAL = "exec/stage/segment.c", "exec/batch/batcher.c", "exec/stage/serial.c"
+SEGMENT, BATCHER, STEPS = "exec/stage/segment.c", "exec/batch/batcher.c", "exec/stage/stage_steps.c"
+STREAMING, ZIPPING = "exec/stage/streaming.c", "exec/stage/zipping.c"
 LOTS, PASSES, GATES = "exec/memory/lots.c", "exec/stage/passes.c", "exec/batch/gates.c"
 EXEC, EVAL, FETCH = "exec/exec.c", "graph/eval.c", "exec/stage/fetch.c"
 CONSUMER, LIFETIME = "exec/batch/consumer.c", "exec/lifetime.c"
@@ -203,20 +204,20 @@ MUTANTS = [
     Mutant("an empty endless repeat of batches goes on", BATCHER, " if (is_empty) ", "if (false)"),
     Mutant(
         "a stage tells no source that it needs no more",
-        SERIAL,
+        STEPS,
         "stk__close_inputs(x, s, s->plan->depth); /* nobody",
         "(void)x; /* nobody",
     ),
     Mutant(
         "a zip that ended lets its inputs go on",
-        SERIAL,
+        ZIPPING,
         " s->has_ended = true; stk__close_inputs(x, s, s->plan->depth);",
         "s->has_ended = true;",
     ),
     Mutant(
         "a pass is closed for inputs that ended it",
         PASSES,
-        "!is_join || s->seen_level[i] > depth",
+        "!s->plan->kind->is_join || s->seen_level[i] > depth",
         "true",
     ),
     Mutant(
@@ -233,12 +234,12 @@ MUTANTS = [
     ),
     Mutant(
         "drained inputs may be in different passes",
-        SERIAL,
+        STEPS,
         "while (s->seen_level[i] > s->end_level &&",
         "while (s->seen_level[i] == INT_MAX &&",
     ),
-    Mutant("the path of a serial stage stays", SERIAL, " s->counter[level]++; ", ""),
-    Mutant("the path of inner passes goes on", SERIAL, " s->counter[l] = 0; }", "(void)l; }"),
+    Mutant("the path of a serial stage stays", STEPS, " s->counter[level]++; ", ""),
+    Mutant("the path of inner passes goes on", STEPS, " s->counter[l] = 0; }", "(void)l; }"),
     Mutant(
         "the path of a source stays",
         PASSES,
@@ -247,32 +248,32 @@ MUTANTS = [
     ),
     Mutant(
         "serial ops do not begin again",
-        SERIAL,
+        STEPS,
         " s->begins_pass = true; s->has_told = s->is_stuck = s->is_short = false;",
         "s->has_told = s->is_stuck = s->is_short = false;",
     ),
     Mutant(
         "a stream is not rewound",
-        SERIAL,
+        STREAMING,
         " if (s->begins_pass) { int rc",
         "if (s->begins_pass && !s->position && s->pass_no[0] == 0) { int rc",
     ),
     # breaks
     Mutant(
         "a break behind take's end is passed on",
-        SERIAL,
+        STEPS,
         "if (!is_closed(s)) { /* errors",
         "if (true) { /* errors",
     ),
     Mutant(
         "a break behind a zip's end is passed on",
-        SERIAL,
-        "else if (t->end) stk__stage_retire(x, input_of(x, s, i)); /* errors",
+        STEPS,
+        "else if (t->end) stk__stage_retire(x, stk__input_of(x, s, i)); /* errors",
         "else if (t->end) stk__pass_break(x, s, i, t); /* errors",
     ),
     Mutant(
         "a stream goes on behind its break",
-        SERIAL,
+        STEPS,
         "s->is_stuck = w->is_broken;",
         "",
         costs_speed_only=True,
@@ -285,13 +286,13 @@ MUTANTS = [
     ),
     Mutant(
         "an incomplete batch is handed on at a break",
-        SERIAL,
+        STEPS,
         "t->end == STK__END_BROKEN && op->is_whole",
         "false",
     ),
     Mutant(
         "a judge does not wait for its verdict",
-        SERIAL,
+        STEPS,
         "(s->has_told && !stk__is_closed(s)) ||",
         "",
     ),
@@ -360,7 +361,7 @@ MUTANTS = [
     ),
     Mutant(
         "two workers in one serial stage",
-        SERIAL,
+        STEPS,
         "if (s->is_busy || !stk__has_room",
         "if (!stk__has_room",
     ),
@@ -465,13 +466,13 @@ MUTANTS = [
     # the next pass fills while this one drains
     Mutant(
         "a turn drops what drains",
-        SERIAL,
+        STEPS,
         "if (!w->is_flushed && n) w->used",
         "if (n) w->used",
     ),
     Mutant(
         "a pass drains at once",
-        SERIAL,
+        STEPS,
         "(s->is_turning && !holds_back(x, s))",
         "s->is_turning",
         costs_speed_only=True,

@@ -75,7 +75,7 @@ static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_
 static void note_used(struct stk__exec *x, const struct stk__ticket *t, int n_used)
 {
     x->restart = t->begin;
-    if (stk__last_stage(x)->plan->kind != STK__SEGMENT || n_used < t->n)
+    if (!stk__last_stage(x)->plan->program || n_used < t->n)
         x->restart.n_out += (uint64_t)n_used;
     else
         x->restart.n_in += (uint64_t)t->n_in;

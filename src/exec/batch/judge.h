@@ -3,8 +3,8 @@
  * the last batches, so the answer depends neither on the number of workers nor on how far they
  * ran ahead. */
 #pragma once
-#include "exec/watch/causes.h"
 #include "exec/plan/plan.h"
+#include "exec/watch/causes.h"
 
 enum { STK__KEPT_ERRORS = 64 };
 

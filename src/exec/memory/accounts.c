@@ -37,7 +37,8 @@ static size_t scratch_bytes(const struct stk__exec *x)
 /* Of what was set aside for rows that a stage keeps: those of a serial op lie in the pool. */
 static size_t there_of(const struct stk__stage *s)
 {
-    return s->plan->kind == STK__SERIAL ? s->held_chunks : s->plan->held_bytes;
+    const struct stk__stage_type *kind = s->plan->kind;
+    return kind->there_bytes ? kind->there_bytes(s) : s->plan->held_bytes;
 }
 
 static size_t kept_bytes(const struct stk__exec *x)
@@ -532,7 +533,7 @@ static int64_t own_bytes(const struct stk__exec *x)
     size_t bytes = sizeof *x + plan->ring_bytes;
     bytes += (size_t)STK__THREAD_BYTES * (size_t)(x->n_workers + 1);
     for (int i = 0; i < plan->n_stages; i++)
-        bytes += plan->stage[i].kind == STK__STREAMING ? STK__UNPACKING_BYTES : 0;
+        bytes += plan->stage[i].kind->is_stream ? STK__UNPACKING_BYTES : 0;
     return (int64_t)bytes;
 }
 

@@ -18,7 +18,7 @@ static void decide_direct(struct stk__plan *plan)
 {
     const struct stk__stage_plan *last = &plan->stage[plan->last];
     plan->why_staged = NULL;
-    if (last->kind != STK__SEGMENT)
+    if (!last->program)
         plan->why_staged = "a serial stage comes last";
     else if (last->program->has_filter)
         plan->why_staged = "a filter leaves holes";
@@ -39,22 +39,19 @@ int stk__batch_parts(const struct stk__plan *plan)
     return plan->batch ? parts & ~STK__TRACE : parts;
 }
 
+static bool has_trace(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    bool keeps = s->n_inputs && !(s->node->op->flags & STK_OP_EXPANDS);
+    if (s->kind->has_trace)
+        return s->kind->has_trace(plan, s);
+    return s->kind->makes_traces || (keeps && plan->stage[s->input[0]].has_trace);
+}
+
 /* Stages come after their inputs. */
 void stk__plan_set_trace(struct stk__plan *plan)
 {
-    for (int i = 0; i < plan->n_stages; i++) {
-        struct stk__stage_plan *s = &plan->stage[i];
-        bool keeps = s->n_inputs && !(s->node->op->flags & STK_OP_EXPANDS);
-        if (s->kind == STK__GIVEN)
-            continue;
-        if (s->kind == STK__WEAVING) {
-            s->has_trace = s->inner->stage[s->inner->last].has_trace;
-            continue;
-        }
-        int input = s->kind == STK__MIXING ? s->n_inputs - 1 : 0; /* the first may only choose */
-        s->has_trace =
-            s->kind == STK__BATCHING || (keeps && plan->stage[s->input[input]].has_trace);
-    }
+    for (int i = 0; i < plan->n_stages; i++)
+        plan->stage[i].has_trace = has_trace(plan, &plan->stage[i]);
 }
 
 /* Where rows of elements came from is read by unbatch, and by who gets an element that is no batch; a cache keeps it
@@ -65,40 +62,20 @@ static void drop_unread_traces(struct stk__plan *plan)
     is_read[plan->last] = !plan->batch;
     for (int i = plan->n_stages; i-- > 0;) {
         struct stk__stage_plan *s = &plan->stage[i];
-        bool has_own = s->kind == STK__CACHING || s->kind == STK__WEAVING;
-        s->has_trace = s->has_trace && (is_read[i] || has_own);
-        bool reads = s->kind == STK__WEAVING || s->node->op->flags & STK_OP_EXPANDS ||
-                     (s->has_trace && s->kind != STK__BATCHING);
+        s->has_trace = s->has_trace && (is_read[i] || s->kind->keeps_traces);
+        bool reads = s->kind->reads_traces || s->node->op->flags & STK_OP_EXPANDS ||
+                     (s->has_trace && !s->kind->makes_traces);
         for (int k = 0; k < s->n_inputs; k++)
             is_read[s->input[k]] |= reads;
     }
 }
 
-static int add_kept(struct stk__plan *plan, struct stk__kept *kept, struct stk_error *err)
+int stk__plan_add_kept(struct stk__plan *plan, struct stk__kept *kept, struct stk_error *err)
 {
     if (plan->n_kept == STK__MAX_CACHES)
         return stk_fail(err, STK_VALUE, "cache: at most %d are possible", STK__MAX_CACHES);
     plan->kept[plan->n_kept++] = kept;
     return STK_OK;
-}
-
-/* A segment that makes a row of each it takes need not make those that the cache behind it has. */
-static int open_cache(struct stk__plan *plan, struct stk__stage_plan *s, struct stk_error *err)
-{
-    const struct stk__cache_way way = { .seed = (uint64_t)plan->options.seed,
-                                        .rank = (int)plan->options.rank,
-                                        .world = (int)plan->options.world,
-                                        .type = s->type,
-                                        .made_by = stk__cache_made_by(s->node),
-                                        .origin = s->first_origin,
-                                        .parts = stk__stage_parts(plan, s) };
-    struct stk__stage_plan *in = &plan->stage[s->input[0]];
-    int rc = stk__cache_open(s->node, &way, &s->kept, err);
-    if (in->kind == STK__SEGMENT && !in->is_source && !in->program->has_filter) {
-        in->kept = s->kept;
-        in->kept_depth = s->depth;
-    }
-    return rc ? rc : add_kept(plan, s->kept, err);
 }
 
 /* What caches of the run keep. */
@@ -107,10 +84,10 @@ static int find_caches(struct stk__plan *plan, struct stk_error *err)
     int rc = STK_OK;
     for (int i = 0; i < plan->n_stages && !rc; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
-        if (s->kind == STK__CACHING)
-            rc = open_cache(plan, s, err);
+        if (s->kind->open)
+            rc = s->kind->open(plan, s, err);
         for (int k = 0; s->program && k < s->program->n_kept && !rc; k++)
-            rc = add_kept(plan, s->program->kept[k], err);
+            rc = stk__plan_add_kept(plan, s->program->kept[k], err);
     }
     return rc;
 }
@@ -121,7 +98,7 @@ static void set_restart(struct stk__plan *plan)
     plan->restart_level = STK__MAX_LEVELS - 1;
     for (int i = 0; i < plan->n_stages; i++) {
         const struct stk__stage_plan *s = &plan->stage[i];
-        bool has_state = s->kind != STK__SEGMENT || s->is_source;
+        bool has_state = !s->program || s->is_source;
         if (has_state && s->depth < plan->restart_level)
             plan->restart_level = s->depth;
     }

@@ -26,29 +26,14 @@
  */
 #pragma once
 #include "exec/plan/options.h"
+#include "exec/stage/stage_type.h"
 #include "graph/program.h"
 #include "op/group/grouping.h"
-
-enum stk__stage_kind {
-    STK__SEGMENT,
-    STK__SERIAL,
-    STK__BATCHING,
-    STK__ZIPPING,
-    STK__CHAINING,
-    STK__MIXING,
-    STK__CHOOSING,
-    STK__NESTING,
-    STK__CACHING,
-    STK__POSITIONS,
-    STK__STREAMING,
-    STK__WEAVING,
-    STK__GIVEN
-};
 
 enum { STK__MAX_STAGES = 48, STK__MAX_LEVELS = 8, STK__MAX_ORIGINS = 256 };
 
 struct stk__stage_plan {
-    enum stk__stage_kind kind;
+    const struct stk__stage_type *kind;
     const struct stk__node *node; /* what its output is */
     int n_inputs, input[STK_MAX_INPUTS];
     struct stk__program *program; /* segments */
@@ -172,9 +157,6 @@ int stk__batch_parts(const struct stk__plan *plan);
 /* "train/cat/7.jpg": the source element behind an address. */
 void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
                         size_t size);
-
-/* "segment", "serial stage", … */
-const char *stk__stage_kind_name(enum stk__stage_kind kind);
 
 /* The plan for people, and as JSON. */
 void stk__plan_text(const struct stk__plan *plan, struct stk__text *out);

@@ -22,6 +22,32 @@ void stk__plan_size_inner(struct stk__plan *inner, int64_t n_chains);
 /* The op that first made more than positions are needed for: of this class or worse. */
 const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk_class class);
 
+int stk__plan_add_kept(struct stk__plan *plan, struct stk__kept *kept, struct stk_error *err);
+
+/* ---- sizes, as far as anybody can tell ---- */
+
+/* What a stage may keep at least of which values decide how much it is. */
+#define STK__KEPT_LEAST ((size_t)16 << 10)
+
+/* Of one row; strings take `small`. */
+size_t stk__row_bytes(const struct stk_type *type, bool is_heavy, size_t small);
+size_t stk__small_bytes(const struct stk__stage_plan *s);
+
+/* Rows that are files or images. */
+bool stk__has_large_rows(const struct stk__stage_plan *s);
+
+/* The most rows a pass may have, or that this is unknown. */
+int64_t stk__most_rows(const struct stk__plan *plan, const struct stk__node *node);
+
+/* Of so many rows, or those that are there, where that is known. */
+static inline uint64_t stk__at_most(uint64_t rows, int64_t there)
+{
+    return there >= 0 && rows > (uint64_t)there ? (uint64_t)there : rows;
+}
+
+/* What its `held_rows` take. */
+size_t stk__held_bytes_of(const struct stk__plan *plan, const struct stk__stage_plan *s);
+
 /* ---- small questions about nodes ---- */
 
 static inline bool stk__is_prefetch(const struct stk__node *node)

@@ -10,7 +10,7 @@
 
 /* Rows that are not fixed show their size only when they are there; until then: a file or an
  * image, or a string. */
-static size_t row_bytes(const struct stk_type *type, bool is_heavy, size_t small)
+size_t stk__row_bytes(const struct stk_type *type, bool is_heavy, size_t small)
 {
     const size_t large = 1 << 16;
     size_t bytes = 0;
@@ -23,21 +23,11 @@ static size_t row_bytes(const struct stk_type *type, bool is_heavy, size_t small
 }
 
 /* What a string of the stage's rows takes: as much as all of its row where that is known. */
-static size_t small_bytes(const struct stk__stage_plan *s)
+size_t stk__small_bytes(const struct stk__stage_plan *s)
 {
     const size_t usual = 256;
-    size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
+    size_t located = s->program ? s->program->located_bytes : 0;
     return located ? located : usual;
-}
-
-/* Rows that wait to become one element, or, of windows, twice as many: they are moved rarely. */
-static uint64_t grouped_rows(const struct stk__grouping *g)
-{
-    double rows = 0;
-    uint64_t span = (uint64_t)stk__grouping_span(g);
-    for (int i = 0; g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
-        rows += g->bucket_size[i];
-    return rows > 0 ? (uint64_t)rows : g->shift < (int64_t)span ? 2 * span : span;
 }
 
 static bool is_judge(const struct stk__plan *plan, const struct stk__node *node)
@@ -70,14 +60,14 @@ static bool chooses(const struct stk__node *node)
 
 /* The most rows a pass may have, or that this is unknown. They are more than the node counts where bad rows pass
  * beside what is made of the others: then what is made is taken apart to no more than without them. */
-static int64_t most_rows(const struct stk__plan *plan, const struct stk__node *node)
+int64_t stk__most_rows(const struct stk__plan *plan, const struct stk__node *node)
 {
     bool is_exact = true, is_known = true;
     int64_t sum = 0;
     if (is_judge(plan, node))
         return node->count;
     for (int i = 0; i < node->n_inputs; i++) {
-        int64_t most = most_rows(plan, node->input[i]);
+        int64_t most = stk__most_rows(plan, node->input[i]);
         is_exact &= most == node->input[i]->count;
         is_known &= most >= 0 && sum <= STK__MAX_COUNT - most;
         sum += is_known ? most : 0;
@@ -93,48 +83,21 @@ static int64_t most_rows(const struct stk__plan *plan, const struct stk__node *n
     return chooses(node) ? most_chosen(node, sum) : sum;
 }
 
-/* Rows a serial op keeps: what it asks for, but never more than its input has. */
-static size_t held_rows(const struct stk__plan *plan, const struct stk__stage_plan *s)
-{
-    const struct stk__node *node = s->node;
-    uint64_t rows = s->kind == STK__BATCHING     ? grouped_rows(node->state)
-                    : node->op->serial.held_rows ? node->op->serial.held_rows(node->state)
-                                                 : 0;
-    int64_t there =
-        s->kind == STK__BATCHING ? node->input[0]->count : most_rows(plan, node->input[0]);
-    return there >= 0 && rows > (uint64_t)there ? (size_t)there : rows;
-}
-
-/* Rows that one of a stage's is made of. */
-static size_t rows_of_one(const struct stk__stage_plan *s)
-{
-    const struct stk__grouping *g = s->kind == STK__BATCHING ? s->node->state : NULL;
-    double rows = g ? (double)g->size : 1;
-    for (int i = 0; g && g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
-        rows = g->bucket_size[i] > rows ? g->bucket_size[i] : rows;
-    int64_t there = g ? s->node->input[0]->count : -1;
-    return there >= 0 && rows > (double)there ? (size_t)there : (size_t)rows;
-}
-
 /* Rows that are files or images, as far as anybody can tell. */
-static bool is_large(const struct stk__stage_plan *s)
+bool stk__has_large_rows(const struct stk__stage_plan *s)
 {
     const size_t most_small = 4096;
-    if (s->kind != STK__SEGMENT)
+    if (!s->program)
         return false;
     size_t located = s->program->located_bytes;
     return s->program->is_heavy || (s->program->n_reads && (!located || located > most_small));
 }
 
-/* What one row of a stage takes; an element made of rows as much as those. */
 static size_t stage_row_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s,
                               bool is_heavy)
 {
-    if (s->kind != STK__BATCHING)
-        return row_bytes(s->type, is_heavy, small_bytes(s));
-    const struct stk__stage_plan *in = &plan->stage[s->input[0]];
-    return rows_of_one(s) * (row_bytes(in->type, is_large(in), small_bytes(in)) +
-                             (s->has_trace ? sizeof(struct stk_address) : 0));
+    return s->kind->row_bytes ? s->kind->row_bytes(plan, s, is_heavy)
+                              : stk__row_bytes(s->type, is_heavy, stk__small_bytes(s));
 }
 
 /* One where a row is work enough; a few where it is only read, so that requests are asked for
@@ -144,14 +107,14 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     /* chains may be open by the hundred */
     const size_t chunk_bytes = plan->is_inner ? 1 << 13 : 1 << 15, read_bytes = 1 << 17;
     /* functions of the caller may be slow, and a lock that is taken for 64 rows costs little */
-    const size_t most = s->kind == STK__SEGMENT && s->program->exclusive ? 64 : 1024;
-    if (s->kind == STK__SEGMENT && s->program->is_heavy)
+    const size_t most = s->program && s->program->exclusive ? 64 : 1024;
+    if (s->program && s->program->is_heavy)
         return 1;
     size_t rows = chunk_bytes / (stage_row_bytes(plan, s, false) + sizeof(struct stk_address));
-    size_t located = s->kind == STK__SEGMENT ? s->program->located_bytes : 0;
+    size_t located = s->program ? s->program->located_bytes : 0;
     if (located)
         rows = rows < read_bytes / located ? rows : read_bytes / located;
-    else if (s->kind == STK__SEGMENT && s->program->n_reads)
+    else if (s->program && s->program->n_reads)
         rows = plan->options.is_depth_auto ? 4 : (size_t)plan->options.io_depth / 8;
     rows = rows < 1 ? 1 : rows > most ? most : rows;
     bool is_cut =
@@ -159,34 +122,23 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     return is_cut ? (int)plan->batch_rows : (int)rows;
 }
 
-static bool keeps_rows(const struct stk__stage_plan *s)
-{
-    return s->kind == STK__BATCHING || (s->kind == STK__SERIAL && s->node->op->serial.held_rows);
-}
-
-/* What a stage may keep at least of which values decide how much it is. */
-#define KEPT_LEAST ((size_t)16 << 10)
-
-static bool waits_by_value(const struct stk__stage_plan *s)
-{
-    const struct stk__grouping *grouping = s->kind == STK__BATCHING ? s->node->state : NULL;
-    return grouping && grouping->by != STK__BY_NOTHING;
-}
-
 /* What a stage keeps of its input. */
-static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
+size_t stk__held_bytes_of(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    if (s->kind == STK__WEAVING) {
-        const struct stk__stage_plan *outer = &plan->stage[s->input[0]];
-        size_t element = stk__chunk_bytes(outer->type, 1, stk__stage_parts(plan, outer));
-        return (size_t)s->n_chains * ((size_t)s->inner->options.memory + element);
-    }
-    if (!keeps_rows(s))
-        return 0;
     const struct stk__stage_plan *in = &plan->stage[s->input[0]];
-    size_t row = row_bytes(in->type, false, small_bytes(in)) + sizeof(struct stk_address) + 1;
-    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows +
-           (waits_by_value(s) ? KEPT_LEAST : 0);
+    size_t row =
+        stk__row_bytes(in->type, false, stk__small_bytes(in)) + sizeof(struct stk_address) + 1;
+    return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows;
+}
+
+static void size_held(const struct stk__plan *plan, struct stk__stage_plan *s)
+{
+    uint64_t rows = 0;
+    bool keeps = s->kind->held_rows && s->kind->held_rows(plan, s, &rows);
+    s->held_rows = (size_t)rows;
+    s->held_bytes = s->kind->held_bytes ? s->kind->held_bytes(plan, s)
+                    : keeps             ? stk__held_bytes_of(plan, s)
+                                        : 0;
 }
 
 static void size_stages(struct stk__plan *plan)
@@ -194,15 +146,15 @@ static void size_stages(struct stk__plan *plan)
     for (int i = 0; i < plan->n_stages; i++) {
         struct stk__stage_plan *s = &plan->stage[i];
         s->ticket_rows = ticket_rows(plan, s);
-        size_t variable = stage_row_bytes(plan, s, is_large(s)) * (size_t)s->ticket_rows;
+        size_t variable = stage_row_bytes(plan, s, stk__has_large_rows(s)) * (size_t)s->ticket_rows;
         s->unit_bytes =
             stk__chunk_bytes(s->type, s->ticket_rows, stk__stage_parts(plan, s)) + variable;
-        s->held_rows = keeps_rows(s) ? held_rows(plan, s) : 0;
-        s->held_bytes = held_bytes(plan, s);
+        size_held(plan, s);
     }
     const struct stk__stage_plan *last = &plan->stage[plan->last];
     plan->batch_bytes =
-        row_bytes(last->type, is_large(last), small_bytes(last)) * (size_t)plan->batch_rows +
+        stk__row_bytes(last->type, stk__has_large_rows(last), stk__small_bytes(last)) *
+            (size_t)plan->batch_rows +
         (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
 }
 
@@ -304,7 +256,12 @@ static int fail_budget(const struct stk__plan *plan, const struct stk__stage_pla
 
 static bool keeps_more(const struct stk__stage_plan *s)
 {
-    return s->kind == STK__SERIAL && s->node->op->serial.keeps_more;
+    return s->kind->keeps_more && s->kind->keeps_more(s);
+}
+
+static bool waits_by_value(const struct stk__stage_plan *s)
+{
+    return s->kind->waits_by_value && s->kind->waits_by_value(s);
 }
 
 /* One unit of every account. */
@@ -313,7 +270,7 @@ static size_t stages_bytes(const struct stk__plan *plan)
     size_t least = 0;
     for (int i = 0; i < plan->n_stages; i++) {
         const struct stk__stage_plan *s = &plan->stage[i];
-        least += s->unit_bytes + s->held_bytes + (keeps_more(s) ? KEPT_LEAST : 0);
+        least += s->unit_bytes + s->held_bytes + (keeps_more(s) ? STK__KEPT_LEAST : 0);
         if (s->program && s->program->n_reads)
             least += 1 << 16;
     }
@@ -365,7 +322,7 @@ static void size_kept(struct stk__plan *plan)
     for (int i = 0; i < plan->n_stages; i++)
         if (keeps_more(&plan->stage[i]))
             plan->stage[i].kept_bytes =
-                KEPT_LEAST + ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
+                STK__KEPT_LEAST + ((size_t)plan->options.memory - plan->minimum_bytes) / 2 / n;
 }
 
 /* What a window takes that caches leave alone: all of it where somebody asked for it; else a

@@ -58,8 +58,8 @@ static int push_passes(struct planner *p, const struct stk__node *node)
 
 /* ---- stages ---- */
 
-static int add_stage(struct planner *p, enum stk__stage_kind kind, const struct stk__node *node,
-                     const struct stk_type *type)
+static int add_stage(struct planner *p, const struct stk__stage_type *kind,
+                     const struct stk__node *node, const struct stk_type *type)
 {
     struct stk__plan *plan = p->plan;
     if (plan->n_stages == STK__MAX_STAGES || p->root->n_origins == STK__MAX_ORIGINS)
@@ -97,7 +97,7 @@ static uint64_t pass_count(const struct planner *p, const struct stk__node *node
 static int build_choosing(struct planner *p, const struct stk__node *node,
                           const struct stk__program *program)
 {
-    int s = add_stage(p, STK__CHOOSING, node, &no_fields);
+    int s = add_stage(p, &stk__choosing_stage, node, &no_fields);
     if (s < 0)
         return -1;
     stk__node_count(node, (int)p->plan->options.rank, (int)p->plan->options.world,
@@ -109,7 +109,7 @@ static int build_choosing(struct planner *p, const struct stk__node *node,
 static int build_nesting(struct planner *p, const struct stk__node *node,
                          const struct stk__program *program)
 {
-    int s = add_stage(p, STK__NESTING, node, &no_fields);
+    int s = add_stage(p, &stk__nesting_stage, node, &no_fields);
     if (s < 0)
         return -1;
     p->plan->stage[s].nest = program->nest;
@@ -123,7 +123,7 @@ static int build_positions(struct planner *p, const struct stk__node *node,
                            const struct stk__program *program)
 {
     if (node->class == STK_INDEXED) {
-        int s = add_stage(p, STK__POSITIONS, node, &no_fields);
+        int s = add_stage(p, &stk__positions_stage, node, &no_fields);
         if (s < 0)
             return -1;
         p->plan->stage[s].count = pass_count(p, node);
@@ -144,7 +144,7 @@ static int build_positions(struct planner *p, const struct stk__node *node,
     p->drawn_level = drawn_level;
     if (input < 0 || stk__is_passes(node) || is_one_to_one(node))
         return input;
-    int s = add_stage(p, STK__SERIAL, node, &no_fields);
+    int s = add_stage(p, &stk__serial_stage, node, &no_fields);
     if (s >= 0) {
         p->plan->stage[s].n_inputs = 1;
         p->plan->stage[s].input[0] = input;
@@ -218,7 +218,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
         input = build_order(p, node, base, program);
     if (input < 0 && (is_cut || base->class == STK_ADDRESSED))
         return -1;
-    int s = add_stage(p, STK__SEGMENT, node, &node->type);
+    int s = add_stage(p, &stk__segment_stage, node, &node->type);
     if (s < 0)
         return -1;
     plan->stage[s].program = program;
@@ -251,11 +251,11 @@ static int build_serial(struct planner *p, const struct stk__node *node)
         if ((input[i] = build_stage(p, node->input[i])) < 0)
             return -1;
     bool is_join = node->op->flags & STK_OP_MULTI || node->op->beside;
-    enum stk__stage_kind kind = node->op->flags & STK_OP_BATCH ? STK__BATCHING
-                                : node->op->choice.wanted      ? STK__MIXING
-                                : !is_join                     ? STK__SERIAL
-                                : node->op->order.at           ? STK__CHAINING
-                                                               : STK__ZIPPING;
+    const struct stk__stage_type *kind = node->op->flags & STK_OP_BATCH ? &stk__batching_stage
+                                         : node->op->choice.wanted      ? &stk__mixing_stage
+                                         : !is_join                     ? &stk__serial_stage
+                                         : node->op->order.at           ? &stk__chaining_stage
+                                                                        : &stk__zipping_stage;
     int s = add_stage(p, kind, node, &node->type);
     if (s >= 0) {
         p->plan->stage[s].is_judge = node == p->judge;
@@ -274,7 +274,7 @@ static int build_caching(struct planner *p, const struct stk__node *node)
     int input = build_stage(p, node->input[0]);
     p->first_level = first_level;
     p->drawn_level = drawn_level;
-    int s = input < 0 ? -1 : add_stage(p, STK__CACHING, node, &node->type);
+    int s = input < 0 ? -1 : add_stage(p, &stk__caching_stage, node, &node->type);
     if (s >= 0) {
         p->plan->stage[s].first_origin = first_origin;
         p->plan->stage[s].n_inputs = 1;
@@ -295,7 +295,8 @@ static void open_for_elements(struct stk__stage_plan *s)
 static int build_stream(struct planner *p, const struct stk__node *node)
 {
     bool is_given = node->is_opened && node->op->flags & STK_OP_ELEMENT;
-    int index = add_stage(p, is_given ? STK__GIVEN : STK__STREAMING, node, &node->type);
+    int index =
+        add_stage(p, is_given ? &stk__given_stage : &stk__streaming_stage, node, &node->type);
     if (index < 0)
         return -1;
     struct stk__stage_plan *s = &p->plan->stage[index];
@@ -378,7 +379,7 @@ static bool is_slow(const struct stk__plan *inner)
     bool is_slow = false;
     for (int i = 0; i < inner->n_stages; i++) {
         const struct stk__stage_plan *s = &inner->stage[i];
-        is_slow |= s->kind == STK__STREAMING || s->reads_ahead ||
+        is_slow |= s->kind->is_stream || s->reads_ahead ||
                    (s->program && (s->program->is_heavy || s->program->n_reads));
     }
     return is_slow;
@@ -404,7 +405,7 @@ static int build_woven(struct planner *p, const struct stk__node *nest, const st
     uint64_t n_elements = pass_count(p, before), most = (uint64_t)nesting->cycle_length;
     int64_t n_chains = (int64_t)(n_elements < 1 ? 1 : n_elements < most ? n_elements : most);
     struct stk__plan *inner = build_inner(p, end, outer, n_chains);
-    int index = inner ? add_stage(p, STK__WEAVING, nest, &end->type) : -1;
+    int index = inner ? add_stage(p, &stk__weaving_stage, nest, &end->type) : -1;
     if (index < 0) {
         if (inner)
             stk__plan_unref(inner);

@@ -8,21 +8,6 @@
 #include <string.h>
 
 static const char *const class_names[] = { "indexed", "addressed", "stream" };
-static const char *const kind_names[] = {
-    [STK__SEGMENT] = "segment",         [STK__SERIAL] = "serial stage",
-    [STK__BATCHING] = "batching stage", [STK__ZIPPING] = "zipping stage",
-    [STK__CHAINING] = "chaining stage", [STK__MIXING] = "mixing stage",
-    [STK__CHOOSING] = "choosing",       [STK__NESTING] = "nesting",
-    [STK__CACHING] = "caching stage",   [STK__POSITIONS] = "positions",
-    [STK__STREAMING] = "stream source", [STK__WEAVING] = "weaving stage",
-    [STK__GIVEN] = "element",
-};
-
-const char *stk__stage_kind_name(enum stk__stage_kind kind)
-{
-    return kind_names[kind];
-}
-
 static void add_bytes(struct stk__text *out, size_t bytes)
 {
     if (bytes >= 10u << 20)
@@ -124,7 +109,7 @@ static void add_program(struct stk__text *out, const struct stk__pnode *p, int i
 static void add_stage(struct stk__text *out, const struct stk__plan *plan, int index, int indent)
 {
     const struct stk__stage_plan *s = &plan->stage[index];
-    stk__text_add(out, "%*s└─ %s", indent, "", kind_names[s->kind]);
+    stk__text_add(out, "%*s└─ %s", indent, "", s->kind->name);
     stk__text_add(out, ", %d row%s a ticket, ", s->ticket_rows, s->ticket_rows == 1 ? "" : "s");
     add_bytes(out, s->unit_bytes);
     stk__text_add(out, " a chunk");
@@ -143,7 +128,7 @@ static void add_stage(struct stk__text *out, const struct stk__plan *plan, int i
         const struct nest_nodes nodes = nodes_of_nest(s);
         for (int i = 0; i < nodes.n; i++)
             add_node(out, nodes.node[i], indent + 6);
-    } else if (s->kind != STK__POSITIONS && s->kind != STK__CHOOSING)
+    } else if (!s->kind->only_counts)
         add_node(out, s->node, indent + 6);
     if (s->inner) {
         stk__text_add(out, "%*s%lld at a time%s:\n", indent + 6, "", (long long)s->n_chains,
@@ -295,7 +280,7 @@ static void json_stage(struct stk__text *out, const struct stk__plan *plan, int 
     const struct stk__stage_plan *s = &plan->stage[index];
     bool is_first = true;
     stk__text_add(out, "%s{", index ? ", " : "");
-    json_text(out, "kind", kind_names[s->kind]);
+    json_text(out, "kind", s->kind->name);
     stk__text_add(out,
                   ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_rows\": %zu, "
                   "\"held_bytes\": %zu, \"inputs\": [",

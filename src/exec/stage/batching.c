@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batching.c: gathers rows and emits them as one: batches, windows, buckets. A bad row passes in
- * front of the element it would have been in. */
-#include "exec/stage/batching.h"
-
+/* batching.c: stages of ops that make one row of many, where they are not the last: batches, windows, buckets. A bad
+ * row passes in front of the element it would have been in. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory/slab.h"
+#include "exec/plan/plan_parts.h"
 #include "exec/stage/groups.h"
+#include "exec/stage/stage_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,48 +40,36 @@ static bool is_regular(const struct stk__grouping *g, const struct stk_type *typ
     return is;
 }
 
-int stk__batching_begin(const struct stk__plan *plan, const struct stk__stage_plan *stage,
-                        struct stk__pool *pool, void **run, struct stk_error *err)
+static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
-    const struct stk_type *type = &stage->node->input[0]->type;
+    const struct stk__plan *plan = x->plan;
+    const struct stk_type *type = &s->plan->node->input[0]->type;
     struct batching *b = calloc(1, sizeof *b);
     if (!b)
         return stk__out_of_memory(err);
-    *b = (struct batching){ .node = stage->node,
-                            .grouping = stage->node->state,
-                            .pool = pool,
+    *b = (struct batching){ .node = s->plan->node,
+                            .grouping = s->plan->node->state,
+                            .pool = x->pool,
                             .most_rows = rows_at_a_time(type),
-                            .is_regular = is_regular(stage->node->state, type),
-                            .judges = stage->is_judge,
-                            .judge.plan = plan,
-                            .judge.epoch = (uint64_t)plan->options.epoch };
+                            .is_regular = is_regular(s->plan->node->state, type),
+                            .judges = s->plan->is_judge };
+    b->judge.plan = plan;
+    b->judge.epoch = s->counter[0]; /* not the first, if it is resumed */
+    b->judge.causes = &x->causes;
     b->groups = (struct stk__groups){ .grouping = b->grouping,
                                       .type = type,
                                       .parts = plan->has_keys ? STK__KEYS : 0,
                                       .max_bytes = (size_t)plan->options.memory -
-                                                   plan->minimum_bytes + stage->held_bytes };
-    *run = b;
+                                                   plan->minimum_bytes + s->plan->held_bytes };
+    s->run = b;
     return STK_OK;
 }
 
-struct stk__judge *stk__batching_judge(void *run)
+static void end(struct stk__stage *s)
 {
-    return &((struct batching *)run)->judge;
-}
-
-bool stk__batching_is_broken(const void *run)
-{
-    return ((const struct batching *)run)->is_broken;
-}
-
-size_t stk__batching_held(const void *run)
-{
-    return ((const struct batching *)run)->groups.held_bytes;
-}
-
-static void end(void *run)
-{
-    struct batching *b = run;
+    struct batching *b = s->run;
+    if (!b)
+        return;
     stk__groups_free(&b->groups);
     stk__slab_free(&b->slab);
     free(b);
@@ -382,7 +370,7 @@ static int good_rows(const struct stk_chunk *in, int from, int n)
     return bad ? (int)(bad - in->mask) - from : n;
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int take(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
 {
     struct batching *b = run;
     int used = 0;
@@ -413,6 +401,126 @@ static bool flush(void *run, struct stk_chunk *out)
     return true;
 }
 
-const struct stk_serial_table stk__batch_serial = {
-    .end = end, .next_epoch = next_epoch, .step = step, .flush = flush, .is_whole = true
+static const struct stk_serial_table gathering = {
+    .next_epoch = next_epoch, .step = take, .flush = flush, .is_whole = true
+};
+
+/* ---- the stage ---- */
+
+static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+{
+    struct stk__ticket *t = w->ticket;
+    (void)x;
+    if (stk__step_has_rows(s, &gathering, w))
+        w->used =
+            take(s->run, t->chunk, t->out_from + t->n_used, t->n - t->n_used, s->open_out->chunk);
+}
+
+/* Rows that wait for others of their value: how many there are shows only as they come. */
+static void use(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w)
+{
+    const struct batching *b = s->run;
+    size_t held = b->groups.held_bytes, had = s->held_account.held_bytes;
+    (void)w;
+    held = held > s->plan->held_bytes ? held - s->plan->held_bytes : 0;
+    if (held > had)
+        stk__account_charge(x, &s->held_account, held - had);
+    else
+        stk__account_credit(x, &s->held_account, had - held);
+}
+
+static bool is_closed(const struct stk__stage *s)
+{
+    return ((const struct batching *)s->run)->is_broken;
+}
+
+/* As a judge; one that is none has seen no bad row but one for which there was no room. */
+static bool breaks(struct stk__stage *s)
+{
+    struct batching *b = s->run;
+    if (b->is_broken)
+        s->broken = *stk__judge_last(&b->judge);
+    return b->is_broken || !stk__judge_pass(&b->judge, &s->broken);
+}
+
+static void end_pass(struct stk__stage *s, int level)
+{
+    struct batching *b = s->run;
+    b->judge.epoch += level == 0;
+    stk__judge_begin(&b->judge);
+}
+
+static struct stk__judge *judge(const struct stk__stage *s)
+{
+    return &((struct batching *)s->run)->judge;
+}
+
+/* ---- for the planner ---- */
+
+/* Rows that wait to become one element, or, of windows, twice as many: they are moved rarely. */
+static uint64_t grouped_rows(const struct stk__grouping *g)
+{
+    double rows = 0;
+    uint64_t span = (uint64_t)stk__grouping_span(g);
+    for (int i = 0; g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
+        rows += g->bucket_size[i];
+    return rows > 0 ? (uint64_t)rows : g->shift < (int64_t)span ? 2 * span : span;
+}
+
+static bool held_rows(const struct stk__plan *plan, const struct stk__stage_plan *s, uint64_t *rows)
+{
+    (void)plan;
+    *rows = stk__at_most(grouped_rows(s->node->state), s->node->input[0]->count);
+    return true;
+}
+
+static bool waits_by_value(const struct stk__stage_plan *s)
+{
+    const struct stk__grouping *g = s->node->state;
+    return g->by != STK__BY_NOTHING;
+}
+
+static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    return stk__held_bytes_of(plan, s) + (waits_by_value(s) ? STK__KEPT_LEAST : 0);
+}
+
+/* Rows that one of the stage's is made of. */
+static size_t rows_of_one(const struct stk__stage_plan *s)
+{
+    const struct stk__grouping *g = s->node->state;
+    double rows = (double)g->size;
+    for (int i = 0; g->by == STK__BY_LENGTH && i <= g->n_boundaries; i++)
+        rows = g->bucket_size[i] > rows ? g->bucket_size[i] : rows;
+    int64_t there = s->node->input[0]->count;
+    return there >= 0 && rows > (double)there ? (size_t)there : (size_t)rows;
+}
+
+/* An element takes as much as the rows that it is made of. */
+static size_t element_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s,
+                            bool is_heavy)
+{
+    const struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    (void)is_heavy;
+    return rows_of_one(s) *
+           (stk__row_bytes(in->type, stk__has_large_rows(in), stk__small_bytes(in)) +
+            (s->has_trace ? sizeof(struct stk_address) : 0));
+}
+
+const struct stk__stage_type stk__batching_stage = {
+    .name = "batching stage",
+    .makes_traces = true,
+    .row_bytes = element_bytes,
+    .held_rows = held_rows,
+    .held_bytes = held_bytes,
+    .waits_by_value = waits_by_value,
+    .begin = begin,
+    .end = end,
+    STK__BY_STEPS,
+    .step = step,
+    .use = use,
+    .is_closed = is_closed,
+    .breaks = breaks,
+    .end_pass = end_pass,
+    .judge = judge,
 };

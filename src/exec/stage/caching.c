@@ -9,18 +9,53 @@
  * counting (`kept` in plan.h); so its tickets say which number they begin with. Where all
  * rows of a pass the input's pass is closed as it begins.
  */
+#include "base/error.h"
 #include "base/hash.h"
-#include "exec/exec.h"
+#include "exec/plan/plan_parts.h"
+#include "exec/stage/stage_steps.h"
+#include "graph/cache_key.h"
 
-static struct stk__stage *input_of(struct stk__exec *x, const struct stk__stage *s)
+#include <stdlib.h>
+
+struct caching {
+    bool is_served; /* the input's pass was closed, since all of it is there */
+};
+
+static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
-    return &x->stage[s->plan->input[0]];
+    (void)x;
+    s->run = calloc(1, sizeof(struct caching));
+    return s->run ? STK_OK : stk__out_of_memory(err);
+}
+
+static void end(struct stk__stage *s)
+{
+    free(s->run);
+}
+
+/* A segment that makes a row of each it takes need not make those that the cache behind it has. */
+static int open_cache(struct stk__plan *plan, struct stk__stage_plan *s, struct stk_error *err)
+{
+    const struct stk__cache_way way = { .seed = (uint64_t)plan->options.seed,
+                                        .rank = (int)plan->options.rank,
+                                        .world = (int)plan->options.world,
+                                        .type = s->type,
+                                        .made_by = stk__cache_made_by(s->node),
+                                        .origin = s->first_origin,
+                                        .parts = stk__stage_parts(plan, s) };
+    struct stk__stage_plan *in = &plan->stage[s->input[0]];
+    int rc = stk__cache_open(s->node, &way, &s->kept, err);
+    if (in->program && !in->is_source && !in->program->has_filter) {
+        in->kept = s->kept;
+        in->kept_depth = s->depth;
+    }
+    return rc ? rc : stk__plan_add_kept(plan, s->kept, err);
 }
 
 static bool is_fed(struct stk__exec *x, const struct stk__stage *s)
 {
-    const struct stk__stage_plan *input = input_of(x, s)->plan;
-    return input->kind == STK__SEGMENT && input->kept;
+    const struct stk__stage_plan *input = stk__input_of(x, s, 0)->plan;
+    return input->program && input->kept;
 }
 
 /* ---- choosing, under the lock ---- */
@@ -62,9 +97,10 @@ static void drop_known(struct stk__exec *x, struct stk__stage *s, struct stk__ti
 /* What was counted on when rows of the input were left out, or its pass was closed, is gone. */
 static bool is_gap(struct stk__exec *x, const struct stk__stage *s, const struct stk__ticket *t)
 {
+    const struct caching *c = s->run;
     if (stk__is_closed(s))
         return false;
-    return t->end ? s->is_served && !stk__kept_is_whole(s->plan->kept)
+    return t->end ? c->is_served && !stk__kept_is_whole(s->plan->kept)
                   : next_number(x, s, t) > s->position;
 }
 
@@ -80,7 +116,7 @@ static void end_lost(struct stk__exec *x)
 static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     while (!s->has_ended) {
-        struct stk__ticket *t = stk__stage_peek(x, input_of(x, s), s);
+        struct stk__ticket *t = stk__stage_peek(x, stk__input_of(x, s, 0), s);
         if (t && t->end == STK__END_BROKEN)
             stk__pass_break(x, s, 0, t);
         if (!t || t->end == STK__END_BROKEN)
@@ -102,15 +138,16 @@ static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
     return false;
 }
 
-bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
+    struct caching *c = s->run;
     const struct stk__kept *kept = s->plan->kept;
     bool is_closed = stk__is_closed(s), is_whole = stk__kept_is_whole(kept);
     if (s->counter[0] >= s->plan->level_count[0])
         return false; /* the last pass is over */
-    if (is_whole && s->position == 0 && !s->has_ended && !s->is_served) {
+    if (is_whole && s->position == 0 && !s->has_ended && !c->is_served) {
         stk__close_inputs(x, s, s->plan->depth); /* before it reads for nothing */
-        s->is_served = true;
+        c->is_served = true;
     }
     if (!s->has_ended && !is_closed && s->position < stk__kept_prefix(kept))
         return true;
@@ -123,7 +160,7 @@ bool stk__cache_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
     stk__end_joined(x, s);
     if (!s->has_ended) {
         s->position = s->n_from = 0;
-        s->is_served = false;
+        c->is_served = false;
     }
     return false;
 }
@@ -191,7 +228,8 @@ static void keep(struct stk__exec *x, const struct stk__stage *s, const struct s
                  int from, int n)
 {
     struct stk__kept *kept = s->plan->kept;
-    for (int i = from; i < from + n && !atomic_load(&x->is_cancelled); i++) {
+    for (int i = from; i < from + n && !atomic_load_explicit(x->cancelled, memory_order_relaxed);
+         i++) {
         bool is_bad = chunk->mask[i] == STK_BAD;
         const struct stk_fault *fault = is_bad ? stk__chunk_find_fault(chunk, i) : NULL;
         if (s->position + (uint64_t)(i - from) != stk__kept_prefix(kept) ||
@@ -219,7 +257,7 @@ static int pass_on(struct stk__exec *x, const struct stk__stage *s, const struct
     return n;
 }
 
-void stk__finish_caching(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w)
+static void use(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w)
 {
     s->position += (uint64_t)w->n;
     s->n_from += (uint64_t)w->used;
@@ -229,7 +267,7 @@ void stk__finish_caching(struct stk__exec *x, struct stk__stage *s, const struct
         end_lost(x);
 }
 
-void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n;
@@ -244,3 +282,15 @@ void stk__run_caching(struct stk__exec *x, struct stk__stage *s, struct stk__wor
     for (int i = first; out->key && i < out->n; i++)
         out->key[i] = stk__key_join(out->key[i], pass);
 }
+
+const struct stk__stage_type stk__caching_stage = {
+    .name = "caching stage",
+    .keeps_traces = true,
+    .open = open_cache,
+    .begin = begin,
+    .end = end,
+    STK__BY_STEPS,
+    .is_ready = is_ready,
+    .step = step,
+    .use = use,
+};

@@ -2,39 +2,19 @@
 /* cursor.c: runs of chains that are opened for elements. */
 #include "exec/stage/cursor.h"
 
-#include "base/error.h"
-#include "graph/opened.h"
-
-/* A stream of the files that the element names. */
-static int open_files(struct stk__exec *x, struct stk__stage *s, const struct stk_chunk *element,
-                      struct stk_error *err)
-{
-    const struct stk_source_table *source = &s->plan->node->op->source;
-    const struct stk_span name = element->column[s->plan->name_field].span[0];
-    struct stk_source_begin begin = { .params = s->plan->node->params, .pool = x->pool };
-    if (s->run)
-        source->end(s->run);
-    s->run = NULL;
-    int rc = stk__opened_find(s->plan->opened, name, &begin.state, &s->first_row, err);
-    return rc ? rc : source->begin(&begin, &s->run, err);
-}
-
 int stk__cursor_open(struct stk__exec *x, const struct stk_chunk *element, uint64_t path,
                      struct stk_error *err)
 {
     int rc = STK_OK;
     for (int i = 0; i < x->n_stages && !rc; i++) {
         struct stk__stage *s = &x->stage[i];
-        if (s->plan->opened)
-            rc = open_files(x, s, element, err);
+        if (s->plan->kind->open_element)
+            rc = s->plan->kind->open_element(x, s, element, err);
         s->element = element;
         s->base_path = path;
         s->counter[0] = 0;
         if (s->plan->is_source)
             stk__source_begin(s);
-        /* It may have looked which input it wants first before this element was there. */
-        if (s->plan->kind == STK__MIXING)
-            s->begins_pass = true;
     }
     return rc;
 }

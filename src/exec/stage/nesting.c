@@ -12,7 +12,7 @@
  */
 #include "op/order/nesting.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/stage/stage_steps.h"
 #include "graph/nest.h"
 #include "op/op_names.h"
 
@@ -41,8 +41,9 @@ struct turns {
     struct place place[];
 };
 
-int stk__nesting_begin(struct stk__stage *s, struct stk_error *err)
+static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
+    (void)x;
     const struct stk__nesting *nesting = s->plan->node->state;
     const struct stk__nest_map *map = s->plan->nest;
     int64_t n = nesting->cycle_length;
@@ -58,9 +59,9 @@ int stk__nesting_begin(struct stk__stage *s, struct stk_error *err)
     return STK_OK;
 }
 
-void stk__nesting_end(void *run)
+static void end(struct stk__stage *s)
 {
-    free(run);
+    free(s->run);
 }
 
 static void begin_pass(struct turns *t)
@@ -154,8 +155,9 @@ static int take_rows(struct stk__stage *s, struct turns *t, struct stk_chunk *ou
     return STK_OK;
 }
 
-void stk__run_nesting(struct stk__stage *s, struct stk__work *w)
+static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
+    (void)x;
     struct turns *t = s->run;
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n, rc = STK_OK;
@@ -177,3 +179,12 @@ void stk__run_nesting(struct stk__stage *s, struct stk__work *w)
     if (rc)
         stk__error_prefix(&s->breaking, "%s: ", stk__op_said(s->plan->node->op));
 }
+
+const struct stk__stage_type stk__nesting_stage = {
+    .name = "nesting",
+    .begin = begin,
+    .end = end,
+    STK__BY_STEPS,
+    .is_ready = stk__source_is_ready,
+    .step = step,
+};

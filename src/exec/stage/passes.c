@@ -75,7 +75,7 @@ void stk__note_mark(struct stk__exec *x, struct stk__stage *s, int level)
 {
     if (s != stk__last_stage(x))
         return;
-    if (s->plan->kind == STK__SEGMENT && !s->plan->is_source) {
+    if (s->plan->program && !s->plan->is_source) {
         s->counter[level]++;
         for (int l = level + 1; l < STK__MAX_LEVELS; l++)
             s->counter[l] = 0;
@@ -99,9 +99,8 @@ void stk__close_inputs(struct stk__exec *x, struct stk__stage *s, int depth)
 {
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__stage *input = &x->stage[s->plan->input[i]];
-        bool is_join = s->plan->kind == STK__ZIPPING || s->plan->kind == STK__CHAINING ||
-                       s->plan->kind == STK__MIXING;
-        if (!is_join || s->seen_level[i] > depth) /* else it has come to the end by itself */
+        if (!s->plan->kind->is_join ||
+            s->seen_level[i] > depth) /* else it has come to the end by itself */
             stk__close_pass(x, input, depth, input->n_ended[depth] + 1);
     }
 }

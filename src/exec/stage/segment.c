@@ -209,15 +209,15 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
     for (int i = x->n_stages; i-- > 0;) {
         struct stk__stage *s = &x->stage[i];
         s->lacks_room_to_read = false;
-        if (s->plan->kind != STK__SEGMENT || !s->plan->program->n_reads ||
-            !stk__lane_may_ask(x->lane) || is_far_ahead(x, s) || !propose(x, s, &g))
+        if (!s->plan->program || !s->plan->program->n_reads || !stk__lane_may_ask(x->lane) ||
+            is_far_ahead(x, s) || !propose(x, s, &g))
             continue;
         size_t bytes = s->typical_fetch * (size_t)g.n;
         s->lacks_room_to_read = !g.end && !stk__can_charge(x, &s->io_account, bytes);
         if (s->lacks_room_to_read)
             continue;
         struct stk__ticket *t = take(x, s, &g);
-        *w = (struct stk__work){ .kind = STK__FETCH, .stage = s, .ticket = t };
+        *w = (struct stk__work){ .kind = STK__FETCH, .stage = s, .ticket = t, .is_mark = g.end };
         if (!g.end) {
             t->fetch_charge = bytes;
             stk__account_charge(x, &s->io_account, bytes);
@@ -257,8 +257,7 @@ bool stk__is_locked(const struct stk__exec *x, const struct stk__stage *s)
     const char *group = s->plan->program->exclusive;
     for (int i = 0; group && i < x->n_stages; i++) {
         const struct stk__program *other = x->stage[i].plan->program;
-        if (x->stage[i].is_busy && x->stage[i].plan->kind == STK__SEGMENT && other->exclusive &&
-            !strcmp(other->exclusive, group))
+        if (x->stage[i].is_busy && other && other->exclusive && !strcmp(other->exclusive, group))
             return true;
     }
     return false;
@@ -276,7 +275,7 @@ static struct stk__ticket *pick_ticket(struct stk__exec *x, struct stk__stage *s
     return is_open ? t : NULL; /* out of memory: the run has ended */
 }
 
-bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+static bool pick(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     s->lacks_scratch = false;
     if (s->plan->program->exclusive && stk__is_locked(x, s))
@@ -289,7 +288,7 @@ bool stk__pick_segment(struct stk__exec *x, struct stk__stage *s, struct stk__wo
         stk__scratch_undo(x);
     if (!t)
         return false;
-    *w = (struct stk__work){ .kind = STK__RUN, .stage = s, .ticket = t };
+    *w = (struct stk__work){ .kind = STK__RUN, .stage = s, .ticket = t, .is_mark = t->end };
     if (!t->end) {
         t->state = STK__RUNNING;
         s->n_ahead -= s->plan->program->n_reads > 0;
@@ -392,7 +391,7 @@ int stk__eval_again(struct stk__exec *x, struct stk__eval *e, struct stk__fetche
     return rc == STK_AGAIN ? STK_IO : rc;
 }
 
-void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+static void run(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     const struct stk__program *program = w->stage->plan->program;
     struct stk__ticket *t = w->ticket;
@@ -429,10 +428,11 @@ void stk__run_segment(struct stk__exec *x, struct stk__worker *worker, struct st
     t->wanted = NULL;
 }
 
-void stk__finish_segment(struct stk__exec *x, struct stk__work *w)
+static void finish(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     struct stk__ticket *t = w->ticket;
     struct stk__stage *s = w->stage;
+    stk__scratch_end(x, s, worker);
     stk__lot_unref(x, t->in);
     t->in = NULL;
     stk__account_credit(x, &s->io_account, t->fetch_charge);
@@ -442,3 +442,10 @@ void stk__finish_segment(struct stk__exec *x, struct stk__work *w)
     t->state = STK__READY;
     s->is_busy = false;
 }
+
+const struct stk__stage_type stk__segment_stage = {
+    .name = "segment",
+    .pick = pick,
+    .run = run,
+    .finish = finish,
+};

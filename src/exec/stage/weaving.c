@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "exec/stage/cursor.h"
+#include "exec/stage/stage_steps.h"
 #include "graph/nest.h"
 #include "op/order/nesting.h"
 #include "op/order/order.h"
@@ -64,7 +65,7 @@ struct weave {
 
 /* ---- birth and death ---- */
 
-int stk__weaving_begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
+static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
     const struct stk__nesting *nesting = s->plan->node->state;
     const struct stk__stage_plan *outer = &x->plan->stage[s->plan->input[0]];
@@ -86,15 +87,16 @@ int stk__weaving_begin(struct stk__exec *x, struct stk__stage *s, struct stk_err
     return STK_OK;
 }
 
-void stk__weaving_end(void *run)
+static void end(struct stk__stage *s)
 {
-    struct weave *v = run;
-    for (int i = 0; i < v->n_places; i++) {
+    struct weave *v = s->run;
+    for (int i = 0; v && i < v->n_places; i++) {
         if (v->place[i].cursor)
             stk__exec_free(v->place[i].cursor);
         stk__chunk_free(v->place[i].element);
     }
-    free(v->order);
+    if (v)
+        free(v->order);
     free(v);
 }
 
@@ -364,8 +366,9 @@ static bool take(struct weave *v, struct place *place, struct stk_chunk *out, bo
     return end_ended(v, place);
 }
 
-void stk__run_weaving(struct stk__stage *s, struct stk__work *w)
+static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
+    (void)x;
     struct weave *v = s->run;
     struct stk_chunk *out = s->open_out->chunk;
     int first = out->n;
@@ -389,11 +392,11 @@ void stk__run_weaving(struct stk__stage *s, struct stk__work *w)
 
 /* ---- choosing, under the run's lock ---- */
 
-bool stk__weave_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct weave *v = s->run;
     w->is_closed = stk__is_closed(s);
-    w->ticket = stk__stage_peek(x, &x->stage[s->plan->input[0]], s);
+    w->ticket = stk__stage_peek(x, stk__input_of(x, s, 0), s);
     if (w->is_closed)
         return w->ticket && v->n_runners == 0;
     if (s->is_stuck)
@@ -410,7 +413,8 @@ bool stk__weave_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__
     return w->ticket && !(place && atomic_load(&place->is_running));
 }
 
-bool stk__pick_ahead(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
+/* Rows of a chain whose turn comes later. */
+static bool pick_ahead(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct weave *v = s->run;
     if (!s->plan->reads_ahead || x->n_workers < 2 || stk__is_closed(s) ||
@@ -432,16 +436,60 @@ bool stk__pick_ahead(struct stk__exec *x, struct stk__stage *s, struct stk__work
     return false;
 }
 
-void stk__run_ahead(struct stk__work *w)
+static bool pick(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    struct place *place = &((struct weave *)w->stage->run)->place[w->n];
-    atomic_store(&place->is_hungry, false);
-    stk__cursor_run(place->cursor, AHEAD);
+    return stk__step_pick(x, s, w) || pick_ahead(x, s, w);
 }
 
-void stk__finish_ahead(struct stk__work *w)
+static void run(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     struct weave *v = w->stage->run;
+    if (w->kind != STK__AHEAD) {
+        stk__step_run(x, worker, w);
+        return;
+    }
+    atomic_store(&v->place[w->n].is_hungry, false);
+    stk__cursor_run(v->place[w->n].cursor, AHEAD);
+}
+
+static void finish(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
+{
+    struct weave *v = w->stage->run;
+    if (w->kind != STK__AHEAD) {
+        stk__step_finish(x, worker, w);
+        return;
+    }
     atomic_store(&v->place[w->n].is_running, false);
     v->n_runners--;
 }
+
+/* ---- for the planner ---- */
+
+static bool has_trace(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    (void)plan;
+    return s->inner->stage[s->inner->last].has_trace;
+}
+
+/* An element and a run for each chain. */
+static size_t held_bytes(const struct stk__plan *plan, const struct stk__stage_plan *s)
+{
+    const struct stk__stage_plan *outer = &plan->stage[s->input[0]];
+    size_t element = stk__chunk_bytes(outer->type, 1, stk__stage_parts(plan, outer));
+    return (size_t)s->n_chains * ((size_t)s->inner->options.memory + element);
+}
+
+const struct stk__stage_type stk__weaving_stage = {
+    .name = "weaving stage",
+    .keeps_traces = true,
+    .reads_traces = true,
+    .has_trace = has_trace,
+    .held_bytes = held_bytes,
+    .begin = begin,
+    .end = end,
+    .pick = pick,
+    .run = run,
+    .finish = finish,
+    .is_ready = is_ready,
+    .step = step,
+};

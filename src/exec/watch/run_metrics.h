@@ -11,8 +11,8 @@
  */
 #pragma once
 #include "base/latency.h"
-#include "exec/watch/causes.h"
 #include "exec/plan/plan.h"
+#include "exec/watch/causes.h"
 #include "io/read/lane.h"
 
 struct stk__exec;

@@ -129,7 +129,8 @@ void stk__trace_work(struct stk__worker *worker, const struct stk__work *w)
     static const enum stk__activity activities[] = { [STK__RUN] = STK__DOES_RUN,
                                                      [STK__FETCH] = STK__DOES_FETCH,
                                                      [STK__STEP] = STK__DOES_STEP,
-                                                     [STK__MOVE] = STK__DOES_MOVE };
+                                                     [STK__MOVE] = STK__DOES_MOVE,
+                                                     [STK__AHEAD] = STK__DOES_STEP };
     struct stk__exec *x = worker->exec;
     stk__trace_add(x, stk__trace_log_of(x, worker),
                    (struct stk__interval){ .begin_ns = worker->watch.began_at,

@@ -56,7 +56,7 @@ static enum stk__wait wait_for_room(struct stk__exec *x, const struct stk__stage
 /* True if the stage is at work and nobody could do more of it: a segment is for as many as there are. */
 static bool is_at_work(const struct stk__exec *x, const struct stk__stage *s)
 {
-    if (s->plan->kind != STK__SEGMENT)
+    if (!s->plan->program)
         return s->is_busy;
     bool has_time = x->n_running - x->n_scratch_waiting < x->workers.now;
     return has_state(&s->ring, STK__RUNNING) && !has_time;
@@ -65,8 +65,7 @@ static bool is_at_work(const struct stk__exec *x, const struct stk__stage *s)
 static enum stk__wait wait_of(struct stk__exec *x, const struct stk__stage *s)
 {
     const struct stk__ring *r = &s->ring;
-    bool is_segment = s->plan->kind == STK__SEGMENT,
-         reads = is_segment && s->plan->program->n_reads;
+    bool is_segment = s->plan->program, reads = is_segment && s->plan->program->n_reads;
     if (is_at_work(x, s))
         return STK__WAIT_NOTHING;
     if (is_segment && stk__is_locked(x, s))
