@@ -86,17 +86,22 @@ static void put_decay(const struct stk__optimizer *o, double rate, struct stk__s
         out->decay = (float)(rate * o->weight_decay);
 }
 
-struct stk__step_rates stk__optimizer_rates(const struct stk__optimizer *o, int64_t step,
-                                            double factor, bool decays)
+struct stk__step_rates stk__optimizer_rates_at(const struct stk__optimizer *o, double rate,
+                                               int64_t step, double factor, bool decays)
 {
     struct stk__step_rates out = { .grad_factor = (float)factor,
                                    .clip = (float)o->clip_value,
                                    .keep = 1 };
-    double rate = stk__schedule_rate(&o->rate, step);
     if (decays)
         put_decay(o, rate, &out);
     o->type->put_rates(o, rate, step, &out);
     return out;
+}
+
+struct stk__step_rates stk__optimizer_rates(const struct stk__optimizer *o, int64_t step,
+                                            double factor, bool decays)
+{
+    return stk__optimizer_rates_at(o, stk__schedule_rate(&o->rate, step), step, factor, decays);
 }
 
 static struct stk__step_span block_of(const struct stk__step_span *span, size_t at)

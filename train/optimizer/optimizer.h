@@ -75,6 +75,10 @@ double stk__optimizer_factor(const struct stk__optimizer *optimizer, double squa
 struct stk__step_rates stk__optimizer_rates(const struct stk__optimizer *optimizer, int64_t step,
                                             double factor, bool decays);
 
+/* The same at another rate than the schedule's. */
+struct stk__step_rates stk__optimizer_rates_at(const struct stk__optimizer *optimizer, double rate,
+                                               int64_t step, double factor, bool decays);
+
 /* A copy of the weights in another type, written along. */
 struct stk__weight_copy {
     uint16_t *to; /* NULL: none */

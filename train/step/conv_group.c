@@ -64,7 +64,7 @@ static struct stk__conv_job forward_job(const struct stk__step_work *work,
     bool is_later = group->pool >= 0; /* bounds are the pool's */
     return (struct stk__conv_job){ .n_images = 1,
                                    .packed = stk__packed_at(work, group),
-                                   .bias = c->bias < 0 ? NULL : work->run->weight[c->bias],
+                                   .bias = c->bias < 0 ? NULL : work->run->used[c->bias],
                                    .low = is_later ? -INFINITY : bounds.low,
                                    .high = is_later ? INFINITY : bounds.high,
                                    .scratch = work->scratch + c->way_at };
@@ -330,7 +330,7 @@ static void backward(const struct stk__step_work *work, const struct stk__step_g
 static void pack(const struct stk__step_work *work, const struct stk__step_group *group)
 {
     const struct conv *c = group->state;
-    const float *weights = work->run->weight[c->kernel];
+    const float *weights = work->run->used[c->kernel];
     float *packed = stk__packed_at(work, group);
     if (work->run->packed_for < 1)
         c->forward.candidate->pack(&c->forward, weights, packed, work->thread, work->n_threads);

@@ -45,8 +45,8 @@ static void forward_piece(const struct stk__step_work *work, const struct stk__s
     run->kernels->dense.rows(
         &(struct stk__dense_rows){ .x = x.at,
                                    .x_down = x.down,
-                                   .weights = run->weight[l->kernel],
-                                   .bias = l->bias < 0 ? NULL : run->weight[l->bias],
+                                   .weights = run->used[l->kernel],
+                                   .bias = l->bias < 0 ? NULL : run->used[l->bias],
                                    .y = y,
                                    .y_down = stk__image_stride(work, group->out),
                                    .n = p.n,
@@ -102,7 +102,7 @@ static void to_inputs(const struct stk__step_work *work, const struct stk__step_
     run->kernels->dense.image(
         &(struct stk__dense_image){ .dy = stk__tensor_at(work, group->d_out, p.first),
                                     .dy_down = stk__image_stride(work, group->d_out),
-                                    .weights = run->weight[l->kernel],
+                                    .weights = run->used[l->kernel],
                                     .dx = dx.at,
                                     .dx_down = dx.down,
                                     .n = p.n,

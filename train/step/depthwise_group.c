@@ -53,8 +53,8 @@ static void sum_rows(const struct stk__step_work *work, const struct stk__step_g
                                        .y = y,
                                        .width = d->conv.out_width,
                                        .height = to - from,
-                                       .weights = run->weight[d->kernel],
-                                       .bias = d->bias < 0 ? NULL : run->weight[d->bias],
+                                       .weights = run->used[d->kernel],
+                                       .bias = d->bias < 0 ? NULL : run->used[d->bias],
                                        .low = bounds.low,
                                        .high = bounds.high });
 }
@@ -123,7 +123,7 @@ static void sum_image(const struct stk__step_work *work, const struct stk__step_
         .dx = dx,
         .width = d->conv.width,
         .height = band->ready - band->done,
-        .weights = work->run->weight[d->kernel] });
+        .weights = work->run->used[d->kernel] });
 }
 
 static void to_image(const struct stk__step_work *work, const struct stk__step_group *group,

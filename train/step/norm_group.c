@@ -130,8 +130,8 @@ static void join_threads(const struct stk__step_work *work, const struct stk__st
 static void set_factors(const struct stk__run *run, struct norm *norm, int c, double mean,
                         double variance)
 {
-    double gamma = norm->gamma < 0 ? 1 : run->weight[norm->gamma][c];
-    double beta = norm->beta < 0 ? 0 : run->weight[norm->beta][c];
+    double gamma = norm->gamma < 0 ? 1 : run->used[norm->gamma][c];
+    double beta = norm->beta < 0 ? 0 : run->used[norm->beta][c];
     double scale = gamma / sqrt(variance + norm->epsilon);
     norm->mean[c] = (float)mean;
     norm->scale[c] = (float)scale;
@@ -152,8 +152,8 @@ static void settle_use(const struct stk__run *run, const struct stk__step_group 
 {
     struct norm *norm = group->state;
     for (int c = 0; c < norm->channels; c++)
-        set_factors(run, norm, c, run->weight[norm->moving_mean][c],
-                    run->weight[norm->moving_variance][c]);
+        set_factors(run, norm, c, run->used[norm->moving_mean][c],
+                    run->used[norm->moving_variance][c]);
 }
 
 static void activate_rows(const struct stk__run *run, const struct norm *norm,

@@ -3,7 +3,7 @@
 #pragma once
 #include "train/kernel/train_kernel.h"
 #include "train/loss/loss.h"
-#include "train/optimizer/optimizer.h"
+#include "train/optimizer/update.h"
 #include "train/plan/step_plan.h"
 #include "train/trainer/team.h"
 
@@ -24,9 +24,12 @@ struct stk__run {
     const struct stk__train_kernels *kernels;
     struct stk__team *team;
     char *arena;
-    float **weight, **gradient; /* by number; gradients are NULL where there are none */
+    float *const *used; /* by number: weights as layers read them (update.h) */
+    float **weight,
+        **gradient; /* statistics are kept in these; gradients are NULL where there are none */
     float *packed;
     int packed_for; /* what packed weights are good for: 0 nothing, 1 use, 2 training */
+    bool settles;   /* weights have changed, and layers do not read them as they are */
     float **sums;   /* of each thread */
     struct stk__found *found;
 
@@ -44,13 +47,10 @@ struct stk__run {
     bool looks_for_bad;
     double *seconds; /* of each op and thread, or NULL: [n_ops * threads] */
 
-    /* Where weights of a joint part are updated with their gradients; or else optimizer is NULL. Where it
-     * puts that off, late parts do it. */
-    const struct stk__optimizer *optimizer;
-    bool puts_off;
-    bool *is_used_up; /* of each weight: its gradient is not stored */
-    float **first, **second;
-    struct stk__step_rates rates;
+    /* Whether weights of a joint part are updated with their gradients, which are not stored then. Where that is put
+     * off, late parts do it. */
+    struct stk__updates *updates;
+    bool updates_now, puts_off;
 };
 
 /* A lot, or the whole batch where a part is joint. */

@@ -118,7 +118,7 @@ static void sum_block(const struct stk__step_work *work, const struct stk__step_
         &(struct stk__dense_rows){ .x = x.at,
                                    .x_halves = x.halves,
                                    .x_down = x.down,
-                                   .weights = run->weight[b.l->kernel] + b.columns.first * m,
+                                   .weights = run->used[b.l->kernel] + b.columns.first * m,
                                    .y = y,
                                    .y_down = m,
                                    .n = n,
@@ -181,7 +181,7 @@ static void join_rows(const struct stk__step_work *work, const struct stk__step_
         &(struct stk__dense_parts){ .part = part_of(work, group, 0, l) + rows.first * l->m,
                                     .part_down = (int64_t)work->n * l->m,
                                     .n_parts = work->n_threads,
-                                    .bias = l->bias < 0 ? NULL : run->weight[l->bias],
+                                    .bias = l->bias < 0 ? NULL : run->used[l->bias],
                                     .y = y,
                                     .y_down = stk__image_stride(work, group->out),
                                     .n = (int)(rows.behind - rows.first),
@@ -213,7 +213,7 @@ static void to_inputs(const struct stk__step_work *work, const struct stk__step_
     struct stk__features dx = { strip, columns };
     struct stk__dense_image job = { .dy = stk__tensor_at(work, group->d_out, first),
                                     .dy_down = stk__image_stride(work, group->d_out),
-                                    .weights = run->weight[b.l->kernel] + b.columns.first * b.l->m,
+                                    .weights = run->used[b.l->kernel] + b.columns.first * b.l->m,
                                     .n = n,
                                     .k = (int)columns,
                                     .m = b.l->m };
@@ -235,21 +235,6 @@ static void to_inputs(const struct stk__step_work *work, const struct stk__step_
         stk__store_features(work, group->d_in[0], first, n, b.columns, &dx);
 }
 
-/* The gradient of a span of weights is used up: it is never in memory whole. */
-static void update(const struct stk__step_work *work, int weight, int64_t first, int64_t n,
-                   const float *gradient)
-{
-    const struct stk__run *run = work->run;
-    struct stk__step_span span = { .weight = run->weight[weight] + first,
-                                   .first = run->first[weight] ? run->first[weight] + first : NULL,
-                                   .second =
-                                       run->second[weight] ? run->second[weight] + first : NULL,
-                                   .gradient = gradient,
-                                   .n = (size_t)n };
-    if (!stk__optimizer_step(run->optimizer, &span, &run->rates, (struct stk__weight_copy){ 0 }))
-        run->found[work->thread].is_infinite = true;
-}
-
 /* Whether no gradient can be infinite, which all threads answer alike. */
 static bool is_bounded(const struct stk__step_work *work, const struct stk__step_group *group,
                        const struct stk__dense_layer *l)
@@ -266,7 +251,7 @@ static bool is_bounded(const struct stk__step_work *work, const struct stk__step
 static bool is_updated(const struct stk__run *run)
 {
     double loss = 0;
-    if (!run->optimizer)
+    if (!run->updates_now)
         return false;
     for (int t = 0; t < stk__team_size(run->team); t++)
         loss += run->found[t].loss;
@@ -337,14 +322,22 @@ static bool next_block(const struct stk__step_work *work, struct block *b)
     return b->columns.first < share.behind;
 }
 
+/* The gradient is used up: it is never in memory whole. */
 static void update_block(const struct stk__step_work *work, const struct stk__step_group *group,
                          struct block b)
 {
-    int64_t n = (b.columns.behind - b.columns.first) * b.l->m;
+    const struct stk__run *run = work->run;
+    const struct stk__gradient_span span = { .weight = b.l->kernel,
+                                             .first = b.columns.first * b.l->m,
+                                             .n = (b.columns.behind - b.columns.first) * b.l->m,
+                                             .at = work->scratch };
+    if (!stk__update_wants_gradient(run->updates, span.weight))
+        return;
     to_weights(work, group, b, work->scratch);
-    if (work->run->puts_off)
-        work->run->found[work->thread].squares += stk__gradient_squares(work->scratch, (size_t)n);
-    update(work, b.l->kernel, b.columns.first * b.l->m, n, work->scratch);
+    if (run->puts_off)
+        run->found[work->thread].squares += stk__update_squares(run->updates, &span);
+    if (!stk__update_span(run->updates, &span))
+        run->found[work->thread].is_infinite = true;
 }
 
 static void backward(const struct stk__step_work *work, const struct stk__step_group *group)
@@ -359,7 +352,7 @@ static void backward(const struct stk__step_work *work, const struct stk__step_g
     if (run->puts_off)
         late_of(work, group, work->thread)->is_put_off = is_put_off;
     if (work->thread == 0)
-        run->is_used_up[l.kernel] = updates || is_put_off;
+        run->updates->of[l.kernel].is_used_up = updates || is_put_off;
     for (struct block b = { .l = &l }; next_block(work, &b);) {
         for (int i = 0, n; group->d_in[0] >= 0 && (n = rows_left(work, group, i)) > 0; i += n)
             to_inputs(work, group, b, i, n);

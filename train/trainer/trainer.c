@@ -272,19 +272,20 @@ static int take_tables(struct stk_trainer *t, struct stk_error *err)
     size_t channels = (size_t)t->model->node[0].shape.channels;
     t->weight = rows(t, n, sizeof *t->weight);
     t->gradient = rows(t, n, sizeof *t->gradient);
-    t->slot[0] = rows(t, n, sizeof *t->slot[0]);
-    t->slot[1] = rows(t, n, sizeof *t->slot[1]);
+    t->updates = (struct stk__updates){ .optimizer = &t->optimizer,
+                                        .n_weights = (int)n,
+                                        .of = rows(t, n, sizeof *t->updates.of),
+                                        .used = rows(t, n, sizeof *t->updates.used) };
     t->slot_name[0] = rows(t, n, sizeof *t->slot_name[0]);
     t->slot_name[1] = rows(t, n, sizeof *t->slot_name[1]);
-    t->is_used_up = rows(t, n, sizeof *t->is_used_up);
     t->thread_sums = rows(t, threads, sizeof *t->thread_sums);
     t->found = rows(t, threads, sizeof *t->found);
     t->squares = rows(t, threads, 64);
     t->image_scale = rows(t, channels, sizeof *t->image_scale);
     t->image_offset = rows(t, channels, sizeof *t->image_offset);
-    if (!t->weight || !t->gradient || !t->slot[0] || !t->slot[1] || !t->is_used_up ||
-        !t->slot_name[0] || !t->slot_name[1] || !t->thread_sums || !t->found || !t->squares ||
-        !t->image_scale || !t->image_offset)
+    if (!t->weight || !t->gradient || !t->updates.of || !t->updates.used || !t->slot_name[0] ||
+        !t->slot_name[1] || !t->thread_sums || !t->found || !t->squares || !t->image_scale ||
+        !t->image_offset)
         return stk__out_of_memory(err);
     for (size_t c = 0; c < channels; c++)
         t->image_scale[c] = 1;
@@ -302,14 +303,15 @@ static void find_weights(struct stk_trainer *t)
     size_t at = 0, trained = 0;
     for (int w = 0; w < t->model->n_weights; w++) {
         const struct stk__weight *weight = &t->model->weight[w];
-        t->weight[w] = t->weights.at + at;
+        t->weight[w] = t->updates.used[w] = t->weights.at + at;
+        t->updates.of[w] = stk__update_of(t->weight[w], NULL, NULL);
         at += aligned(weight->n_values);
         if (!weight->is_trainable || !t->plan.trains)
             continue;
         t->n_trainable += weight->n_values;
         t->gradient[w] = t->gradients.at + trained;
-        t->slot[0][w] = t->first.at ? t->first.at + trained : NULL;
-        t->slot[1][w] = t->second.at ? t->second.at + trained : NULL;
+        t->updates.of[w] = stk__update_of(t->weight[w], t->first.at ? t->first.at + trained : NULL,
+                                          t->second.at ? t->second.at + trained : NULL);
         trained += aligned(weight->n_values);
     }
     for (int i = 0; i < t->plan.n_threads && t->sums.at; i++)
@@ -352,13 +354,20 @@ static int plan(struct stk_trainer *t, struct stk_error *err)
                                               .merges_last =
                                                   stk__loss_merges_last(&t->loss, t->model),
                                               .deterministic = t->options.deterministic,
-                                              .puts_off = stk__update_puts_off(t),
+                                              .puts_off =
+                                                  !t->stores_gradients && stk__update_puts_off(t),
                                               .dtype = t->dtype };
     return stk__step_plan_make(&t->plan, t->model, &options, &t->arena, err);
 }
 
 int stk_trainer_new(const struct stk_model *model, const struct stk_trainer_options *options,
                     struct stk_trainer **out, struct stk_error *err)
+{
+    return stk__trainer_make(model, options, false, out, err);
+}
+
+int stk__trainer_make(const struct stk_model *model, const struct stk_trainer_options *options,
+                      bool stores_gradients, struct stk_trainer **out, struct stk_error *err)
 {
     struct stk_trainer *t = calloc(1, sizeof *t);
     *out = NULL;
@@ -367,6 +376,7 @@ int stk_trainer_new(const struct stk_model *model, const struct stk_trainer_opti
     t->model = &model->graph;
     t->process = getpid();
     t->gradient_scale = 1;
+    t->stores_gradients = stores_gradients;
     if (options)
         t->options = *options;
     stk__arena_init(&t->arena, 1 << 16);

@@ -37,17 +37,17 @@ struct stk_trainer {
     struct stk__step_plan plan;
     struct stk__team *team;
     struct stk__floats weights, gradients, first, second, packed, sums, tensors;
-    int64_t n_trainable;        /* floats in all */
-    float **weight, **gradient; /* of each weight; NULL: has none */
-    float **slot[2];            /* state of the optimizer */
-    const char **slot_name[2];  /* once somebody asked for them */
-    float **thread_sums;        /* of each thread */
-    struct stk__found *found;   /* of each thread */
-    double *squares;            /* of each thread, a line of cache apart */
+    int64_t n_trainable;         /* floats in all */
+    float **weight, **gradient;  /* of each weight; NULL: has none */
+    struct stk__updates updates; /* with the state of the optimizer, and what layers read */
+    const char **slot_name[2];   /* once somebody asked for them */
+    float **thread_sums;         /* of each thread */
+    struct stk__found *found;    /* of each thread */
+    double *squares;             /* of each thread, a line of cache apart */
     float *image_scale, *image_offset;
-    int packed_for;       /* what packed weights are good for: 0 nothing, 1 use, 2 training */
-    bool *is_used_up;     /* of each weight: the last step's gradient was never stored */
-    bool keeps_gradients; /* somebody asked for one that was used up */
+    int packed_for; /* what packed weights are good for: 0 nothing, 1 use, 2 training */
+    bool
+        stores_gradients; /* all of them, before any weight changes: asked for, or by one that was used up */
 
     int64_t step, n_batches;
     bool has_gradients; /* of a batch, that no update has used */
@@ -60,6 +60,11 @@ struct stk_trainer {
 /* Whether the model's outputs are what the loss takes: when a trainer is made that trains, else when a loss is
  * asked for. */
 int stk__trainer_check_loss(const struct stk_trainer *trainer, struct stk_error *err);
+
+/* As stk_trainer_new; with all gradients stored before any weight changes, also those that a step can use up on the
+ * way: for who must see them whole. Bits of weights are the same. */
+int stk__trainer_make(const struct stk_model *model, const struct stk_trainer_options *options,
+                      bool stores_gradients, struct stk_trainer **out, struct stk_error *err);
 
 /* ---- trainer_input.c ---- */
 

@@ -133,6 +133,7 @@ static void begin_run(struct stk_trainer *t, const struct stk_view *images, stru
                               .kernels = stk__train_kernels_at(t->plan.cpu_level),
                               .team = t->team,
                               .arena = (char *)t->tensors.at,
+                              .used = t->updates.used,
                               .weight = t->weight,
                               .gradient = t->gradient,
                               .packed = t->packed.at,
@@ -147,9 +148,7 @@ static void begin_run(struct stk_trainer *t, const struct stk_view *images, stru
                               .loss_factor = 1,
                               .seed = t->options.seed,
                               .n_batches = t->n_batches,
-                              .first = t->slot[0],
-                              .second = t->slot[1],
-                              .is_used_up = t->is_used_up };
+                              .updates = &t->updates };
 }
 
 int stk__trainer_take(struct stk_trainer *t, const struct stk_view *images,

@@ -121,6 +121,20 @@ static void collect(const struct stk__step_work *work)
             plan->group[g].type->collect(work, &plan->group[g]);
 }
 
+typedef void settle_fn(const struct stk__updates *updates, int weight, int64_t first, int64_t n);
+
+/* This thread's share of every weight, and then all wait. */
+static void settle(const struct stk__step_work *work, settle_fn *act)
+{
+    const struct stk__model *model = work->run->plan->model;
+    for (int w = 0; w < model->n_weights; w++) {
+        struct stk__team_share share =
+            stk__share_of(model->weight[w].n_values, work->thread, work->n_threads);
+        act(work->run->updates, w, share.first, share.behind - share.first);
+    }
+    stk__team_meet(work->run->team);
+}
+
 static void run_thread(void *context, int thread)
 {
     const struct job *job = context;
@@ -132,6 +146,10 @@ static void run_thread(void *context, int thread)
     run->found[thread] = (struct stk__found){ .bad_op = run->program->n_ops };
     if (trains && run->plan->sums_floats) /* a model without weights has no sums */
         memset(run->sums[thread], 0, run->plan->sums_floats * sizeof(float));
+    if (run->settles) {
+        settle(&work, stk__update_settle_mask);
+        settle(&work, stk__update_settle_used);
+    }
     pack(&work);
     stk__team_meet(run->team);
     for (int s = 0; s < run->program->n_segments - run->program->n_late; s++)
@@ -145,6 +163,7 @@ void stk__trainer_run(struct stk_trainer *t, struct stk__run *run)
     struct job job = { t, run };
     int level = run->program == &t->plan.train ? 2 : 1;
     run->packed_for = t->packed_for;
+    run->settles = t->packed_for == 0 && stk__updates_want_settling(&t->updates);
     stk__team_run(t->team, run_thread, &job);
     if (t->packed_for < level)
         t->packed_for = level;

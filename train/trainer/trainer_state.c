@@ -91,8 +91,8 @@ int stk_trainer_gradient(struct stk_trainer *t, int index, struct stk_view *out)
         return STK_END;
     if (!t->gradient[index] || !t->seen_gradients)
         return STK_STATE;
-    if (t->is_used_up[index]) {
-        t->keeps_gradients = true;
+    if (t->updates.of[index].is_used_up) {
+        t->stores_gradients = true;
         return STK_STATE;
     }
     unscale(t);
@@ -143,7 +143,7 @@ int stk_trainer_state(struct stk_trainer *t, int index, struct stk_view *out)
                                   t->model->weight[weight].name);
     if (!*name)
         return STK_MEMORY;
-    *out = view_of(t, weight, *name, t->slot[slot][weight]);
+    *out = view_of(t, weight, *name, t->updates.of[weight].slot[slot]);
     return STK_OK;
 }
 

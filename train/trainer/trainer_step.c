@@ -66,12 +66,12 @@ static int pass(struct stk_trainer *t, const struct stk_view *images,
     run->program = &t->plan.train;
     run->loss_factor = scale_of(t) / divisor;
     run->seconds = t->seconds;
-    if (updates && !t->keeps_gradients && !stk__update_is_late(t)) {
-        run->optimizer = &t->optimizer;
-        run->rates = stk__optimizer_rates(&t->optimizer, t->step, 1, true);
-    }
-    run->puts_off = updates && !t->keeps_gradients && t->plan.puts_off;
-    memset(t->is_used_up, 0, (size_t)t->model->n_weights * sizeof *t->is_used_up);
+    run->updates_now = updates && !t->stores_gradients && !stk__update_is_late(t);
+    run->puts_off = updates && !t->stores_gradients && t->plan.puts_off;
+    if (run->updates_now)
+        stk__updates_begin(&t->updates, t->step, 1);
+    for (int w = 0; w < t->model->n_weights; w++)
+        t->updates.of[w].is_used_up = false;
     stk__trainer_run(t, run);
     fill_in(t, run, divisor, out);
     t->gradient_scale = scale_of(t);
@@ -85,7 +85,7 @@ static void find_layer(struct stk_trainer *t, struct stk__run *run, struct stk__
 {
     struct stk__run again = *run;
     again.looks_for_bad = true;
-    again.optimizer = NULL;
+    again.updates_now = false;
     again.puts_off = false;
     again.seconds = NULL;
     stk__trainer_run(t, &again);

@@ -45,16 +45,22 @@ static void for_share(const struct update *u, int thread, span_fn *act)
             continue;
         int64_t first = share.first > at ? share.first - at : 0;
         int64_t behind = share.behind - at < n ? share.behind - at : n;
-        if (first < behind && !t->is_used_up[w])
+        if (first < behind && !t->updates.of[w].is_used_up)
             act(u, w, first, behind - first, thread);
         at += n;
     }
 }
 
+static struct stk__gradient_span span_of(const struct update *u, int weight, int64_t first,
+                                         int64_t n)
+{
+    return (struct stk__gradient_span){ weight, first, n, u->trainer->gradient[weight] + first };
+}
+
 static void add_squares(const struct update *u, int weight, int64_t first, int64_t n, int thread)
 {
-    u->trainer->squares[thread * SQUARES_APART] +=
-        stk__gradient_squares(u->trainer->gradient[weight] + first, (size_t)n);
+    const struct stk__gradient_span span = span_of(u, weight, first, n);
+    u->trainer->squares[thread * SQUARES_APART] += stk__update_squares(&u->trainer->updates, &span);
 }
 
 static void square(void *context, int thread)
@@ -64,24 +70,11 @@ static void square(void *context, int thread)
     for_share(u, thread, add_squares);
 }
 
-static struct stk__step_rates rates_of(const struct update *u)
-{
-    const struct stk_trainer *t = u->trainer;
-    double factor = stk__optimizer_factor(&t->optimizer, u->squares, u->inverse_scale);
-    return stk__optimizer_rates(&t->optimizer, t->step, factor, true);
-}
-
 static void update_span(const struct update *u, int weight, int64_t first, int64_t n, int thread)
 {
-    struct stk_trainer *t = u->trainer;
-    struct stk__step_rates rates = rates_of(u);
-    struct stk__step_span span = { .weight = t->weight[weight] + first,
-                                   .first = t->slot[0][weight] ? t->slot[0][weight] + first : NULL,
-                                   .second = t->slot[1][weight] ? t->slot[1][weight] + first : NULL,
-                                   .gradient = t->gradient[weight] + first,
-                                   .n = (size_t)n };
-    if (!stk__optimizer_step(&t->optimizer, &span, &rates, (struct stk__weight_copy){ 0 }))
-        t->found[thread].is_infinite = true;
+    const struct stk__gradient_span span = span_of(u, weight, first, n);
+    if (!stk__update_span(&u->trainer->updates, &span))
+        u->trainer->found[thread].is_infinite = true;
 }
 
 static void update(void *context, int thread)
@@ -103,8 +96,6 @@ static void update_late(const struct update *u, struct stk__run *run, struct stk
 {
     if (!run || !run->puts_off)
         return;
-    run->optimizer = &u->trainer->optimizer;
-    run->rates = rates_of(u);
     stk__trainer_run_late(u->trainer, run);
     out->gradient_norm =
         sqrt(u->squares + stk__trainer_found(u->trainer).squares) * u->inverse_scale;
@@ -132,6 +123,8 @@ int stk__trainer_update(struct stk_trainer *t, struct stk__run *run, struct stk_
         stk__loss_scale_update(&t->scale, u.is_finite);
     if (!u.is_finite)
         return STK_OK;
+    stk__updates_begin(&t->updates, t->step,
+                       stk__optimizer_factor(&t->optimizer, u.squares, u.inverse_scale));
     stk__team_run(t->team, update, &u);
     update_late(&u, run, out);
     t->packed_for = 0;
