@@ -2,7 +2,7 @@
 /* iterator.c: the public functions on iterators. */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 #include "op/cache/cache.h"
 #include "tune/tuner.h"
 
@@ -144,10 +144,10 @@ void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
     if (!stk__exec_is_ours(x))
         return;
     pthread_mutex_lock(&x->lock);
-    *out = x->stats;
+    *out = x->watch.stats;
     out->budget_bytes = (uint64_t)x->plan->options.memory;
-    out->used_bytes = x->used_bytes;
-    out->peak_bytes = x->peak_bytes;
+    out->used_bytes = x->memory.used_bytes;
+    out->peak_bytes = x->memory.peak_bytes;
     const struct stk__cache_metrics cache = stk__cache_metrics_read(x);
     out->warnings = stk__warnings_read(x);
     out->cache_hits = cache.hits;

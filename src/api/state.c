@@ -8,7 +8,7 @@
 #include "api/same_chain.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 #include "io/file_out.h"
 
 #include <errno.h>
@@ -161,7 +161,7 @@ int stk__exec_state(struct stk__exec *x, char **out, struct stk_error *err)
     if (!stk__exec_is_ours(x))
         return stk_fail(err, STK_STATE, "this iterator was started before a fork");
     pthread_mutex_lock(&x->lock);
-    struct stk__bookmark at = x->handed;
+    struct stk__bookmark at = x->deliveries.handed;
     pthread_mutex_unlock(&x->lock);
     return write_state(x->plan, &at, out, err);
 }

@@ -5,12 +5,12 @@
  * next (consumer.c), so a plan that is cheaper than waking somebody needs nobody else.
  */
 #define _GNU_SOURCE
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/cores.h"
-#include "exec/exec_parts.h"
+#include "exec/run.h"
 
 #include <unistd.h>
 
@@ -52,11 +52,11 @@ static bool look(struct stk__exec *x, struct stk__work *w)
     if (stk__is_over(x))
         return false;
     if (t) {
-        x->is_batcher_busy = true;
+        x->batcher.is_busy = true;
         *w = (struct stk__work){ .kind = STK__MOVE,
                                  .ticket = t,
-                                 .fill = x->fill,
-                                 .current = *stk__batch_slot(x, x->current_no) };
+                                 .fill = x->batcher.fill,
+                                 .current = *stk__batch_slot(x, x->batcher.current_no) };
         return true;
     }
     if (stk__pick_fetch(x, w))
@@ -67,18 +67,18 @@ static bool look(struct stk__exec *x, struct stk__work *w)
 bool stk__work_pick(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     bool has_found;
-    x->chooser = worker;
+    x->crew.chooser = worker;
     do {
-        x->has_changed = false;
+        x->crew.has_changed = false;
         has_found = look(x, w);
-    } while (!has_found && x->has_changed && !stk__is_over(x));
-    x->chooser = NULL;
+    } while (!has_found && x->crew.has_changed && !stk__is_over(x));
+    x->crew.chooser = NULL;
     return has_found;
 }
 
 bool stk__may_work(const struct stk__exec *x)
 {
-    return x->n_workers == 0 || x->n_running < x->workers.now;
+    return x->crew.n_workers == 0 || x->crew.n_running < x->crew.limit.now;
 }
 
 /* Somebody who may not work would only go to sleep again; those at work look when they are done. */
@@ -86,10 +86,10 @@ void stk__wake_worker(struct stk__exec *x)
 {
     if (!stk__may_work(x))
         return;
-    if (x->n_sleeping)
-        pthread_cond_signal(&x->work);
-    else if (x->is_consumer_waiting)
-        pthread_cond_signal(&x->delivered);
+    if (x->crew.n_sleeping)
+        pthread_cond_signal(&x->crew.work);
+    else if (x->crew.is_consumer_waiting)
+        pthread_cond_signal(&x->crew.delivered);
 }
 
 static void run(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
@@ -113,7 +113,7 @@ static void finish(struct stk__exec *x, struct stk__worker *worker, struct stk__
 void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w,
                        bool is_shared)
 {
-    x->n_running += !w->is_mark;
+    x->crew.n_running += !w->is_mark;
     if (is_shared)
         stk__wake_worker(x);
     if (w->is_mark)
@@ -137,16 +137,16 @@ void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct s
     worker->is_running = false;
     if (worker->watch.on_lap)
         stk__trace_sample(x, worker->watch.ended_at);
-    x->n_running--;
+    x->crew.n_running--;
     finish(x, worker, w);
-    if (is_shared && x->pulse.wait_began && x->hook.tick)
+    if (is_shared && x->watch.pulse.wait_began && x->watch.hook.tick)
         stk__hook_call(x, stk__clock_ns());
 }
 
 bool stk__exec_work(struct stk__exec *x)
 {
     struct stk__work w;
-    struct stk__worker *worker = &x->worker[x->n_workers];
+    struct stk__worker *worker = &x->crew.worker[x->crew.n_workers];
     bool has_found = stk__work_pick(x, worker, &w);
     if (has_found)
         stk__work_perform(x, worker, &w, false);
@@ -169,10 +169,10 @@ void *stk__worker_main(void *arg)
         if (x->is_stopped)
             break;
         uint64_t began = stk__idle_begin(x);
-        x->n_sleeping++;
-        pthread_cond_wait(&x->work, &x->lock);
+        x->crew.n_sleeping++;
+        pthread_cond_wait(&x->crew.work, &x->lock);
         stk__idle_end(x, worker, began);
-        x->n_sleeping--;
+        x->crew.n_sleeping--;
     }
     pthread_mutex_unlock(&x->lock);
     atomic_store(&worker->queued_ns, stk__queued_ns(gettid()));
@@ -184,7 +184,7 @@ struct stk__judge *stk__exec_judge(struct stk__exec *x, int index)
     for (int i = 0; i < x->n_stages; i++)
         if (x->plan->stage[i].is_judge && index-- == 0)
             return x->stage[i].plan->kind->judge(&x->stage[i]);
-    return index == 0 ? &x->judge : NULL;
+    return index == 0 ? &x->batcher.judge : NULL;
 }
 
 bool stk__exec_is_ours(const struct stk__exec *x)
@@ -196,12 +196,13 @@ bool stk__exec_is_ours(const struct stk__exec *x)
 
 bool stk__exec_is_clean(struct stk__exec *x)
 {
-    size_t batch = x->opened_no > x->current_no ? x->plan->batch_bytes : 0;
-    bool is_clean = x->batch_account.held_bytes <= batch;
+    size_t batch = x->batcher.opened_no > x->batcher.current_no ? x->plan->batch_bytes : 0;
+    bool is_clean = x->memory.batch_account.held_bytes <= batch;
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage *s = &x->stage[i];
         size_t open = s->open_out ? s->open_out->charged : 0;
-        is_clean &= s->out_account.held_bytes == open && s->io_account.held_bytes == 0;
+        is_clean &=
+            s->memory.out_account.held_bytes == open && s->memory.io_account.held_bytes == 0;
     }
     return is_clean;
 }
@@ -212,15 +213,16 @@ void stk__exec_dump(struct stk__exec *x, struct stk__text *out)
     stk__text_add(
         out,
         "open %d opened_no %llu current_no %llu fill %d queue %d spare %lld stopped %d asleep %d\n",
-        x->n_open, (unsigned long long)x->opened_no, (unsigned long long)x->current_no, x->fill,
-        x->queue_len, (long long)x->spare_bytes, x->is_stopped, x->n_sleeping);
+        x->batcher.n_open, (unsigned long long)x->batcher.opened_no,
+        (unsigned long long)x->batcher.current_no, x->batcher.fill, x->deliveries.queue_len,
+        (long long)x->memory.spare_bytes, x->is_stopped, x->crew.n_sleeping);
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage *s = &x->stage[i];
         stk__text_add(
             out, "stage %d %s, %s, busy %d head %llu opened %llu tail %llu held %zu/%zu end %d\n",
             i, s->plan->node->op->decl.name, s->plan->kind->name, s->is_busy,
             (unsigned long long)s->ring.head, (unsigned long long)s->ring.opened,
-            (unsigned long long)s->ring.tail, s->out_account.held_bytes, s->io_account.held_bytes,
-            s->is_exhausted);
+            (unsigned long long)s->ring.tail, s->memory.out_account.held_bytes,
+            s->memory.io_account.held_bytes, s->is_exhausted);
     }
 }

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/hash.h"
-#include "exec/exec_parts.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +24,17 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, struct stk_erro
 {
     const struct stk__stage_plan *plan = s->plan;
     s->ring.cap = (uint64_t)x->plan->ring;
-    s->over_level = -1;
+    s->reader.over_level = -1;
     s->position = plan->first + s->position;
-    s->out_account.unit_bytes = plan->unit_bytes;
-    s->io_account.unit_bytes = s->typical_fetch = 1 << 16;
+    s->memory.out_account.unit_bytes = plan->unit_bytes;
+    s->memory.io_account.unit_bytes = s->memory.typical_fetch = 1 << 16;
     if (plan->program && plan->program->located_bytes)
-        s->typical_fetch = plan->program->located_bytes;
-    s->lot_bytes = stk__chunk_bytes(plan->type, plan->ticket_rows, stk__stage_parts(x->plan, plan));
-    s->typical_scratch = stk__scratch_guess(x->plan, plan);
-    if (s->typical_scratch > x->typical_scratch)
-        x->typical_scratch = s->typical_scratch;
+        s->memory.typical_fetch = plan->program->located_bytes;
+    s->memory.lot_bytes =
+        stk__chunk_bytes(plan->type, plan->ticket_rows, stk__stage_parts(x->plan, plan));
+    s->memory.typical_scratch = stk__scratch_guess(x->plan, plan);
+    if (s->memory.typical_scratch > x->memory.typical_scratch)
+        x->memory.typical_scratch = s->memory.typical_scratch;
     s->ring.slot = calloc(s->ring.cap, sizeof *s->ring.slot);
     if (!s->ring.slot)
         return stk__out_of_memory(err);
@@ -47,17 +48,17 @@ static int init_stage(struct stk__exec *x, struct stk__stage *s, struct stk_erro
     }
     if (plan->is_source)
         stk__source_begin(s);
-    x->used_bytes += plan->held_bytes;
+    x->memory.used_bytes += plan->held_bytes;
     return stk__stage_begin(x, s, err);
 }
 
 static int init_workers(struct stk__exec *x, struct stk_error *err)
 {
-    x->worker = calloc((size_t)x->n_workers + 1, sizeof *x->worker);
-    if (!x->worker)
+    x->crew.worker = calloc((size_t)x->crew.n_workers + 1, sizeof *x->crew.worker);
+    if (!x->crew.worker)
         return stk__out_of_memory(err);
-    for (int i = 0; i <= x->n_workers; i++) {
-        struct stk__worker *worker = &x->worker[i];
+    for (int i = 0; i <= x->crew.n_workers; i++) {
+        struct stk__worker *worker = &x->crew.worker[i];
         worker->exec = x;
         worker->gauge.grant = stk__scratch_grant;
         worker->gauge.ctx = worker;
@@ -76,11 +77,11 @@ static int init_workers(struct stk__exec *x, struct stk_error *err)
 
 static int start_workers(struct stk__exec *x, struct stk_error *err)
 {
-    for (; x->n_started < x->n_workers; x->n_started++)
-        if (pthread_create(&x->worker[x->n_started].thread, NULL, stk__worker_main,
-                           &x->worker[x->n_started]))
-            return stk_fail(err, STK_MEMORY, "cannot start worker %d of %d", x->n_started + 1,
-                            x->n_workers);
+    for (; x->crew.n_started < x->crew.n_workers; x->crew.n_started++)
+        if (pthread_create(&x->crew.worker[x->crew.n_started].thread, NULL, stk__worker_main,
+                           &x->crew.worker[x->crew.n_started]))
+            return stk_fail(err, STK_MEMORY, "cannot start worker %d of %d", x->crew.n_started + 1,
+                            x->crew.n_workers);
     return STK_OK;
 }
 
@@ -88,16 +89,17 @@ static int start_workers(struct stk__exec *x, struct stk_error *err)
 static void init_places(struct stk__exec *x)
 {
     struct stk__plan *plan = x->plan;
-    x->position.hash = stk__hash_mix(plan->graph->hash, (uint64_t)plan->options.seed);
-    x->counter[0] = x->position.epoch = (uint64_t)plan->options.epoch;
-    x->position.rows = plan->stage[plan->last].first;
-    x->position.batch = x->position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
+    x->batcher.position.hash = stk__hash_mix(plan->graph->hash, (uint64_t)plan->options.seed);
+    x->batcher.counter[0] = x->batcher.position.epoch = (uint64_t)plan->options.epoch;
+    x->batcher.position.rows = plan->stage[plan->last].first;
+    x->batcher.position.batch =
+        x->batcher.position.rows / (uint64_t)(plan->batch_rows ? plan->batch_rows : 1);
     for (int i = 0; i < x->n_stages; i++)
-        x->stage[i].counter[0] = x->counter[0];
-    x->restart.counter[0] = x->counter[0];
-    x->handed.restart = x->restart;
-    x->handed.position = x->position;
-    x->handed.position.batch--; /* it is that of the batch before the first */
+        x->stage[i].counter[0] = x->batcher.counter[0];
+    x->batcher.restart.counter[0] = x->batcher.counter[0];
+    x->deliveries.handed.restart = x->batcher.restart;
+    x->deliveries.handed.position = x->batcher.position;
+    x->deliveries.handed.position.batch--; /* it is that of the batch before the first */
 }
 
 /* Where a last stage goes on that counts positions itself. */
@@ -150,17 +152,17 @@ static void resume_places(struct stk__exec *x, const struct stk__bookmark *from)
         last->position = last->n_since = at.n_in;
     else if (is_segment)
         last->n_skipped = at.n_in;
-    x->n_dropped = at.n_out;
-    x->restart = from->restart;
-    x->position = from->position;
-    x->position.batch++;
+    x->batcher.n_dropped = at.n_out;
+    x->batcher.restart = from->restart;
+    x->batcher.position = from->position;
+    x->batcher.position.batch++;
     for (int l = 0; l <= plan->depth; l++)
-        x->counter[l] = at.counter[l];
-    memcpy(x->n_yielded, from->n_yielded, sizeof x->n_yielded);
-    x->judge.n_rows = from->n_rows;
-    x->judge.n_bad = from->n_bad;
-    x->judge.n_errors = from->position.errors;
-    x->handed = *from;
+        x->batcher.counter[l] = at.counter[l];
+    memcpy(x->batcher.n_yielded, from->n_yielded, sizeof x->batcher.n_yielded);
+    x->batcher.judge.n_rows = from->n_rows;
+    x->batcher.judge.n_bad = from->n_bad;
+    x->batcher.judge.n_errors = from->position.errors;
+    x->deliveries.handed = *from;
 }
 
 /* A row of a stream grows in blocks that are copied: half of the budget is the most that fits beside the block
@@ -177,22 +179,22 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
 {
     struct stk__plan *plan = x->plan;
     x->pid = getpid();
-    stk__decisions_begin(&x->decisions);
-    x->settled_at = x->decisions.began_at;
-    x->process_began = stk__process_ns();
-    x->n_workers = (int)plan->options.workers;
-    x->leave = (struct stk__leave){ stk__reserve_cache, x };
-    x->judge.plan = plan;
-    x->judge.causes = &x->causes;
-    x->n_held = 1;
-    x->queue_cap = plan->max_window + 4;
-    x->batch = calloc((size_t)plan->max_window, sizeof(struct stk_batch *));
-    x->queue = calloc((size_t)x->queue_cap, sizeof *x->queue);
+    stk__decisions_begin(&x->watch.decisions);
+    x->watch.settled_at = x->watch.decisions.began_at;
+    x->watch.process_began = stk__process_ns();
+    x->crew.n_workers = (int)plan->options.workers;
+    x->memory.leave = (struct stk__leave){ stk__reserve_cache, x };
+    x->batcher.judge.plan = plan;
+    x->batcher.judge.causes = &x->watch.causes;
+    x->deliveries.n_held = 1;
+    x->deliveries.queue_cap = plan->max_window + 4;
+    x->batcher.batch = calloc((size_t)plan->max_window, sizeof(struct stk_batch *));
+    x->deliveries.queue = calloc((size_t)x->deliveries.queue_cap, sizeof *x->deliveries.queue);
     x->pool = stk__pool_new();
     if (x->pool)
         limit_pool(x);
     x->depot = x->pool ? stk__depot_new(plan, x->pool) : NULL;
-    if (!x->batch || !x->queue || !x->depot)
+    if (!x->batcher.batch || !x->deliveries.queue || !x->depot)
         return stk__out_of_memory(err);
     int rc = STK_OK;
     for (int i = 0; i < plan->n_kept && !rc; i++)
@@ -203,14 +205,14 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
         return STK_BUDGET;
     stk__depot_set_waiter(x->depot, stk__on_batch_back, x);
     stk__knobs_begin(x);
-    if (plan->wanted_workers > x->n_workers && !plan->is_inner)
-        stk__decision_note(x, "workers", plan->wanted_workers, x->n_workers,
+    if (plan->wanted_workers > x->crew.n_workers && !plan->is_inner)
+        stk__decision_note(x, "workers", plan->wanted_workers, x->crew.n_workers,
                            "a quarter of the budget of %.1f MB holds no more threads",
                            (double)plan->options.memory / 1e6);
     if (plan->options.on_error == STK__REPLACE) {
-        x->spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
-                                      stk__stage_parts(plan, &plan->stage[plan->last]));
-        if (!x->spare_row)
+        x->batcher.spare_row = stk__chunk_new(plan->stage[plan->last].type, 1,
+                                              stk__stage_parts(plan, &plan->stage[plan->last]));
+        if (!x->batcher.spare_row)
             return stk__out_of_memory(err);
     }
     x->n_stages = plan->n_stages;
@@ -221,10 +223,10 @@ static int init(struct stk__exec *x, const struct stk__bookmark *from, struct st
         rc = check_bookmark(x, from, err);
     if (!rc && from)
         resume_places(x, from);
-    x->judge.epoch = x->position.epoch;
+    x->batcher.judge.epoch = x->batcher.position.epoch;
     for (int i = 0; i < x->n_stages && !rc; i++)
         rc = init_stage(x, &x->stage[i], err);
-    x->stats.workers = x->n_workers;
+    x->watch.stats.workers = x->crew.n_workers;
     if (!rc)
         rc = stk__gates_begin(x, err);
     if (!rc && from)
@@ -245,13 +247,13 @@ int stk__exec_new(struct stk__plan *plan, const struct stk__bookmark *from, stru
     if (!x)
         return stk__out_of_memory(err);
     pthread_mutex_init(&x->lock, NULL);
-    pthread_mutex_init(&x->causes.lock, NULL);
-    pthread_cond_init(&x->work, NULL);
-    init_clocked(&x->delivered);
-    pthread_cond_init(&x->scratch_back, NULL);
+    pthread_mutex_init(&x->watch.causes.lock, NULL);
+    pthread_cond_init(&x->crew.work, NULL);
+    init_clocked(&x->crew.delivered);
+    pthread_cond_init(&x->memory.scratch_back, NULL);
     x->plan = stk__plan_ref(plan);
     x->cancelled = &x->is_cancelled;
-    x->budget_bytes = plan->options.memory;
+    x->memory.budget_bytes = plan->options.memory;
     int rc = init(x, from, err);
     if (rc)
         stk__exec_free(x);
@@ -283,61 +285,61 @@ static void free_stage(struct stk__stage *s)
 static void free_batches(struct stk__exec *x)
 {
     stk__drop_queue(x);
-    stk__batch_give_back(x->unread);
-    for (int i = 0; x->batch && i < x->plan->max_window; i++)
-        stk__batch_give_back(x->batch[i]);
-    free(x->batch);
-    free(x->queue);
+    stk__batch_give_back(x->deliveries.unread);
+    for (int i = 0; x->batcher.batch && i < x->plan->max_window; i++)
+        stk__batch_give_back(x->batcher.batch[i]);
+    free(x->batcher.batch);
+    free(x->deliveries.queue);
 }
 
 static void free_workers(struct stk__exec *x)
 {
-    for (int i = 0; x->worker && i <= x->n_workers; i++) {
+    for (int i = 0; x->crew.worker && i <= x->crew.n_workers; i++) {
         for (int k = 0; k < x->n_stages; k++)
             if (x->plan->stage[k].program)
-                stk__eval_thread_free(&x->worker[i].eval[k], x->plan->stage[k].program);
-        stk__arena_free(&x->worker[i].scratch);
-        stk__meters_free(&x->worker[i]);
+                stk__eval_thread_free(&x->crew.worker[i].eval[k], x->plan->stage[k].program);
+        stk__arena_free(&x->crew.worker[i].scratch);
+        stk__meters_free(&x->crew.worker[i]);
     }
-    free(x->worker);
+    free(x->crew.worker);
 }
 
 void stk__exec_free(struct stk__exec *x)
 {
     if (stk__exec_is_ours(x)) {
         stk__exec_cancel(x);
-        for (int i = 0; i < x->n_started; i++)
-            pthread_join(x->worker[i].thread, NULL);
+        for (int i = 0; i < x->crew.n_started; i++)
+            pthread_join(x->crew.worker[i].thread, NULL);
         stk__lane_free(x->lane);
     } else if (x->pid) {
         return;
     }
-    size_t taken_bytes = x->peak_bytes + (size_t)x->own_bytes;
+    size_t taken_bytes = x->memory.peak_bytes + (size_t)x->memory.own_bytes;
     if (x->depot)
         stk__depot_set_waiter(x->depot, NULL, NULL);
     stk__accounts_end(x);
     free_workers(x);
     for (int i = 0; i < x->n_stages; i++)
         free_stage(&x->stage[i]);
-    for (struct stk__lot *lot = x->all_lots, *next; lot; lot = next) {
+    for (struct stk__lot *lot = x->memory.all_lots, *next; lot; lot = next) {
         next = lot->next_all;
         stk__lot_free(lot);
     }
     stk__gates_end(x);
-    stk__decisions_end(&x->decisions);
-    stk__tracer_free(x->tracer);
+    stk__decisions_end(&x->watch.decisions);
+    stk__tracer_free(x->watch.tracer);
     free_batches(x);
-    stk__chunk_free(x->spare_row);
+    stk__chunk_free(x->batcher.spare_row);
     if (x->depot)
         stk__depot_unref(x->depot);
     else
         stk__pool_unref(x->pool);
     stk__plan_unref(x->plan);
-    pthread_cond_destroy(&x->work);
-    pthread_cond_destroy(&x->delivered);
-    pthread_cond_destroy(&x->scratch_back);
+    pthread_cond_destroy(&x->crew.work);
+    pthread_cond_destroy(&x->crew.delivered);
+    pthread_cond_destroy(&x->memory.scratch_back);
     pthread_mutex_destroy(&x->lock);
-    pthread_mutex_destroy(&x->causes.lock);
+    pthread_mutex_destroy(&x->watch.causes.lock);
     free(x);
     stk__accounts_forget(taken_bytes);
 }

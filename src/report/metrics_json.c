@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_json.c: the numbers of a run as JSON. Times are seconds. */
 #include "base/json_out.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 #include "report/metrics_text.h"
 
 #include <string.h>

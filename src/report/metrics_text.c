@@ -3,7 +3,7 @@
 #include "report/metrics_text.h"
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <string.h>
 

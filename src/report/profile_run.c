@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 #include "report/metrics_text.h"
 
 #include <string.h>

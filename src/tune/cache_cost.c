@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory/pages.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 static const uint64_t least_ns = 100000000, most_ns = 300000000;
 static const uint64_t least_elements = 64;

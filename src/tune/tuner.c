@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "tune/tuner.h"
 
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,9 @@ static void read_cpu_clocks(struct stk__tuner *tuner, const struct stk__exec *x,
     if (tuner->cpu_at && now - tuner->cpu_at < interval_ns)
         return;
     uint64_t workers = 0, all = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-    for (int i = 0; i < x->n_started; i++) {
+    for (int i = 0; i < x->crew.n_started; i++) {
         clockid_t clock;
-        if (!pthread_getcpuclockid(x->worker[i].thread, &clock))
+        if (!pthread_getcpuclockid(x->crew.worker[i].thread, &clock))
             workers += cpu_ns(clock);
     }
     tuner->cpu_at = now;
@@ -40,24 +40,24 @@ static void read_cpu_clocks(struct stk__tuner *tuner, const struct stk__exec *x,
 static uint64_t busy_ns(struct stk__exec *x, uint64_t now)
 {
     stk__waits_settle(x, now);
-    return (now - x->decisions.began_at) * (uint64_t)x->n_started - x->idle_ns;
+    return (now - x->watch.decisions.began_at) * (uint64_t)x->crew.n_started - x->watch.idle_ns;
 }
 
 static struct stk__sample sample(const struct stk__tuner *tuner, struct stk__exec *x, uint64_t now)
 {
-    const struct stk__pulse *p = &x->pulse;
+    const struct stk__pulse *p = &x->watch.pulse;
     return (struct stk__sample){
         .now_ns = now,
-        .n_batches = x->stats.batches,
+        .n_batches = x->watch.stats.batches,
         .wait_ns = p->wait_ns + (p->wait_began ? now - p->wait_began : 0),
         .busy_ns = busy_ns(x, now),
         .others_ns = tuner->others_cpu_ns,
         .n_full = p->n_full,
         .n_blocked = p->n_blocked,
         .least_ready = p->least_ready,
-        .cores = x->workers.most, /* as many as there are, unless they are given */
-        .window = x->window,
-        .workers = x->workers,
+        .cores = x->crew.limit.most, /* as many as there are, unless they are given */
+        .window = x->batcher.window,
+        .workers = x->crew.limit,
     };
 }
 
@@ -65,7 +65,7 @@ static void tick(void *ctx, struct stk__exec *x, uint64_t now)
 {
     struct stk__tuner *tuner = ctx;
     struct stk__move move;
-    if (x->pace.is_quick) { /* the consumer makes its batches itself */
+    if (x->watch.pace.is_quick) { /* the consumer makes its batches itself */
         tuner->controller.has_last = false;
         return;
     }
@@ -90,7 +90,7 @@ struct stk__tuner *stk__tuner_new(struct stk__exec *x)
     struct stk__tuner *tuner = calloc(1, sizeof *tuner);
     if (!tuner)
         return NULL;
-    if (is_free(&x->window) || is_free(&x->workers))
+    if (is_free(&x->batcher.window) || is_free(&x->crew.limit))
         stk__exec_set_hook(x, tick, tuner);
     return tuner;
 }

@@ -10,7 +10,7 @@
  * still for `patience` seconds is a hang: the watchdog names the seed and dumps the rings.
  */
 #define _GNU_SOURCE
-#include "exec/exec.h"
+#include "exec/run.h"
 #include "exec_model.h"
 #include "exec_ops.h"
 #include "sanitized.h"
@@ -57,7 +57,7 @@ static void say_where(void)
         return;
     const struct stk__plan *plan = current->plan;
     fprintf(stderr, "  workers=%d window=%d ring=%d io_depth=%lld direct=%d spare=%lld tickets:",
-            current->n_workers, plan->window, plan->ring, (long long)plan->options.io_depth,
+            current->crew.n_workers, plan->window, plan->ring, (long long)plan->options.io_depth,
             plan->is_direct, (long long)plan->options.memory - (long long)plan->minimum_bytes);
     for (int i = 0; i < plan->n_stages; i++)
         fprintf(stderr, " %d", plan->stage[i].ticket_rows);
@@ -228,7 +228,7 @@ static void check_verdicts(const struct stk__judge *judge, const struct verdicts
  * ahead of what ends a run. */
 static void check_errors(const struct stk__exec *x, const struct expected *want, bool is_whole)
 {
-    check_verdicts(&x->judge, &want->last);
+    check_verdicts(&x->batcher.judge, &want->last);
     for (int i = 0; i < x->n_stages; i++)
         if (x->plan->stage[i].is_judge && is_whole && !chain_is_cut_short(current_chain))
             check_verdicts(x->plan->stage[i].kind->judge(&x->stage[i]), &want->inner);
@@ -260,9 +260,9 @@ static void turn_knobs(struct stk__exec *x)
 {
     pthread_mutex_lock(&x->lock);
     if (one_in(2))
-        stk__set_window(x, (int)random_below((uint64_t)x->window.most + 1));
+        stk__set_window(x, (int)random_below((uint64_t)x->batcher.window.most + 1));
     else
-        stk__set_workers(x, (int)random_below((uint64_t)x->workers.most + 1));
+        stk__set_workers(x, (int)random_below((uint64_t)x->crew.limit.most + 1));
     pthread_mutex_unlock(&x->lock);
 }
 
@@ -300,7 +300,7 @@ static int consume(struct run *r)
 /* What the last judge counts is kept in a bookmark, the messages are not. */
 static void check_resumed_errors(const struct stk__exec *x, const struct expected *want)
 {
-    if (x->judge.n_errors != want->last.n_errors)
+    if (x->batcher.judge.n_errors != want->last.n_errors)
         fail("another number of errors");
 }
 

@@ -5,7 +5,7 @@
 #include "api_call.h"
 #include "base/clock.h"
 #include "base/latency.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <time.h>
 
@@ -201,20 +201,20 @@ static void test_batches_that_are_brought_together(void **state)
     (void)state;
     struct fixture f;
     begin(&f, "values({s: ['a', 'bcd', '']}).repeat(300).batch(9)", 1, STK__FAIL);
-    uint64_t before = f.exec->consumer.packed_ns;
+    uint64_t before = f.exec->watch.consumer.packed_ns;
     assert_int_equal(take_batches(&f, 50), STK_OK);
     stk__metrics_read(f.exec, f.metrics);
     const struct stk__metrics *m = f.metrics;
     assert_int_equal(before, 0);
-    assert_true(f.exec->consumer.packed_ns > 0);
-    assert_true(m->consumer.waited_ns >= f.exec->consumer.packed_ns);
-    assert_true(m->consumer.inside_ns >= f.exec->consumer.packed_ns);
-    const struct stk__work_meter *work = stk__work_meter_of(&f.exec->worker[1], NULL, false);
+    assert_true(f.exec->watch.consumer.packed_ns > 0);
+    assert_true(m->consumer.waited_ns >= f.exec->watch.consumer.packed_ns);
+    assert_true(m->consumer.inside_ns >= f.exec->watch.consumer.packed_ns);
+    const struct stk__work_meter *work = stk__work_meter_of(&f.exec->crew.worker[1], NULL, false);
     assert_true(stk__counted(&work->meter.calls) >= 50); /* of whoever asks */
     end(&f);
     begin(&f, "range(900).batch(9)", 1, STK__FAIL);
     finish(&f);
-    assert_int_equal(f.exec->consumer.packed_ns, 0);
+    assert_int_equal(f.exec->watch.consumer.packed_ns, 0);
     end(&f);
 }
 

@@ -54,8 +54,8 @@ def woven(name, old, new, **more):
 
 MUTANTS = [
     # where a ticket lands
-    Mutant("claimed slots given twice", SEGMENT, "land >= x->claimed && ", ""),
-    Mutant("no holes in land", SEGMENT, "land = x->opened - x->open_holes", "land = x->opened"),
+    Mutant("claimed slots given twice", SEGMENT, "land >= x->landing.claimed && ", ""),
+    Mutant("no holes in land", SEGMENT, "land = x->landing.opened - x->landing.open_holes", "land = x->landing.opened"),
     Mutant(
         "an end does not open its last batch",
         SEGMENT,
@@ -65,13 +65,13 @@ MUTANTS = [
     Mutant(
         "holes of any pass move what is opened",
         BATCHER,
-        "t->pass == x->open_pass ? (uint64_t)n : 0",
+        "t->pass == x->landing.open_pass ? (uint64_t)n : 0",
         "(uint64_t)n",
     ),
     Mutant(
         "holes of any pass cut what is taken",
         BATCHER,
-        "t->pass == x->take_pass ? (uint64_t)n : 0",
+        "t->pass == x->landing.take_pass ? (uint64_t)n : 0",
         "(uint64_t)n",
         costs_speed_only=True,
     ),
@@ -85,7 +85,7 @@ MUTANTS = [
     Mutant(
         "a pass's places go on from the last one's",
         SEGMENT,
-        "= x->open_holes = x->claimed = 0",
+        "= x->landing.open_holes = x->landing.claimed = 0",
         "= 0",
     ),
     Mutant("straddling tickets are direct", SEGMENT, " && land % batch + (uint64_t)n <= batch", ""),
@@ -93,8 +93,8 @@ MUTANTS = [
     Mutant(
         "batches emptied by holes are kept",
         BATCHER,
-        "for (; x->plan->is_direct && x->current_no < end->next_batch_no; x->current_no++)",
-        "for (; false; x->current_no++)",
+        "for (; x->plan->is_direct && x->batcher.current_no < end->next_batch_no; x->batcher.current_no++)",
+        "for (; false; x->batcher.current_no++)",
     ),
     Mutant(
         "a dropped pass keeps its batches",
@@ -105,23 +105,23 @@ MUTANTS = [
     Mutant(
         "the batcher opens nothing",
         BATCHER,
-        "if (!stk__open_batches(x, x->current_no + 1))",
-        "if (x->plan->is_direct ? x->opened_no <= x->current_no : !stk__open_batches(x, "
-        "x->current_no + 1))",
+        "if (!stk__open_batches(x, x->batcher.current_no + 1))",
+        "if (x->plan->is_direct ? x->batcher.opened_no <= x->batcher.current_no : !stk__open_batches(x, "
+        "x->batcher.current_no + 1))",
     ),
-    Mutant("more batches than the window", BATCHER, "x->n_open >= x->window.now", "false"),
+    Mutant("more batches than the window", BATCHER, "x->batcher.n_open >= x->batcher.window.now", "false"),
     Mutant("bad rows in place count as good", BATCHER, " || t->n_bad || t->n_used", "|| t->n_used"),
     Mutant(
         "replaced rows leave holes",
         BATCHER,
-        "w->fill++, x->spare_row, 0, 1);",
-        "w->fill++, x->spare_row, 0, 1), w->holes++;",
+        "w->fill++, x->batcher.spare_row, 0, 1);",
+        "w->fill++, x->batcher.spare_row, 0, 1), w->holes++;",
     ),
     Mutant("one try for a replacement", BATCHER, "MAX_TRIES = 16", "MAX_TRIES = 1"),
     Mutant(
         "rows behind a closed gate are judged",
         BATCHER,
-        "if (x->closed_level >= 0) { discard_rows",
+        "if (x->batcher.closed_level >= 0) { discard_rows",
         "if (false) { discard_rows",
     ),
     Mutant(
@@ -133,33 +133,33 @@ MUTANTS = [
     Mutant(
         "a remainder is delivered behind a closed gate",
         BATCHER,
-        "!x->plan->drops_remainder && x->closed_level < 0",
+        "!x->plan->drops_remainder && x->batcher.closed_level < 0",
         "!x->plan->drops_remainder",
     ),
     Mutant(
         "errors are not in the position",
         BATCHER,
-        "x->position.errors = x->judge.n_errors;",
+        "x->batcher.position.errors = x->batcher.judge.n_errors;",
         "",
     ),
     Mutant(
         "an epoch's rows count on",
         BATCHER,
-        "x->position.batch = x->position.rows = 0;",
-        "x->position.batch = 0;",
+        "x->batcher.position.batch = x->batcher.position.rows = 0;",
+        "x->batcher.position.batch = 0;",
     ),
-    Mutant("an epoch is not judged", BATCHER, "stk__judge_pass(&x->judge, &err);", ""),
+    Mutant("an epoch is not judged", BATCHER, "stk__judge_pass(&x->batcher.judge, &err);", ""),
     # gates
     Mutant(
         "a gate that is done tells nobody",
         GATES,
-        "stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->n_ended[depth] + 1);",
+        "stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->reader.n_ended[depth] + 1);",
         "",
     ),
     Mutant(
         "gates do not begin again",
         GATES,
-        " x->gate[i].begins_pass = true;",
+        " x->batcher.gate[i].begins_pass = true;",
         "",
     ),
     Mutant(
@@ -168,7 +168,7 @@ MUTANTS = [
         "if (x->plan->gate[i].depth < level) continue;",
         "",
     ),
-    Mutant("a closed gate stays closed", GATES, " x->closed_level = -1; }", "(void)0; }"),
+    Mutant("a closed gate stays closed", GATES, " x->batcher.closed_level = -1; }", "(void)0; }"),
     Mutant(
         "take(0) of batches is open",
         GATES,
@@ -191,15 +191,15 @@ MUTANTS = [
     Mutant(
         "an empty endless repeat goes on",
         LOTS,
-        "if (s->n_read == s->n_read_at[t->level])",
+        "if (s->reader.n_read == s->reader.n_read_at[t->level])",
         "if (false)",
     ),
-    Mutant("passes behind an empty one are read", LOTS, "s->over_level = level - 1;", ""),
+    Mutant("passes behind an empty one are read", LOTS, "s->reader.over_level = level - 1;", ""),
     Mutant(
         "empty since any mark is empty",
         LOTS,
-        " for (int l = level; l < STK__MAX_LEVELS; l++) { s->n_read_at",
-        "for (int l = 0; l < STK__MAX_LEVELS; l++) { s->n_read_at",
+        " for (int l = level; l < STK__MAX_LEVELS; l++) { s->reader.n_read_at",
+        "for (int l = 0; l < STK__MAX_LEVELS; l++) { s->reader.n_read_at",
     ),
     Mutant("an empty endless repeat of batches goes on", BATCHER, " if (is_empty) ", "if (false)"),
     Mutant(
@@ -211,13 +211,13 @@ MUTANTS = [
     Mutant(
         "a zip that ended lets its inputs go on",
         ZIPPING,
-        " s->has_ended = true; stk__close_inputs(x, s, s->plan->depth);",
-        "s->has_ended = true;",
+        " s->joint.has_ended = true; stk__close_inputs(x, s, s->plan->depth);",
+        "s->joint.has_ended = true;",
     ),
     Mutant(
         "a pass is closed for inputs that ended it",
         PASSES,
-        "!s->plan->kind->is_join || s->seen_level[i] > depth",
+        "!s->plan->kind->is_join || s->joint.seen_level[i] > depth",
         "true",
     ),
     Mutant(
@@ -229,14 +229,14 @@ MUTANTS = [
     Mutant(
         "inputs are closed by the reader's number",
         PASSES,
-        "input->n_ended[depth] + 1);",
+        "input->reader.n_ended[depth] + 1);",
         "s->pass_no[depth] + 1);",
     ),
     Mutant(
         "drained inputs may be in different passes",
         STEPS,
-        "while (s->seen_level[i] > s->end_level &&",
-        "while (s->seen_level[i] == INT_MAX &&",
+        "while (s->joint.seen_level[i] > s->joint.end_level &&",
+        "while (s->joint.seen_level[i] == INT_MAX &&",
     ),
     Mutant("the path of a serial stage stays", STEPS, " s->counter[level]++; ", ""),
     Mutant("the path of inner passes goes on", STEPS, " s->counter[l] = 0; }", "(void)l; }"),
@@ -281,7 +281,7 @@ MUTANTS = [
     Mutant(
         "a break behind a closed gate ends the run",
         BATCHER,
-        " if (x->closed_level < 0) stk__end_run",
+        " if (x->batcher.closed_level < 0) stk__end_run",
         "stk__end_run",
     ),
     Mutant(
@@ -301,20 +301,20 @@ MUTANTS = [
     Mutant(
         "fetched bytes are never given back",
         SEGMENT,
-        " stk__account_credit(x, &s->io_account, t->fetch_charge); ",
+        " stk__account_credit(x, &s->memory.io_account, t->fetch_charge); ",
         "",
     ),
     Mutant(
         "chunks are never given back",
         LOTS,
-        " stk__account_credit(x, &s->out_account, lot->charged); ",
+        " stk__account_credit(x, &s->memory.out_account, lot->charged); ",
         "",
     ),
     Mutant(
         "delivered batches are never given back",
         CONSUMER,
-        " stk__account_credit(x, &x->batch_account, x->plan->batch_bytes); x->n_open--;",
-        "x->n_open--;",
+        " stk__account_credit(x, &x->memory.batch_account, x->plan->batch_bytes); x->batcher.n_open--;",
+        "x->batcher.n_open--;",
     ),
     Mutant(
         "lots are not settled",
@@ -329,7 +329,7 @@ MUTANTS = [
     Mutant(
         "no second look",
         EXEC,
-        "} while (!has_found && x->has_changed && !stk__is_over(x));",
+        "} while (!has_found && x->crew.has_changed && !stk__is_over(x));",
         "} while (false);",
     ),
     Mutant(
@@ -341,14 +341,14 @@ MUTANTS = [
     Mutant(
         "a delivery wakes nobody",
         BATCHER,
-        " if (x->is_consumer_waiting) pthread_cond_signal(&x->delivered); ",
+        " if (x->crew.is_consumer_waiting) pthread_cond_signal(&x->crew.delivered); ",
         "",
         costs_speed_only=True,
     ),
     Mutant(
         "cancelling wakes nobody",
         CONSUMER,
-        " pthread_cond_broadcast(&x->work); pthread_cond_broadcast(&x->delivered); "
+        " pthread_cond_broadcast(&x->crew.work); pthread_cond_broadcast(&x->crew.delivered); "
         "pthread_mutex_unlock",
         "pthread_mutex_unlock",
     ),
@@ -410,7 +410,7 @@ MUTANTS = [
         "(at_end || judge->n_rows >= enough)",
         "true",
     ),
-    Mutant("good rows are not counted", BATCHER, " x->judge.n_rows += (uint64_t)run; ", ""),
+    Mutant("good rows are not counted", BATCHER, " x->batcher.judge.n_rows += (uint64_t)run; ", ""),
     Mutant(
         "reads that depend on reads are one",
         "exec/plan/plan_stages.c",
@@ -421,13 +421,13 @@ MUTANTS = [
     Mutant(
         "a place within a ticket is forgotten",
         BATCHER,
-        " x->restart.n_out += (uint64_t)n_used;",
+        " x->batcher.restart.n_out += (uint64_t)n_used;",
         "(void)n_used;",
     ),
     Mutant(
         "a place behind a ticket is forgotten",
         BATCHER,
-        " x->restart.n_in += (uint64_t)t->n_in;",
+        " x->batcher.restart.n_in += (uint64_t)t->n_in;",
         "(void)0;",
     ),
     Mutant(
@@ -436,7 +436,7 @@ MUTANTS = [
         " last->n_skipped = at.n_in;",
         "(void)0;",
     ),
-    Mutant("rows that were used are used again", LIFETIME, " x->n_dropped = at.n_out;", ""),
+    Mutant("rows that were used are used again", LIFETIME, " x->batcher.n_dropped = at.n_out;", ""),
     Mutant(
         "a resumed source begins in the first pass",
         LIFETIME,
@@ -449,8 +449,8 @@ MUTANTS = [
         " for (; gate->n_seen < from->n_gated[i] && !is_closed; gate->n_seen++) {",
         "while (false) {",
     ),
-    Mutant("a resumed judge has seen no rows", LIFETIME, " x->judge.n_rows = from->n_rows;", ""),
-    Mutant("a resumed judge has seen no faults", LIFETIME, " x->judge.n_bad = from->n_bad;", ""),
+    Mutant("a resumed judge has seen no rows", LIFETIME, " x->batcher.judge.n_rows = from->n_rows;", ""),
+    Mutant("a resumed judge has seen no faults", LIFETIME, " x->batcher.judge.n_bad = from->n_bad;", ""),
     Mutant(
         "rows since a mark are counted on",
         PASSES,

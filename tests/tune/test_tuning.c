@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tuning.c: the log of decisions, and the controller on simulated runs and on one that is not. */
 #include "base/hash.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 #include "tune/tuner.h"
 #include "tune_model.h"
 
@@ -20,13 +20,13 @@ static struct stk__exec *new_log(void)
 {
     struct stk__exec *x = calloc(1, sizeof *x);
     assert_non_null(x);
-    stk__decisions_begin(&x->decisions);
+    stk__decisions_begin(&x->watch.decisions);
     return x;
 }
 
 static void free_log(struct stk__exec *x)
 {
-    stk__decisions_end(&x->decisions);
+    stk__decisions_end(&x->watch.decisions);
     free(x);
 }
 
@@ -64,7 +64,7 @@ static void test_decisions_are_bounded(void **state)
         assert_int_equal(strlen(d.reason), STK_REASON_BYTES - 1);
     }
     assert_false(stk__decision_at(x, STK__KEPT_DECISIONS, &d));
-    assert_int_equal(x->decisions.n_made, STK__KEPT_DECISIONS + 7);
+    assert_int_equal(x->watch.decisions.n_made, STK__KEPT_DECISIONS + 7);
     free_log(x);
 }
 
@@ -314,7 +314,7 @@ static void finish_run(struct stk__exec *x)
     for (bool is_quiet = false; !is_quiet;
          sched_yield()) { /* workers that leave look at the clock */
         pthread_mutex_lock(&x->lock);
-        is_quiet = !x->n_sleeping && !x->n_running;
+        is_quiet = !x->crew.n_sleeping && !x->crew.n_running;
         pthread_mutex_unlock(&x->lock);
     }
 }
@@ -324,9 +324,9 @@ static void finish_run(struct stk__exec *x)
 static void tick_later(struct stk__exec *x, int milliseconds, bool is_quick)
 {
     pthread_mutex_lock(&x->lock);
-    x->pace.is_quick = is_quick;
-    uint64_t now = x->settled_at + (uint64_t)milliseconds * 1000000;
-    x->hook.tick(x->hook.ctx, x, now);
+    x->watch.pace.is_quick = is_quick;
+    uint64_t now = x->watch.settled_at + (uint64_t)milliseconds * 1000000;
+    x->watch.hook.tick(x->watch.hook.ctx, x, now);
     pthread_mutex_unlock(&x->lock);
 }
 
@@ -338,20 +338,20 @@ static void test_moves_are_carried_out(void **state)
     struct stk__tuner *tuner = stk__tuner_new(x);
     struct stk_decision d;
     finish_run(x);
-    x->workers.now = x->workers.most;
-    x->pulse.wait_began = 0; /* the consumer found the end */
+    x->crew.limit.now = x->crew.limit.most;
+    x->watch.pulse.wait_began = 0; /* the consumer found the end */
     tick_later(x, 900, true);
-    int window = x->window.now;
-    uint64_t n_made = x->decisions.n_made;
+    int window = x->batcher.window.now;
+    uint64_t n_made = x->watch.decisions.n_made;
     tick_later(x, 100, false);
-    x->pulse.wait_ns += 20000000;
-    x->pulse.n_blocked++;
+    x->watch.pulse.wait_ns += 20000000;
+    x->watch.pulse.n_blocked++;
     tick_later(x, 100, false);
-    assert_int_equal(x->window.now, window + window / 2);
+    assert_int_equal(x->batcher.window.now, window + window / 2);
     assert_true(stk__decision_at(x, n_made, &d));
     assert_string_equal(d.knob, "window");
     assert_int_equal(d.from, window);
-    assert_int_equal(d.to, x->window.now);
+    assert_int_equal(d.to, x->batcher.window.now);
     stk__exec_free(x);
     stk__tuner_free(tuner);
 }
@@ -361,9 +361,9 @@ static void test_nothing_to_move(void **state)
 {
     (void)state;
     struct stk__exec *x = start_run("range(1000).batch(10)", "3");
-    x->workers.least = x->workers.most;
+    x->crew.limit.least = x->crew.limit.most;
     struct stk__tuner *tuner = stk__tuner_new(x);
-    assert_null(x->hook.tick);
+    assert_null(x->watch.hook.tick);
     finish_run(x);
     stk__exec_free(x);
     stk__tuner_free(tuner);

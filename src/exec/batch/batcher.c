@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/rng.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 size_t stk__batch_need(const struct stk__exec *x)
 {
-    size_t packed = atomic_load_explicit(&x->packed_bytes, memory_order_relaxed);
+    size_t packed = atomic_load_explicit(&x->memory.packed_bytes, memory_order_relaxed);
     return packed > x->plan->batch_bytes ? packed : x->plan->batch_bytes;
 }
 
@@ -25,29 +25,31 @@ size_t stk__batch_need(const struct stk__exec *x)
  * one, that moment is waited for, unless the consumer waits itself. */
 static bool waits_for_consumer(struct stk__exec *x)
 {
-    bool is_first = !x->batch_account.held_bytes && !x->pulse.wait_began;
-    return is_first && x->share.is_fixed && stk__depot_has_two_out(x->depot, x->n_open) &&
-           stk__is_crowded(x, &x->batch_account, stk__batch_need(x));
+    bool is_first = !x->memory.batch_account.held_bytes && !x->watch.pulse.wait_began;
+    return is_first && x->memory.share.is_fixed &&
+           stk__depot_has_two_out(x->depot, x->batcher.n_open) &&
+           stk__is_crowded(x, &x->memory.batch_account, stk__batch_need(x));
 }
 
 bool stk__open_batches(struct stk__exec *x, uint64_t end_no)
 {
-    while (x->opened_no < end_no) {
-        if (x->n_open >= x->window.now) {
-            x->pulse.n_full += x->queue_len == x->n_open;
+    while (x->batcher.opened_no < end_no) {
+        if (x->batcher.n_open >= x->batcher.window.now) {
+            x->watch.pulse.n_full += x->deliveries.queue_len == x->batcher.n_open;
             return false;
         }
-        if (!stk__depot_has_room(x->depot, x->window.now + x->n_held) || waits_for_consumer(x) ||
-            !stk__can_charge(x, &x->batch_account, stk__batch_need(x)))
+        if (!stk__depot_has_room(x->depot, x->batcher.window.now + x->deliveries.n_held) ||
+            waits_for_consumer(x) ||
+            !stk__can_charge(x, &x->memory.batch_account, stk__batch_need(x)))
             return false;
         struct stk_batch *batch = stk__batch_new(x->depot);
         if (!batch) {
             stk__run_out_of_memory(x);
             return false;
         }
-        stk__account_charge(x, &x->batch_account, x->plan->batch_bytes);
-        *stk__batch_slot(x, x->opened_no++) = batch;
-        x->n_open++;
+        stk__account_charge(x, &x->memory.batch_account, x->plan->batch_bytes);
+        *stk__batch_slot(x, x->batcher.opened_no++) = batch;
+        x->batcher.n_open++;
     }
     return true;
 }
@@ -57,55 +59,56 @@ static void release_batch(struct stk__exec *x, uint64_t no)
     struct stk_batch **slot = stk__batch_slot(x, no);
     stk__batch_give_back(*slot);
     *slot = NULL;
-    x->n_open--;
-    stk__account_credit(x, &x->batch_account, x->plan->batch_bytes);
+    x->batcher.n_open--;
+    stk__account_credit(x, &x->memory.batch_account, x->plan->batch_bytes);
 }
 
 static void push_delivery(struct stk__exec *x, enum stk__event kind, struct stk_batch *batch)
 {
-    x->queue[(x->queue_head + x->queue_len++) % x->queue_cap] =
+    x->deliveries
+        .queue[(x->deliveries.queue_head + x->deliveries.queue_len++) % x->deliveries.queue_cap] =
         (struct stk__delivery){ kind, batch };
-    x->is_impatient = false;
-    x->patient_until = 0;
-    if (x->is_consumer_waiting)
-        pthread_cond_signal(&x->delivered);
+    x->crew.is_impatient = false;
+    x->crew.patient_until = 0;
+    if (x->crew.is_consumer_waiting)
+        pthread_cond_signal(&x->crew.delivered);
 }
 
 /* The place behind the rows of a ticket that were used. */
 static void note_used(struct stk__exec *x, const struct stk__ticket *t, int n_used)
 {
-    x->restart = t->begin;
+    x->batcher.restart = t->begin;
     if (!stk__last_stage(x)->plan->program || n_used < t->n)
-        x->restart.n_out += (uint64_t)n_used;
+        x->batcher.restart.n_out += (uint64_t)n_used;
     else
-        x->restart.n_in += (uint64_t)t->n_in;
+        x->batcher.restart.n_in += (uint64_t)t->n_in;
 }
 
 static void set_bookmark(const struct stk__exec *x, struct stk__bookmark *out)
 {
-    out->restart = x->restart;
-    out->position = x->position;
-    out->n_rows = x->judge.n_rows;
-    out->n_bad = x->judge.n_bad;
-    memcpy(out->n_yielded, x->n_yielded, sizeof out->n_yielded);
+    out->restart = x->batcher.restart;
+    out->position = x->batcher.position;
+    out->n_rows = x->batcher.judge.n_rows;
+    out->n_bad = x->batcher.judge.n_bad;
+    memcpy(out->n_yielded, x->batcher.n_yielded, sizeof out->n_yielded);
     for (int i = 0; i < x->plan->n_gates; i++)
-        out->n_gated[i] = x->gate[i].n_seen;
+        out->n_gated[i] = x->batcher.gate[i].n_seen;
 }
 
 static void deliver_current(struct stk__exec *x)
 {
-    struct stk_batch **slot = stk__batch_slot(x, x->current_no), *batch = *slot;
-    uint64_t no = x->current_no++;
+    struct stk_batch **slot = stk__batch_slot(x, x->batcher.current_no), *batch = *slot;
+    uint64_t no = x->batcher.current_no++;
     if (!stk__gates_pass(x)) {
         release_batch(x, no);
-        x->fill = 0;
+        x->batcher.fill = 0;
         return;
     }
     *slot = NULL;
-    batch->n = x->fill;
+    batch->n = x->batcher.fill;
     set_bookmark(x, &batch->bookmark);
-    x->position.batch++;
-    x->fill = 0;
+    x->batcher.position.batch++;
+    x->batcher.fill = 0;
     push_delivery(x, STK__EVENT_BATCH, batch);
 }
 
@@ -116,8 +119,8 @@ void stk__end_run(struct stk__exec *x, const struct stk_error *err)
     x->error = *err;
     x->is_stopped = true;
     push_delivery(x, err->code == STK_END ? STK__EVENT_END : STK__EVENT_ERROR, NULL);
-    pthread_cond_broadcast(&x->work);
-    pthread_cond_broadcast(&x->delivered);
+    pthread_cond_broadcast(&x->crew.work);
+    pthread_cond_broadcast(&x->crew.delivered);
 }
 
 void stk__run_out_of_memory(struct stk__exec *x)
@@ -140,8 +143,9 @@ void stk__end_short(struct stk__exec *x)
 /* A pass that ended gives back what holes emptied. */
 static void release_emptied(struct stk__exec *x, const struct stk__ticket *end)
 {
-    for (; x->plan->is_direct && x->current_no < end->next_batch_no; x->current_no++)
-        release_batch(x, x->current_no);
+    for (; x->plan->is_direct && x->batcher.current_no < end->next_batch_no;
+         x->batcher.current_no++)
+        release_batch(x, x->batcher.current_no);
 }
 
 void stk__drop_ticket(struct stk__exec *x, const struct stk__ticket *t)
@@ -157,19 +161,19 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
 {
     struct stk_error err = { .code = STK_END };
     if (t->end == STK__END_BROKEN) {
-        if (x->closed_level < 0)
+        if (x->batcher.closed_level < 0)
             stk__end_run(x, t->broken);
         stk__stage_retire(x, stk__last_stage(x));
         return;
     }
-    if (x->fill && !x->plan->drops_remainder && x->closed_level < 0)
+    if (x->batcher.fill && !x->plan->drops_remainder && x->batcher.closed_level < 0)
         deliver_current(x);
-    x->fill = 0;
+    x->batcher.fill = 0;
     release_emptied(x, t);
-    if (x->closed_level < 0)
-        stk__judge_pass(&x->judge, &err);
-    stk__judge_begin(&x->judge);
-    bool is_epoch = t->level == 0, is_empty = !x->n_yielded[t->level];
+    if (x->batcher.closed_level < 0)
+        stk__judge_pass(&x->batcher.judge, &err);
+    stk__judge_begin(&x->batcher.judge);
+    bool is_epoch = t->level == 0, is_empty = !x->batcher.n_yielded[t->level];
     if (is_empty)
         stk__end_empty(x, stk__last_stage(x), t->level);
     stk__gates_end_pass(x, t->level);
@@ -179,10 +183,10 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
             stk__end_run(x, &err);
         return;
     }
-    x->judge.epoch = ++x->position.epoch;
-    x->position.batch = x->position.rows = 0;
-    x->stats.epochs++;
-    bool is_last = x->position.epoch == (uint64_t)stk__options_end_epoch(&x->plan->options);
+    x->batcher.judge.epoch = ++x->batcher.position.epoch;
+    x->batcher.position.batch = x->batcher.position.rows = 0;
+    x->watch.stats.epochs++;
+    bool is_last = x->batcher.position.epoch == (uint64_t)stk__options_end_epoch(&x->plan->options);
     bool is_futile = is_empty && x->plan->options.epochs == INT64_MAX; /* for ever, over nothing */
     if (err.code != STK_END || is_last || is_futile)
         stk__end_run(x, &err);
@@ -192,15 +196,15 @@ static void judge_end(struct stk__exec *x, struct stk__ticket *t)
  * free. */
 static void discard_rows(struct stk__exec *x, int n)
 {
-    int64_t fill = (int64_t)x->fill + n;
+    int64_t fill = (int64_t)x->batcher.fill + n;
     for (; fill >= x->plan->batch_rows; fill -= x->plan->batch_rows) {
-        if (x->opened_no > x->current_no)
-            release_batch(x, x->current_no);
+        if (x->batcher.opened_no > x->batcher.current_no)
+            release_batch(x, x->batcher.current_no);
         else
-            x->opened_no++;
-        x->current_no++;
+            x->batcher.opened_no++;
+        x->batcher.current_no++;
     }
-    x->fill = (int)fill;
+    x->batcher.fill = (int)fill;
 }
 
 static const struct stk_fault *find_fault(const struct stk__ticket *t, int row)
@@ -218,8 +222,8 @@ static void judge_used(struct stk__exec *x, const struct stk__ticket *t, int n)
         const struct stk_fault *fault = is_bad ? find_fault(t, i) : NULL;
         if (!is_bad || stk__is_elements_fault(fault))
             continue;
-        stk__judge_row(&x->judge, fault, t->chunk->address[t->out_from + i]);
-        stk__end_run(x, stk__judge_last(&x->judge));
+        stk__judge_row(&x->batcher.judge, fault, t->chunk->address[t->out_from + i]);
+        stk__end_run(x, stk__judge_last(&x->batcher.judge));
         return;
     }
 }
@@ -227,27 +231,28 @@ static void judge_used(struct stk__exec *x, const struct stk__ticket *t, int n)
 /* Rows that were used before the run was resumed. A pass that a gate has closed needs none. */
 static void drop_used(struct stk__exec *x, struct stk__ticket *t)
 {
-    if (x->closed_level >= 0) {
-        x->n_dropped = 0;
+    if (x->batcher.closed_level >= 0) {
+        x->batcher.n_dropped = 0;
         return;
     }
     if (t->end) {
         stk__end_short(x);
         return;
     }
-    uint64_t left = (uint64_t)(t->n - t->n_used), n = x->n_dropped < left ? x->n_dropped : left;
+    uint64_t left = (uint64_t)(t->n - t->n_used),
+             n = x->batcher.n_dropped < left ? x->batcher.n_dropped : left;
     judge_used(x, t, (int)n);
     t->n_used += (int)n;
-    x->n_dropped -= n;
+    x->batcher.n_dropped -= n;
 }
 
 struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 {
     struct stk__stage *last = stk__last_stage(x);
     struct stk__ticket *t;
-    while (!stk__is_over(x) && !x->is_batcher_busy && (t = stk__stage_peek(x, last, NULL))) {
+    while (!stk__is_over(x) && !x->batcher.is_busy && (t = stk__stage_peek(x, last, NULL))) {
         stk__gates_check(x);
-        if (x->n_dropped && t->end != STK__END_BROKEN) {
+        if (x->batcher.n_dropped && t->end != STK__END_BROKEN) {
             drop_used(x, t);
             continue;
         }
@@ -255,22 +260,22 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
             judge_end(x, t);
             continue;
         }
-        if (x->closed_level >= 0) {
+        if (x->batcher.closed_level >= 0) {
             discard_rows(x, t->n - t->n_used);
             stk__stage_retire(x, last);
             continue;
         }
-        if (!stk__open_batches(x, x->current_no + 1))
+        if (!stk__open_batches(x, x->batcher.current_no + 1))
             return NULL;
-        struct stk_batch *current = *stk__batch_slot(x, x->current_no);
-        if (t->chunk != current->chunk || t->out_from != x->fill || t->n_bad || t->n_used)
+        struct stk_batch *current = *stk__batch_slot(x, x->batcher.current_no);
+        if (t->chunk != current->chunk || t->out_from != x->batcher.fill || t->n_bad || t->n_used)
             return t;
-        x->fill += t->n;
-        x->position.rows += (uint64_t)t->n;
-        x->judge.n_rows += (uint64_t)t->n;
+        x->batcher.fill += t->n;
+        x->batcher.position.rows += (uint64_t)t->n;
+        x->batcher.judge.n_rows += (uint64_t)t->n;
         note_used(x, t, t->n);
         stk__stage_retire(x, last);
-        if (x->fill == x->plan->batch_rows)
+        if (x->batcher.fill == x->plan->batch_rows)
             deliver_current(x);
     }
     return NULL;
@@ -293,10 +298,10 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
                            .n = 1,
                            .position = &position,
                            .path = &path,
-                           .out = x->spare_row };
-    stk__chunk_clear(x->spare_row);
-    x->spare_row->address[0] = *address;
-    x->spare_row->mask[0] = STK_LIVE; /* the try before may have been a bad one */
+                           .out = x->batcher.spare_row };
+    stk__chunk_clear(x->batcher.spare_row);
+    x->batcher.spare_row->address[0] = *address;
+    x->batcher.spare_row->mask[0] = STK_LIVE; /* the try before may have been a bad one */
     int rc = stk__fetch_row(x, &e, fetched);
     if (!rc)
         rc = stk__eval_run(&e);
@@ -306,9 +311,10 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
     if (!rc && (e.n_bad || e.n_dead))
         rc = e.n_bad && (!fault || fault->code == STK_MEMORY) ? STK_MEMORY : STK_DATA;
     if (!rc && x->plan->is_bounded &&
-        stk__gather_mark(x->plan->gather, x->spare_row, 0, 1, x->plan->batch->op->decl.name))
+        stk__gather_mark(x->plan->gather, x->batcher.spare_row, 0, 1,
+                         x->plan->batch->op->decl.name))
         rc = STK_DATA;
-    if (!rc && !stk__chunk_own(x->spare_row, 0, 1, &worker->scratch, x->pool))
+    if (!rc && !stk__chunk_own(x->batcher.spare_row, 0, 1, &worker->scratch, x->pool))
         rc = STK_MEMORY;
     stk__faults_free(e.faults);
     for (int k = 0; k < e.program->n_reads; k++)
@@ -345,12 +351,12 @@ static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct st
 {
     const struct stk__ticket *t = w->ticket;
     struct stk_address address = t->chunk->address[t->out_from + row];
-    w->is_fatal = !stk__judge_row(&x->judge, find_fault(t, row), address);
+    w->is_fatal = !stk__judge_row(&x->batcher.judge, find_fault(t, row), address);
     if (w->is_fatal || x->plan->options.on_error != STK__REPLACE)
         return false;
     int rc = replace_row(x, worker, t, row);
     if (rc)
-        stk__judge_end_replacing(&x->judge, rc);
+        stk__judge_end_replacing(&x->batcher.judge, rc);
     w->is_fatal = rc != STK_OK;
     return !w->is_fatal;
 }
@@ -368,7 +374,7 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
         int from = t->out_from + i, run = 1;
         if (t->n_bad && t->chunk->mask[from] == STK_BAD) {
             if (judge_row(x, worker, w, i))
-                stk__chunk_copy_rows(current, w->fill++, x->spare_row, 0, 1);
+                stk__chunk_copy_rows(current, w->fill++, x->batcher.spare_row, 0, 1);
             else
                 w->holes++;
             i++;
@@ -381,7 +387,7 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
             stk__chunk_copy_rows(current, w->fill, t->chunk, from, run);
         i += run;
         w->fill += run;
-        x->judge.n_rows += (uint64_t)run;
+        x->batcher.judge.n_rows += (uint64_t)run;
     }
     w->n_taken = w->used = i - t->n_used;
     w->n_made = w->n_taken - w->holes;
@@ -389,22 +395,22 @@ void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__
 
 void stk__count_holes(struct stk__exec *x, const struct stk__ticket *t, int n)
 {
-    x->take_holes += t->pass == x->take_pass ? (uint64_t)n : 0;
-    x->open_holes += t->pass == x->open_pass ? (uint64_t)n : 0;
+    x->landing.take_holes += t->pass == x->landing.take_pass ? (uint64_t)n : 0;
+    x->landing.open_holes += t->pass == x->landing.open_pass ? (uint64_t)n : 0;
 }
 
 void stk__finish_move(struct stk__exec *x, struct stk__work *w)
 {
     struct stk__ticket *t = w->ticket;
-    x->is_batcher_busy = false;
-    x->fill = w->fill;
+    x->batcher.is_busy = false;
+    x->batcher.fill = w->fill;
     t->n_used += w->used;
-    x->position.rows += (uint64_t)w->used;
-    x->position.errors = x->judge.n_errors;
+    x->batcher.position.rows += (uint64_t)w->used;
+    x->batcher.position.errors = x->batcher.judge.n_errors;
     note_used(x, t, t->n_used);
     stk__count_holes(x, t, w->holes);
-    if (x->fill == x->plan->batch_rows)
+    if (x->batcher.fill == x->plan->batch_rows)
         deliver_current(x);
     if (w->is_fatal)
-        stk__end_run(x, stk__judge_last(&x->judge));
+        stk__end_run(x, stk__judge_last(&x->batcher.judge));
 }

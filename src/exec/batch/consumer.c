@@ -4,7 +4,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/exec_parts.h"
+#include "exec/run.h"
 
 #include <string.h>
 
@@ -38,37 +38,38 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t unt
  * any. */
 static bool pick_as_consumer(struct stk__exec *x, struct stk__work *w)
 {
-    x->has_declined = false;
-    x->is_consumer_choosing = x->n_workers > 0;
-    bool has_found = stk__work_pick(x, &x->worker[x->n_workers], w);
-    x->is_consumer_choosing = false;
+    x->crew.has_declined = false;
+    x->crew.is_consumer_choosing = x->crew.n_workers > 0;
+    bool has_found = stk__work_pick(x, &x->crew.worker[x->crew.n_workers], w);
+    x->crew.is_consumer_choosing = false;
     return has_found;
 }
 
 static void note_held(struct stk__exec *x)
 {
-    int n_held = stk__depot_n_live(x->depot) - x->n_open;
-    x->n_held = n_held < 1 ? 1 : n_held;
+    int n_held = stk__depot_n_live(x->depot) - x->batcher.n_open;
+    x->deliveries.n_held = n_held < 1 ? 1 : n_held;
 }
 
 /* Waits, but no longer than a pass that drains may be held back, however often it is called. */
 static void wait_patiently(struct stk__exec *x, uint64_t until)
 {
     const uint64_t patience_ns = 100000000;
-    bool is_patient = x->n_turning && !x->is_impatient;
-    if (is_patient && !x->patient_until)
-        x->patient_until = stk__clock_ns() + patience_ns;
-    uint64_t end = is_patient ? x->patient_until : UINT64_MAX;
+    bool is_patient = x->crew.n_turning && !x->crew.is_impatient;
+    if (is_patient && !x->crew.patient_until)
+        x->crew.patient_until = stk__clock_ns() + patience_ns;
+    uint64_t end = is_patient ? x->crew.patient_until : UINT64_MAX;
     uint64_t began = stk__idle_begin(x);
-    x->is_consumer_waiting = true;
-    wait_until(&x->delivered, &x->lock, end < until ? end : until);
-    x->is_consumer_waiting = false;
-    x->consumer.metrics.blocked_ns += stk__idle_end(x, &x->worker[x->n_workers], began);
-    x->consumer.metrics.n_blocked++;
-    if (!is_patient || x->queue_len || stk__clock_ns() < end)
+    x->crew.is_consumer_waiting = true;
+    wait_until(&x->crew.delivered, &x->lock, end < until ? end : until);
+    x->crew.is_consumer_waiting = false;
+    x->watch.consumer.metrics.blocked_ns +=
+        stk__idle_end(x, &x->crew.worker[x->crew.n_workers], began);
+    x->watch.consumer.metrics.n_blocked++;
+    if (!is_patient || x->deliveries.queue_len || stk__clock_ns() < end)
         return;
-    x->is_impatient = true;
-    pthread_cond_signal(&x->work);
+    x->crew.is_impatient = true;
+    pthread_cond_signal(&x->crew.work);
 }
 
 static bool is_cancelled(const struct stk__exec *x)
@@ -81,18 +82,18 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 {
     struct stk__work w;
     note_held(x);
-    while (x->queue_len == 0 && !is_cancelled(x) &&
+    while (x->deliveries.queue_len == 0 && !is_cancelled(x) &&
            (until == UINT64_MAX || stk__clock_ns() < until)) {
         if (stk__may_work(x) && pick_as_consumer(x, &w)) {
-            stk__work_perform(x, &x->worker[x->n_workers], &w, !x->pace.is_quick);
-            x->consumer.has_worked = true;
+            stk__work_perform(x, &x->crew.worker[x->crew.n_workers], &w, !x->watch.pace.is_quick);
+            x->watch.consumer.has_worked = true;
             note_held(x);
             continue;
         }
-        if (x->queue_len || is_cancelled(x))
+        if (x->deliveries.queue_len || is_cancelled(x))
             break;
-        if (x->has_declined)
-            pthread_cond_signal(&x->work);
+        if (x->crew.has_declined)
+            pthread_cond_signal(&x->crew.work);
         stk__pulse_wait(x);
         wait_patiently(x, until);
         note_held(x);
@@ -102,7 +103,8 @@ static void wait_for_delivery(struct stk__exec *x, uint64_t until)
 /* Refill by halves, not one by one. */
 static void ask_for_more(struct stk__exec *x)
 {
-    if (x->n_workers && !x->pace.is_quick && (x->n_open <= x->window.now / 2 || x->queue_len == 0))
+    if (x->crew.n_workers && !x->watch.pace.is_quick &&
+        (x->batcher.n_open <= x->batcher.window.now / 2 || x->deliveries.queue_len == 0))
         stk__wake_worker(x);
 }
 
@@ -116,9 +118,9 @@ void stk__on_batch_back(void *waiter)
 
 void stk__drop_queue(struct stk__exec *x)
 {
-    for (; x->queue_len; x->queue_len--) {
-        stk__batch_give_back(x->queue[x->queue_head].batch);
-        x->queue_head = (x->queue_head + 1) % x->queue_cap;
+    for (; x->deliveries.queue_len; x->deliveries.queue_len--) {
+        stk__batch_give_back(x->deliveries.queue[x->deliveries.queue_head].batch);
+        x->deliveries.queue_head = (x->deliveries.queue_head + 1) % x->deliveries.queue_cap;
     }
 }
 
@@ -131,16 +133,16 @@ static int say_forked(struct stk_error *err)
 /* Counts a batch as the caller's. */
 static void hand_out(struct stk__exec *x, const struct stk_batch *batch)
 {
-    x->stats.batches++;
-    x->stats.elements += (uint64_t)batch->n;
-    x->before = x->handed;
-    x->handed = batch->bookmark;
+    x->watch.stats.batches++;
+    x->watch.stats.elements += (uint64_t)batch->n;
+    x->deliveries.before = x->deliveries.handed;
+    x->deliveries.handed = batch->bookmark;
 }
 
 static struct stk_batch *read_again(struct stk__exec *x)
 {
-    struct stk_batch *batch = x->unread;
-    x->unread = NULL;
+    struct stk_batch *batch = x->deliveries.unread;
+    x->deliveries.unread = NULL;
     hand_out(x, batch);
     return batch;
 }
@@ -150,13 +152,13 @@ int stk__exec_unread(struct stk__exec *x, struct stk_batch *batch, struct stk_er
     if (!stk__exec_is_ours(x))
         return say_forked(err);
     pthread_mutex_lock(&x->lock);
-    bool is_last = !x->unread && x->stats.batches && batch->depot == x->depot &&
-                   !memcmp(&batch->bookmark, &x->handed, sizeof x->handed);
+    bool is_last = !x->deliveries.unread && x->watch.stats.batches && batch->depot == x->depot &&
+                   !memcmp(&batch->bookmark, &x->deliveries.handed, sizeof x->deliveries.handed);
     if (is_last) {
-        x->stats.batches--;
-        x->stats.elements -= (uint64_t)batch->n;
-        x->handed = x->before;
-        x->unread = batch;
+        x->watch.stats.batches--;
+        x->watch.stats.elements -= (uint64_t)batch->n;
+        x->deliveries.handed = x->deliveries.before;
+        x->deliveries.unread = batch;
     }
     pthread_mutex_unlock(&x->lock);
     return is_last ? STK_OK
@@ -181,7 +183,7 @@ static uint64_t deadline(uint64_t now, int64_t milliseconds)
  * Called and left with the lock held, not held in between. */
 static int pack(struct stk__exec *x, struct stk_batch *batch, struct stk_error *err)
 {
-    struct stk__worker *worker = &x->worker[x->n_workers];
+    struct stk__worker *worker = &x->crew.worker[x->crew.n_workers];
     const struct stk__work w = { .kind = STK__MOVE };
     pthread_mutex_unlock(&x->lock);
     uint64_t began = stk__clock_ns();
@@ -190,7 +192,7 @@ static int pack(struct stk__exec *x, struct stk_batch *batch, struct stk_error *
     stk__work_end(worker, &w);
     uint64_t ns = stk__clock_ns() - began;
     pthread_mutex_lock(&x->lock);
-    x->consumer.packed_ns += ns;
+    x->watch.consumer.packed_ns += ns;
     return rc;
 }
 
@@ -202,12 +204,12 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
         return say_forked(err);
     uint64_t entered = stk__clock_ns();
     pthread_mutex_lock(&x->lock);
-    if (x->unread && !is_cancelled(x)) {
+    if (x->deliveries.unread && !is_cancelled(x)) {
         *out = read_again(x);
         pthread_mutex_unlock(&x->lock);
         return STK_OK;
     }
-    note_entry(&x->pace, entered);
+    note_entry(&x->watch.pace, entered);
     stk__pulse_ask(x, entered);
     stk__consumer_enters(x, entered);
     wait_for_delivery(x, deadline(entered, milliseconds));
@@ -215,7 +217,7 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
         pthread_mutex_unlock(&x->lock);
         return stk_fail(err, STK_CANCELLED, "cancelled");
     }
-    if (x->queue_len == 0) {
+    if (x->deliveries.queue_len == 0) {
         uint64_t left = stk__clock_ns();
         stk__pulse_leave(x, left, false);
         stk__consumer_leaves(x, entered, left, false);
@@ -223,27 +225,27 @@ int stk__exec_next(struct stk__exec *x, int64_t milliseconds, struct stk_batch *
         return stk_fail(err, STK_AGAIN, "nothing was ready within %lld ms",
                         (long long)milliseconds);
     }
-    struct stk__delivery d = x->queue[x->queue_head];
+    struct stk__delivery d = x->deliveries.queue[x->deliveries.queue_head];
     if (d.kind != STK__EVENT_BATCH) { /* stays: next answers it for ever */
         stk__accounts_rest(x);
         int code = end_code(x, err);
         pthread_mutex_unlock(&x->lock);
         return code;
     }
-    x->queue_head = (x->queue_head + 1) % x->queue_cap;
-    x->queue_len--;
-    stk__account_credit(x, &x->batch_account, x->plan->batch_bytes);
-    x->n_open--;
+    x->deliveries.queue_head = (x->deliveries.queue_head + 1) % x->deliveries.queue_cap;
+    x->deliveries.queue_len--;
+    stk__account_credit(x, &x->memory.batch_account, x->plan->batch_bytes);
+    x->batcher.n_open--;
     hand_out(x, d.batch);
     ask_for_more(x);
     uint64_t left = stk__clock_ns();
-    note_exit(&x->pace, entered, left);
+    note_exit(&x->watch.pace, entered, left);
     stk__pulse_leave(x, left, true);
     int rc = STK_OK;
     if (stk__batch_is_apart(d.batch)) {
         rc = pack(x, d.batch, err);
         left = stk__clock_ns();
-        atomic_store_explicit(&x->packed_bytes, d.batch->packed_bytes, memory_order_relaxed);
+        atomic_store_explicit(&x->memory.packed_bytes, d.batch->packed_bytes, memory_order_relaxed);
     }
     stk__consumer_leaves(x, entered, left, true);
     if (rc) {
@@ -269,7 +271,7 @@ void stk__exec_cancel(struct stk__exec *x)
     atomic_store(&x->is_cancelled, true);
     pthread_mutex_lock(&x->lock);
     x->is_stopped = true;
-    pthread_cond_broadcast(&x->work);
-    pthread_cond_broadcast(&x->delivered);
+    pthread_cond_broadcast(&x->crew.work);
+    pthread_cond_broadcast(&x->crew.delivered);
     pthread_mutex_unlock(&x->lock);
 }

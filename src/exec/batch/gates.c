@@ -3,15 +3,15 @@
  * one row without columns per batch; called with the lock held. */
 #include "base/error.h"
 #include "base/hash.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
 {
     static const struct stk_type no_fields;
-    x->closed_level = -1;
+    x->batcher.closed_level = -1;
     for (int i = 0; i < x->plan->n_gates; i++) {
         const struct stk__node *node = x->plan->gate[i].node;
-        struct stk__gate *gate = &x->gate[i];
+        struct stk__gate *gate = &x->batcher.gate[i];
         const struct stk_serial_begin begin = { .params = node->params,
                                                 .state = node->state,
                                                 .seed = stk__hash_mix(
@@ -33,10 +33,10 @@ int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
 void stk__gates_end(struct stk__exec *x)
 {
     for (int i = 0; i < x->plan->n_gates; i++) {
-        if (x->gate[i].run && x->plan->gate[i].node->op->serial.end)
-            x->plan->gate[i].node->op->serial.end(x->gate[i].run);
-        stk__chunk_free(x->gate[i].in);
-        stk__chunk_free(x->gate[i].out);
+        if (x->batcher.gate[i].run && x->plan->gate[i].node->op->serial.end)
+            x->plan->gate[i].node->op->serial.end(x->batcher.gate[i].run);
+        stk__chunk_free(x->batcher.gate[i].in);
+        stk__chunk_free(x->batcher.gate[i].out);
     }
 }
 
@@ -44,7 +44,7 @@ static uint64_t pass_path(const struct stk__exec *x, int depth)
 {
     uint64_t path = 0;
     for (int level = 0; level <= depth; level++)
-        path = stk__hash_mix(path, x->counter[level]);
+        path = stk__hash_mix(path, x->batcher.counter[level]);
     return path;
 }
 
@@ -52,9 +52,9 @@ static uint64_t pass_path(const struct stk__exec *x, int depth)
  * unjudged. */
 static void close_gate(struct stk__exec *x, int depth)
 {
-    if (x->closed_level < 0 || depth < x->closed_level)
-        x->closed_level = depth;
-    stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->n_ended[depth] + 1);
+    if (x->batcher.closed_level < 0 || depth < x->batcher.closed_level)
+        x->batcher.closed_level = depth;
+    stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->reader.n_ended[depth] + 1);
 }
 
 bool stk__gates_pass(struct stk__exec *x)
@@ -62,7 +62,7 @@ bool stk__gates_pass(struct stk__exec *x)
     bool passes = true;
     int stopped = -1; /* depth of the gate that stops it */
     for (int i = 0; i < x->plan->n_gates && passes; i++) {
-        struct stk__gate *gate = &x->gate[i];
+        struct stk__gate *gate = &x->batcher.gate[i];
         const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
         int depth = x->plan->gate[i].depth;
         if (gate->begins_pass && op->next_epoch)
@@ -77,7 +77,7 @@ bool stk__gates_pass(struct stk__exec *x)
             close_gate(x, depth);
     }
     for (int level = stopped + 1; level <= x->plan->depth; level++)
-        x->n_yielded[level]++;
+        x->batcher.n_yielded[level]++;
     return passes;
 }
 
@@ -85,7 +85,7 @@ bool stk__gates_pass(struct stk__exec *x)
 void stk__gates_check(struct stk__exec *x)
 {
     for (int i = 0; i < x->plan->n_gates; i++) {
-        struct stk__gate *gate = &x->gate[i];
+        struct stk__gate *gate = &x->batcher.gate[i];
         const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
         if (gate->begins_pass && op->next_epoch)
             op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
@@ -98,7 +98,7 @@ void stk__gates_check(struct stk__exec *x)
 void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from)
 {
     for (int i = 0; i < x->plan->n_gates; i++) {
-        struct stk__gate *gate = &x->gate[i];
+        struct stk__gate *gate = &x->batcher.gate[i];
         const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
         if (!from->n_gated[i])
             continue;
@@ -119,17 +119,17 @@ void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from)
 
 void stk__gates_end_pass(struct stk__exec *x, int level)
 {
-    x->counter[level]++;
+    x->batcher.counter[level]++;
     for (int l = level + 1; l <= x->plan->depth; l++)
-        x->counter[l] = 0;
+        x->batcher.counter[l] = 0;
     for (int l = level; l <= x->plan->depth; l++)
-        x->n_yielded[l] = 0;
+        x->batcher.n_yielded[l] = 0;
     for (int i = 0; i < x->plan->n_gates; i++) {
         if (x->plan->gate[i].depth < level)
             continue;
-        x->gate[i].begins_pass = true;
-        x->gate[i].n_seen = 0;
+        x->batcher.gate[i].begins_pass = true;
+        x->batcher.gate[i].n_seen = 0;
     }
-    if (level <= x->closed_level)
-        x->closed_level = -1;
+    if (level <= x->batcher.closed_level)
+        x->batcher.closed_level = -1;
 }

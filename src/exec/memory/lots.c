@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lots.c: chunks in use, rings. Everything here is called with the lock held. */
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 size_t stk__lot_bytes(const struct stk__stage *s)
 {
-    return s->typical_bytes > s->plan->unit_bytes ? s->typical_bytes : s->plan->unit_bytes;
+    return s->memory.typical_bytes > s->plan->unit_bytes ? s->memory.typical_bytes
+                                                         : s->plan->unit_bytes;
 }
 
 static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
@@ -15,7 +16,7 @@ static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
     struct stk__lot *lot = calloc(1, sizeof *lot);
     if (!lot)
         return NULL;
-    lot->memory = stk__buffer_new(x->pool, s->lot_bytes);
+    lot->memory = stk__buffer_new(x->pool, s->memory.lot_bytes);
     if (!lot->memory) {
         free(lot);
         return NULL;
@@ -23,8 +24,8 @@ static struct stk__lot *lot_alloc(struct stk__exec *x, struct stk__stage *s)
     lot->chunk = stk__chunk_place(s->plan->type, s->plan->ticket_rows,
                                   stk__stage_parts(x->plan, s->plan), lot->memory->data);
     lot->stage = s;
-    lot->next_all = x->all_lots;
-    x->all_lots = lot;
+    lot->next_all = x->memory.all_lots;
+    x->memory.all_lots = lot;
     return lot;
 }
 
@@ -37,9 +38,9 @@ void stk__lot_free(struct stk__lot *lot)
 
 struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
 {
-    struct stk__lot *lot = s->free_lots;
+    struct stk__lot *lot = s->memory.free_lots;
     if (lot)
-        s->free_lots = lot->next_free;
+        s->memory.free_lots = lot->next_free;
     else if (!(lot = lot_alloc(x, s))) {
         stk__run_out_of_memory(x);
         return NULL;
@@ -48,7 +49,7 @@ struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
     lot->n_weighed = 0;
     lot->pointed_bytes = 0;
     lot->charged = stk__lot_bytes(s);
-    stk__account_charge(x, &s->out_account, lot->charged);
+    stk__account_charge(x, &s->memory.out_account, lot->charged);
     return lot;
 }
 
@@ -88,14 +89,14 @@ void stk__lot_settle(struct stk__exec *x, struct stk__lot *lot)
 {
     struct stk__stage *s = lot->stage;
     size_t beside = weigh(lot) + faults_bytes(lot->chunk->faults);
-    size_t bytes = s->lot_bytes + beside, before = s->typical_bytes;
+    size_t bytes = s->memory.lot_bytes + beside, before = s->memory.typical_bytes;
     if (!beside)
         return;
-    s->typical_bytes = bytes > before ? bytes : before - (before - bytes) / 8;
+    s->memory.typical_bytes = bytes > before ? bytes : before - (before - bytes) / 8;
     if (bytes > lot->charged)
-        stk__account_charge(x, &s->out_account, bytes - lot->charged);
+        stk__account_charge(x, &s->memory.out_account, bytes - lot->charged);
     else
-        stk__account_credit(x, &s->out_account, lot->charged - bytes);
+        stk__account_credit(x, &s->memory.out_account, lot->charged - bytes);
     lot->charged = bytes;
 }
 
@@ -105,9 +106,9 @@ void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot)
         return;
     struct stk__stage *s = lot->stage;
     stk__chunk_clear(lot->chunk);
-    lot->next_free = s->free_lots;
-    s->free_lots = lot;
-    stk__account_credit(x, &s->out_account,
+    lot->next_free = s->memory.free_lots;
+    s->memory.free_lots = lot;
+    stk__account_credit(x, &s->memory.out_account,
                         lot->charged); /* last: it may free lots that wait for use */
 }
 
@@ -116,15 +117,15 @@ void stk__lot_unref(struct stk__exec *x, struct stk__lot *lot)
 static void note_end(struct stk__stage *s, int level)
 {
     for (int l = level; l < STK__MAX_LEVELS; l++) {
-        s->n_read_at[l] = s->n_read;
-        s->n_ended[l]++;
+        s->reader.n_read_at[l] = s->reader.n_read;
+        s->reader.n_ended[l]++;
     }
 }
 
 void stk__stage_retire(struct stk__exec *x, struct stk__stage *s)
 {
     struct stk__ticket *t = stk__slot_at(&s->ring, s->ring.head++);
-    s->n_read += (uint64_t)t->n;
+    s->reader.n_read += (uint64_t)t->n;
     if (t->end == STK__END_PASS)
         note_end(s, t->level);
     stk__lot_unref(x, t->out);
@@ -133,7 +134,7 @@ void stk__stage_retire(struct stk__exec *x, struct stk__stage *s)
     t->out = NULL;
     t->faults = NULL;
     t->chunk = NULL;
-    x->has_changed = true;
+    x->crew.has_changed = true;
 }
 
 static bool is_endless(const struct stk__exec *x, const struct stk__stage *s, int level)
@@ -150,8 +151,9 @@ void stk__end_empty(struct stk__exec *x, struct stk__stage *s, int level)
 {
     if (level == 0 || !is_endless(x, s, level))
         return;
-    s->over_level = level - 1; /* the source may have begun further passes, which may have rows */
-    stk__close_pass(x, s, level - 1, s->n_ended[level - 1] + 1);
+    s->reader.over_level =
+        level - 1; /* the source may have begun further passes, which may have rows */
+    stk__close_pass(x, s, level - 1, s->reader.n_ended[level - 1] + 1);
 }
 
 /* Something of a repeat that is over already. */
@@ -174,12 +176,12 @@ struct stk__ticket *stk__stage_peek(struct stk__exec *x, struct stk__stage *s,
         if (t->state != STK__READY)
             return NULL;
         bool is_end = t->end == STK__END_PASS;
-        if (is_end && t->level <= s->over_level)
-            s->over_level = -1;
-        if (s->over_level >= 0) {
+        if (is_end && t->level <= s->reader.over_level)
+            s->reader.over_level = -1;
+        if (s->reader.over_level >= 0) {
             drop(x, s, t);
         } else if (is_end && t->level > depth) {
-            if (s->n_read == s->n_read_at[t->level])
+            if (s->reader.n_read == s->reader.n_read_at[t->level])
                 stk__end_empty(x, s, t->level);
             if (reader)
                 stk__note_mark(x, reader, t->level);

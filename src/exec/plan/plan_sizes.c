@@ -2,8 +2,8 @@
 /* plan_sizes.c: how large everything of a plan is, and whether it fits into the budget. */
 #include "base/error.h"
 #include "base/memory/pages.h"
-#include "exec/exec.h"
 #include "exec/plan/plan_parts.h"
+#include "exec/run.h"
 #include "op/order/order.h"
 
 #include <math.h>

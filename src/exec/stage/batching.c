@@ -55,7 +55,7 @@ static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *er
                             .judges = s->plan->is_judge };
     b->judge.plan = plan;
     b->judge.epoch = s->counter[0]; /* not the first, if it is resumed */
-    b->judge.causes = &x->causes;
+    b->judge.causes = &x->watch.causes;
     b->groups = (struct stk__groups){ .grouping = b->grouping,
                                       .type = type,
                                       .parts = plan->has_keys ? STK__KEYS : 0,
@@ -420,13 +420,13 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 static void use(struct stk__exec *x, struct stk__stage *s, const struct stk__work *w)
 {
     const struct batching *b = s->run;
-    size_t held = b->groups.held_bytes, had = s->held_account.held_bytes;
+    size_t held = b->groups.held_bytes, had = s->memory.held_account.held_bytes;
     (void)w;
     held = held > s->plan->held_bytes ? held - s->plan->held_bytes : 0;
     if (held > had)
-        stk__account_charge(x, &s->held_account, held - had);
+        stk__account_charge(x, &s->memory.held_account, held - had);
     else
-        stk__account_credit(x, &s->held_account, had - held);
+        stk__account_credit(x, &s->memory.held_account, had - held);
 }
 
 static bool is_closed(const struct stk__stage *s)

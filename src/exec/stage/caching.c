@@ -71,8 +71,8 @@ static uint64_t next_number(struct stk__exec *x, const struct stk__stage *s,
 static void end_early(struct stk__exec *x, struct stk__stage *s)
 {
     stk__close_inputs(x, s, s->plan->depth);
-    s->has_ended = true;
-    s->end_level = s->plan->depth;
+    s->joint.has_ended = true;
+    s->joint.end_level = s->plan->depth;
 }
 
 /* The input's pass came to its end; if nobody closed it, those were all rows there are. */
@@ -81,7 +81,7 @@ static void end_with(struct stk__exec *x, struct stk__stage *s, const struct stk
     if (!stk__is_closed(s) && next_number(x, s, t) == stk__kept_prefix(s->plan->kept))
         stk__kept_set_whole(s->plan->kept);
     stk__see_mark(x, s, 0, t);
-    s->has_ended = true;
+    s->joint.has_ended = true;
 }
 
 /* Drops rows that were served already. */
@@ -115,7 +115,7 @@ static void end_lost(struct stk__exec *x)
 /* Rows of the input that are not there; false if there are none now. */
 static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    while (!s->has_ended) {
+    while (!s->joint.has_ended) {
         struct stk__ticket *t = stk__stage_peek(x, stk__input_of(x, s, 0), s);
         if (t && t->end == STK__END_BROKEN)
             stk__pass_break(x, s, 0, t);
@@ -145,20 +145,20 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
     bool is_closed = stk__is_closed(s), is_whole = stk__kept_is_whole(kept);
     if (s->counter[0] >= s->plan->level_count[0])
         return false; /* the last pass is over */
-    if (is_whole && s->position == 0 && !s->has_ended && !c->is_served) {
+    if (is_whole && s->position == 0 && !s->joint.has_ended && !c->is_served) {
         stk__close_inputs(x, s, s->plan->depth); /* before it reads for nothing */
         c->is_served = true;
     }
-    if (!s->has_ended && !is_closed && s->position < stk__kept_prefix(kept))
+    if (!s->joint.has_ended && !is_closed && s->position < stk__kept_prefix(kept))
         return true;
-    if (!s->has_ended && (is_closed || is_whole))
+    if (!s->joint.has_ended && (is_closed || is_whole))
         end_early(x, s);
     if (has_rows(x, s, w))
         return true;
-    if (!s->has_ended)
+    if (!s->joint.has_ended)
         return false;
     stk__end_joined(x, s);
-    if (!s->has_ended) {
+    if (!s->joint.has_ended) {
         s->position = s->n_from = 0;
         c->is_served = false;
     }
@@ -242,7 +242,7 @@ static void keep(struct stk__exec *x, const struct stk__stage *s, const struct s
                                           .trace = chunk->trace ? &chunk->trace[i] : NULL,
                                           .is_bad = is_bad,
                                           .fault = fault };
-        stk__kept_keep(kept, s->position + (uint64_t)(i - from), &row, &x->leave);
+        stk__kept_keep(kept, s->position + (uint64_t)(i - from), &row, &x->memory.leave);
     }
 }
 
@@ -276,7 +276,7 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
     else
         w->lost = serve(x, s, out);
     w->n = out->n - first;
-    atomic_fetch_add_explicit(w->ticket ? &x->n_misses : &x->n_hits, (uint64_t)w->n,
+    atomic_fetch_add_explicit(w->ticket ? &x->watch.n_misses : &x->watch.n_hits, (uint64_t)w->n,
                               memory_order_relaxed);
     const struct stk_key pass = stk__key_make(s->plan->node->ordinal, stk__pass_path(s), 0);
     for (int i = first; out->key && i < out->n; i++)

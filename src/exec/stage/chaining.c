@@ -24,7 +24,7 @@ static void end(struct stk__stage *s)
 static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct chaining *c = s->run;
-    while (!s->has_ended) {
+    while (!s->joint.has_ended) {
         struct stk__ticket *t = stk__stage_peek(x, stk__input_of(x, s, c->current), s);
         if (t && t->end == STK__END_BROKEN)
             stk__pass_break(x, s, c->current, t);
@@ -35,10 +35,10 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
             return true;
         }
         stk__see_mark(x, s, c->current, t);
-        s->has_ended = ++c->current == s->plan->n_inputs;
+        s->joint.has_ended = ++c->current == s->plan->n_inputs;
     }
     stk__end_joined(x, s);
-    if (!s->has_ended)
+    if (!s->joint.has_ended)
         c->current = 0;
     return false;
 }

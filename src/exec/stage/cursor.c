@@ -44,9 +44,9 @@ void stk__cursor_run(struct stk__exec *x, int n)
             continue;
         if (count_ready(x, 1) || stk__is_over(x)) /* to look for work may bring a mark on its way */
             break;
-        x->is_consumer_waiting = true; /* for reads */
-        pthread_cond_wait(&x->delivered, &x->lock);
-        x->is_consumer_waiting = false;
+        x->crew.is_consumer_waiting = true; /* for reads */
+        pthread_cond_wait(&x->crew.delivered, &x->lock);
+        x->crew.is_consumer_waiting = false;
     }
     pthread_mutex_unlock(&x->lock);
 }

@@ -3,7 +3,7 @@
  * without workers and without a batcher. A pass of it is an element. Whoever wants rows runs it
  * (one at a time); whoever takes them looks at the head of its last stage, meanwhile too. */
 #pragma once
-#include "exec/exec.h"
+#include "exec/run.h"
 
 /* Begins the pass of an element; the one before must be over, up to its mark. `path` is the pass's,
  * `element` a chunk of one row, which is borrowed until the pass is over. Fails if its file cannot

@@ -3,7 +3,7 @@
  * work lets more be asked for.
  */
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <string.h>
 
@@ -62,7 +62,7 @@ static uint64_t ticket_bytes(const struct stk__program *program, const struct st
 static void settle(struct stk__exec *x)
 {
     struct stk__depth_change change[STK__MAX_LANE_CHANGES];
-    int n = stk__lane_review(x->lane, x->n_sleeping || x->is_consumer_waiting, change);
+    int n = stk__lane_review(x->lane, x->crew.n_sleeping || x->crew.is_consumer_waiting, change);
     for (int i = 0; i < n; i++)
         if (change[i].from != change[i].to)
             stk__decision_note(x, "io_depth", change[i].from, change[i].to, "%s", change[i].reason);
@@ -76,15 +76,16 @@ static void fetched_ticket(struct stk__exec *x, struct stk__ticket *t)
     pthread_mutex_lock(&x->lock);
     t->state = STK__FETCHED;
     stk__lane_count(x->lane, -t->n_requests);
-    x->stats.bytes_read += n_read;
+    x->watch.stats.bytes_read += n_read;
     size_t per_row = t->n_in ? bytes / (size_t)t->n_in : 0;
     /* files of a size that was not expected are to be expected from now on */
-    s->typical_fetch = per_row > s->typical_fetch ? per_row : (7 * s->typical_fetch + per_row) / 8;
-    x->asked_bytes -= t->fetch_charge;
+    s->memory.typical_fetch =
+        per_row > s->memory.typical_fetch ? per_row : (7 * s->memory.typical_fetch + per_row) / 8;
+    x->memory.asked_bytes -= t->fetch_charge;
     if (bytes > t->fetch_charge)
-        stk__account_charge(x, &s->io_account, bytes - t->fetch_charge);
+        stk__account_charge(x, &s->memory.io_account, bytes - t->fetch_charge);
     else
-        stk__account_credit(x, &s->io_account, t->fetch_charge - bytes);
+        stk__account_credit(x, &s->memory.io_account, t->fetch_charge - bytes);
     t->fetch_charge = bytes;
     settle(x);
     stk__wake_worker(x);
@@ -283,7 +284,7 @@ static bool reads_places(const struct stk__exec *x)
 
 static struct stk__read_host host_of(const struct stk__exec *x)
 {
-    return (struct stk__read_host){ x->pool, x->budget_bytes, x->cancelled };
+    return (struct stk__read_host){ x->pool, x->memory.budget_bytes, x->cancelled };
 }
 
 int stk__reads_begin(struct stk__exec *x, struct stk_error *err)
@@ -299,7 +300,7 @@ int stk__reads_begin(struct stk__exec *x, struct stk_error *err)
         .ctx = x,
         .most_requests = (int)n_places,
         .most_depth = (int)options->io_depth,
-        .n_callers = x->n_workers,
+        .n_callers = x->crew.n_workers,
         .is_depth_auto = options->is_depth_auto,
         .has_ring = options->io == STK__IO_URING,
         .reads_places = reads_places(x),

@@ -43,7 +43,7 @@ static void peek_rows(struct stk__exec *x, struct stk__stage *s, struct stk__wor
 {
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__ticket *t = NULL;
-        if (s->seen_level[i] > s->plan->depth)
+        if (s->joint.seen_level[i] > s->plan->depth)
             t = stk__stage_peek(x, stk__input_of(x, s, i), s);
         w->ticket_of[i] = t && !t->end ? t : NULL;
     }
@@ -52,14 +52,14 @@ static void peek_rows(struct stk__exec *x, struct stk__stage *s, struct stk__wor
 static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     const struct stk_choice_table *choice = &s->plan->node->op->choice;
-    if (!s->has_ended && s->begins_pass) {
+    if (!s->joint.has_ended && s->begins_pass) {
         choice->next_epoch(s->run, stk__pass_path(s));
         s->begins_pass = false;
     }
-    while (!s->has_ended) {
+    while (!s->joint.has_ended) {
         int i = choice->wanted(s->run);
         if (i < 0) {
-            s->has_ended = true;
+            s->joint.has_ended = true;
             stk__close_inputs(x, s, s->plan->depth);
             break;
         }

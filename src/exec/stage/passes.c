@@ -9,7 +9,7 @@
  * to a stage with several inputs, which asks each of them with its own number.
  */
 #include "base/hash.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 /* Hash of the pass counters from a level on. A chain that is opened for elements has the path of its
  * element in place of that of an epoch. */
@@ -92,7 +92,7 @@ void stk__close_pass(struct stk__exec *x, struct stk__stage *s, int depth, uint6
         stk__close_pass(x, &x->stage[s->plan->input[0]], depth, pass);
     else if (s->pass_no[depth] < pass)
         stk__close_inputs(x, s, depth);
-    x->has_changed = true;
+    x->crew.has_changed = true;
 }
 
 void stk__close_inputs(struct stk__exec *x, struct stk__stage *s, int depth)
@@ -100,7 +100,7 @@ void stk__close_inputs(struct stk__exec *x, struct stk__stage *s, int depth)
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__stage *input = &x->stage[s->plan->input[i]];
         if (!s->plan->kind->is_join ||
-            s->seen_level[i] > depth) /* else it has come to the end by itself */
-            stk__close_pass(x, input, depth, input->n_ended[depth] + 1);
+            s->joint.seen_level[i] > depth) /* else it has come to the end by itself */
+            stk__close_pass(x, input, depth, input->reader.n_ended[depth] + 1);
     }
 }

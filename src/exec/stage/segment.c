@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segment.c: tickets of a segment: take, open, run. See exec.h for where a ticket lands. */
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static bool propose(struct stk__exec *x, struct stk__stage *s, struct grant *g)
     uint64_t limit = (uint64_t)s->plan->ticket_rows;
     if (is_placed(x, s)) {
         uint64_t batch = (uint64_t)x->plan->batch_rows,
-                 room = batch - (x->taken - x->take_holes) % batch;
+                 room = batch - (x->landing.taken - x->landing.take_holes) % batch;
         limit = room < limit ? room : limit; /* a ticket does not cut a batch */
     }
     g->n = g->end ? 0 : (int)(n < limit ? n : limit);
@@ -117,7 +117,7 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
     t->n_in = g->n;
     t->end = g->end;
     s->n_ahead += has_io && !g->end;
-    x->stats.tickets++;
+    x->watch.stats.tickets++;
     if (s == stk__last_stage(x)) {
         memcpy(t->begin.counter, s->counter, sizeof s->counter);
         t->begin.n_in = s->n_since;
@@ -134,11 +134,11 @@ static struct stk__ticket *take(struct stk__exec *x, struct stk__stage *s, const
     if (g->end == STK__END_PASS)
         stk__note_mark(x, s, t->level);
     if (s == stk__last_stage(x)) {
-        t->pass = x->take_pass;
-        x->taken += (uint64_t)g->n;
+        t->pass = x->landing.take_pass;
+        x->landing.taken += (uint64_t)g->n;
         if (g->end == STK__END_PASS && t->level <= x->plan->depth) {
-            x->take_pass++;
-            x->taken = x->take_holes = 0;
+            x->landing.take_pass++;
+            x->landing.taken = x->landing.take_holes = 0;
         }
     }
     return t;
@@ -151,14 +151,15 @@ enum opening { LOOK, OPEN, OPEN_AFTER_LOOK };
 static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk__end_mark end,
                       int level, enum opening how)
 {
-    uint64_t batch = (uint64_t)x->plan->batch_rows, land = x->opened - x->open_holes;
+    uint64_t batch = (uint64_t)x->plan->batch_rows,
+             land = x->landing.opened - x->landing.open_holes;
     bool is_mine = is_placed(x, s), is_direct = false;
     bool ends = end == STK__END_PASS && level <= x->plan->depth;
-    if (is_mine && ends && !stk__open_batches(x, x->base_no + (land + batch - 1) / batch))
+    if (is_mine && ends && !stk__open_batches(x, x->landing.base_no + (land + batch - 1) / batch))
         return false; /* a pass's last batch is opened before the next one's first */
-    if (is_mine && !end && land >= x->claimed && land % batch + (uint64_t)n <= batch) {
+    if (is_mine && !end && land >= x->landing.claimed && land % batch + (uint64_t)n <= batch) {
         is_direct = true;
-        if (!stk__open_batches(x, x->base_no + land / batch + 1))
+        if (!stk__open_batches(x, x->landing.base_no + land / batch + 1))
             return false;
     }
     if (!end && !is_direct && how != OPEN_AFTER_LOOK && !stk__can_open_lot(x, s))
@@ -169,9 +170,9 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
     if (is_direct) {
         t->is_direct = true;
         t->out_from = (int)(land % batch);
-        t->chunk = (*stk__batch_slot(x, x->base_no + land / batch))->chunk;
-        x->claimed = land + (uint64_t)n;
-        x->stats.direct_tickets++;
+        t->chunk = (*stk__batch_slot(x, x->landing.base_no + land / batch))->chunk;
+        x->landing.claimed = land + (uint64_t)n;
+        x->watch.stats.direct_tickets++;
     } else if (!end) {
         if (!(t->out = stk__lot_new(x, s)))
             return false;
@@ -179,11 +180,11 @@ static bool open_next(struct stk__exec *x, struct stk__stage *s, int n, enum stk
     }
     s->ring.opened++;
     if (is_mine) {
-        x->opened += (uint64_t)n;
+        x->landing.opened += (uint64_t)n;
         if (ends) {
-            x->open_pass++;
-            x->opened = x->open_holes = x->claimed = 0;
-            t->next_batch_no = x->base_no = x->opened_no;
+            x->landing.open_pass++;
+            x->landing.opened = x->landing.open_holes = x->landing.claimed = 0;
+            t->next_batch_no = x->landing.base_no = x->batcher.opened_no;
         }
     }
     return true;
@@ -199,7 +200,7 @@ static int end_level(const struct grant *g)
 
 static bool is_far_ahead(const struct stk__exec *x, const struct stk__stage *s)
 {
-    return s->n_ahead >= 2 * (x->n_workers + 1) &&
+    return s->n_ahead >= 2 * (x->crew.n_workers + 1) &&
            s->n_ahead * s->plan->ticket_rows >= stk__lane_most_ahead(x->lane);
 }
 
@@ -208,20 +209,20 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
     struct grant g;
     for (int i = x->n_stages; i-- > 0;) {
         struct stk__stage *s = &x->stage[i];
-        s->lacks_room_to_read = false;
+        s->waiting.lacks_room_to_read = false;
         if (!s->plan->program || !s->plan->program->n_reads || !stk__lane_may_ask(x->lane) ||
             is_far_ahead(x, s) || !propose(x, s, &g))
             continue;
-        size_t bytes = s->typical_fetch * (size_t)g.n;
-        s->lacks_room_to_read = !g.end && !stk__can_charge(x, &s->io_account, bytes);
-        if (s->lacks_room_to_read)
+        size_t bytes = s->memory.typical_fetch * (size_t)g.n;
+        s->waiting.lacks_room_to_read = !g.end && !stk__can_charge(x, &s->memory.io_account, bytes);
+        if (s->waiting.lacks_room_to_read)
             continue;
         struct stk__ticket *t = take(x, s, &g);
         *w = (struct stk__work){ .kind = STK__FETCH, .stage = s, .ticket = t, .is_mark = g.end };
         if (!g.end) {
             t->fetch_charge = bytes;
-            stk__account_charge(x, &s->io_account, bytes);
-            x->asked_bytes += bytes;
+            stk__account_charge(x, &s->memory.io_account, bytes);
+            x->memory.asked_bytes += bytes;
             t->n_requests = stk__count_requests(s, g.n);
             stk__lane_count(x->lane, t->n_requests);
             t->stage = s;
@@ -244,7 +245,7 @@ static struct stk__ticket *pick_fetched(struct stk__exec *x, struct stk__stage *
         struct stk__ticket *t = stk__slot_at(r, r->opened);
         if (!open_next(x, s, t->n_in, t->end, t->level, OPEN))
             break;
-        x->has_changed = true;
+        x->crew.has_changed = true;
     }
     for (uint64_t seq = r->head; seq < r->opened; seq++)
         if (stk__slot_at(r, seq)->state == STK__FETCHED)
@@ -277,11 +278,11 @@ static struct stk__ticket *pick_ticket(struct stk__exec *x, struct stk__stage *s
 
 static bool pick(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    s->lacks_scratch = false;
+    s->waiting.lacks_scratch = false;
     if (s->plan->program->exclusive && stk__is_locked(x, s))
         return false;
-    s->lacks_scratch = !stk__scratch_begin(x, s);
-    if (s->lacks_scratch)
+    s->waiting.lacks_scratch = !stk__scratch_begin(x, s);
+    if (s->waiting.lacks_scratch)
         return false;
     struct stk__ticket *t = pick_ticket(x, s);
     if (!t || t->end)
@@ -323,7 +324,7 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
                              .thread = &worker->eval[s - x->stage],
                              .scratch = &worker->scratch,
                              .cancelled = x->cancelled,
-                             .leave = &x->leave,
+                             .leave = &x->memory.leave,
                              .n = t->n_in };
     if (!s->plan->program->cut)
         return fill_positions(t, e);
@@ -409,8 +410,8 @@ static void run(struct stk__exec *x, struct stk__worker *worker, struct stk__wor
     if (rc == STK_AGAIN)
         rc = stk__eval_again(x, &e, t->fetched);
     if (program->n_kept) {
-        atomic_fetch_add_explicit(&x->n_hits, (uint64_t)e.n_hits, memory_order_relaxed);
-        atomic_fetch_add_explicit(&x->n_misses, (uint64_t)e.n_misses, memory_order_relaxed);
+        atomic_fetch_add_explicit(&x->watch.n_hits, (uint64_t)e.n_hits, memory_order_relaxed);
+        atomic_fetch_add_explicit(&x->watch.n_misses, (uint64_t)e.n_misses, memory_order_relaxed);
     }
     t->n = t->n_in;
     t->n_bad = e.n_bad;
@@ -435,7 +436,7 @@ static void finish(struct stk__exec *x, struct stk__worker *worker, struct stk__
     stk__scratch_end(x, s, worker);
     stk__lot_unref(x, t->in);
     t->in = NULL;
-    stk__account_credit(x, &s->io_account, t->fetch_charge);
+    stk__account_credit(x, &s->memory.io_account, t->fetch_charge);
     t->fetch_charge = 0;
     if (t->out)
         stk__lot_settle(x, t->out);

@@ -36,7 +36,7 @@ static void end(struct stk__stage *s)
 /* Rows that it keeps lie in the pool, which counts them. */
 static size_t there_bytes(const struct stk__stage *s)
 {
-    return s->held_chunks;
+    return s->memory.held_chunks;
 }
 
 /* A row for which the op found no memory breaks the stream: with more memory there would be others from here on,

@@ -63,7 +63,7 @@ static bool make_way(struct stk__exec *x, struct stk__stage *s)
 {
     if (s->open_out && s->open_out->chunk->n) {
         publish_rows(x, s);
-        x->has_changed = true;
+        x->crew.has_changed = true;
     }
     return stk__has_room(&s->ring);
 }
@@ -71,16 +71,16 @@ static bool make_way(struct stk__exec *x, struct stk__stage *s)
 static void forget_marks(struct stk__stage *s)
 {
     for (int i = 0; i < STK_MAX_INPUTS; i++)
-        s->seen_level[i] = INT_MAX;
-    s->end_level = INT_MAX;
-    s->has_ended = false;
+        s->joint.seen_level[i] = INT_MAX;
+    s->joint.end_level = INT_MAX;
+    s->joint.has_ended = false;
 }
 
 void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
 {
     int level = t->level < s->plan->depth ? t->level : s->plan->depth;
-    s->seen_level[i] = level;
-    s->end_level = level < s->end_level ? level : s->end_level;
+    s->joint.seen_level[i] = level;
+    s->joint.end_level = level < s->joint.end_level ? level : s->joint.end_level;
     stk__stage_retire(x, stk__input_of(x, s, i));
 }
 
@@ -102,19 +102,19 @@ static bool drain_inputs(struct stk__exec *x, struct stk__stage *s)
     bool is_done = true;
     for (int i = 0; i < s->plan->n_inputs; i++) {
         struct stk__ticket *t;
-        while (s->seen_level[i] > s->end_level &&
+        while (s->joint.seen_level[i] > s->joint.end_level &&
                (t = stk__stage_peek(x, stk__input_of(x, s, i), s))) {
-            int before = s->end_level;
+            int before = s->joint.end_level;
             if (t->end == STK__END_PASS)
                 stk__see_mark(x, s, i, t);
             else if (t->end)
                 stk__stage_retire(x, stk__input_of(x, s, i)); /* errors after a pass are ignored */
             else
                 t->n_used = t->n;
-            if (s->end_level < before)
+            if (s->joint.end_level < before)
                 return drain_inputs(x, s);
         }
-        is_done &= s->seen_level[i] <= s->end_level;
+        is_done &= s->joint.seen_level[i] <= s->joint.end_level;
     }
     return is_done;
 }
@@ -124,9 +124,9 @@ void stk__end_joined(struct stk__exec *x, struct stk__stage *s)
 {
     if (!drain_inputs(x, s) || !make_way(x, s))
         return;
-    publish_end(x, s, s->end_level);
+    publish_end(x, s, s->joint.end_level);
     forget_marks(s);
-    x->has_changed = true;
+    x->crew.has_changed = true;
 }
 
 /* ---- choosing ---- */
@@ -148,7 +148,7 @@ static bool may_come(struct stk__exec *x, const struct stk__stage *s)
  * unless the consumer has waited for long. */
 static bool holds_back(struct stk__exec *x, struct stk__stage *s)
 {
-    return !x->is_impatient && !stk__is_closed(s) && may_come(x, stk__input_of(x, s, 0));
+    return !x->crew.is_impatient && !stk__is_closed(s) && may_come(x, stk__input_of(x, s, 0));
 }
 
 static bool input_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
@@ -170,8 +170,8 @@ bool stk__step_pick(struct stk__exec *x, struct stk__stage *s, struct stk__work 
     if (s->is_busy || !stk__has_room(&s->ring) || (s->has_told && !stk__is_closed(s)) ||
         (!s->open_out && !stk__can_open_lot(x, s)))
         return false;
-    if (x->is_consumer_choosing && s->plan->may_block) {
-        x->has_declined = true;
+    if (x->crew.is_consumer_choosing && s->plan->may_block) {
+        x->crew.has_declined = true;
         return false;
     }
     *w = (struct stk__work){ .kind = STK__STEP, .stage = s };
@@ -293,7 +293,7 @@ static void end_pass(struct stk__exec *x, struct stk__stage *s, struct stk__work
     }
     if (s->is_turning) {
         s->is_turning = false;
-        x->n_turning--;
+        x->crew.n_turning--;
         publish_end(x, s, s->turn_level);
         return;
     }
@@ -326,7 +326,7 @@ void stk__step_finish(struct stk__exec *x, struct stk__worker *worker, struct st
     const struct stk_chunk *out = s->open_out->chunk;
     if (w->is_turned) {
         s->is_turning = true;
-        x->n_turning++;
+        x->crew.n_turning++;
         s->turn_level = w->ticket->level;
         stk__stage_retire(x, stk__input_of(x, s, 0));
     }
@@ -350,7 +350,7 @@ static struct stk_chunk *new_held(void *ctx, int cap)
     const struct stk__stage_plan *input = &plan->stage[holder->stage->plan->input[0]];
     int parts = stk__stage_parts(plan, input);
     struct stk_chunk *chunk = stk__chunk_new(input->type, cap, parts);
-    holder->stage->held_chunks += chunk ? stk__chunk_bytes(input->type, cap, parts) : 0;
+    holder->stage->memory.held_chunks += chunk ? stk__chunk_bytes(input->type, cap, parts) : 0;
     return chunk;
 }
 
@@ -364,7 +364,7 @@ static void charge_kept(void *ctx, size_t bytes)
 {
     struct stk__exec *x = ((const struct stk__holder *)ctx)->exec;
     pthread_mutex_lock(&x->lock);
-    stk__account_charge(x, &((const struct stk__holder *)ctx)->stage->held_account, bytes);
+    stk__account_charge(x, &((const struct stk__holder *)ctx)->stage->memory.held_account, bytes);
     pthread_mutex_unlock(&x->lock);
 }
 

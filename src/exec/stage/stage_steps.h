@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_steps.h: stages that one worker at a time carries through, step by step: what their kinds share. */
 #pragma once
-#include "exec/exec.h"
+#include "exec/run.h"
 
 /* What such a kind is picked, run and finished by. */
 #define STK__BY_STEPS .pick = stk__step_pick, .run = stk__step_run, .finish = stk__step_finish

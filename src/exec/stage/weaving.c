@@ -231,7 +231,7 @@ static int open_cursor(struct weave *v, struct place *place, uint64_t path)
         return break_off(v, &err);
     place->cursor->cancelled = v->stage->holder.exec->cancelled;
     const struct stk__exec *outer = v->stage->holder.exec;
-    place->cursor->budget_bytes = outer->budget_bytes;
+    place->cursor->memory.budget_bytes = outer->memory.budget_bytes;
     stk__pool_set_most(place->cursor->pool, stk__pool_most(outer->pool));
     stk__reads_lend(place->cursor);
     if (stk__cursor_open(place->cursor, element, path, &err)) {
@@ -417,8 +417,8 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
 static bool pick_ahead(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct weave *v = s->run;
-    if (!s->plan->reads_ahead || x->n_workers < 2 || stk__is_closed(s) ||
-        (x->is_consumer_choosing && s->plan->may_block))
+    if (!s->plan->reads_ahead || x->crew.n_workers < 2 || stk__is_closed(s) ||
+        (x->crew.is_consumer_choosing && s->plan->may_block))
         return false;
     for (int i = 0; i < v->n_places; i++) {
         int index = (v->next_ahead + i) % v->n_places;

@@ -22,7 +22,7 @@ static bool ends(struct stk__exec *x, struct stk__stage *s, struct stk__work *w,
             return false;
         }
         stk__see_mark(x, s, i, t);
-        s->has_ended = true;
+        s->joint.has_ended = true;
         stk__close_inputs(x, s, s->plan->depth);
         return true;
     }
@@ -32,7 +32,7 @@ static bool ends(struct stk__exec *x, struct stk__stage *s, struct stk__work *w,
 static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     bool is_starved = false;
-    if (!s->has_ended && !ends(x, s, w, &is_starved))
+    if (!s->joint.has_ended && !ends(x, s, w, &is_starved))
         return !is_starved;
     stk__end_joined(x, s);
     return false;

@@ -4,7 +4,7 @@
 #include "exec/watch/decisions.h"
 
 #include "base/clock.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ void stk__decisions_end(struct stk__decisions *d)
 void stk__decision_note(struct stk__exec *x, const char *knob, int64_t from, int64_t to,
                         const char *format, ...)
 {
-    struct stk__decisions *d = &x->decisions;
+    struct stk__decisions *d = &x->watch.decisions;
     if (!d->kept)
         d->kept = calloc(STK__KEPT_DECISIONS, sizeof *d->kept);
     uint64_t slot = d->n_made++ % STK__KEPT_DECISIONS;
@@ -40,7 +40,7 @@ void stk__decision_note(struct stk__exec *x, const char *knob, int64_t from, int
 
 bool stk__decision_at(const struct stk__exec *x, uint64_t index, struct stk_decision *out)
 {
-    const struct stk__decisions *d = &x->decisions;
+    const struct stk__decisions *d = &x->watch.decisions;
     uint64_t n = d->n_made < STK__KEPT_DECISIONS ? d->n_made : STK__KEPT_DECISIONS;
     if (index >= n || !d->kept)
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metering.c: counting what workers and the consumer do. Each worker has meters of its own. */
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 
@@ -16,12 +16,12 @@ int stk__meters_init(struct stk__exec *x, struct stk_error *err)
 {
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__program *program = x->plan->stage[i].program;
-        x->stage[i].first_meter = x->n_op_meters;
-        x->n_op_meters += program ? program->n_nodes : 0;
+        x->stage[i].first_meter = x->watch.n_op_meters;
+        x->watch.n_op_meters += program ? program->n_nodes : 0;
     }
-    for (int i = 0; i <= x->n_workers; i++) {
-        struct stk__worker *worker = &x->worker[i];
-        worker->op_meter = calloc((size_t)x->n_op_meters + 1, sizeof *worker->op_meter);
+    for (int i = 0; i <= x->crew.n_workers; i++) {
+        struct stk__worker *worker = &x->crew.worker[i];
+        worker->op_meter = calloc((size_t)x->watch.n_op_meters + 1, sizeof *worker->op_meter);
         worker->work_meter = calloc((size_t)n_work_meters(x), sizeof *worker->work_meter);
         if (!worker->op_meter || !worker->work_meter)
             return stk__out_of_memory(err);
@@ -57,7 +57,7 @@ void stk__work_begin(struct stk__worker *worker, const struct stk__work *w)
 {
     worker->meter = stk__work_meter_of(worker, w->stage, w->kind == STK__FETCH);
     worker->at = w->stage;
-    if (atomic_load_explicit(&worker->exec->tracer, memory_order_relaxed)) {
+    if (atomic_load_explicit(&worker->exec->watch.tracer, memory_order_relaxed)) {
         worker->meter->sampling.n_to_skip = 0;
         stk__trace_work_begin(worker);
     }
@@ -83,26 +83,26 @@ void stk__work_end(struct stk__worker *worker, const struct stk__work *w)
 
 void stk__consumer_enters(struct stk__exec *x, uint64_t now)
 {
-    struct stk__consumer *c = &x->consumer;
+    struct stk__consumer *c = &x->watch.consumer;
     if (c->left_at)
         c->metrics.outside_ns += now - c->left_at;
 }
 
 static void trace_next(struct stk__exec *x, uint64_t entered, uint64_t now, bool has_batch)
 {
-    stk__trace_add(x, stk__trace_log_of(x, &x->worker[x->n_workers]),
+    stk__trace_add(x, stk__trace_log_of(x, &x->crew.worker[x->crew.n_workers]),
                    (struct stk__interval){ .begin_ns = entered,
                                            .end_ns = now,
                                            .activity = STK__DOES_NEXT,
                                            .stage = -1,
-                                           .number = x->stats.batches - has_batch });
+                                           .number = x->watch.stats.batches - has_batch });
     stk__trace_sample(x, now);
 }
 
 void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, bool has_batch)
 {
     const uint64_t stale_ns = 1000000;
-    struct stk__consumer *c = &x->consumer;
+    struct stk__consumer *c = &x->watch.consumer;
     uint64_t inside = now - entered;
     c->metrics.inside_ns += inside;
     c->left_at = now;
@@ -116,10 +116,10 @@ void stk__consumer_leaves(struct stk__exec *x, uint64_t entered, uint64_t now, b
         c->delivered_at = now;
         c->polled_ns = 0;
     }
-    bool was_busy = c->has_worked && !x->pace.is_quick; /* what others saw is no longer so */
-    if (x->n_idle && (was_busy || now - x->settled_at > stale_ns))
+    bool was_busy = c->has_worked && !x->watch.pace.is_quick; /* what others saw is no longer so */
+    if (x->watch.n_idle && (was_busy || now - x->watch.settled_at > stale_ns))
         stk__waits_look(x, now);
     c->has_worked = false;
-    if (atomic_load_explicit(&x->tracer, memory_order_relaxed))
+    if (atomic_load_explicit(&x->watch.tracer, memory_order_relaxed))
         trace_next(x, entered, now, has_batch);
 }

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,9 +105,9 @@ static void add_op(const struct stk__exec *x, struct stk__metrics *m, int stage,
     struct stk__op_metrics *op = &m->op[m->n_ops++];
     uint64_t per_row = 0, dropped = 0;
     *op = (struct stk__op_metrics){ .node = p->node, .stage = stage };
-    for (int i = 0; i <= x->n_workers; i++) {
+    for (int i = 0; i <= x->crew.n_workers; i++) {
         const struct stk__meter *meter =
-            &x->worker[i].op_meter[x->stage[stage].first_meter + p->number];
+            &x->crew.worker[i].op_meter[x->stage[stage].first_meter + p->number];
         add_meter(&op->work, meter);
         dropped += stk__counted(&meter->rows_dropped);
         op->warnings += stk__counted(&meter->rows_warned);
@@ -127,9 +127,9 @@ static void add_op(const struct stk__exec *x, struct stk__metrics *m, int stage,
 uint64_t stk__warnings_read(const struct stk__exec *x)
 {
     uint64_t n = 0;
-    for (int i = 0; i <= x->n_workers; i++)
-        for (int k = 0; k < x->n_op_meters; k++)
-            n += stk__counted(&x->worker[i].op_meter[k].rows_warned);
+    for (int i = 0; i <= x->crew.n_workers; i++)
+        for (int k = 0; k < x->watch.n_op_meters; k++)
+            n += stk__counted(&x->crew.worker[i].op_meter[k].rows_warned);
     return n;
 }
 
@@ -137,8 +137,9 @@ static struct stk__work_metrics sum_work(const struct stk__exec *x, const struct
                                          bool is_asking, uint64_t *span_bytes)
 {
     struct stk__work_metrics work = { 0 };
-    for (int i = 0; i <= x->n_workers; i++) {
-        const struct stk__meter *meter = &stk__work_meter_of(&x->worker[i], s, is_asking)->meter;
+    for (int i = 0; i <= x->crew.n_workers; i++) {
+        const struct stk__meter *meter =
+            &stk__work_meter_of(&x->crew.worker[i], s, is_asking)->meter;
         add_meter(&work, meter);
         *span_bytes += stk__counted(&meter->span_bytes);
     }
@@ -165,7 +166,7 @@ static void read_stage(struct stk__exec *x, struct stk__metrics *m, int i)
     out->work = sum_work(x, s, false, &span_bytes);
     out->ask = sum_work(x, s, true, &(uint64_t){ 0 });
     for (int k = 0; k < STK__N_WAITS; k++)
-        out->wait_ns[k] = s->wait_ns[k];
+        out->wait_ns[k] = s->waiting.wait_ns[k];
     count_tickets(&s->ring, out);
     for (int k = 0; program && k < program->n_nodes; k++)
         if (is_shown(program->node[k]))
@@ -213,25 +214,26 @@ static void read_memory(struct stk__exec *x, struct stk__metrics *m)
     m->n_accounts = 0;
     for (int i = 0; i < x->n_stages; i++) {
         const struct stk__stage *s = &x->stage[i];
-        add_account(m, STK__OWNER_CHUNKS, i, s->out_account.held_bytes);
+        add_account(m, STK__OWNER_CHUNKS, i, s->memory.out_account.held_bytes);
         if (s->plan->program && s->plan->program->n_reads)
-            add_account(m, STK__OWNER_READS, i, s->io_account.held_bytes);
+            add_account(m, STK__OWNER_READS, i, s->memory.io_account.held_bytes);
         if (!s->plan->program)
-            add_account(m, STK__OWNER_STATE, i, s->plan->held_bytes + s->held_account.held_bytes);
+            add_account(m, STK__OWNER_STATE, i,
+                        s->plan->held_bytes + s->memory.held_account.held_bytes);
     }
-    add_account(m, STK__OWNER_BATCHES, -1, x->batch_account.held_bytes);
-    add_account(m, STK__OWNER_SCRATCH, -1, x->scratch_account.held_bytes);
+    add_account(m, STK__OWNER_BATCHES, -1, x->memory.batch_account.held_bytes);
+    add_account(m, STK__OWNER_SCRATCH, -1, x->memory.scratch_account.held_bytes);
     if (x->plan->n_kept)
-        add_account(m, STK__OWNER_CACHE, -1, x->cached_bytes);
-    if (x->n_unpacked)
+        add_account(m, STK__OWNER_CACHE, -1, x->memory.cached_bytes);
+    if (x->memory.n_unpacked)
         add_account(m, STK__OWNER_UNPACKED, -1, stk__unpacked_bytes(x));
     add_account(m, STK__OWNER_POOL, -1, stk__pool_bytes(x->pool));
     m->budget_bytes = (uint64_t)x->plan->options.memory;
-    m->limit_bytes = (uint64_t)x->limit_bytes;
+    m->limit_bytes = (uint64_t)x->memory.limit_bytes;
     m->there_bytes = (uint64_t)stk__memory_there(x);
-    m->used_bytes = x->used_bytes;
-    m->peak_bytes = x->peak_bytes;
-    m->spare_bytes = x->spare_bytes;
+    m->used_bytes = x->memory.used_bytes;
+    m->peak_bytes = x->memory.peak_bytes;
+    m->spare_bytes = x->memory.spare_bytes;
 }
 
 /* ---- caches ---- */
@@ -239,10 +241,10 @@ static void read_memory(struct stk__exec *x, struct stk__metrics *m)
 struct stk__cache_metrics stk__cache_metrics_read(struct stk__exec *x)
 {
     struct stk__cache_metrics m = { .n = x->plan->n_kept,
-                                    .hits = atomic_load(&x->n_hits),
-                                    .misses = atomic_load(&x->n_misses),
+                                    .hits = atomic_load(&x->watch.n_hits),
+                                    .misses = atomic_load(&x->watch.n_misses),
                                     .limit_bytes = x->plan->n_kept ? x->plan->cache_bytes : 0,
-                                    .is_full = x->is_cache_full };
+                                    .is_full = x->memory.is_cache_full };
     for (int i = 0; i < x->plan->n_kept; i++) {
         const struct stk__kept_size size = stk__kept_size(x->plan->kept[i]);
         m.rows += size.rows;
@@ -260,24 +262,24 @@ struct stk__cache_metrics stk__cache_metrics_read(struct stk__exec *x)
 
 static void read_run(struct stk__exec *x, struct stk__metrics *m)
 {
-    m->elements = x->stats.elements;
-    m->batches = x->stats.batches;
-    m->epochs = x->stats.epochs;
-    m->tickets = x->stats.tickets;
-    m->direct_tickets = x->stats.direct_tickets;
-    m->n_workers = x->n_workers;
-    m->workers_limit = x->workers.now;
-    m->window = x->window.now;
-    m->n_open = x->n_open;
-    m->n_queued = x->queue_len;
-    m->idle_ns = x->idle_ns;
-    m->consumer = x->consumer.metrics;
-    m->consumer.n_asked = x->pulse.n_asked;
-    m->consumer.n_ready = x->pulse.n_ready;
-    m->consumer.waited_ns = x->pulse.wait_ns + x->consumer.packed_ns;
+    m->elements = x->watch.stats.elements;
+    m->batches = x->watch.stats.batches;
+    m->epochs = x->watch.stats.epochs;
+    m->tickets = x->watch.stats.tickets;
+    m->direct_tickets = x->watch.stats.direct_tickets;
+    m->n_workers = x->crew.n_workers;
+    m->workers_limit = x->crew.limit.now;
+    m->window = x->batcher.window.now;
+    m->n_open = x->batcher.n_open;
+    m->n_queued = x->deliveries.queue_len;
+    m->idle_ns = x->watch.idle_ns;
+    m->consumer = x->watch.consumer.metrics;
+    m->consumer.n_asked = x->watch.pulse.n_asked;
+    m->consumer.n_ready = x->watch.pulse.n_ready;
+    m->consumer.waited_ns = x->watch.pulse.wait_ns + x->watch.consumer.packed_ns;
     if (x->lane)
         stk__lane_look(x->lane, &m->reads);
-    m->reads.bytes = x->stats.bytes_read;
+    m->reads.bytes = x->watch.stats.bytes_read;
 }
 
 uint64_t stk__process_ns(void)
@@ -292,9 +294,9 @@ uint64_t stk__process_ns(void)
 static uint64_t workers_queued_ns(struct stk__exec *x)
 {
     uint64_t queued = 0;
-    for (int i = 0; i < x->n_workers; i++) {
-        uint64_t now = stk__queued_ns(atomic_load(&x->worker[i].thread_id));
-        queued += now ? now : atomic_load(&x->worker[i].queued_ns);
+    for (int i = 0; i < x->crew.n_workers; i++) {
+        uint64_t now = stk__queued_ns(atomic_load(&x->crew.worker[i].thread_id));
+        queued += now ? now : atomic_load(&x->crew.worker[i].queued_ns);
     }
     return queued;
 }
@@ -305,8 +307,8 @@ void stk__metrics_read(struct stk__exec *x, struct stk__metrics *m)
     pthread_mutex_lock(&x->lock);
     uint64_t now = stk__clock_ns();
     stk__waits_settle(x, now);
-    m->elapsed_ns = now - x->decisions.began_at;
-    m->process_ns = stk__process_ns() - x->process_began;
+    m->elapsed_ns = now - x->watch.decisions.began_at;
+    m->process_ns = stk__process_ns() - x->watch.process_began;
     m->n_ops = 0;
     m->n_stages = x->n_stages;
     read_run(x, m);
@@ -315,7 +317,7 @@ void stk__metrics_read(struct stk__exec *x, struct stk__metrics *m)
     read_batcher(x, m);
     read_memory(x, m);
     m->cache = stk__cache_metrics_read(x);
-    m->n_causes = stk__causes_read(&x->causes, m->cause);
+    m->n_causes = stk__causes_read(&x->watch.causes, m->cause);
     m->warnings = stk__warnings_read(x);
     m->errors = 0;
     for (int i = 0; i < m->n_causes; i++)

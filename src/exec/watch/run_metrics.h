@@ -4,7 +4,7 @@
  *
  *     struct stk__metrics *m = stk__metrics_new(x);
  *     stk__metrics_read(x, m);        takes the lock; may be called again and again
- *     … m->stage[i].wait_ns[STK__WAIT_READS] …
+ *     … m->stage[i].waiting.wait_ns[STK__WAIT_READS] …
  *     stk__metrics_free(m);
  *
  * Times are nanoseconds. Counts are exact; the time of short work is sampled (base/meter.h).

@@ -4,7 +4,7 @@
 #include "exec/watch/trace.h"
 
 #include "base/error.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,13 +64,13 @@ int stk__trace_start(struct stk__exec *x, int64_t cap, struct stk_error *err)
     if (cap < 1 || cap > most)
         return stk_fail(err, STK_VALUE, "a trace keeps 1 to %lld intervals per thread, not %lld",
                         (long long)most, (long long)cap);
-    struct stk__tracer *tracer = tracer_new(x->n_workers + 2, (uint64_t)cap);
+    struct stk__tracer *tracer = tracer_new(x->crew.n_workers + 2, (uint64_t)cap);
     if (!tracer)
         return stk__out_of_memory(err);
     pthread_mutex_lock(&x->lock);
-    bool is_on = atomic_load(&x->tracer) != NULL;
+    bool is_on = atomic_load(&x->watch.tracer) != NULL;
     if (!is_on)
-        atomic_store(&x->tracer, tracer);
+        atomic_store(&x->watch.tracer, tracer);
     pthread_mutex_unlock(&x->lock);
     if (!is_on)
         return STK_OK;
@@ -82,13 +82,13 @@ int stk__trace_start(struct stk__exec *x, int64_t cap, struct stk_error *err)
 
 struct stk__trace_log *stk__trace_log_of(struct stk__exec *x, const struct stk__worker *worker)
 {
-    struct stk__tracer *tracer = atomic_load_explicit(&x->tracer, memory_order_acquire);
-    return tracer ? &tracer->log[worker - x->worker] : NULL;
+    struct stk__tracer *tracer = atomic_load_explicit(&x->watch.tracer, memory_order_acquire);
+    return tracer ? &tracer->log[worker - x->crew.worker] : NULL;
 }
 
 void stk__trace_add(struct stk__exec *x, struct stk__trace_log *log, struct stk__interval interval)
 {
-    uint64_t began_at = x->decisions.began_at;
+    uint64_t began_at = x->watch.decisions.began_at;
     interval.begin_ns -= began_at;
     interval.end_ns -= began_at;
     pthread_mutex_lock(&log->lock);
@@ -143,9 +143,9 @@ void stk__trace_work(struct stk__worker *worker, const struct stk__work *w)
 
 void stk__trace_read_done(struct stk__exec *x, uint64_t began, uint64_t ended, uint64_t bytes)
 {
-    struct stk__tracer *tracer = atomic_load_explicit(&x->tracer, memory_order_acquire);
+    struct stk__tracer *tracer = atomic_load_explicit(&x->watch.tracer, memory_order_acquire);
     if (tracer)
-        stk__trace_add(x, &tracer->log[x->n_workers + 1],
+        stk__trace_add(x, &tracer->log[x->crew.n_workers + 1],
                        (struct stk__interval){ .begin_ns = began,
                                                .end_ns = ended,
                                                .activity = STK__DOES_READ,
@@ -155,28 +155,28 @@ void stk__trace_read_done(struct stk__exec *x, uint64_t began, uint64_t ended, u
 
 void stk__trace_sample(struct stk__exec *x, uint64_t now)
 {
-    struct stk__tracer *tracer = atomic_load_explicit(&x->tracer, memory_order_relaxed);
+    struct stk__tracer *tracer = atomic_load_explicit(&x->watch.tracer, memory_order_relaxed);
     if (!tracer || now < tracer->sample_due)
         return;
     tracer->sample_due = now + SAMPLE_NS;
     tracer->sample[tracer->n_sampled++ % KEPT_SAMPLES] =
-        (struct stk__trace_point){ .at_ns = now - x->decisions.began_at,
-                                   .n_busy = x->n_running,
-                                   .window = x->window.now,
-                                   .n_open = x->n_open,
-                                   .n_ready = x->queue_len,
+        (struct stk__trace_point){ .at_ns = now - x->watch.decisions.began_at,
+                                   .n_busy = x->crew.n_running,
+                                   .window = x->batcher.window.now,
+                                   .n_open = x->batcher.n_open,
+                                   .n_ready = x->deliveries.queue_len,
                                    .n_reads = x->lane ? stk__lane_n_open(x->lane) : 0,
-                                   .used_bytes = x->used_bytes };
+                                   .used_bytes = x->memory.used_bytes };
 }
 
 /* ---- copies ---- */
 
 static void name_thread(const struct stk__exec *x, int i, char *out, size_t size)
 {
-    if (i < x->n_workers)
+    if (i < x->crew.n_workers)
         snprintf(out, size, "worker %d", i + 1);
     else
-        snprintf(out, size, "%s", i == x->n_workers ? "consumer" : "reads");
+        snprintf(out, size, "%s", i == x->crew.n_workers ? "consumer" : "reads");
 }
 
 static bool copy_log(struct stk__trace_log *log, struct stk__trace_thread *out)
@@ -217,7 +217,7 @@ void stk__trace_free(struct stk__trace *trace)
 
 int stk__trace_copy(struct stk__exec *x, struct stk__trace **out, struct stk_error *err)
 {
-    struct stk__tracer *tracer = atomic_load_explicit(&x->tracer, memory_order_acquire);
+    struct stk__tracer *tracer = atomic_load_explicit(&x->watch.tracer, memory_order_acquire);
     *out = NULL;
     if (!tracer)
         return STK_OK;

@@ -4,7 +4,7 @@
  * first. Everything here is called with the lock held. */
 #define _GNU_SOURCE
 #include "base/clock.h"
-#include "exec/exec.h"
+#include "exec/run.h"
 
 #include <string.h>
 
@@ -35,20 +35,22 @@ static bool has_state(const struct stk__ring *r, enum stk__ticket_state state)
 /* The window is refilled by halves: until the consumer has taken one, nobody is woken. */
 static bool is_resting(const struct stk__exec *x)
 {
-    return x->n_workers && x->n_sleeping == x->n_workers && x->n_open > x->window.now / 2;
+    return x->crew.n_workers && x->crew.n_sleeping == x->crew.n_workers &&
+           x->batcher.n_open > x->batcher.window.now / 2;
 }
 
 /* Where the next output would go. */
 static enum stk__wait wait_for_room(struct stk__exec *x, const struct stk__stage *s)
 {
     bool is_placed = x->plan->is_direct && s == stk__last_stage(x);
-    if (is_placed && (x->n_open >= x->window.now || is_resting(x)))
+    if (is_placed && (x->batcher.n_open >= x->batcher.window.now || is_resting(x)))
         return STK__WAIT_SPACE;
-    if (is_placed && !stk__has_room_for(x, &x->batch_account, x->plan->batch_bytes))
+    if (is_placed && !stk__has_room_for(x, &x->memory.batch_account, x->plan->batch_bytes))
         return STK__WAIT_MEMORY;
-    if (is_placed && stk__depot_n_live(x->depot) >= x->window.now + x->n_held)
+    if (is_placed && stk__depot_n_live(x->depot) >= x->batcher.window.now + x->deliveries.n_held)
         return STK__WAIT_SPACE;
-    if (!is_placed && !s->open_out && !stk__has_room_for(x, &s->out_account, stk__lot_bytes(s)))
+    if (!is_placed && !s->open_out &&
+        !stk__has_room_for(x, &s->memory.out_account, stk__lot_bytes(s)))
         return STK__WAIT_MEMORY;
     return STK__WAIT_NOTHING;
 }
@@ -58,7 +60,7 @@ static bool is_at_work(const struct stk__exec *x, const struct stk__stage *s)
 {
     if (!s->plan->program)
         return s->is_busy;
-    bool has_time = x->n_running - x->n_scratch_waiting < x->workers.now;
+    bool has_time = x->crew.n_running - x->memory.n_scratch_waiting < x->crew.limit.now;
     return has_state(&s->ring, STK__RUNNING) && !has_time;
 }
 
@@ -70,12 +72,12 @@ static enum stk__wait wait_of(struct stk__exec *x, const struct stk__stage *s)
         return STK__WAIT_NOTHING;
     if (is_segment && stk__is_locked(x, s))
         return STK__WAIT_LOCK;
-    if (is_segment && s->lacks_scratch)
+    if (is_segment && s->waiting.lacks_scratch)
         return STK__WAIT_MEMORY;
     if (reads && has_state(r, STK__FETCHED))
         return wait_for_room(x, s);
     if (reads && has_state(r, STK__FETCHING))
-        return s->lacks_room_to_read ? STK__WAIT_MEMORY : STK__WAIT_READS;
+        return s->waiting.lacks_room_to_read ? STK__WAIT_MEMORY : STK__WAIT_READS;
     if (!stk__has_room(r))
         return STK__WAIT_SPACE;
     if (is_done(s))
@@ -87,14 +89,14 @@ static enum stk__wait wait_of(struct stk__exec *x, const struct stk__stage *s)
 
 void stk__waits_settle(struct stk__exec *x, uint64_t now)
 {
-    uint64_t ns = now - x->settled_at;
-    x->settled_at = now;
-    if (!x->n_idle)
+    uint64_t ns = now - x->watch.settled_at;
+    x->watch.settled_at = now;
+    if (!x->watch.n_idle)
         return;
-    x->idle_ns += ns * (uint64_t)x->n_sleeping;
+    x->watch.idle_ns += ns * (uint64_t)x->crew.n_sleeping;
     for (int i = 0; i < x->n_stages; i++) {
         struct stk__stage *s = &x->stage[i];
-        s->wait_ns[s->wait] += ns;
+        s->waiting.wait_ns[s->waiting.wait] += ns;
     }
 }
 
@@ -102,14 +104,14 @@ void stk__waits_look(struct stk__exec *x, uint64_t now)
 {
     stk__waits_settle(x, now);
     for (int i = 0; i < x->n_stages; i++)
-        x->stage[i].wait = wait_of(x, &x->stage[i]);
+        x->stage[i].waiting.wait = wait_of(x, &x->stage[i]);
 }
 
 uint64_t stk__idle_begin(struct stk__exec *x)
 {
     uint64_t now = stk__clock_ns();
     stk__waits_look(x, now);
-    x->n_idle++;
+    x->watch.n_idle++;
     return now;
 }
 
@@ -118,7 +120,7 @@ uint64_t stk__idle_end(struct stk__exec *x, const struct stk__worker *worker, ui
     uint64_t now = stk__clock_ns();
     struct stk__trace_log *log = stk__trace_log_of(x, worker);
     stk__waits_settle(x, now);
-    x->n_idle--;
+    x->watch.n_idle--;
     if (log) {
         stk__trace_add(
             x, log,
