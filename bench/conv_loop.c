@@ -8,7 +8,7 @@
 #define _GNU_SOURCE /* clock_gettime */
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "train/conv/candidate_measure.h"
+#include "train/conv/candidate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

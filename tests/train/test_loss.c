@@ -4,7 +4,6 @@
 #include "base/cpu.h"
 #include "golden_cases.h"
 #include "train/loss/loss.h"
-#include "train/loss/metric.h"
 #include "train_call.h"
 
 #include <math.h>

@@ -106,3 +106,14 @@ extern const struct stk__conv_candidate *const stk__conv_candidates[];
 int stk__conv_way_open(struct stk__conv_way *way, const struct stk__conv_candidate *candidate,
                        const struct stk__conv_task *task, struct stk_error *err);
 void stk__conv_way_close(struct stk__conv_way *way);
+
+/* How long a way takes on this machine, on memory of its own. */
+struct stk__way_cost {
+    double run;  /* seconds of an image */
+    double once; /* of packing weights, or unpacking sums, for a step */
+};
+
+/* Runs it for about so many seconds, at least twice, and takes the fastest. Bands of task.n_rows are
+ * in memory for one band, as a step has them, images whole. */
+int stk__way_measure(const struct stk__conv_way *way, double seconds, struct stk__way_cost *out,
+                     struct stk_error *err);

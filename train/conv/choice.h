@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "base/text.h"
-#include "train/conv/candidate_measure.h"
+#include "train/conv/candidate.h"
 
 struct stk__choice_options {
     bool deterministic;

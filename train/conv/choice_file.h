@@ -8,7 +8,7 @@
  * its lines and measures again.
  */
 #pragma once
-#include "train/conv/candidate_measure.h"
+#include "train/conv/candidate.h"
 
 enum { STK__MOST_COSTS = 8 };
 

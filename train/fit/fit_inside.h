@@ -104,7 +104,7 @@ void stk__fit_blame(const struct stk_fit *fit, const struct stk_batch *batch,
 /* A label as a number; others than whole ones are 0. */
 int64_t stk__fit_label_at(const struct stk_view *labels, int64_t row);
 
-/* ---- fit_order.c: whether classes are mixed ---- */
+/* ---- fit_warnings.c: whether classes are mixed ---- */
 
 /* Looks at the labels of a step. */
 void stk__fit_note_labels(struct stk_fit *fit, const struct stk_view *labels);
@@ -135,7 +135,7 @@ int stk__fit_restore(struct stk_fit *fit, const char *path, struct stk_error *er
 void stk__fit_tell(struct stk_fit *fit, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- fit_bad.c: elements that on_error leaves out or replaces ---- */
+/* ---- fit_warnings.c: elements that on_error leaves out or replaces ---- */
 
 /* Counts those up to the last batch; those behind it too, where there is no more data. */
 void stk__fit_count_bad(struct stk_fit *fit);

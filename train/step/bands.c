@@ -4,7 +4,6 @@
 
 #include "train/kernel/pool_range.h"
 #include "train/step/pool_cells.h"
-#include "train/step/pool_shape.h"
 
 #include <string.h>
 

@@ -7,10 +7,9 @@
  * First layers in front of a pool of 2×2 need no gradient between the two (pool_sparse.h).
  */
 #include "base/error.h"
+#include "train/conv/choice.h"
 #include "train/step/bands.h"
-#include "train/step/conv_way.h"
 #include "train/step/pool_cells.h"
-#include "train/step/pool_shape.h"
 #include "train/step/pool_sparse.h"
 
 #include <math.h>
@@ -367,6 +366,29 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* Which candidate carries out the convolution in a direction. */
+static int choose_way(const struct stk__step_plan *plan, struct stk__step_group *group,
+                      const struct stk__conv_task *task, struct stk__conv_way *out,
+                      struct stk_error *err)
+{
+    static const char *const words[] = { "forward", "to image", "to weights" };
+    const struct stk__model_node *node = stk__group_node(plan, group);
+    const struct stk__conv *conv = &task->conv;
+    struct stk__text why = { 0 };
+    if (!stk__conv_direct.can(task))
+        return stk__fail_at(
+            err, STK_VALUE, node->at, node->len,
+            "%s: a kernel of %d by %d is larger than convolutions can be here: up to "
+            "%d weights",
+            node->name, conv->kernel_height, conv->kernel_width, STK__MOST_TAPS);
+    stk__text_add(&why, "%s by ", words[task->direction]);
+    int rc = stk__conv_choose(plan->choices, task, plan->max_batch, out, &why, err);
+    if (!rc && !why.failed)
+        group->how[task->direction] = stk__arena_printf(plan->arena, "%s", why.data);
+    stk__text_free(&why);
+    return rc;
+}
+
 /* The output, or its gradient, is in bands, of about as many rows as there will be. */
 static int open_way(struct stk__step_plan *plan, struct stk__step_group *group,
                     const struct conv *c, enum stk__direction direction, bool is_banded,
@@ -382,7 +404,7 @@ static int open_way(struct stk__step_plan *plan, struct stk__step_group *group,
                                              : rows > 0 ? rows
                                                         : 1,
                                    .is_half = c->is_half };
-    return stk__conv_group_way(plan, group, &task, out, err);
+    return choose_way(plan, group, &task, out, err);
 }
 
 static int open_ways(struct stk__step_plan *plan, struct stk__step_group *group, struct conv *c,

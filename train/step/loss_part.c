@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loss_part.c: losses of a lot, their gradients, and what is counted. */
-#include "train/loss/metric.h"
 #include "train/step/step.h"
 
 #include <string.h>

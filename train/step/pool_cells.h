@@ -6,6 +6,9 @@
 #pragma once
 #include "train/step/step.h"
 
+/* The pool of a node, in the terms of pool_kernel.h. */
+struct stk__pooling stk__pool_shape(const struct stk__model_node *node, int height, int width);
+
 /* The tensor of cells of a group that has one output for each. -1: out of memory. */
 int stk__cells_tensor(struct stk__step_plan *plan, const struct stk__step_group *group, int window);
 

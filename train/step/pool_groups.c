@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "train/kernel/pool_range.h"
 #include "train/step/pool_cells.h"
-#include "train/step/pool_shape.h"
 #include "train/step/strips.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
 
 #include "train/step/bands.h"
 #include "train/step/pool_cells.h"
-#include "train/step/pool_shape.h"
 
 bool stk__pool_sparse_fits(const struct stk__step_plan *plan, const struct stk__step_group *group,
                            const struct stk__conv *conv, const struct stk__activation *activation)

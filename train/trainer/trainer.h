@@ -3,8 +3,7 @@
  *
  *     trainer.c           options, and the memory of everything
  *     trainer_input.c     checks of images and targets
- *     trainer_run.c       a program by the team
- *     trainer_rehearse.c  a pass over nothing, before the first step
+ *     trainer_run.c       a program by the team; a pass over nothing, before the first step
  *     trainer_update.c    from gradients to weights
  *     trainer_step.c      steps, evaluation, prediction
  *     trainer_state.c     weights, gradients and state as arrays

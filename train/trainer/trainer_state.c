@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/model/weights.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,11 @@ enum stk_output_kind stk_trainer_output_kind(const struct stk_trainer *trainer)
 }
 
 /* ---- weights ---- */
+
+struct stk__weights stk__trainer_weights(const struct stk_trainer *trainer)
+{
+    return (struct stk__weights){ trainer->model, trainer->weight };
+}
 
 static struct stk_view view_of(const struct stk_trainer *t, int weight, const char *name, float *at)
 {
