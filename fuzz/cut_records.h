@@ -20,11 +20,11 @@ static struct {
     size_t bytes;
 } memory_file;
 
-int __wrap_stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
-                               struct stk_error *err);
+int __wrap_stk__data_file_read(struct stk__data_files *files, struct stk__file_place place,
+                               uint8_t *dst, struct stk_error *err);
 
-int __wrap_stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
-                               struct stk_error *err)
+int __wrap_stk__data_file_read(struct stk__data_files *files, struct stk__file_place place,
+                               uint8_t *dst, struct stk_error *err)
 {
     (void)files, (void)err;
     must(place.offset <= memory_file.bytes && place.bytes <= memory_file.bytes - place.offset);
@@ -65,7 +65,7 @@ static inline struct cutting open_cutting(const char *call)
     void *state;
     stk__arena_init(&arena, 1 << 12);
     must(!stk__parse(call, NULL, &arena, &value, NULL));
-    const struct stk_op *op = stk__op_find(value->call[0].name);
+    const struct stk__op *op = stk__op_find(value->call[0].name);
     void *params = stk_arena_alloc(&arena, op->decl.params_size);
     must(params && !stk__call_bind(&value->call[0], &op->decl, &arena, params, NULL));
     must(!op->open(params, &arena, &state, NULL));

@@ -47,7 +47,7 @@ static const struct stk_field kinds[N_KINDS] = {
 
 /* Rows with one of them behind the fixed one, or with all. */
 static struct stk_type types[N_KINDS + 1];
-static struct stk_chunk *chunks[N_KINDS + 1];
+static struct stk__chunk *chunks[N_KINDS + 1];
 
 static void must(bool is_so)
 {
@@ -212,7 +212,7 @@ static void make_record(const struct stk_type *type, uint8_t kind, const uint8_t
     record.is_lost = false;
 }
 
-static void look_at_row(struct stk_chunk *chunk, int code)
+static void look_at_row(struct stk__chunk *chunk, int code)
 {
     chunk->n = 1;
     chunk->n_bad = !code && chunk->mask[0] == STK_BAD;
@@ -240,7 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_chunks();
     if (!size || size > MOST_BYTES)
         return 0;
-    struct stk_chunk *chunk = chunks[data[0] / FIELDS];
+    struct stk__chunk *chunk = chunks[data[0] / FIELDS];
     make_record(chunk->type, data[0], data + 1, size - 1);
     const struct stk__row_place place = { .column = chunk->column,
                                           .mask = chunk->mask,

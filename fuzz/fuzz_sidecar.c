@@ -106,7 +106,7 @@ static void check(const struct stk__record_index *index, uint64_t file_bytes)
 {
     uint64_t n = stk__record_index_count(index), end = 0;
     for (uint64_t i = 0; i < n; i++) {
-        struct stk_place place;
+        struct stk__file_place place;
         stk__record_index_at(index, i, &place);
         must(i == 0 || place.offset == end);
         must(place.offset <= file_bytes && place.bytes <= file_bytes - place.offset);

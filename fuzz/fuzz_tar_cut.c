@@ -78,7 +78,7 @@ struct samples {
     const struct archive *archive;
     uint64_t hash[MOST_SAMPLES];
     int n;
-    struct stk_chunk *row;
+    struct stk__chunk *row;
 };
 
 static void take(void *ctx, size_t at, size_t bytes)
@@ -114,7 +114,7 @@ static void scan_all(struct samples *s)
     struct stk__record_index *index = scan_memory(stk__tar_scan, s->archive->bytes, s->archive->n);
     uint64_t end = 0;
     for (uint64_t i = 0; index && i < stk__record_index_count(index); i++) {
-        struct stk_place place;
+        struct stk__file_place place;
         stk__record_index_at(index, i, &place);
         must(place.offset >= end && place.bytes && place.offset <= s->archive->n &&
              place.bytes <= s->archive->n - place.offset);
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         2, { { .name = "k", .kind = STK_BYTES }, { .name = "a", .kind = STK_BYTES } }
     };
     static struct cutting how;
-    static struct stk_chunk *row;
+    static struct stk__chunk *row;
     static struct archive archive;
     if (!size)
         return 0;

@@ -92,7 +92,7 @@ static void check_scan(const struct file *file)
     for (size_t at = 0; at < file->n;) {
         bool is_good = is_record(file, at, &length);
         if (index && (is_good || !is_open)) {
-            struct stk_place place;
+            struct stk__file_place place;
             must(n_records < stk__record_index_count(index));
             stk__record_index_at(index, n_records, &place);
             must(place.offset == at && (!is_good || place.bytes == length + STK__TFRECORD_FRAME));

@@ -12,7 +12,7 @@
 enum { MOST_BLOCKS = 8192, MOST_CALLS = 12 };
 
 struct call {
-    const struct stk_op *op;
+    const struct stk__op *op;
     void *params;
     const void *state;
     struct stk_type out;
@@ -59,8 +59,9 @@ void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, u
 static inline void make_call(const char *text, struct call *call)
 {
     const struct stk_value *value;
+    struct stk__infer_inside inside = { 0 };
     struct stk_infer inf = {
-        .n_inputs = 1, .in = { &in_type }, .out = &call->out, .read_field = -1, .arena = &arena
+        .n_inputs = 1, .in = { &in_type }, .out = &call->out, .arena = &arena, .inside = &inside
     };
     must(!stk__parse(text, NULL, &arena, &value, NULL));
     call->op = stk__op_find(value->call[0].name);
@@ -96,6 +97,7 @@ static inline void run_call(const struct call *call, struct stk_span record)
     struct stk_column in = { .span = &record }, out[STK_MAX_FIELDS];
     struct stk_span span[STK_MAX_FIELDS] = { 0 };
     uint8_t mask[1] = { STK_LIVE };
+    struct stk__rows_inside inside = { 0 };
     struct stk_rows rows = { .params = call->params,
                              .state = call->state,
                              .in_type = &in_type,
@@ -103,7 +105,8 @@ static inline void run_call(const struct call *call, struct stk_span record)
                              .n = 1,
                              .in = &in,
                              .out = out,
-                             .mask = mask };
+                             .mask = mask,
+                             .inside = &inside };
     for (int f = 0; f < call->out.n_fields; f++) {
         const struct stk_field *field = &call->out.field[f];
         out[f] = (struct stk_column){ .span = &span[f], .rank = field->rank };

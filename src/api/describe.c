@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/memory/purse.h"
 #include "io/read/lane.h"
+#include "op/implied.h"
 #include "op/registry.h"
 
 #include <stdio.h>
@@ -16,38 +17,38 @@
 
 /* The table an op is carried out by; ops with an order table may have a serial one beside it,
  * for streams. */
-static const char *class_of(const struct stk_op *op)
+static const char *class_of(const struct stk__op *op)
 {
-    if (op->flags & STK_OP_ROOT)
+    if (op->flags & STK__OP_ROOT)
         return "source";
-    if (op->flags & (STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_NESTS))
+    if (op->flags & (STK__OP_BATCH | STK__OP_PREFETCH | STK__OP_NESTS))
         return "executor";
-    if (op->row.run || op->flags & STK_OP_FETCH)
+    if (op->row.run || op->flags & STK__OP_FETCH)
         return "row";
-    return op->order.count || op->order.at || op->flags & STK_OP_MULTI ? "order" : "serial";
+    return op->order.count || op->order.at || op->flags & STK__OP_MULTI ? "order" : "serial";
 }
 
 /* A source that comes in order, or an op before which such a one is put. */
-static bool is_stream(const struct stk_op *op)
+static bool is_stream(const struct stk__op *op)
 {
-    const struct stk_op *source = op->begins_with ? op->begins_with : op;
+    const struct stk__op *source = stk__op_begins_with(op) ? stk__op_begins_with(op) : op;
     return source->source.next;
 }
 
-static void add_flags(const struct stk_op *op, struct stk__text *out)
+static void add_flags(const struct stk__op *op, struct stk__text *out)
 {
     static const struct {
         uint32_t flag;
         const char *name;
     } names[] = {
-        { STK_OP_RANDOM, "random" },     { STK_OP_HEAVY, "heavy" },
-        { STK_OP_FILTER, "filter" },     { STK_OP_ROOT, "root" },
-        { STK_OP_FETCH, "fetch" },       { STK_OP_BATCH, "batch" },
-        { STK_OP_PREFETCH, "prefetch" }, { STK_OP_REPEAT, "repeat" },
-        { STK_OP_MULTI, "multi" },       { STK_OP_ADDRESSES, "addresses" },
-        { STK_OP_SHUFFLES, "shuffles" }, { STK_OP_STABLE, "stable" },
-        { STK_OP_EXPANDS, "expands" },   { STK_OP_GROUPS, "groups" },
-        { STK_OP_NESTS, "nests" },       { STK_OP_ELEMENT, "element" },
+        { STK_OP_RANDOM, "random" },      { STK_OP_HEAVY, "heavy" },
+        { STK_OP_FILTER, "filter" },      { STK__OP_ROOT, "root" },
+        { STK__OP_FETCH, "fetch" },       { STK__OP_BATCH, "batch" },
+        { STK__OP_PREFETCH, "prefetch" }, { STK__OP_REPEAT, "repeat" },
+        { STK__OP_MULTI, "multi" },       { STK__OP_ADDRESSES, "addresses" },
+        { STK__OP_SHUFFLES, "shuffles" }, { STK__OP_STABLE, "stable" },
+        { STK__OP_EXPANDS, "expands" },   { STK__OP_GROUPS, "groups" },
+        { STK__OP_NESTS, "nests" },       { STK__OP_ELEMENT, "element" },
     };
     const char *separator = "";
     stk__text_add(out, ",\"flags\":[");
@@ -69,7 +70,7 @@ char *stk_ops_json(void)
     int place;
     stk__text_add(&out, "[");
     for (int i = 0; i < ns->n_decls; i++) {
-        const struct stk_op *op = stk__op_of(ns->decl[i]);
+        const struct stk__op *op = stk__op_of(ns->decl[i]);
         stk__text_add(&out, "%s{", i ? ",\n " : "");
         stk__decl_json_members(ns->decl[i], &out);
         const char *subject = stk__op_subject(op, &place);

@@ -29,7 +29,7 @@ static bool is_on_main_line(const struct stk_dataset *graph, const struct stk__n
 /* Elements can be made now and once more when the run begins. */
 static bool can_be_read_twice(const struct stk__node *node)
 {
-    bool is_stream = !node->n_inputs && node->class == STK_STREAM;
+    bool is_stream = !node->n_inputs && node->class == STK__STREAM;
     bool (*is_lasting)(const void *) = node->op->source.is_lasting;
     bool can = !is_stream || (is_lasting && is_lasting(node->state));
     for (int i = 0; i < node->n_inputs && can; i++)

@@ -14,7 +14,7 @@
 enum { MAX_BATCHES = 64, FEW_BATCHES = 2 };
 
 struct check {
-    const struct stk_op *op;
+    const struct stk__op *op;
     struct stk_arena arena;
     struct stk__text report;
     int n_runs, n_refused, n_missing;
@@ -238,7 +238,7 @@ int stk_op_check(const char *name, char **out, struct stk_error *err)
     if (!c.op)
         return stk_fail(err, STK_NAME, "there is no op named %.64s", name);
     stk__arena_init(&c.arena, 1 << 14);
-    int rc = stk__op_is_built_in(c.op) ? STK_OK : stk__plugin_op_check(c.op, err);
+    int rc = stk__op_is_built_in(c.op) ? STK_OK : stk__plugin_op_check(c.op->plugin, err);
     if (!rc)
         rc = try_examples(&c, err);
     stk__arena_free(&c.arena);

@@ -11,20 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stk_host host = {
-    .dtype_bytes = stk_dtype_bytes,
-    .field_bytes = stk_field_bytes,
-    .type_find = stk_type_find,
-    .arena_alloc = stk_arena_alloc,
-    .arena_text = stk_arena_text,
-    .fail = stk_fail,
-    .infer_pass = stk_infer_pass,
-    .infer_pick = stk_infer_pick,
-    .rows_alloc = stk_rows_alloc,
-    .rows_fail = stk_rows_fail,
-    .rows_random = stk_rows_random,
-    .rows_is_cancelled = stk_rows_is_cancelled,
-};
+#define FUNCTION(name, attribute) .name = stk_##name,
+static const struct stk_host host = { STK_HOST_FUNCTIONS(FUNCTION) };
 
 static int check_version(const struct stk_plugin *plugin, struct stk_error *err)
 {
@@ -46,8 +34,27 @@ static int check_version(const struct stk_plugin *plugin, struct stk_error *err)
 /* True if its ops are in use already. */
 static bool is_loaded(const struct stk_plugin *plugin)
 {
-    const struct stk_decl *decl = &plugin->op[0]->decl;
-    return stk__namespace_find(stk__ops_namespace(), decl->name) == decl;
+    const struct stk__op *known = stk__op_find(plugin->op[0]->decl.name);
+    return known && known->plugin == plugin->op[0];
+}
+
+/* Ops that were added stay for ever. */
+static int register_ops(const struct stk_plugin *plugin, struct stk_error *err)
+{
+    size_t n = (size_t)plugin->n_ops;
+    struct stk__op *op = calloc(n, sizeof *op);
+    const struct stk__op **listed = calloc(n, sizeof *listed);
+    int rc = op && listed ? STK_OK : stk__out_of_memory(err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        op[i] = stk__plugin_op(plugin->op[i]);
+        listed[i] = &op[i];
+    }
+    if (!rc)
+        rc = stk__ops_add(listed, plugin->n_ops, err);
+    free(listed);
+    if (rc)
+        free(op);
+    return rc;
 }
 
 /* *is_kept: the file must stay. */
@@ -62,7 +69,7 @@ static int add_ops(const struct stk_plugin *plugin, bool *is_kept, struct stk_er
         return stk_fail(err, STK_STATE, "another copy of the library in this process has it");
     if (plugin->host)
         *plugin->host = &host;
-    rc = stk__ops_add(plugin->op, plugin->n_ops, err);
+    rc = register_ops(plugin, err);
     *is_kept = !rc;
     if (rc && plugin->host)
         *plugin->host = NULL;

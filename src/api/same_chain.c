@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const struct stk_op *op_of(const struct stk__call *call)
+static const struct stk__op *op_of(const struct stk__call *call)
 {
     return stk__op_find(call->name);
 }
@@ -14,8 +14,8 @@ static const struct stk_op *op_of(const struct stk__call *call)
 /* A call that changes nothing of what is delivered. */
 static bool is_idle(const struct stk__call *call)
 {
-    const struct stk_op *op = op_of(call);
-    return op && op->flags & STK_OP_PREFETCH;
+    const struct stk__op *op = op_of(call);
+    return op && op->flags & STK__OP_PREFETCH;
 }
 
 static int print_one(const struct stk__call *call, enum stk__print_form form, struct stk__text *out)
@@ -61,7 +61,7 @@ static bool is_same(const struct stk__call *a, const struct stk__call *b, bool b
 {
     if (!a || !b)
         return a == b;
-    bool is_batch = op_of(a) && op_of(a)->flags & STK_OP_BATCH;
+    bool is_batch = op_of(a) && op_of(a)->flags & STK__OP_BATCH;
     if (but_batch && is_batch && !strcmp(a->name, b->name))
         return true;
     return hash_call(a) == hash_call(b);
@@ -134,7 +134,7 @@ bool stk__chain_uses_world(const struct stk_dataset *dataset)
 static const struct stk__node *last_mover(const struct stk__node *node)
 {
     while ((node->op->row.run && !node->is_filter) ||
-           node->op->flags & (STK_OP_FETCH | STK_OP_PREFETCH))
+           node->op->flags & (STK__OP_FETCH | STK__OP_PREFETCH))
         node = node->input[0];
     return node;
 }
@@ -149,7 +149,7 @@ const char *stk__chain_mixes_shares(const struct stk__node *node)
 {
     const struct stk__node *last = last_mover(node);
     if (is_shard_of_world(last)) /* the first before it of which nothing is reached by position */
-        for (last = last->input[0]; last->n_inputs && last->input[0]->class != STK_INDEXED;)
+        for (last = last->input[0]; last->n_inputs && last->input[0]->class != STK__INDEXED;)
             last = last->input[0];
     return last->op->decl.name;
 }

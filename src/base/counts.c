@@ -5,6 +5,7 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <stoker/stoker.h>
 #include <string.h>
 
 enum { FIRST_SLOTS = 64 };

@@ -8,7 +8,11 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
-#include <stoker/op.h>
+
+/* Of a row: what random numbers are drawn by. */
+struct stk__key {
+    uint64_t hi, lo;
+};
 
 /* Two words into one; not commutative. */
 static inline uint64_t stk__hash_mix(uint64_t a, uint64_t b)
@@ -20,15 +24,15 @@ static inline uint64_t stk__hash_mix(uint64_t a, uint64_t b)
 }
 
 /* A row's key from three words. */
-static inline struct stk_key stk__key_make(uint64_t a, uint64_t b, uint64_t c)
+static inline struct stk__key stk__key_make(uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t hi = stk__hash_mix(stk__hash_mix(a, b), c);
-    return (struct stk_key){ hi, stk__hash_mix(hi, a ^ b ^ c) };
+    return (struct stk__key){ hi, stk__hash_mix(hi, a ^ b ^ c) };
 }
 
-static inline struct stk_key stk__key_join(struct stk_key a, struct stk_key b)
+static inline struct stk__key stk__key_join(struct stk__key a, struct stk__key b)
 {
-    return (struct stk_key){ stk__hash_mix(a.hi, b.hi), stk__hash_mix(a.lo, b.lo) };
+    return (struct stk__key){ stk__hash_mix(a.hi, b.hi), stk__hash_mix(a.lo, b.lo) };
 }
 
 /* The path of the first epoch, outside any repeat. */

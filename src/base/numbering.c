@@ -5,6 +5,7 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
+#include <stoker/stoker.h>
 
 /* The place of a word, or the free one where it belongs. */
 static uint32_t place_of(const struct stk__numbering *t, uint64_t word)

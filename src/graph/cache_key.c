@@ -77,7 +77,7 @@ static bool has_object(const struct stk_value *value)
 static const struct stk__node *find_read(const struct stk__node *node)
 {
     const struct stk__node *found = NULL;
-    for (int f = 0; node->op->flags & STK_OP_FETCH && f < node->type.n_fields; f++) {
+    for (int f = 0; node->op->flags & STK__OP_FETCH && f < node->type.n_fields; f++) {
         if (node->from[f] >= 0)
             continue;
         const struct stk__node *source = stk__graph_trace(node->input[0], f);

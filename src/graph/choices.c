@@ -46,7 +46,7 @@ static const char *find_hindrance(const struct stk__node *numbers)
 /* What an endless input repeats, or the input. */
 static const struct stk__node *find_period(const struct stk__node *node)
 {
-    bool is_repeat = node->op->flags & STK_OP_REPEAT && node->is_order;
+    bool is_repeat = node->op->flags & STK__OP_REPEAT && node->is_order;
     return is_repeat && node->count == STK_INFINITE_COUNT ? node->input[0] : node;
 }
 
@@ -57,7 +57,7 @@ struct reading {
     int field, dtype, n_inputs;
 };
 
-static int read_numbers(void *ctx, const struct stk_chunk *chunk, int64_t first)
+static int read_numbers(void *ctx, const struct stk__chunk *chunk, int64_t first)
 {
     const struct reading *reading = ctx;
     const struct stk_column *column = &chunk->column[reading->field];
@@ -90,11 +90,11 @@ static int tabulate(struct stk_dataset *graph, struct stk__node *node,
                     struct stk_error *err)
 {
     int64_t in_count[STK_MAX_INPUTS];
-    struct stk_choices choices = { .number = reading->number,
-                                   .n = n,
-                                   .is_endless = is_endless,
-                                   .in_count = in_count,
-                                   .n_inputs = node->n_inputs };
+    struct stk__known_choices choices = { .number = reading->number,
+                                          .n = n,
+                                          .is_endless = is_endless,
+                                          .in_count = in_count,
+                                          .n_inputs = node->n_inputs };
     for (int i = 0; i < node->n_inputs; i++) {
         in_count[i] = node->input[i]->count;
         choices.counts_differ |= differs_by_rank(node->input[i]);

@@ -41,7 +41,7 @@ static bool step_back(const struct stk__node **node, int *field)
     int input = 0;
     if (!stk__graph_step_back(here, field, &input)) {
         const struct stk_field *made = &here->type.field[*field];
-        int before = here->op->flags & STK_OP_KEEPS_CLASSES
+        int before = here->op->flags & STK__OP_KEEPS_CLASSES
                          ? stk_type_find(&here->input[0]->type, made->name)
                          : -1;
         bool is_vector = before >= 0 && made->rank > here->input[0]->type.field[before].rank;

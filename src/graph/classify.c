@@ -15,10 +15,11 @@
 
 #include "base/error.h"
 #include "graph/nest.h"
+#include "op/implied.h"
 
 static bool is_indexed_source(const struct stk__node *node)
 {
-    const struct stk_source_table *source = &node->op->source;
+    const struct stk__source_table *source = &node->op->source;
     return source->rows && !node->is_opened &&
            !(source->is_stream && source->is_stream(node->state));
 }
@@ -26,13 +27,13 @@ static bool is_indexed_source(const struct stk__node *node)
 bool stk__subtree_reads(const struct stk__node *node)
 {
     bool reads =
-        node->op->flags & STK_OP_FETCH || (node->op->source.locate && node->class == STK_INDEXED);
+        node->op->flags & STK__OP_FETCH || (node->op->source.locate && node->class == STK__INDEXED);
     for (int i = 0; i < node->n_inputs && !reads; i++)
         reads = stk__subtree_reads(node->input[i]);
     return reads;
 }
 
-static void set_class(struct stk__node *node, enum stk_class class, const char *why)
+static void set_class(struct stk__node *node, enum stk__op_class class, const char *why)
 {
     node->class = class;
     node->why = why;
@@ -41,7 +42,7 @@ static void set_class(struct stk__node *node, enum stk_class class, const char *
 /* The op that makes the order of rows another one in every pass, or NULL. */
 static const struct stk__node *find_shuffle(const struct stk__node *node)
 {
-    const struct stk__node *found = node->op->flags & STK_OP_SHUFFLES ? node : NULL;
+    const struct stk__node *found = node->op->flags & STK__OP_SHUFFLES ? node : NULL;
     for (int i = 0; i < stk__node_n_below(node) && !found; i++)
         found = find_shuffle(stk__node_below(node, i));
     return found;
@@ -55,23 +56,23 @@ bool stk__subtree_shuffles(const struct stk__node *node)
 const struct stk__node *stk__find_stream(const struct stk__node *node)
 {
     for (int i = 0; i < node->n_inputs && !stk__is_woven(node); i++) /* which says why itself */
-        if (node->input[i]->class != STK_INDEXED)
+        if (node->input[i]->class != STK__INDEXED)
             return stk__find_stream(node->input[i]);
     return node;
 }
 
 /* A serial table carries it out, or the executor does. */
-static bool can_run_in_order(const struct stk_op *op, enum stk_mode mode)
+static bool can_run_in_order(const struct stk__op *op, enum stk__op_mode mode)
 {
-    return mode != STK_MODE_ORDER &&
-           (op->serial.begin || op->beside || op->flags & (STK_OP_MULTI | STK_OP_REPEAT));
+    return mode != STK__MODE_ORDER && (op->serial.begin || stk__op_has_source_beside(op) ||
+                                       op->flags & (STK__OP_MULTI | STK__OP_REPEAT));
 }
 
 static int fail_unindexed(const struct stk__node *node, struct stk_error *err)
 {
     const struct stk__node *stream = stk__find_stream(node->input[0]);
     const char *name = stream->op->decl.name;
-    const char *hint = node->op->flags & STK_OP_SHUFFLES && node->op->serial.begin
+    const char *hint = node->op->flags & STK__OP_SHUFFLES && node->op->serial.begin
                            ? ", or give buffer_size, a number or auto, to shuffle within a buffer"
                            : "";
     if (stk__is_source(stream->op))
@@ -86,32 +87,32 @@ static int fail_unindexed(const struct stk__node *node, struct stk_error *err)
 
 static int classify_order(struct stk__node *node, struct stk_error *err)
 {
-    const struct stk_op *op = node->op;
+    const struct stk__op *op = node->op;
     const struct stk__node *shuffle =
-        op->flags & STK_OP_STABLE ? find_shuffle(node->input[0]) : NULL;
+        op->flags & STK__OP_STABLE ? find_shuffle(node->input[0]) : NULL;
     if (shuffle)
         return stk_fail(err, STK_TYPE,
                         "must come before %s: which elements it means would change in every epoch",
                         shuffle->op->decl.name);
-    enum stk_mode mode = op->mode ? op->mode(node->params) : STK_MODE_EITHER;
-    enum stk_class weakest = STK_INDEXED;
+    enum stk__op_mode mode = op->mode ? op->mode(node->params) : STK__MODE_EITHER;
+    enum stk__op_class weakest = STK__INDEXED;
     for (int i = 0; i < node->n_inputs; i++)
         weakest = node->input[i]->class > weakest ? node->input[i]->class : weakest;
-    node->is_order = weakest == STK_INDEXED && mode != STK_MODE_SERIAL;
+    node->is_order = weakest == STK__INDEXED && mode != STK__MODE_SERIAL;
     if (node->is_order) {
-        set_class(node, STK_INDEXED, "a function of positions over indexed inputs");
+        set_class(node, STK__INDEXED, "a function of positions over indexed inputs");
         return STK_OK;
     }
     if (!can_run_in_order(op, mode))
         return fail_unindexed(node, err);
-    if (weakest <= STK_ADDRESSED && node->n_inputs == 1 &&
-        op->flags & (STK_OP_ADDRESSES | STK_OP_REPEAT))
-        set_class(node, STK_ADDRESSED, "keeps addresses of indexed data, no data");
+    if (weakest <= STK__ADDRESSED && node->n_inputs == 1 &&
+        op->flags & (STK__OP_ADDRESSES | STK__OP_REPEAT))
+        set_class(node, STK__ADDRESSED, "keeps addresses of indexed data, no data");
     else
-        set_class(node, STK_STREAM,
-                  node->n_inputs > 1      ? "an input is not indexed"
-                  : weakest == STK_STREAM ? "its input is a stream"
-                                          : "looks at one element after the other");
+        set_class(node, STK__STREAM,
+                  node->n_inputs > 1       ? "an input is not indexed"
+                  : weakest == STK__STREAM ? "its input is a stream"
+                                           : "looks at one element after the other");
     return STK_OK;
 }
 
@@ -119,7 +120,7 @@ bool stk__has_indexed_inputs(const struct stk__node *node)
 {
     bool is_indexed = true;
     for (int i = 0; i < node->n_inputs; i++)
-        is_indexed &= node->input[i]->class == STK_INDEXED;
+        is_indexed &= node->input[i]->class == STK__INDEXED;
     return is_indexed;
 }
 
@@ -130,10 +131,10 @@ static void classify_numbers(struct stk__node *node)
     node->is_order = is_indexed && node->scanned;
     if (node->is_order) {
         node->state = node->scanned;
-        set_class(node, STK_INDEXED,
+        set_class(node, STK__INDEXED,
                   "a function of positions; the numbers that choose were looked at beforehand");
     } else
-        set_class(node, STK_STREAM, is_indexed ? node->why_unscanned : "an input is not indexed");
+        set_class(node, STK__STREAM, is_indexed ? node->why_unscanned : "an input is not indexed");
 }
 
 /* An op that chooses among its inputs, where all of them are indexed or not. */
@@ -142,16 +143,16 @@ static void classify_choice(struct stk__node *node)
     if (node->op->choice.tabulate)
         classify_numbers(node);
     else if (stk__has_indexed_inputs(node))
-        set_class(node, STK_ADDRESSED, "chooses positions of indexed inputs, one after the other");
+        set_class(node, STK__ADDRESSED, "chooses positions of indexed inputs, one after the other");
     else
-        set_class(node, STK_STREAM, "an input is not indexed");
+        set_class(node, STK__STREAM, "an input is not indexed");
 }
 
 /* True if the positions of its rows come again in further passes of a repeat. */
 static bool repeats_positions(const struct stk__node *node)
 {
-    for (; node->class == STK_ADDRESSED; node = node->input[0])
-        if (node->op->flags & STK_OP_REPEAT)
+    for (; node->class == STK__ADDRESSED; node = node->input[0])
+        if (node->op->flags & STK__OP_REPEAT)
             return true;
     return false;
 }
@@ -159,17 +160,17 @@ static bool repeats_positions(const struct stk__node *node)
 static void classify_cache(struct stk__node *node)
 {
     if (repeats_positions(node->input[0]))
-        set_class(node, STK_STREAM, "elements of a repeat are told apart by their order alone");
+        set_class(node, STK__STREAM, "elements of a repeat are told apart by their order alone");
     else
         set_class(node, node->input[0]->class, "keeps the class of its input");
 }
 
 int stk__node_classify(struct stk__node *node, struct stk_error *err)
 {
-    const struct stk_op *op = node->op;
+    const struct stk__op *op = node->op;
     if (stk__is_source(op)) {
         bool is_indexed = is_indexed_source(node);
-        set_class(node, is_indexed ? STK_INDEXED : STK_STREAM,
+        set_class(node, is_indexed ? STK__INDEXED : STK__STREAM,
                   is_indexed        ? "any element can be made from its position"
                   : node->is_opened ? "is read from front to back for each element"
                   : op->source.locate
@@ -178,27 +179,27 @@ int stk__node_classify(struct stk__node *node, struct stk_error *err)
         return STK_OK;
     }
     if (node->is_filter)
-        set_class(node, STK_STREAM, "drops rows, so positions are known only after reading");
-    else if (op->flags & STK_OP_FETCH && stk__subtree_reads(node->input[0]))
-        set_class(node, STK_STREAM,
+        set_class(node, STK__STREAM, "drops rows, so positions are known only after reading");
+    else if (op->flags & STK__OP_FETCH && stk__subtree_reads(node->input[0]))
+        set_class(node, STK__STREAM,
                   "reads what another read led to, so rows are known only after reading");
-    else if (op->flags & STK_OP_BATCH)
-        set_class(node, STK_STREAM, "its rows are known once bad ones are judged");
-    else if (op->flags & STK_OP_EXPANDS)
-        set_class(node, STK_STREAM, "how many rows an element makes is known once it is there");
+    else if (op->flags & STK__OP_BATCH)
+        set_class(node, STK__STREAM, "its rows are known once bad ones are judged");
+    else if (op->flags & STK__OP_EXPANDS)
+        set_class(node, STK__STREAM, "how many rows an element makes is known once it is there");
     else if (op->choice.wanted)
         classify_choice(node);
-    else if (op->flags & STK_OP_CACHE)
+    else if (op->flags & STK__OP_CACHE)
         classify_cache(node);
     else if (stk__is_woven(node))
-        set_class(node, STK_STREAM, node->nest->why);
-    else if (op->flags & STK_OP_NESTS)
-        set_class(node, STK_ADDRESSED, "takes positions of indexed data in turn");
+        set_class(node, STK__STREAM, node->nest->why);
+    else if (op->flags & STK__OP_NESTS)
+        set_class(node, STK__ADDRESSED, "takes positions of indexed data in turn");
     else if (node->is_opened)
-        set_class(node, STK_STREAM, "is one element after the other");
-    else if (op->flags & STK_OP_ELEMENT)
+        set_class(node, STK__STREAM, "is one element after the other");
+    else if (op->flags & STK__OP_ELEMENT)
         set_class(node, node->input[0]->class, "keeps the class of the element's chain");
-    else if (stk__is_row_op(op) || op->flags & STK_OP_PREFETCH)
+    else if (stk__is_row_op(op) || op->flags & STK__OP_PREFETCH)
         set_class(node, node->input[0]->class, "keeps the class of its input");
     else
         return classify_order(node, err);

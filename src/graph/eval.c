@@ -104,20 +104,23 @@ void stk__eval_row_copy(struct stk_column *dst, int to, const struct stk_column 
 
 /* ---- roles ---- */
 
-static struct stk_rows make_call(struct stk__eval *e, const struct stk__pnode *p, int n)
+/* `inside` is to live as long as the call. */
+static struct stk_rows make_call(struct stk__eval *e, const struct stk__pnode *p, int n,
+                                 struct stk__rows_inside *inside)
 {
     const struct stk__node *node = p->node;
+    *inside = (struct stk__rows_inside){ .seed = p->seed,
+                                         .run_seed = e->program->seed,
+                                         .name = node->op->decl.name,
+                                         .scratch = e->scratch,
+                                         .faults = &e->faults,
+                                         .cancelled = e->cancelled };
     return (struct stk_rows){ .params = node->params,
                               .state = node->state,
                               .n = n,
                               .out_type = &node->type,
                               .in_type = node->n_inputs ? &node->input[0]->type : NULL,
-                              .seed = p->seed,
-                              .run_seed = e->program->seed,
-                              .name = node->op->decl.name,
-                              .scratch = e->scratch,
-                              .faults = &e->faults,
-                              .cancelled = e->cancelled };
+                              .inside = inside };
 }
 
 static void fail_fetched(struct stk__eval *e, const char *op, int row,
@@ -165,11 +168,12 @@ static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct s
         for (int i = 0; i < n; i++)
             frame->key[i] = stk__key_make(p->node->ordinal, at.path[i], at.position[i]);
     }
-    struct stk_rows rows = make_call(e, p, n);
+    struct stk__rows_inside inside;
+    struct stk_rows rows = make_call(e, p, n, &inside);
     rows.out = frame->column;
     rows.mask = frame->mask;
-    rows.key = frame->key;
-    if (p->read_slot >= 0 && !(rows.fetched = fetched_spans(e, p, n, frame->mask)))
+    inside.key = frame->key;
+    if (p->read_slot >= 0 && !(inside.fetched = fetched_spans(e, p, n, frame->mask)))
         return STK_MEMORY;
     return p->node->op->source.rows(&rows, at.position);
 }
@@ -177,7 +181,7 @@ static int eval_source(struct stk__eval *e, const struct stk__pnode *p, struct s
 static int eval_cut(struct stk__eval *e, const struct stk__pnode *p, int n,
                     struct stk__frame *frame)
 {
-    const struct stk_chunk *in = e->in;
+    const struct stk__chunk *in = e->in;
     if (!stk__eval_frame_new(e, &p->node->type, n, true, frame))
         return STK_MEMORY;
     for (int f = 0; f < p->node->type.n_fields; f++)
@@ -187,7 +191,7 @@ static int eval_cut(struct stk__eval *e, const struct stk__pnode *p, int n,
         int row = e->in_from + i;
         if ((frame->mask[i] = in->mask[row]) != STK_BAD)
             continue;
-        const struct stk_fault *fault = stk__chunk_find_fault(in, row);
+        const struct stk__fault *fault = stk__chunk_find_fault(in, row);
         if (fault)
             stk__fault_add(&e->faults, i, fault->code, fault->op, fault->text);
     }
@@ -259,14 +263,15 @@ static int eval_row(struct stk__eval *e, const struct stk__pnode *p, struct stk_
         return rc;
     if (!own_columns(e, p, n, &in, frame))
         return STK_MEMORY;
-    struct stk_rows rows = make_call(e, p, n);
+    struct stk__rows_inside inside;
+    struct stk_rows rows = make_call(e, p, n, &inside);
     if ((rc = open_thread(e, p, &rows)))
         return rc;
     rows.in = in.column;
     rows.out = frame->column;
     rows.mask = in.mask;
-    rows.key = in.key;
-    rows.finals = find_finals(e, p);
+    inside.key = in.key;
+    inside.finals = find_finals(e, p);
     rc = p->is_guarded ? run_guarded(p->node, &rows) : p->node->op->row.run(&rows);
     if (e->meter && rows.n_warned > 0)
         stk__meter_add(&e->meter[p->number].rows_warned, (uint64_t)rows.n_warned);
@@ -314,13 +319,13 @@ void stk__eval_map_places(const struct stk__eval *e, const struct stk__pnode *p,
                           struct stk__places at, int n, uint8_t *input)
 {
     const struct stk__node *node = p->node;
-    const struct stk_order_run run = { .params = node->params,
-                                       .state = node->state,
-                                       .seed = p->seed,
-                                       .in_count = p->in_count,
-                                       .n_inputs = node->n_inputs,
-                                       .rank = e->program->rank,
-                                       .world = e->program->world };
+    const struct stk__order_run run = { .params = node->params,
+                                        .state = node->state,
+                                        .seed = p->seed,
+                                        .in_count = p->in_count,
+                                        .n_inputs = node->n_inputs,
+                                        .rank = e->program->rank,
+                                        .world = e->program->world };
     node->op->order.at(&run, n, at.position, at.path, input);
 }
 
@@ -358,7 +363,7 @@ static int eval_zip(struct stk__eval *e, const struct stk__pnode *p, struct stk_
 int stk__eval_some(struct stk__eval *e, const struct stk__pnode *p, const int *row,
                    struct stk__places at, int n, struct stk__frame *in)
 {
-    struct stk_fault *outer = e->faults;
+    struct stk__fault *outer = e->faults;
     const int *outer_row = e->fetched_row;
     int *fetched_row = stk__arena_take(e->scratch, (size_t)n * sizeof *fetched_row);
     if (!fetched_row)
@@ -369,8 +374,8 @@ int stk__eval_some(struct stk__eval *e, const struct stk__pnode *p, const int *r
     e->faults = NULL;
     int rc = stk__eval_node(e, p, at, n, in);
     e->fetched_row = outer_row;
-    struct stk_fault *last = NULL;
-    for (struct stk_fault *f = e->faults; f; f = f->next) {
+    struct stk__fault *last = NULL;
+    for (struct stk__fault *f = e->faults; f; f = f->next) {
         f->row = row[f->row];
         last = f;
     }
@@ -529,7 +534,7 @@ int stk__eval_start(struct stk__eval *e, struct stk__places *at)
 /* Brings what is not in its final place there, and takes references to what leaves the scratch. */
 static void write_out(struct stk__eval *e, const struct stk__frame *frame)
 {
-    struct stk_chunk *out = e->out;
+    struct stk__chunk *out = e->out;
     size_t rows = (size_t)e->n, first = (size_t)e->out_from;
     for (int f = 0; f < out->type->n_fields; f++) {
         struct stk_column dst = stk__column_slice(&out->column[f], e->out_from);

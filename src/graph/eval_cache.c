@@ -41,7 +41,7 @@ static int recall_row(struct stk__eval *e, const struct stk__pnode *p, uint64_t 
 }
 
 /* Rows of a run that is over may not have been made. */
-static bool may_keep(const struct stk__eval *e, int mask, const struct stk_fault *fault)
+static bool may_keep(const struct stk__eval *e, int mask, const struct stk__fault *fault)
 {
     if (e->cancelled && atomic_load(e->cancelled))
         return false;
@@ -55,7 +55,7 @@ static void keep_rows(struct stk__eval *e, const struct stk__pnode *p, const str
     for (int k = 0; p->kept && e->leave && k < r->n_missing; k++) {
         int row = r->missing[k], at = is_part ? k : row;
         bool is_bad = made->mask[at] == STK_BAD;
-        const struct stk_fault *fault = is_bad ? stk__fault_find(e->faults, row) : NULL;
+        const struct stk__fault *fault = is_bad ? stk__fault_find(e->faults, row) : NULL;
         if (may_keep(e, made->mask[at], fault))
             stk__kept_keep(p->kept, r->at.position[row],
                            &(struct stk__row_ref){ .column = made->column,
@@ -97,7 +97,7 @@ static int recall_some(struct stk__eval *e, const struct stk__pnode *p, struct r
                        struct stk__places at, int n, struct stk__frame *frame)
 {
     const struct stk_type *type = &p->node->type;
-    struct stk_chunk *out = e->out;
+    struct stk__chunk *out = e->out;
     struct stk__frame made;
     if (!stk__eval_frame_new(e, type, n, true, frame))
         return STK_MEMORY;

@@ -13,7 +13,7 @@
 struct stk__frame {
     struct stk_column *column;
     uint8_t *mask;
-    struct stk_key *key;
+    struct stk__key *key;
 };
 
 struct stk__places {

@@ -11,8 +11,8 @@
 
 struct search {
     const struct stk__pnode *read;
-    struct stk_span *path;   /* of a read, */
-    struct stk_place *place; /* of a located source */
+    struct stk_span *path;         /* of a read, */
+    struct stk__file_place *place; /* of a located source */
 };
 
 /* The rows have arrived at their source, which knows where they lie. */
@@ -21,7 +21,7 @@ static int find_places(struct stk__eval *e, const struct search *search, struct 
 {
     const struct stk__node *node = search->read->node;
     size_t places = (size_t)search->read->n_places;
-    struct stk_place *found = stk__arena_take(e->scratch, (size_t)n * places * sizeof *found);
+    struct stk__file_place *found = stk__arena_take(e->scratch, (size_t)n * places * sizeof *found);
     if (!found)
         return STK_MEMORY;
     node->op->source.locate(node->state, n, at.position, found);
@@ -122,7 +122,7 @@ static bool search_new(struct stk__eval *e, struct search *search)
     }
     search->place = stk__arena_take(e->scratch, n * sizeof *search->place);
     for (size_t i = 0; search->place && i < n; i++)
-        search->place[i] = (struct stk_place){ .file = STK__NOWHERE };
+        search->place[i] = (struct stk__file_place){ .file = STK__NOWHERE };
     return search->place != NULL;
 }
 
@@ -131,7 +131,7 @@ int stk__eval_wanted(struct stk__eval *e, int slot, struct stk__wanted *wanted)
     struct stk__places at;
     struct search search = { .read = e->program->read[slot] };
     int *row = stk__arena_take(e->scratch, stk__frame_rows(e->n) * sizeof *row);
-    struct stk_chunk *out = e->out;
+    struct stk__chunk *out = e->out;
     e->out = NULL;
     int rc = row && search_new(e, &search) ? stk__eval_start(e, &at) : STK_MEMORY;
     for (int i = 0; !rc && i < e->n; i++)
@@ -151,13 +151,13 @@ const struct stk__node *stk__eval_locate(const struct stk__program *program, uin
     const struct stk__pnode *p = program->root;
     while (p->role != STK__ROLE_SOURCE && p->role != STK__ROLE_CUT) {
         uint8_t input = 0;
-        const struct stk_order_run run = { .params = p->node->params,
-                                           .state = p->node->state,
-                                           .seed = p->seed,
-                                           .in_count = p->in_count,
-                                           .n_inputs = p->node->n_inputs,
-                                           .rank = program->rank,
-                                           .world = program->world };
+        const struct stk__order_run run = { .params = p->node->params,
+                                            .state = p->node->state,
+                                            .seed = p->seed,
+                                            .in_count = p->in_count,
+                                            .n_inputs = p->node->n_inputs,
+                                            .rank = program->rank,
+                                            .world = program->world };
         if (p->role == STK__ROLE_ORDER || p->role == STK__ROLE_CONCAT)
             p->node->op->order.at(&run, 1, &position, &path, &input);
         if (p->role == STK__ROLE_NEST)

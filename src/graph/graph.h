@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 struct stk__node {
-    const struct stk_op *op;
+    const struct stk__op *op;
     void *params, *state;
     void *opened;  /* what open made; state, unless infer or a scan put another one there */
     void *scanned; /* what a scan of all rows made, or NULL */
@@ -25,7 +25,7 @@ struct stk__node {
     bool is_filter; /* may mark rows dead */
     int64_t count;
     int64_t run; /* see stk_infer */
-    enum stk_class class;
+    enum stk__op_class class;
     const char *why;   /* why it has this class, for `plan` */
     bool is_order;     /* carried out by its order table: a pure function of positions */
     bool is_inserted;  /* put in by us, not written by the user */
@@ -137,12 +137,12 @@ bool stk__node_is_random(const struct stk__node *node);
 /* True if its rows come in another order in every pass. */
 bool stk__subtree_shuffles(const struct stk__node *node);
 
-static inline bool stk__is_row_op(const struct stk_op *op)
+static inline bool stk__is_row_op(const struct stk__op *op)
 {
-    return op->row.run || op->flags & STK_OP_FETCH;
+    return op->row.run || op->flags & STK__OP_FETCH;
 }
 
-static inline bool stk__is_source(const struct stk_op *op)
+static inline bool stk__is_source(const struct stk__op *op)
 {
     return op->source.rows || op->source.next;
 }

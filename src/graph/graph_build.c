@@ -15,6 +15,7 @@
 #include "graph/scan.h"
 #include "lang/objects.h"
 #include "lang/param_rows.h"
+#include "op/implied.h"
 #include "op/op_names.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ struct builder {
 static int build_chain(struct builder *b, const struct stk_value *value, struct stk__node **out);
 static int open_call(struct builder *b, struct stk__node *node);
 
-static struct stk__node *node_new(struct builder *b, const struct stk_op *op)
+static struct stk__node *node_new(struct builder *b, const struct stk__op *op)
 {
     struct stk_dataset *g = b->graph;
     if (g->n_nodes == g->cap_nodes) {
@@ -66,106 +67,32 @@ static int fail_node(struct builder *b, const struct stk__node *node, int code)
     return code;
 }
 
-static void prepare_infer(struct builder *b, const struct stk__node *node, struct stk_infer *inf)
+static void prepare_infer(struct builder *b, const struct stk__node *node, struct stk_infer *inf,
+                          struct stk__infer_inside *inside)
 {
+    *inside = (struct stk__infer_inside){
+        .world = 1,
+        .in_run = node->n_inputs ? node->input[0]->run : 0,
+        .in_class = node->n_inputs ? node->input[0]->class : STK__STREAM,
+    };
     *inf = (struct stk_infer){ .params = node->params,
                                .n_inputs = node->n_inputs,
-                               .read_field = -1,
                                .reads = UINT32_MAX,
                                .count = node->n_inputs ? node->input[0]->count : STK_UNKNOWN_COUNT,
                                .state = node->state,
                                .arena = &b->graph->arena,
-                               .world = 1,
-                               .in_run = node->n_inputs ? node->input[0]->run : 0,
-                               .in_class = node->n_inputs ? node->input[0]->class : STK_STREAM };
+                               .inside = inside };
     for (int i = 0; i < node->n_inputs; i++) {
         inf->in[i] = &node->input[i]->type;
         inf->in_count[i] = node->input[i]->count;
     }
     for (int f = 0; f < STK_MAX_FIELDS; f++)
         inf->from[f] = -1;
-    if (node->n_inputs && inf->in_class != STK_INDEXED) {
+    if (node->n_inputs && inf->inside->in_class != STK__INDEXED) {
         const struct stk__node *stream = stk__find_stream(node->input[0]);
-        inf->stream_op = stream->op->decl.name;
-        inf->stream_why = stream->why;
+        inf->inside->stream_op = stream->op->decl.name;
+        inf->inside->stream_why = stream->why;
     }
-}
-
-static int infer_node(struct builder *b, struct stk__node *node);
-
-/* Puts an op between a node and one of its inputs. */
-static int insert_call(struct builder *b, struct stk__node *node, int input, struct stk__call call)
-{
-    const struct stk_op *op = stk__op_find(call.name);
-    struct stk__node *before = op ? node_new(b, op) : NULL;
-    if (!before)
-        return stk__out_of_memory(b->err);
-    call.at = node->at;
-    call.len = node->len;
-    int rc = stk__call_bind(&call, &op->decl, &b->graph->arena, before->params, b->err);
-    if (rc)
-        return rc;
-    before->at = node->at;
-    before->len = node->len;
-    before->ordinal = before->draws_as = node->ordinal;
-    before->is_inserted = true;
-    before->n_inputs = 1;
-    before->input[0] = node->input[input];
-    node->input[input] = before;
-    return infer_node(b, before);
-}
-
-/* `read` on the field that holds paths, or `map`. */
-static int insert_before(struct builder *b, struct stk__node *node, const struct stk_infer *inf)
-{
-    bool is_read = inf->read_field >= 0;
-    const char *text = is_read ? inf->in[0]->field[inf->read_field].name : inf->map_before;
-    const struct stk_value value = { .kind = STK__STRING, .text = text, .text_len = strlen(text) };
-    const struct stk__arg arg = { .name = is_read ? "field" : "expression", .value = &value };
-    return insert_call(
-        b, node, 0,
-        (struct stk__call){ .name = is_read ? "read" : "map", .n_args = 1, .arg = &arg });
-}
-
-/* A shape as it would be written; NULL when out of memory. */
-static const struct stk_value *shape_value(const struct stk_field *field, struct stk_arena *arena)
-{
-    struct stk_value *list = stk_arena_alloc(arena, sizeof *list * (1 + (size_t)field->rank));
-    const struct stk_value **item =
-        stk_arena_alloc(arena, sizeof *item * (1 + (size_t)field->rank));
-    if (!list || !item)
-        return NULL;
-    for (int d = 0; d < field->rank; d++) {
-        struct stk_value *dim = &list[1 + d];
-        if (field->shape[d] < 0)
-            *dim = (struct stk_value){ .kind = STK__WORD, .text = "none", .text_len = 4 };
-        else
-            *dim = (struct stk_value){ .kind = STK__INT, .integer = field->shape[d] };
-        item[d] = dim;
-    }
-    *list = (struct stk_value){ .kind = STK__LIST, .n_items = field->rank, .item = item };
-    return list;
-}
-
-/* `ensure_shape` on a field of one of the inputs. */
-static int insert_shape(struct builder *b, struct stk__node *node, const struct stk_infer *inf)
-{
-    const struct stk_field *field = inf->shaped;
-    const char *is_ragged = field->kind == STK_RAGGED ? "true" : "false";
-    const struct stk_value name = { .kind = STK__STRING,
-                                    .text = field->name,
-                                    .text_len = strlen(field->name) };
-    const struct stk_value ragged = { .kind = STK__WORD,
-                                      .text = is_ragged,
-                                      .text_len = strlen(is_ragged) };
-    const struct stk__arg args[] = { { .name = "shape",
-                                       .value = shape_value(field, &b->graph->arena) },
-                                     { .name = "field", .value = &name },
-                                     { .name = "ragged", .value = &ragged } };
-    if (!args[0].value)
-        return stk__out_of_memory(b->err);
-    return insert_call(b, node, inf->shaped_input,
-                       (struct stk__call){ .name = "ensure_shape", .n_args = 3, .arg = args });
 }
 
 /* The node of the base graph that stands for the same call, as it was built; or NULL. */
@@ -208,38 +135,52 @@ static size_t field_bytes(const struct stk_param *row)
         [STK_ROW_NUMBERS] = sizeof(struct stk_numbers),
         [STK_ROW_TEXTS] = sizeof(struct stk_texts),
         [STK_ROW_PAIRS] = sizeof(struct stk_pairs),
-        [STK_ROW_VALUE] = sizeof(struct stk_value *),
-        [STK_ROW_CHAINS] = sizeof(struct stk_chains),
+        [STK__ROW_VALUE] = sizeof(struct stk_value *),
+        [STK__ROW_CHAINS] = sizeof(struct stk__chains),
     };
     return bytes[row->type];
 }
 
-/* Puts in the op that a node begins with, a source or one between it and its input, or the source
- * that it stands beside, as its next input. */
-static int insert_op(struct builder *b, struct stk__node *node, const struct stk_op *op,
-                     bool is_beside)
+/* Parameters of an op that gets those of another one with its names and types. */
+static void share_params(const struct stk__node *node, struct stk__node *other)
 {
-    struct stk__node *other = op ? node_new(b, op) : NULL;
-    if (!other)
-        return stk__out_of_memory(b->err);
-    for (const struct stk_param *to = op->decl.params; to->name; to++) {
+    for (const struct stk_param *to = other->op->decl.params; to->name; to++) {
         stk__row_put_default(to, (char *)other->params + to->offset);
         for (const struct stk_param *from = node->op->decl.params; from->name; from++)
             if (!strcmp(from->name, to->name) && from->type == to->type)
                 memcpy((char *)other->params + to->offset,
                        (const char *)node->params + from->offset, field_bytes(to));
     }
+}
+
+/* Puts an op between a node and one of its inputs, or at its end as one more. */
+static int put_in(struct builder *b, struct stk__node *node, const struct stk__implied *implied)
+{
+    struct stk__node *other = node_new(b, implied->op);
+    const struct stk__call call = { .name = implied->op->decl.name,
+                                    .at = node->at,
+                                    .len = node->len,
+                                    .n_args = implied->n_args,
+                                    .arg = implied->arg };
+    int rc = STK_OK;
+    if (!other)
+        return stk__out_of_memory(b->err);
+    if (implied->shares_params)
+        share_params(node, other);
+    else
+        rc = stk__call_bind(&call, &implied->op->decl, &b->graph->arena, other->params, b->err);
+    if (rc)
+        return rc;
     other->at = node->at;
     other->len = node->len;
     other->ordinal = other->draws_as = node->ordinal;
     other->is_inserted = true;
-    if (is_beside || !node->n_inputs)
-        node->input[node->n_inputs++] = other;
-    else {
-        other->input[other->n_inputs++] = node->input[0];
-        node->input[0] = other;
-    }
-    other->is_opened = stk__is_source(op) && other->n_inputs && b->is_streamed;
+    if (implied->input < node->n_inputs)
+        other->input[other->n_inputs++] = node->input[implied->input];
+    else
+        node->n_inputs++;
+    node->input[implied->input] = other;
+    other->is_opened = stk__is_source(other->op) && other->n_inputs && b->is_streamed;
     return open_call(b, other);
 }
 
@@ -281,37 +222,38 @@ static int look_at_choices(struct builder *b, struct stk__node *node)
 static int infer_node(struct builder *b, struct stk__node *node)
 {
     struct stk_infer inf;
+    struct stk__infer_inside inside;
     for (int attempt = 0;; attempt++) {
-        prepare_infer(b, node, &inf);
+        prepare_infer(b, node, &inf, &inside);
         inf.out = &node->type;
         int rc = node->op->infer ? node->op->infer(&inf, b->err) : (stk_infer_pass(&inf), STK_OK);
         if (rc)
             return fail_node(b, node, rc);
-        if (inf.read_field < 0 && !inf.map_before && !inf.shaped)
+        if (!inside.implied.op)
             break;
-        if (attempt >= (inf.shaped ? STK_MAX_INPUTS * STK_MAX_FIELDS : 1))
-            return stk_fail(b->err, STK_STATE, "%s: asks for read, map or ensure_shape again",
-                            node->op->decl.name);
-        rc = inf.shaped ? insert_shape(b, node, &inf) : insert_before(b, node, &inf);
+        if (attempt >= STK_MAX_INPUTS * STK_MAX_FIELDS)
+            return stk_fail(b->err, STK_STATE, "%s: asks for %s again and again",
+                            node->op->decl.name, inside.implied.op->decl.name);
+        rc = put_in(b, node, &inside.implied);
         if (rc)
             return rc;
     }
-    node->is_filter = node->op->flags & STK_OP_FILTER && !inf.keeps_all;
+    node->is_filter = node->op->flags & STK_OP_FILTER && !inside.keeps_all;
     if (!stk__op_is_built_in(node->op) && stk__is_row_op(node->op) &&
         stk__guard_infer(&inf, node->is_filter, b->err))
         return fail_node(b, node, STK_TYPE);
     memcpy(node->from, inf.from, sizeof node->from);
     node->state = inf.state;
     node->scratch_bytes = inf.scratch_bytes;
-    node->is_heavy = inf.is_heavy;
-    node->n_waiting = inf.n_waiting;
-    node->is_random = inf.is_random;
-    node->wants_keys = inf.is_random || inf.wants_keys;
+    node->is_heavy = inside.is_heavy;
+    node->n_waiting = inside.n_waiting;
+    node->is_random = inside.is_random;
+    node->wants_keys = inside.is_random || inside.wants_keys;
     node->reads = inf.reads;
     node->never_fails = inf.never_fails;
     node->is_optional = inf.is_optional;
     node->count = inf.count;
-    node->run = inf.run;
+    node->run = inside.run;
     int rc = look_at_choices(b, node);
     if (!rc && (rc = stk__node_classify(node, b->err)))
         fail_node(b, node, rc);
@@ -336,9 +278,9 @@ static int infer_node(struct builder *b, struct stk__node *node)
 static int add_inputs(struct builder *b, struct stk__node *node)
 {
     for (const struct stk_param *p = node->op->decl.params; p && p->name; p++) {
-        if (p->type != STK_ROW_CHAINS)
+        if (p->type != STK__ROW_CHAINS)
             continue;
-        const struct stk_chains *chains =
+        const struct stk__chains *chains =
             (const void *)((const unsigned char *)node->params + p->offset);
         for (int i = 0; i < chains->n; i++) {
             if (node->n_inputs == STK_MAX_INPUTS)
@@ -391,7 +333,7 @@ static int add_nest(struct builder *b, struct stk__node *node)
     struct stk_error refusal = { 0 };
     uint32_t n_calls = b->graph->n_calls;
     int first = b->graph->n_nodes, rc = STK_OK;
-    if (outer->class == STK_INDEXED && !is_known_woven(b, node)) {
+    if (outer->class == STK__INDEXED && !is_known_woven(b, node)) {
         struct builder trial = *b;
         trial.err = &refusal;
         rc = build_nested(&trial, node, outer, false);
@@ -421,12 +363,13 @@ static int add_nest(struct builder *b, struct stk__node *node)
 static int begin_nested(struct builder *b, struct stk__node *node)
 {
     bool has_files = stk__nest_reference(node->op, node->params) != NULL;
-    if (has_files && !node->op->begins_with && !b->is_streamed && !node->op->source.first_rows)
+    if (has_files && !stk__op_begins_with(node->op) && !b->is_streamed &&
+        !node->op->source.first_rows)
         return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
                             "%s: can only be read from front to back", node->op->decl.name);
-    if (has_files || node->op->flags & STK_OP_ELEMENT) {
+    if (has_files || node->op->flags & STK__OP_ELEMENT) {
         node->input[node->n_inputs++] = b->outer;
-        node->is_opened = b->is_streamed && !node->op->begins_with;
+        node->is_opened = b->is_streamed && !stk__op_begins_with(node->op);
     }
     return STK_OK;
 }
@@ -483,16 +426,16 @@ static int open_call(struct builder *b, struct stk__node *node)
 
 static int check_receiver(struct builder *b, const struct stk__node *node, bool has_receiver)
 {
-    const struct stk_op *op = node->op;
-    if (op->flags & STK_OP_ROOT && has_receiver)
+    const struct stk__op *op = node->op;
+    if (op->flags & STK__OP_ROOT && has_receiver)
         return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
                             "%s: begins a chain, so it cannot follow another call", op->decl.name);
-    if (!(op->flags & STK_OP_ROOT) && !node->n_inputs)
+    if (!(op->flags & STK__OP_ROOT) && !node->n_inputs)
         return stk__fail_at(
             b->err, STK_TYPE, node->at, node->len,
             "%s: works on data, so a source such as files('*.jpg') must come before it",
             op->decl.name);
-    if (op->flags & STK_OP_ELEMENT && !node->n_inputs)
+    if (op->flags & STK__OP_ELEMENT && !node->n_inputs)
         return stk__fail_at(b->err, STK_TYPE, node->at, node->len,
                             "%s: begins the chain of interleave or flat_map, and nothing else",
                             op->decl.name);
@@ -525,13 +468,11 @@ static int build_call(struct builder *b, const struct stk__call *call, struct st
     if (!rc && b->outer && !receiver)
         rc = begin_nested(b, node);
     if (!rc)
-        rc = node->op->flags & STK_OP_NESTS ? add_nest(b, node) : add_inputs(b, node);
+        rc = node->op->flags & STK__OP_NESTS ? add_nest(b, node) : add_inputs(b, node);
     if (!rc)
         rc = check_receiver(b, node, receiver != NULL);
-    if (!rc && node->op->begins_with)
-        rc = insert_op(b, node, node->op->begins_with, false);
-    if (!rc && node->op->beside)
-        rc = insert_op(b, node, stk__op_find(node->op->beside), true);
+    if (!rc && node->op->implies.op)
+        rc = put_in(b, node, &node->op->implies);
     if (rc)
         return rc;
     *out = node;
@@ -545,7 +486,7 @@ static int build_chain(struct builder *b, const struct stk_value *value, struct 
         int rc = build_call(b, &value->call[i], node, &node);
         if (rc)
             return rc;
-        if (node->op->flags & STK_OP_CACHE &&
+        if (node->op->flags & STK__OP_CACHE &&
             !(node->chain = stk__cache_chain(value, i, &b->graph->arena)))
             return stk__out_of_memory(b->err);
     }
@@ -714,7 +655,7 @@ bool stk__graph_step_back(const struct stk__node *node, int *field, int *input)
 {
     if (!node->n_inputs || stk__is_source(node->op))
         return false;
-    int from = node->op->flags & STK_OP_BATCH ? *field : node->from[*field], i = 0;
+    int from = node->op->flags & STK__OP_BATCH ? *field : node->from[*field], i = 0;
     if (from < 0)
         return false;
     for (; i + 1 < node->n_inputs && from >= node->input[i]->type.n_fields; i++)
@@ -742,7 +683,7 @@ const void *stk__node_param(const struct stk__node *node, const char *name)
 
 bool stk__node_merges(const struct stk__node *node)
 {
-    return node->op->flags & (STK_OP_BATCH | STK_OP_MERGES);
+    return node->op->flags & (STK__OP_BATCH | STK__OP_MERGES);
 }
 
 bool stk__node_may_exceed(const struct stk__node *node)
@@ -766,12 +707,12 @@ void stk__node_call_text(const struct stk__node *node, size_t most, struct stk__
 
 int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64_t *in_count)
 {
+    struct stk__infer_inside inside = { .rank = rank, .world = world };
     struct stk_infer inf = { .params = node->params,
                              .state = node->state,
                              .n_inputs = node->n_inputs,
                              .count = node->count,
-                             .rank = rank,
-                             .world = world };
+                             .inside = &inside };
     for (int i = 0; i < node->n_inputs; i++) {
         inf.in[i] = &node->input[i]->type;
         inf.in_count[i] = stk__node_count(node->input[i], rank, world, NULL);
@@ -781,7 +722,7 @@ int64_t stk__node_count(const struct stk__node *node, int rank, int world, int64
     if (node->nest)
         return stk__nest_count(node, rank, world);
     bool is_one_to_one =
-        stk__is_row_op(node->op) || node->op->flags & (STK_OP_PREFETCH | STK_OP_CACHE);
+        stk__is_row_op(node->op) || node->op->flags & (STK__OP_PREFETCH | STK__OP_CACHE);
     int64_t count =
         is_one_to_one && node->count != STK_UNKNOWN_COUNT ? inf.in_count[0] : node->count;
     if (node->op->order.count)

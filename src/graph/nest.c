@@ -8,16 +8,16 @@
 
 #include <string.h>
 
-static struct stk_order_run order_of(const struct stk__nest_map *map,
-                                     const struct stk__nest_step *step, const int64_t *in_count)
+static struct stk__order_run order_of(const struct stk__nest_map *map,
+                                      const struct stk__nest_step *step, const int64_t *in_count)
 {
-    return (struct stk_order_run){ .params = step->node->params,
-                                   .state = step->node->state,
-                                   .in_count = in_count,
-                                   .n_inputs = 1,
-                                   .seed = step->seed,
-                                   .rank = map->rank,
-                                   .world = map->world };
+    return (struct stk__order_run){ .params = step->node->params,
+                                    .state = step->node->state,
+                                    .in_count = in_count,
+                                    .n_inputs = 1,
+                                    .seed = step->seed,
+                                    .rank = map->rank,
+                                    .world = map->world };
 }
 
 /* ---- groups ---- */
@@ -30,13 +30,13 @@ static int64_t count_inner(const struct stk__nest_map *map, uint64_t group, int6
         nest->first ? (int64_t)(nest->first[group + 1] - nest->first[group]) : nest->leaf->count;
     for (int i = map->n_inner; i-- > 0;) {
         const struct stk__node *node = map->inner[i].node;
+        struct stk__infer_inside inside = { .rank = map->rank, .world = map->world };
         const struct stk_infer inf = { .params = node->params,
                                        .state = node->state,
                                        .n_inputs = 1,
                                        .in = { &node->input[0]->type },
                                        .in_count = { n },
-                                       .rank = map->rank,
-                                       .world = map->world };
+                                       .inside = &inside };
         below[i] = n;
         node->op->order.count(&inf, &n, NULL);
     }
@@ -50,7 +50,7 @@ static void find_groups(const struct stk__nest_map *map, int from, int n, uint64
     uint8_t input[64];
     for (int i = from; i < map->n_outer; i++) {
         const struct stk__nest_step *step = &map->outer[i];
-        const struct stk_order_run run = order_of(map, step, &step->in_count);
+        const struct stk__order_run run = order_of(map, step, &step->in_count);
         step->node->op->order.at(&run, n, element, path, input);
     }
 }
@@ -82,7 +82,7 @@ static void follow_inner(const struct stk__nest_map *map, int n, struct rows *ro
         if (map->nest->first || i == 0)
             count_inner(map, rows->group[i], below);
         for (int k = 0; k < map->n_inner; k++) {
-            const struct stk_order_run run = order_of(map, &map->inner[k], &below[k]);
+            const struct stk__order_run run = order_of(map, &map->inner[k], &below[k]);
             map->inner[k].node->op->order.at(&run, end - i, rows->ordinal + i, rows->inner + i,
                                              input);
         }
@@ -109,7 +109,7 @@ void stk__nest_resolve(const struct stk__nest_map *map, int n, uint64_t *positio
                        uint64_t *inner)
 {
     const struct stk__nest *nest = map->nest;
-    bool is_element = nest->leaf->op->flags & STK_OP_ELEMENT;
+    bool is_element = nest->leaf->op->flags & STK__OP_ELEMENT;
     struct rows rows;
     for (int from = 0; from < n; from += BLOCK) {
         int n_rows = n - from < BLOCK ? n - from : BLOCK;
@@ -197,7 +197,7 @@ static int64_t times(int64_t a, int64_t b)
 static bool shuffles_between(const struct stk__node *from, const struct stk__node *to)
 {
     for (; from != to && from->n_inputs; from = from->input[0])
-        if (from->op->flags & STK_OP_SHUFFLES)
+        if (from->op->flags & STK__OP_SHUFFLES)
             return true;
     return false;
 }
@@ -227,7 +227,7 @@ static int64_t count_listed(const struct stk__nest_map *map, int rank, int world
         if (!node->is_order)
             continue;
         int64_t count = stk__node_count(node, rank, world, NULL);
-        if (node->op->flags & STK_OP_REPEAT)
+        if (node->op->flags & STK__OP_REPEAT)
             n_passes = times(n_passes, *(const int64_t *)stk__node_param(node, "count"));
         else if (count != map->outer[step].in_count)
             break;

@@ -91,7 +91,7 @@ static inline bool stk__is_woven(const struct stk__node *node)
 }
 
 /* The row of an op that names a field of the element instead of files, or NULL. */
-struct stk_texts *stk__nest_reference(const struct stk_op *op, void *params);
+struct stk_texts *stk__nest_reference(const struct stk__op *op, void *params);
 
 /* The values of that field, of all elements there can be; where these come as a stream maybe none. */
 int stk__nest_list(struct stk_dataset *graph, const struct stk__node *outer, const char *field,

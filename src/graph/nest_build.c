@@ -11,7 +11,7 @@
 
 static bool is_leaf(const struct stk__node *node)
 {
-    return stk__is_source(node->op) || node->op->flags & STK_OP_ELEMENT;
+    return stk__is_source(node->op) || node->op->flags & STK__OP_ELEMENT;
 }
 
 static bool is_step(const struct stk__node *node)
@@ -21,11 +21,11 @@ static bool is_step(const struct stk__node *node)
 
 /* ---- the field of the element ---- */
 
-struct stk_texts *stk__nest_reference(const struct stk_op *op, void *params)
+struct stk_texts *stk__nest_reference(const struct stk__op *op, void *params)
 {
     for (const struct stk_param *row = op->decl.params; row->name; row++) {
         struct stk_texts *texts = (void *)((unsigned char *)params + row->offset);
-        if (row->type == STK_ROW_TEXTS && row->flags & STK_TAKES_FIELD && texts->is_word)
+        if (row->type == STK_ROW_TEXTS && row->flags & STK__TAKES_FIELD && texts->is_word)
             return texts;
     }
     return NULL;
@@ -34,8 +34,8 @@ struct stk_texts *stk__nest_reference(const struct stk_op *op, void *params)
 /* An op that only leaves elements out, or orders them, and need not be a function of positions. */
 static bool is_sieve(const struct stk__node *node)
 {
-    return node->n_inputs == 1 && node->class != STK_INDEXED && !is_leaf(node) &&
-           !(node->op->flags & (STK_OP_BATCH | STK_OP_EXPANDS | STK_OP_NESTS));
+    return node->n_inputs == 1 && node->class != STK__INDEXED && !is_leaf(node) &&
+           !(node->op->flags & (STK__OP_BATCH | STK__OP_EXPANDS | STK__OP_NESTS));
 }
 
 /* The node whose rows give the field its values: below it only positions matter, or, where elements
@@ -46,7 +46,7 @@ static const struct stk__node *find_listed(const struct stk__node *node, int *fi
         bool is_kept = stk__is_row_op(node->op) || is_sieve(node);
         if (is_kept && node->from[*field] >= 0)
             *field = node->from[*field];
-        else if (!is_step(node) && !(node->op->flags & STK_OP_PREFETCH))
+        else if (!is_step(node) && !(node->op->flags & STK__OP_PREFETCH))
             return node;
     }
 }
@@ -74,7 +74,7 @@ struct listing {
     int field;
 };
 
-static int list_texts(void *ctx, const struct stk_chunk *chunk, int64_t first)
+static int list_texts(void *ctx, const struct stk__chunk *chunk, int64_t first)
 {
     const struct listing *listing = ctx;
     for (int i = 0; i < chunk->n; i++) {
@@ -111,7 +111,7 @@ int stk__nest_list(struct stk_dataset *graph, const struct stk__node *outer, con
         return rc;
     const struct stk__node *listed = find_listed(outer, &f);
     bool is_known =
-        listed->class == STK_INDEXED && listed->count > 0 && !stk__subtree_reads(listed);
+        listed->class == STK__INDEXED && listed->count > 0 && !stk__subtree_reads(listed);
     *out = (struct stk_texts){ .is_word = is_streamed };
     if (is_streamed && !is_known)
         return STK_OK;
@@ -143,16 +143,16 @@ static int check_op(const struct stk__node *node, struct stk_error *err)
 {
     if (node->is_filter)
         return refuse(node, "which elements it leaves is known only once they are made", err);
-    bool is_plain = stk__is_row_op(node->op) || node->op->flags & STK_OP_PREFETCH;
-    if ((is_plain && node->class == STK_INDEXED) || (is_step(node) && !node->op->scan_field))
+    bool is_plain = stk__is_row_op(node->op) || node->op->flags & STK__OP_PREFETCH;
+    if ((is_plain && node->class == STK__INDEXED) || (is_step(node) && !node->op->scan_field))
         return STK_OK;
     return refuse(node, "is no function of positions of one input", err);
 }
 
 static int check_leaf(const struct stk__node *leaf, struct stk_error *err)
 {
-    return leaf->class == STK_INDEXED ? STK_OK
-                                      : refuse(leaf, "can only be read from front to back", err);
+    return leaf->class == STK__INDEXED ? STK_OK
+                                       : refuse(leaf, "can only be read from front to back", err);
 }
 
 /* The rows of each element's file. */
@@ -217,7 +217,7 @@ static int count_opened(const struct stk__node *node, const struct stk__node **l
 /* What is kept of one element's chain would be taken for the next one's. */
 static const struct stk__node *find_cache(const struct stk__node *node)
 {
-    if (node->op->flags & STK_OP_CACHE)
+    if (node->op->flags & STK__OP_CACHE)
         return node;
     const struct stk__node *found = NULL;
     for (int i = 0; i < node->n_inputs && !node->is_opened && !found; i++)
@@ -229,9 +229,9 @@ static const struct stk__node *find_cache(const struct stk__node *node)
 static const struct stk__node *find_cause(const struct stk__node *chain,
                                           const struct stk__node *outer)
 {
-    const struct stk__node *cause = outer->class == STK_INDEXED ? chain : outer;
+    const struct stk__node *cause = outer->class == STK__INDEXED ? chain : outer;
     for (int i = 0; i < cause->n_inputs && !cause->is_opened;) {
-        bool is_it = cause->input[i]->class != STK_INDEXED;
+        bool is_it = cause->input[i]->class != STK__INDEXED;
         cause = is_it ? cause->input[i] : cause;
         i = is_it ? 0 : i + 1;
     }

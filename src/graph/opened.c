@@ -135,12 +135,12 @@ static int fail_fields(const struct stk__opened *o, const struct entry *entry,
 static int check_fields(const struct stk__opened *o, struct entry *entry, struct stk_error *err)
 {
     struct stk_type *type = stk_arena_alloc(&entry->arena, sizeof *type);
+    struct stk__infer_inside inside = { .world = 1 };
     struct stk_infer inf = { .params = o->source->params,
                              .state = entry->opened,
                              .out = type,
-                             .read_field = -1,
-                             .world = 1,
-                             .arena = &entry->arena };
+                             .arena = &entry->arena,
+                             .inside = &inside };
     int rc = type ? o->source->op->infer(&inf, err) : stk__out_of_memory(err);
     entry->state = inf.state;
     return rc || is_same_type(type, &o->source->type) ? rc : fail_fields(o, entry, type, err);
@@ -149,7 +149,7 @@ static int check_fields(const struct stk__opened *o, struct entry *entry, struct
 /* The source with this one file in place of the field's name. */
 static int open_entry(const struct stk__opened *o, struct entry *entry, struct stk_error *err)
 {
-    const struct stk_op *op = o->source->op;
+    const struct stk__op *op = o->source->op;
     size_t bytes = op->decl.params_size;
     void *params = stk_arena_alloc(&entry->arena, bytes + 1);
     const char **item = stk_arena_alloc(&entry->arena, sizeof *item);
@@ -180,7 +180,7 @@ static struct entry *new_entry(struct stk_span name, struct stk_error *err)
 
 static void count_entry(struct stk__opened *o, const struct entry *entry)
 {
-    const struct stk_op *op = o->source->op;
+    const struct stk__op *op = o->source->op;
     size_t bytes = sizeof *entry + entry->arena.total_bytes;
     bytes += op->held_bytes ? op->held_bytes(entry->opened) : 0;
     stk__purse_note(STK__KEEPS_INDEX, (int64_t)bytes);

@@ -4,6 +4,7 @@
 
 #include "base/rows/blob.h"
 #include "lang/lexer.h"
+#include "op/declaration.h"
 
 #include <string.h>
 
@@ -174,7 +175,7 @@ static void check_mark(const struct stk__guard *guard, struct stk_rows *rows, in
         fault = "it marked an element with a number that is no mark";
     else if (after == STK_DEAD && !guard->is_filter)
         fault = "it dropped an element, but has no flag STK_OP_FILTER";
-    else if (after == STK_BAD && !stk__fault_find(*rows->faults, row))
+    else if (after == STK_BAD && !stk__fault_find(*rows->inside->faults, row))
         fault = "it marked an element bad without stk_rows_fail";
     if (fault) {
         rows->mask[row] = STK_LIVE;
@@ -208,7 +209,7 @@ void stk__guard_end(struct stk__guard *guard, struct stk_rows *rows, int rc)
         check_mark(guard, rows, i);
     if (!is_inside)
         fail_all(rows, "it marked elements outside of its rows", rows->n);
-    if (rows->n_outside)
+    if (rows->inside->n_outside)
         fail_all(rows, "it failed elements outside of its rows", rows->n);
     if (rc && rc != STK_MEMORY)
         fail_all(rows, "run returned neither 0 nor STK_MEMORY", rc);

@@ -60,24 +60,24 @@ bool stk__pnode_makes(const struct stk__pnode *p, int f)
 
 static enum stk__role role_of(const struct stk__node *node, const struct stk__node *cut)
 {
-    const struct stk_op *op = node->op;
+    const struct stk__op *op = node->op;
     if (node == cut)
         return STK__ROLE_CUT;
     if (op->source.rows)
         return STK__ROLE_SOURCE;
-    if (op->flags & STK_OP_FETCH)
+    if (op->flags & STK__OP_FETCH)
         return STK__ROLE_READ;
     if (op->row.run)
         return STK__ROLE_ROW;
-    if (op->flags & STK_OP_MULTI && node->n_inputs == 1)
+    if (op->flags & STK__OP_MULTI && node->n_inputs == 1)
         return STK__ROLE_PASS;
     if (op->choice.wanted)
         return STK__ROLE_CONCAT;
     if (node->nest)
         return node->nest->is_streamed ? STK__ROLE_PASS : STK__ROLE_NEST;
-    if (op->flags & STK_OP_ELEMENT)
+    if (op->flags & STK__OP_ELEMENT)
         return STK__ROLE_ELEMENT;
-    if (op->flags & STK_OP_CACHE)
+    if (op->flags & STK__OP_CACHE)
         return STK__ROLE_CACHE;
     if (node->is_order && node->n_inputs > 1)
         return op->order.at ? STK__ROLE_CONCAT : STK__ROLE_ZIP;
@@ -89,17 +89,18 @@ static enum stk__role role_of(const struct stk__node *node, const struct stk__no
 static bool add_located(struct compiler *c, const struct stk__pnode *p)
 {
     enum { SAMPLES = 256 };
-    const struct stk_source_table *source = &p->node->op->source;
+    const struct stk__source_table *source = &p->node->op->source;
     uint64_t count = (uint64_t)source->count(p->node->state), index[SAMPLES], bytes = 0;
     int n = count < SAMPLES ? (int)count : SAMPLES, n_places = n * p->n_places;
-    struct stk_place *place = stk_arena_alloc(c->arena, sizeof *place * (size_t)(n_places + 1));
+    struct stk__file_place *place =
+        stk_arena_alloc(c->arena, sizeof *place * (size_t)(n_places + 1));
     if (!place)
         return false;
     for (int i = 0; i < n; i++)
         index[i] = (count - (uint64_t)n) / 2 + (uint64_t)i;
     source->locate(p->node->state, n, index, place);
     for (int i = 0; i < n_places; i++) {
-        const struct stk_place *before = &place[i - p->n_places];
+        const struct stk__file_place *before = &place[i - p->n_places];
         bool is_shared = i >= p->n_places && !c->is_shuffled && place[i].file == before->file &&
                          place[i].offset == before->offset;
         bytes += is_shared ? 0 : place[i].bytes;
@@ -111,7 +112,7 @@ static bool add_located(struct compiler *c, const struct stk__pnode *p)
 static int add_slots(struct compiler *c, struct stk__pnode *p)
 {
     struct stk__program *program = c->program;
-    const struct stk_op *op = p->node->op;
+    const struct stk__op *op = p->node->op;
     p->thread_slot = p->read_slot = -1;
     if (p->role == STK__ROLE_ROW && op->row.thread_open) {
         p->thread_slot = program->n_thread_slots++;
@@ -179,7 +180,7 @@ static int add_cache(struct compiler *c, struct stk__pnode *p)
                                         .made_by = stk__cache_made_by(p->node),
                                         .parts =
                                             STK__NO_ADDRESSES | (program->has_keys ? STK__KEYS : 0),
-                                        .is_sparse = p->node->class != STK_INDEXED };
+                                        .is_sparse = p->node->class != STK__INDEXED };
     if (program->n_kept == STK__MAX_CACHES)
         return stk__fail_at(c->err, STK_VALUE, p->node->at, p->node->len,
                             "cache: at most %d are possible", STK__MAX_CACHES);

@@ -21,6 +21,7 @@
 #include "base/meter.h"
 #include "base/rows/chunk.h"
 #include "graph/graph.h"
+#include "io/data_file.h"
 #include "io/read/fetched.h"
 #include "op/cache/cache.h"
 
@@ -107,8 +108,9 @@ void stk__eval_thread_free(struct stk__eval_thread *thread, const struct stk__pr
 
 /* What a read wants: paths of files, or places in the files of a located source. */
 struct stk__wanted {
-    const struct stk_span *path;   /* [n], unset where a row is bad or dead; or NULL */
-    const struct stk_place *place; /* [n * n_places], STK__NOWHERE for rows of another source */
+    const struct stk_span *path; /* [n], unset where a row is bad or dead; or NULL */
+    const struct stk__file_place
+        *place; /* [n * n_places], STK__NOWHERE for rows of another source */
 };
 
 struct stk__eval {
@@ -124,20 +126,20 @@ struct stk__eval {
     const uint64_t *position; /* [n] */
     const uint64_t *path;     /* [n] */
     /* …or rows of a chunk, for cut programs */
-    struct stk_chunk *in;
+    struct stk__chunk *in;
     int in_from;
     const struct stk__fetched *fetched[STK__MAX_READS]; /* [n * n_places] per read */
     const uint64_t *nest_path; /* below a nest: the rows' paths in its chain */
     const int *fetched_row; /* inside a concatenation: which of the n rows these are; else NULL */
     /* where they go */
-    struct stk_chunk *out; /* columns and keys are written; the mask too when a row is not live */
+    struct stk__chunk *out; /* columns and keys are written; the mask too when a row is not live */
     int out_from;
     /* results */
     int n_bad, n_dead;
     int n_live; /* rows that no filter has dropped so far */
     bool is_timed;
-    int n_hits, n_misses;     /* rows that caches had, or had not */
-    struct stk_fault *faults; /* rows counted from 0; the caller takes them */
+    int n_hits, n_misses;      /* rows that caches had, or had not */
+    struct stk__fault *faults; /* rows counted from 0; the caller takes them */
 };
 
 /* Evaluates everything. 0 or STK_MEMORY. Addresses of `out` are the caller's business. */

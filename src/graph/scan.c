@@ -12,7 +12,7 @@
 enum { BLOCK = 1024 };
 
 static int scan_block(const struct stk__program *program, struct stk__eval_thread *thread,
-                      struct stk_arena *scratch, struct stk_chunk *chunk, uint64_t first)
+                      struct stk_arena *scratch, struct stk__chunk *chunk, uint64_t first)
 {
     uint64_t position[BLOCK], path[BLOCK] = { 0 };
     for (int i = 0; i < chunk->n; i++)
@@ -34,7 +34,7 @@ static int scan_block(const struct stk__program *program, struct stk__eval_threa
 /* The program that yields the field: ops above it that do not touch it are left out. */
 static const struct stk__node *lowest_with(const struct stk__node *node, int *field)
 {
-    while (node->n_inputs == 1 && (node->op->row.run || node->op->flags & STK_OP_CACHE) &&
+    while (node->n_inputs == 1 && (node->op->row.run || node->op->flags & STK__OP_CACHE) &&
            node->from[*field] >= 0) {
         *field = node->from[*field];
         node = node->input[0];
@@ -46,7 +46,7 @@ static int scan_all(struct stk__program *program, int64_t n, stk__visit_fn visit
 {
     struct stk_arena scratch;
     struct stk__eval_thread thread = { 0 };
-    struct stk_chunk *chunk = stk__chunk_new(program->type, BLOCK, false);
+    struct stk__chunk *chunk = stk__chunk_new(program->type, BLOCK, false);
     struct stk__pool *pool = stk__pool_new();
     stk__arena_init(&scratch, 1 << 16);
     int rc = chunk && pool ? stk__eval_thread_init(&thread, program) : STK_MEMORY;
@@ -55,7 +55,7 @@ static int scan_all(struct stk__program *program, int64_t n, stk__visit_fn visit
         rc = scan_block(program, &thread, &scratch, chunk, (uint64_t)at);
         if (!rc)
             rc = visit(ctx, chunk, at);
-        stk_chunk_drop(chunk, 0, chunk->n);
+        stk__chunk_drop(chunk, 0, chunk->n);
         stk__arena_reset(&scratch);
     }
     stk__eval_thread_free(&thread, program);
@@ -95,7 +95,7 @@ struct hashes {
     int field;
 };
 
-static int hash_rows(void *ctx, const struct stk_chunk *chunk, int64_t first)
+static int hash_rows(void *ctx, const struct stk__chunk *chunk, int64_t first)
 {
     const struct hashes *hashes = ctx;
     const struct stk_column *c = &chunk->column[hashes->field];
@@ -113,7 +113,7 @@ int stk__scan_node(struct stk_dataset *graph, struct stk__node *node, const char
     int f = stk_type_find(&input->type, field);
     if (f < 0)
         return stk_fail(err, STK_NAME, "there is no field '%s'", field);
-    if (input->class != STK_INDEXED || input->count < 0)
+    if (input->class != STK__INDEXED || input->count < 0)
         return stk_fail(err, STK_TYPE,
                         "must look at '%s' of all elements beforehand, which needs an indexed, "
                         "finite input",

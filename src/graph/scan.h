@@ -4,7 +4,7 @@
 #include "graph/graph.h"
 
 /* Called with blocks of rows, of which the first is number `first`. */
-typedef int (*stk__visit_fn)(void *ctx, const struct stk_chunk *chunk, int64_t first);
+typedef int (*stk__visit_fn)(void *ctx, const struct stk__chunk *chunk, int64_t first);
 struct stk__scan {
     stk__visit_fn visit;
     void *ctx;

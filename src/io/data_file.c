@@ -172,7 +172,7 @@ static void let_go(struct stk__data_files *files, uint32_t index, int fd, bool i
         close(fd);
 }
 
-static int read_part(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
+static int read_part(struct stk__data_files *files, struct stk__file_place place, uint8_t *dst,
                      struct stk_error *err)
 {
     struct stk__data_file *file = &files->item[place.file];
@@ -256,7 +256,7 @@ static uint8_t *map_of(struct stk__data_files *files, struct stk__data_file *fil
 }
 
 /* Pages that were touched count as ours until they are given back; they stay in the page cache. */
-static void note_touched(struct stk__data_files *files, const struct stk_place *place, int n)
+static void note_touched(struct stk__data_files *files, const struct stk__file_place *place, int n)
 {
     unsigned long long more = 0;
     for (int i = 0; i < n; i++)
@@ -271,12 +271,12 @@ static void note_touched(struct stk__data_files *files, const struct stk_place *
     }
 }
 
-static bool is_inside(const struct stk__data_file *file, struct stk_place place)
+static bool is_inside(const struct stk__data_file *file, struct stk__file_place place)
 {
     return place.offset <= file->bytes && place.bytes <= file->bytes - place.offset;
 }
 
-int stk__data_files_copy(struct stk__data_files *files, const struct stk_place *place, int n,
+int stk__data_files_copy(struct stk__data_files *files, const struct stk__file_place *place, int n,
                          uint8_t *dst)
 {
     enum { AT_ONCE = 64 };
@@ -284,7 +284,7 @@ int stk__data_files_copy(struct stk__data_files *files, const struct stk_place *
     int n_done = 0, n_some, n_copied;
     do {
         for (n_some = 0; n_some < AT_ONCE && n_done + n_some < n; n_some++) {
-            const struct stk_place *p = &place[n_done + n_some];
+            const struct stk__file_place *p = &place[n_done + n_some];
             struct stk__data_file *file = &files->item[p->file];
             const uint8_t *map = is_inside(file, *p) ? map_of(files, file) : NULL;
             if (!map)
@@ -299,7 +299,7 @@ int stk__data_files_copy(struct stk__data_files *files, const struct stk_place *
     return n_done;
 }
 
-int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
+int stk__data_file_read(struct stk__data_files *files, struct stk__file_place place, uint8_t *dst,
                         struct stk_error *err)
 {
     const struct stk__data_file *file = &files->item[place.file];

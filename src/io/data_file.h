@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stoker/op.h>
 
+/* Where in a file something lies. */
+struct stk__file_place {
+    uint64_t offset, bytes;
+    uint32_t file; /* among those of the source */
+};
+
 struct stk__data_file {
     char *path;
     uint64_t bytes;
@@ -49,7 +55,8 @@ size_t stk__file_of(const uint64_t *first, size_t n, uint64_t item, size_t likel
 /* True if a place can be read in one go with the one before it: it is the same one again, or begins where
  * that ends. Places of any other kind that overlap are reads of their own, such as two that begin alike and
  * end apart. */
-static inline bool stk__place_follows(const struct stk_place *before, const struct stk_place *next)
+static inline bool stk__place_follows(const struct stk__file_place *before,
+                                      const struct stk__file_place *next)
 {
     bool is_same = next->offset == before->offset && next->bytes == before->bytes;
     return next->file == before->file &&
@@ -57,7 +64,7 @@ static inline bool stk__place_follows(const struct stk_place *before, const stru
 }
 
 /* Reads a part. Thread-safe. The message is the cause alone, as of a row that is bad. */
-int stk__data_file_read(struct stk__data_files *files, struct stk_place place, uint8_t *dst,
+int stk__data_file_read(struct stk__data_files *files, struct stk__file_place place, uint8_t *dst,
                         struct stk_error *err);
 
 /* A descriptor that is kept of a file, which stays its own; -1: there is none. */
@@ -73,5 +80,5 @@ bool stk__data_file_read_pieces(struct stk__data_files *files, uint32_t file, ui
 
 /* Reads n parts that are likely in the page cache, one behind the other, from maps. Returns how many
  * were read: all but for a file that cannot be mapped or is shorter than it was. */
-int stk__data_files_copy(struct stk__data_files *files, const struct stk_place *place, int n,
+int stk__data_files_copy(struct stk__data_files *files, const struct stk__file_place *place, int n,
                          uint8_t *dst);

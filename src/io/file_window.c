@@ -41,7 +41,7 @@ int stk__file_window_move(struct stk__file_window *w, size_t kept)
     }
     uint64_t left = all - w->offset - w->filled;
     size_t n = left < w->cap - w->filled ? (size_t)left : w->cap - w->filled;
-    const struct stk_place place = { w->offset + w->filled, n, (uint32_t)w->file };
+    const struct stk__file_place place = { w->offset + w->filled, n, (uint32_t)w->file };
     int code = stk__data_file_read(w->files, place, w->data + w->filled, w->err);
     if (code)
         stk__error_prefix(w->err, "'%s': ", w->files->item[w->file].path);

@@ -68,7 +68,7 @@ static bool count_part(struct stk__line_counts *counts, size_t file, uint64_t fr
                        uint64_t *n)
 {
     bool has_more = to < counts->files->item[file].bytes;
-    const struct stk_place place = { from, to - from + has_more, (uint32_t)file };
+    const struct stk__file_place place = { from, to - from + has_more, (uint32_t)file };
     if (stk__data_file_read(counts->files, place, counts->room, NULL))
         return false;
     *n = stk__count_line_ends(counts->room, to - from, has_more);

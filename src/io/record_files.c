@@ -148,7 +148,7 @@ uint64_t stk__record_files_count(const struct stk__record_files *records)
 }
 
 void stk__record_files_locate(const struct stk__record_files *records, int n,
-                              const uint64_t *record, struct stk_place *out)
+                              const uint64_t *record, struct stk__file_place *out)
 {
     size_t file = 0;
     for (int i = 0; i < n; i++) {
@@ -161,7 +161,7 @@ void stk__record_files_locate(const struct stk__record_files *records, int n,
 void stk__record_files_describe(const struct stk__record_files *records, uint64_t record,
                                 const char *noun, char *text, size_t size)
 {
-    struct stk_place place;
+    struct stk__file_place place;
     if (record >= stk__record_files_count(records)) {
         snprintf(text, size, "?");
         return;

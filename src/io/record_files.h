@@ -41,7 +41,7 @@ size_t stk__record_files_bytes(const struct stk__record_files *records);
 uint64_t stk__record_files_count(const struct stk__record_files *records);
 
 void stk__record_files_locate(const struct stk__record_files *records, int n,
-                              const uint64_t *record, struct stk_place *out);
+                              const uint64_t *record, struct stk__file_place *out);
 
 /* "train.tfrecord, record 12 at byte 3456"; noun is "record". */
 void stk__record_files_describe(const struct stk__record_files *records, uint64_t record,

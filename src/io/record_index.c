@@ -96,7 +96,7 @@ static uint64_t offset_of(const struct stk__record_index *index, uint64_t record
 }
 
 void stk__record_index_at(const struct stk__record_index *index, uint64_t record,
-                          struct stk_place *place)
+                          struct stk__file_place *place)
 {
     place->offset = offset_of(index, record);
     place->bytes = offset_of(index, record + 1) - place->offset;

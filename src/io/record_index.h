@@ -31,7 +31,7 @@ uint64_t stk__record_index_count(const struct stk__record_index *index);
 
 /* Offset and bytes of a record; `file` is left alone. */
 void stk__record_index_at(const struct stk__record_index *index, uint64_t record,
-                          struct stk_place *place);
+                          struct stk__file_place *place);
 
 /* Of which file, read how, and where sidecars are: beside the file (NULL) or in a directory. */
 struct stk__sidecar {

@@ -211,7 +211,7 @@ static int bind_chains(struct binder *b, const struct stk_value *value)
 {
     struct items items = { .size = sizeof(struct stk_value *), .read = read_chain };
     int status = bind_items(b, value, &items);
-    *(struct stk_chains *)b->field = (struct stk_chains){ (void *)items.data, items.n };
+    *(struct stk__chains *)b->field = (struct stk__chains){ (void *)items.data, items.n };
     return status;
 }
 
@@ -256,7 +256,7 @@ static int bind_value(struct binder *b, const struct stk_value *value)
         [STK_ROW_BOOL] = bind_bool,     [STK_ROW_TEXT] = bind_text,
         [STK_ROW_CHOICE] = bind_choice, [STK_ROW_NUMBERS] = bind_numbers,
         [STK_ROW_TEXTS] = bind_texts,   [STK_ROW_PAIRS] = bind_pairs,
-        [STK_ROW_VALUE] = bind_any,     [STK_ROW_CHAINS] = bind_chains,
+        [STK__ROW_VALUE] = bind_any,    [STK__ROW_CHAINS] = bind_chains,
     };
     int label = find_label(b->row, value);
     if (label >= 0 && b->row->type == STK_ROW_CHOICE)

@@ -73,9 +73,9 @@ static void add_row(const struct stk_param *row, struct stk__text *out)
 {
     static const char *const types[] = {
         [STK_ROW_INT] = "int",         [STK_ROW_REAL] = "real",     [STK_ROW_BOOL] = "bool",
-        [STK_ROW_TEXT] = "text",       [STK_ROW_CHOICE] = "choice", [STK_ROW_VALUE] = "value",
+        [STK_ROW_TEXT] = "text",       [STK_ROW_CHOICE] = "choice", [STK__ROW_VALUE] = "value",
         [STK_ROW_NUMBERS] = "numbers", [STK_ROW_TEXTS] = "texts",   [STK_ROW_PAIRS] = "pairs",
-        [STK_ROW_CHAINS] = "chains",
+        [STK__ROW_CHAINS] = "chains",
     };
     stk__text_add(out, "{\"name\":");
     add_string(out, row->name);

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/error.h"
 #include "base/text.h"
+#include "lang/param_rows.h"
 #include "lang/value.h"
 
 /* Things that can be called where a value is wanted: pipelines now; models, schedules, … later. */

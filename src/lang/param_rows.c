@@ -27,8 +27,8 @@ bool stk__row_is_none(const struct stk_param *row, const void *field)
         return !((const struct stk_texts *)field)->n;
     case STK_ROW_PAIRS:
         return !((const struct stk_pairs *)field)->n;
-    case STK_ROW_CHAINS:
-        return !((const struct stk_chains *)field)->n;
+    case STK__ROW_CHAINS:
+        return !((const struct stk__chains *)field)->n;
     default:
         return !*(const struct stk_value *const *)field;
     }
@@ -73,7 +73,7 @@ union field {
     struct stk_texts texts;
     struct stk_pairs pairs;
     const struct stk_value *value;
-    struct stk_chains chains;
+    struct stk__chains chains;
 };
 
 bool stk__row_is_default(const struct stk_param *row, const void *field)
@@ -140,7 +140,7 @@ static const char *taken(const struct stk_param *row, int i)
         [STK_ROW_BOOL] = "true or false", [STK_ROW_TEXT] = "a string",
         [STK_ROW_CHOICE] = NULL,          [STK_ROW_NUMBERS] = "numbers",
         [STK_ROW_TEXTS] = "strings",      [STK_ROW_PAIRS] = "a map from names to names",
-        [STK_ROW_VALUE] = "a value",      [STK_ROW_CHAINS] = "chains",
+        [STK__ROW_VALUE] = "a value",     [STK__ROW_CHAINS] = "chains",
     };
     if (kinds[row->type] && i-- == 0)
         return kinds[row->type];

@@ -91,7 +91,7 @@ static void print_item(struct printer *p, const struct stk_param *row, const voi
     else if (row->type == STK_ROW_TEXTS)
         stk__quote(p->out, ((const struct stk_texts *)field)->item[i]);
     else
-        print_value(p, ((const struct stk_chains *)field)->item[i]);
+        print_value(p, ((const struct stk__chains *)field)->item[i]);
 }
 
 static int n_items(const struct stk_param *row, const void *field)
@@ -100,7 +100,7 @@ static int n_items(const struct stk_param *row, const void *field)
         return ((const struct stk_numbers *)field)->n;
     if (row->type == STK_ROW_TEXTS)
         return ((const struct stk_texts *)field)->n;
-    return ((const struct stk_chains *)field)->n;
+    return ((const struct stk__chains *)field)->n;
 }
 
 /* In short form a list of one needs no brackets, and no list does where the row gathers the
@@ -115,7 +115,7 @@ static void print_list(struct printer *p, const struct stk_param *row, const voi
         stk__quote_name(p->out, row->choices[((const struct stk_numbers *)field)->choice]);
         return;
     }
-    if (row->flags & STK_TAKES_FIELD && ((const struct stk_texts *)field)->is_word) {
+    if (row->flags & STK__TAKES_FIELD && ((const struct stk_texts *)field)->is_word) {
         stk__quote_name(p->out, ((const struct stk_texts *)field)->item[0]);
         return;
     }
@@ -162,7 +162,7 @@ static void print_field(struct printer *p, const struct stk_param *row, const vo
     case STK_ROW_PAIRS:
         print_pairs(p, field);
         break;
-    case STK_ROW_VALUE:
+    case STK__ROW_VALUE:
         print_any(p, row, *(const struct stk_value *const *)field);
         break;
     default:

@@ -18,8 +18,8 @@ static const uint64_t progress_interval_ns = 50000000;
 
 static bool is_batched(const struct stk__node *node)
 {
-    while (!(node->op->flags & STK_OP_BATCH)) {
-        if (!node->n_inputs || node->op->flags & STK_OP_EXPANDS)
+    while (!(node->op->flags & STK__OP_BATCH)) {
+        if (!node->n_inputs || node->op->flags & STK__OP_EXPANDS)
             return false;
         node = node->input[0];
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* caller.h: fields and cells that the calling program makes, by a stream or a function. */
 #pragma once
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 /* States the fields as the output of an op that writes all of them. Texts of a batch are bytes of
  * rank 1. */

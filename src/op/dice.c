@@ -9,8 +9,8 @@
 struct stk__dice_place stk__rows_place(const struct stk_rows *rows, int row, uint64_t user_seed,
                                        uint32_t index)
 {
-    struct stk_key key = rows->key[row];
-    uint64_t k = stk__hash_mix(rows->seed, user_seed);
+    struct stk__key key = rows->inside->key[row];
+    uint64_t k = stk__hash_mix(rows->inside->seed, user_seed);
     return (struct stk__dice_place){
         .counter = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi, index },
         .key = { (uint32_t)k, (uint32_t)(k >> 32) },

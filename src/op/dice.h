@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dice.h: the random words of a row, one after the other, as what an op needs of them. */
 #pragma once
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 /* Where the words of a row are in the generator of base/rng.h: those at `index`. More of them follow
  * as the last word of the counter counts up. */

@@ -2,7 +2,7 @@
 /* dtype_value.h: single numbers as values of a dtype, converted as cast does: integers are cut off
  * towards zero and limited. */
 #pragma once
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 void stk__dtype_put(int dtype, double value, void *dst);
 double stk__dtype_get(int dtype, const void *src);

@@ -102,12 +102,10 @@ static int check_decl(const struct stk_decl *decl, struct stk_error *err)
     return rc;
 }
 
-/* Everything else belongs to ops of the library, and is not part of what plug-ins can rely on. */
+/* Other flags belong to ops of the library. */
 static bool is_row_op(const struct stk_op *op)
 {
-    const uint32_t possible = STK_OP_RANDOM | STK_OP_HEAVY | STK_OP_FILTER;
-    return !(op->flags & ~possible) && !op->order.at && !op->order.count && !op->serial.step &&
-           !op->source.rows && !op->source.next && !op->begins_with && !op->mode && !op->scan_field;
+    return !(op->flags & ~(uint32_t)(STK_OP_RANDOM | STK_OP_HEAVY | STK_OP_FILTER));
 }
 
 int stk__plugin_op_check(const struct stk_op *op, struct stk_error *err)
@@ -127,4 +125,17 @@ int stk__plugin_op_check(const struct stk_op *op, struct stk_error *err)
         return stk_fail(err, STK_VALUE, "%s has one of thread_open and thread_close",
                         op->decl.name);
     return STK_OK;
+}
+
+struct stk__op stk__plugin_op(const struct stk_op *op)
+{
+    return (struct stk__op){ .decl = op->decl,
+                             .flags = op->flags,
+                             .plugin = op,
+                             .exclusive = op->exclusive,
+                             .open = op->open,
+                             .close = op->close,
+                             .held_bytes = op->held_bytes,
+                             .infer = op->infer,
+                             .row = op->row };
 }

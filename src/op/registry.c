@@ -5,6 +5,7 @@
  * larger edition and puts it before the last one, which stays for those who are looking into it.
  */
 #include "op/registry.h"
+#include "op/implied.h"
 #include "op/op_names.h"
 
 #include "base/error.h"
@@ -15,11 +16,11 @@
 #include <string.h>
 
 #define SUBJECT(text)
-#define OP(name) extern const struct stk_op stk__op_##name;
+#define OP(name) extern const struct stk__op stk__op_##name;
 #include "op/op_list.def"
 #undef OP
 
-static const struct stk_op *const built_in[] = {
+static const struct stk__op *const built_in[] = {
 #define OP(name) &stk__op_##name,
 #include "op/op_list.def"
 #undef OP
@@ -29,7 +30,7 @@ static const struct stk_op *const built_in[] = {
 /* Subjects, each before its ops. */
 static const struct listed {
     const char *subject;
-    const struct stk_op *op;
+    const struct stk__op *op;
 } listed[] = {
 #define SUBJECT(text) { text, NULL },
 #define OP(name) { NULL, &stk__op_##name },
@@ -72,21 +73,21 @@ const struct stk__namespace *stk__ops_namespace(void)
     return edition ? &edition->names : &first;
 }
 
-const struct stk_op *stk__op_find(const char *name)
+const struct stk__op *stk__op_find(const char *name)
 {
     const struct stk_decl *decl = stk__namespace_find(stk__ops_namespace(), name);
     return decl ? stk__op_of(decl) : NULL;
 }
 
-const char *stk__op_said(const struct stk_op *op)
+const char *stk__op_said(const struct stk__op *op)
 {
     for (int i = 0; i < N_BUILT_IN; i++)
-        if (built_in[i]->begins_with == op)
+        if (stk__op_begins_with(built_in[i]) == op)
             return built_in[i]->decl.name;
     return op->decl.name;
 }
 
-const char *stk__op_subject(const struct stk_op *op, int *place)
+const char *stk__op_subject(const struct stk__op *op, int *place)
 {
     const char *subject = NULL;
     *place = -1;
@@ -100,16 +101,8 @@ const char *stk__op_subject(const struct stk_op *op, int *place)
     return "plug-ins";
 }
 
-bool stk__op_is_built_in(const struct stk_op *op)
-{
-    for (int i = 0; i < N_BUILT_IN; i++)
-        if (built_in[i] == op)
-            return true;
-    return false;
-}
-
 /* With `adding` held. */
-static int add(const struct stk_op *const *op, int n, struct stk_error *err)
+static int add(const struct stk__op *const *op, int n, struct stk_error *err)
 {
     const struct stk__namespace *old = stk__ops_namespace();
     for (int i = 0; i < n; i++) {
@@ -133,7 +126,7 @@ static int add(const struct stk_op *const *op, int n, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__ops_add(const struct stk_op *const *op, int n, struct stk_error *err)
+int stk__ops_add(const struct stk__op *const *op, int n, struct stk_error *err)
 {
     pthread_mutex_lock(&adding);
     int rc = add(op, n, err);

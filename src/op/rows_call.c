@@ -10,7 +10,7 @@
 
 void *stk_rows_alloc(struct stk_rows *rows, size_t bytes)
 {
-    return stk__arena_take(rows->scratch, bytes);
+    return stk__arena_take(rows->inside->scratch, bytes);
 }
 
 void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format, ...)
@@ -18,7 +18,7 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
     char text[STK_ERROR_TEXT];
     va_list args;
     if (row < 0 || row >= rows->n) {
-        rows->n_outside++;
+        rows->inside->n_outside++;
         return;
     }
     va_start(args, format);
@@ -27,7 +27,8 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
     if (rows->mask[row] == STK_BAD)
         return;
     rows->mask[row] = STK_BAD;
-    stk__fault_add(rows->faults, row, code, rows->blamed ? rows->blamed : rows->name, text);
+    stk__fault_add(rows->inside->faults, row, code,
+                   rows->inside->blamed ? rows->inside->blamed : rows->inside->name, text);
 }
 
 void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,

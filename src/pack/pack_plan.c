@@ -169,7 +169,7 @@ static bool delivers_batches(const struct stk__plan *plan)
     const struct stk__node *node = plan->graph->root;
     if (plan->batch || !plan->stage[plan->last].has_trace)
         return plan->batch != NULL;
-    while (!(node->op->flags & STK_OP_BATCH))
+    while (!(node->op->flags & STK__OP_BATCH))
         node = node->input[0];
     return !((const struct stk__grouping *)node->state)->is_element;
 }

@@ -94,12 +94,12 @@ struct stk__node **stk__node_link(struct stk_dataset *graph, const struct stk__n
 
 bool stk__node_is_row_op(const struct stk__node *node)
 {
-    return node->op->row.run || node->op->flags & STK_OP_FETCH;
+    return node->op->row.run || node->op->flags & STK__OP_FETCH;
 }
 
 bool stk__node_is_costly(const struct stk__node *node)
 {
-    return node->op->flags & (STK_OP_FETCH | STK_OP_HEAVY);
+    return node->op->flags & (STK__OP_FETCH | STK_OP_HEAVY);
 }
 
 /* ---- saying it ---- */
@@ -145,7 +145,7 @@ static void add_chain(struct stk__text *out, const struct stk__node *node);
 static bool takes_chains(const struct stk__node *node)
 {
     const struct stk_param *row = node->op->decl.params;
-    while (row && row->name && row->type != STK_ROW_CHAINS)
+    while (row && row->name && row->type != STK__ROW_CHAINS)
         row++;
     return row && row->name;
 }
@@ -182,7 +182,8 @@ static const struct stk__node *receiver_of(const struct stk__node *node)
 {
     if (node->nest)
         return stk__nest_outer(node);
-    bool is_begun = node->n_inputs && node->op->flags & STK_OP_ROOT && !node->input[0]->is_inserted;
+    bool is_begun =
+        node->n_inputs && node->op->flags & STK__OP_ROOT && !node->input[0]->is_inserted;
     return node->n_inputs && !is_begun && !takes_chains(node) ? node->input[0] : NULL;
 }
 

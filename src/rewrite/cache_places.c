@@ -9,7 +9,7 @@
 
 bool stk__cache_is_auto(const struct stk__node *node)
 {
-    if (!(node->op->flags & STK_OP_CACHE))
+    if (!(node->op->flags & STK__OP_CACHE))
         return false;
     const char *directory = *(const char *const *)stk__node_param(node, "directory");
     return directory && !strcmp(directory, "auto");

@@ -28,10 +28,10 @@ static bool changes_no_field(const struct stk__node *node)
 /* The prefetch that counts: the outermost with a number, or else the outermost. */
 static const struct stk__node *effective_prefetch(const struct stk__node *node)
 {
-    const uint32_t passing = STK_OP_PREFETCH | STK_OP_REPEAT | STK_OP_ADDRESSES;
+    const uint32_t passing = STK__OP_PREFETCH | STK__OP_REPEAT | STK__OP_ADDRESSES;
     const struct stk__node *found = NULL;
     for (; node->op->flags & passing && node->n_inputs == 1; node = node->input[0]) {
-        bool is_prefetch = node->op->flags & STK_OP_PREFETCH;
+        bool is_prefetch = node->op->flags & STK__OP_PREFETCH;
         if (is_prefetch && *(const int64_t *)stk__node_param(node, "buffer_size") > 0)
             return node;
         if (is_prefetch && !found)
@@ -51,7 +51,7 @@ static const char *why_nothing(const struct stk_dataset *graph, const struct stk
 {
     if (node->n_inputs != 1)
         return NULL;
-    if (node->op->flags & STK_OP_PREFETCH)
+    if (node->op->flags & STK__OP_PREFETCH)
         return node == effective_prefetch(graph->root) ? NULL : "it has no effect where it is";
     if (node->op->passes_all && node->op->passes_all(node->params, sure_count(node->input[0])))
         return "all elements pass, in their order";

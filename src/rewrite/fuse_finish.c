@@ -49,7 +49,7 @@ int stk__rewrite_fuse_finish(struct stk_dataset *graph, struct stk_error *err)
 {
     for (int i = 0; i < graph->n_used; i++) {
         struct stk__node *upper = graph->node[i];
-        struct stk_finish finish = { .ordinal = upper->ordinal };
+        struct stk__op_finish finish = { .ordinal = upper->ordinal };
         if (!upper->op->finish || !upper->input[0]->op->take_finish ||
             !upper->op->finish(upper->params, upper->state, &finish) ||
             !keeps_others(upper, finish.field))

@@ -6,7 +6,7 @@
 #include "rewrite/rewrites.h"
 
 /* Both nodes stay: the lower one makes parts, and the upper one works on them. */
-static int fuse(struct stk_dataset *graph, struct stk__node *upper, struct stk_part *part)
+static int fuse(struct stk_dataset *graph, struct stk__node *upper, struct stk__image_part *part)
 {
     struct stk__node *lower = upper->input[0];
     void *state = NULL;
@@ -32,7 +32,7 @@ int stk__rewrite_fuse_part(struct stk_dataset *graph, struct stk_error *err)
 {
     for (int i = 0; i < graph->n_used; i++) {
         struct stk__node *upper = graph->node[i];
-        struct stk_part part = { .choose = NULL };
+        struct stk__image_part part = { .choose = NULL };
         if (!upper->op->part || !upper->input[0]->op->take_part)
             continue;
         int rc = upper->op->part(upper->params, upper->state, &graph->arena, &part);

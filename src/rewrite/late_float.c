@@ -11,25 +11,25 @@
 
 static const char rule[] = "late_float";
 
-static bool says_finish(const struct stk__node *node, struct stk_finish *out)
+static bool says_finish(const struct stk__node *node, struct stk__op_finish *out)
 {
-    *out = (struct stk_finish){ 0 };
+    *out = (struct stk__op_finish){ 0 };
     return node->op->finish && node->n_inputs == 1 &&
            node->op->finish(node->params, node->state, out) && node->from[out->field] < 0;
 }
 
-static bool moves_pixels(const struct stk_finish *finish)
+static bool moves_pixels(const struct stk__op_finish *finish)
 {
-    return finish->kind == STK_FINISH_CROP || finish->kind == STK_FINISH_FLIP ||
-           finish->kind == STK_FINISH_PLANES;
+    return finish->kind == STK__FINISH_CROP || finish->kind == STK__FINISH_FLIP ||
+           finish->kind == STK__FINISH_PLANES;
 }
 
 /* Values of all channels alike, or channels that stay the last dimension. */
-static bool can_swap(const struct stk_finish *convert, const struct stk_finish *move)
+static bool can_swap(const struct stk__op_finish *convert, const struct stk__op_finish *move)
 {
-    bool is_alike = convert->kind == STK_FINISH_CAST || convert->channels == 1;
-    return convert->kind <= STK_FINISH_CAST && moves_pixels(move) &&
-           convert->field == move->field && (is_alike || move->kind != STK_FINISH_PLANES);
+    bool is_alike = convert->kind == STK__FINISH_CAST || convert->channels == 1;
+    return convert->kind <= STK__FINISH_CAST && moves_pixels(move) &&
+           convert->field == move->field && (is_alike || move->kind != STK__FINISH_PLANES);
 }
 
 static bool is_wider(const struct stk__node *node, int field)
@@ -40,7 +40,7 @@ static bool is_wider(const struct stk__node *node, int field)
 
 static bool is_wanted(const struct stk__node *upper)
 {
-    struct stk_finish move, convert;
+    struct stk__op_finish move, convert;
     if (!says_finish(upper, &move))
         return false;
     const struct stk__node *lower = upper->input[0];

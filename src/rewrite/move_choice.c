@@ -16,13 +16,13 @@ static const char rule[] = "move_choice";
 
 static bool is_choice(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_ADDRESSES && node->op->serial.step && node->n_inputs == 1 &&
-           node->class == STK_STREAM && !node->op->serial.held_rows;
+    return node->op->flags & STK__OP_ADDRESSES && node->op->serial.step && node->n_inputs == 1 &&
+           node->class == STK__STREAM && !node->op->serial.held_rows;
 }
 
 static bool can_cross(const struct stk__node *node)
 {
-    return (stk__node_is_row_op(node) && !node->is_filter) || node->op->flags & STK_OP_PREFETCH;
+    return (stk__node_is_row_op(node) && !node->is_filter) || node->op->flags & STK__OP_PREFETCH;
 }
 
 /* The lowest op it may come before, or NULL if it stays. */
@@ -60,10 +60,11 @@ static int tell_why_not(struct stk_dataset *graph, const struct stk__node *node,
                         struct stk_error *err)
 {
     const struct stk__node *below = node->input[0];
-    while (below->op->flags & STK_OP_PREFETCH)
+    while (below->op->flags & STK__OP_PREFETCH)
         below = below->input[0];
-    const char *why = below->op->flags & STK_OP_BATCH ? "batches are made of good elements, and "
-                                                        "which are good is known once they are made"
+    const char *why = below->op->flags & STK__OP_BATCH
+                          ? "batches are made of good elements, and "
+                            "which are good is known once they are made"
                       : below->is_filter ? "which elements it keeps is known once they are made"
                                          : NULL;
     return !why ? STK_OK

@@ -22,14 +22,14 @@ static bool draws(const struct stk__node *node)
 
 static bool is_shuffle(const struct stk__node *node)
 {
-    return node->is_order && node->n_inputs == 1 && node->op->flags & STK_OP_SHUFFLES;
+    return node->is_order && node->n_inputs == 1 && node->op->flags & STK__OP_SHUFFLES;
 }
 
 /* Ops that a cache may come before: the same elements, one by one or in another order. */
 static bool can_cross(const struct stk__node *node)
 {
     bool is_plain = stk__node_is_row_op(node) && !node->is_filter;
-    return is_plain || is_shuffle(node) || node->op->flags & STK_OP_PREFETCH;
+    return is_plain || is_shuffle(node) || node->op->flags & STK__OP_PREFETCH;
 }
 
 /* Puts the cache behind `below`, which lies further down. */

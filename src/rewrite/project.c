@@ -3,7 +3,7 @@
  *
  * From the end of the chain down, every op says which fields it looks at. What no op looks at and
  * the chain does not deliver is left out where it is made: an op that makes nothing else goes
- * altogether, one that makes several fields by name (STK_MAKES) makes the others. Nobody learns
+ * altogether, one that makes several fields by name (STK__MAKES) makes the others. Nobody learns
  * then whether such a field could have been made, so an error in it does not count; docs/errors.md
  * promises that for what reads, decodes and parses. Other ops go only if they cannot fail.
  *
@@ -59,8 +59,8 @@ static bool is_useless(const struct stk__node *node, uint32_t used)
 /* Ops that choose and order rows, or join them to batches, and look at no field. */
 static bool only_moves_rows(const struct stk__node *node)
 {
-    const uint32_t movers = STK_OP_ADDRESSES | STK_OP_REPEAT | STK_OP_BATCH | STK_OP_PREFETCH |
-                            STK_OP_NESTS | STK_OP_ELEMENT;
+    const uint32_t movers = STK__OP_ADDRESSES | STK__OP_REPEAT | STK__OP_BATCH | STK__OP_PREFETCH |
+                            STK__OP_NESTS | STK__OP_ELEMENT;
     return node->n_inputs == 1 && (node->is_order || node->op->flags & movers);
 }
 
@@ -163,7 +163,7 @@ static const char *entry_name(const struct stk_param *row, const void *field, in
     }
     if (row->type == STK_ROW_PAIRS) {
         const struct stk_pairs *pairs = field;
-        bool renames = row->flags & STK_RENAMES;
+        bool renames = row->flags & STK__RENAMES;
         return i < pairs->n ? (renames ? pairs->value[i] : pairs->name[i]) : NULL;
     }
     const struct stk_value *map = *(const struct stk_value *const *)field;
@@ -209,7 +209,7 @@ static int narrow(struct stk_dataset *graph, const struct stk__node *node, uint3
     for (const struct stk_param *row = node->op->decl.params; row->name && !rc; row++) {
         bool keeps[STK_MAX_FIELDS] = { false };
         struct names gone = { .n = 0 };
-        if (!(row->flags & (STK_MAKES | STK_RENAMES)) ||
+        if (!(row->flags & (STK__MAKES | STK__RENAMES)) ||
             !choose_entries(node, row, used, keeps, &gone) || !gone.n)
             continue;
         rc = drop_entries(row, params + row->offset, keeps, &graph->arena);
@@ -233,7 +233,7 @@ static struct names made_fields(const struct stk__node *node)
 /* All names it gives are of fields that nobody uses. */
 static bool renames_nothing(const struct stk__node *node, uint32_t used)
 {
-    const struct stk_param *row = param_flagged(node, STK_RENAMES);
+    const struct stk_param *row = param_flagged(node, STK__RENAMES);
     bool keeps[STK_MAX_FIELDS];
     struct names gone = { .n = 0 };
     return row && !choose_entries(node, row, used, keeps, &gone);
@@ -314,7 +314,7 @@ static int change_one(struct stk_dataset *graph, const uint32_t *used, bool *is_
             continue;
         if ((is_useless(node, used[i]) && may_go(node)) || renames_nothing(node, used[i]))
             rc = leave_out(graph, node, is_done, err);
-        else if (param_flagged(node, STK_MAKES | STK_RENAMES))
+        else if (param_flagged(node, STK__MAKES | STK__RENAMES))
             rc = make_less(graph, node, used[i], is_done, err);
     }
     return rc;

@@ -9,9 +9,9 @@ int stk__rewrite_tell_passes(struct stk_dataset *graph, struct stk_error *err)
     int rc = STK_OK;
     for (int i = 0; i < graph->n_used && !rc; i++) {
         const struct stk__node *repeat = graph->node[i], *below = repeat->input[0];
-        if (!(repeat->op->flags & STK_OP_REPEAT))
+        if (!(repeat->op->flags & STK__OP_REPEAT))
             continue;
-        while (stk__node_is_row_op(below) || below->op->flags & STK_OP_PREFETCH)
+        while (stk__node_is_row_op(below) || below->op->flags & STK__OP_PREFETCH)
             below = below->input[0];
         if (below->op->serial.turn && !below->is_order)
             rc = stk__rewrite_tell(graph, "shuffle_repeat", true, err,

@@ -103,14 +103,14 @@ STK__ADVICE_RULE(stk__advise_window)
 
 /* Ops whose rows are another time the same: neither random, nor made by a function that nobody
  * knows. */
-static bool is_repeatable(const struct stk_op *op)
+static bool is_repeatable(const struct stk__op *op)
 {
-    return op && !(op->flags & (STK_OP_RANDOM | STK_OP_BATCH | STK_OP_REPEAT)) && !op->exclusive;
+    return op && !(op->flags & (STK_OP_RANDOM | STK__OP_BATCH | STK__OP_REPEAT)) && !op->exclusive;
 }
 
-static bool is_order(const struct stk_op *op)
+static bool is_order(const struct stk__op *op)
 {
-    return op && op->flags & STK_OP_SHUFFLES;
+    return op && op->flags & STK__OP_SHUFFLES;
 }
 
 /* Behind the last op on rows up to which everything is the same in every epoch; 0: there is none. */
@@ -118,7 +118,7 @@ static int repeatable_end(const struct stk__chain_edit *chain)
 {
     int end = 0;
     for (int i = 0; i < chain->n; i++) {
-        const struct stk_op *op = stk__edit_op(chain, i);
+        const struct stk__op *op = stk__edit_op(chain, i);
         if (!is_order(op) && !is_repeatable(op))
             break;
         if (op->row.run && !(op->flags & STK_OP_FILTER))
@@ -288,7 +288,7 @@ STK__ADVICE_RULE(stk__advise_variants)
 {
     enum { VARIANTS = 4 };
     int at = costliest_call(s, chain);
-    const struct stk_op *op = at >= 0 ? stk__edit_op(chain, at) : NULL;
+    const struct stk__op *op = at >= 0 ? stk__edit_op(chain, at) : NULL;
     if (!is_bound(s, STK__BOUND_COMPUTE) || !op || !(op->flags & STK_OP_RANDOM) || !op->row.run)
         return STK_OK;
     int end = at + 1;

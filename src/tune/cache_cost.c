@@ -46,7 +46,7 @@ static double span_bytes(const struct stk__metrics *m, const struct stk__node *n
 /* The op below, or at, a place that made its field f. */
 static const struct stk__node *maker_of(const struct stk__node *node, int f)
 {
-    while (node->n_inputs == 1 && !(node->op->flags & STK_OP_BATCH) && node->from[f] >= 0) {
+    while (node->n_inputs == 1 && !(node->op->flags & STK__OP_BATCH) && node->from[f] >= 0) {
         f = node->from[f];
         node = node->input[0];
     }
@@ -99,7 +99,7 @@ void stk__cache_costs(const struct stk__metrics *m, double n, double elapsed_ns,
         place->ns = ns > 0 ? ns : 0;
         place->bytes = row_bytes(m, place->below);
         ns -= op ? passing(m, op, workers) / n : 0;
-        if (place->below->op->flags & STK_OP_FETCH)
+        if (place->below->op->flags & STK__OP_FETCH)
             ns -= rest_ns / n;
     }
 }

@@ -59,7 +59,7 @@ int stk__edit_find(const struct stk__chain_edit *edit, const char *name, int fro
     return -1;
 }
 
-const struct stk_op *stk__edit_op(const struct stk__chain_edit *edit, int at)
+const struct stk__op *stk__edit_op(const struct stk__chain_edit *edit, int at)
 {
     return stk__op_find(edit->name[at]);
 }

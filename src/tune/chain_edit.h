@@ -21,7 +21,7 @@ int stk__edit_copy(struct stk__chain_edit *edit, const struct stk__chain_edit *f
 int stk__edit_find(const struct stk__chain_edit *edit, const char *name, int from);
 
 /* The op of a call. */
-const struct stk_op *stk__edit_op(const struct stk__chain_edit *edit, int at);
+const struct stk__op *stk__edit_op(const struct stk__chain_edit *edit, int at);
 
 int stk__edit_insert(struct stk__chain_edit *edit, int at, const char *call);
 void stk__edit_remove(struct stk__chain_edit *edit, int at);

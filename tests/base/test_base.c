@@ -148,7 +148,7 @@ static void test_crc32c_is_the_same_by_table(void **state)
 
 static void test_mix(void **state)
 {
-    struct stk_key key = stk__key_make(1, 2, 3), other = stk__key_make(3, 2, 1);
+    struct stk__key key = stk__key_make(1, 2, 3), other = stk__key_make(3, 2, 1);
     (void)state;
     assert_true(stk__hash_mix(0, 0) == 0x8209b480faed1b10);
     assert_true(stk__hash_mix(1, 2) == 0x272f6d14c9fcba77);
@@ -157,7 +157,7 @@ static void test_mix(void **state)
     assert_true(key.hi == stk__hash_mix(stk__hash_mix(1, 2), 3));
     assert_true(key.lo == stk__hash_mix(key.hi, 1 ^ 2 ^ 3));
     assert_true(key.hi != other.hi && key.lo != other.lo);
-    struct stk_key join = stk__key_join(key, other), back = stk__key_join(other, key);
+    struct stk__key join = stk__key_join(key, other), back = stk__key_join(other, key);
     assert_true(join.hi == stk__hash_mix(key.hi, other.hi) &&
                 join.lo == stk__hash_mix(key.lo, other.lo));
     assert_true(join.hi != back.hi && join.lo != back.lo);

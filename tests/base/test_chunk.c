@@ -305,7 +305,7 @@ static void set_span(struct stk_span *span, const void *data, size_t bytes)
 }
 
 /* Row `row` gets everything a row with this number has. */
-static void put_row(struct stk_chunk *c, int row, int number)
+static void put_row(struct stk__chunk *c, int row, int number)
 {
     char name[32];
     int32_t list[3] = { number, number + 1, number + 2 };
@@ -320,16 +320,16 @@ static void put_row(struct stk_chunk *c, int row, int number)
     snprintf(name, sizeof name, "row %d", number);
     set_span(&c->column[NAME].span[row], name, strlen(name));
     set_span(&c->column[LIST].span[row], list, sizeof list);
-    c->address[row] = (struct stk_address){ (uint64_t)number, (uint64_t)number * 3 };
+    c->address[row] = (struct stk__address){ (uint64_t)number, (uint64_t)number * 3 };
     if (c->key)
         c->key[row] = stk__key_make(1, 2, (uint64_t)number);
     if (c->trace)
         set_span(&c->trace[row], &c->address[row], sizeof *c->address);
 }
 
-static struct stk_chunk *chunk_of(int parts, int first, int n)
+static struct stk__chunk *chunk_of(int parts, int first, int n)
 {
-    struct stk_chunk *c = stk__chunk_new(&type, CAP, parts);
+    struct stk__chunk *c = stk__chunk_new(&type, CAP, parts);
     assert_non_null(c);
     for (int i = 0; i < n; i++)
         put_row(c, i, first + i);
@@ -337,7 +337,7 @@ static struct stk_chunk *chunk_of(int parts, int first, int n)
     return c;
 }
 
-static void check_row(const struct stk_chunk *c, int row, int number)
+static void check_row(const struct stk__chunk *c, int row, int number)
 {
     char name[32];
     int64_t x;
@@ -351,11 +351,11 @@ static void check_row(const struct stk_chunk *c, int row, int number)
     assert_memory_equal(text->data, name, text->bytes);
     assert_true(list->bytes == 12 && *(const int32_t *)(const void *)list->data == number);
     assert_int_equal(c->address[row].where, number);
-    struct stk_key key = stk__key_make(1, 2, (uint64_t)number);
+    struct stk__key key = stk__key_make(1, 2, (uint64_t)number);
     if (c->key)
         assert_true(c->key[row].hi == key.hi && c->key[row].lo == key.lo);
     if (c->trace)
-        assert_int_equal(((const struct stk_address *)(const void *)c->trace[row].data)->where,
+        assert_int_equal(((const struct stk__address *)(const void *)c->trace[row].data)->where,
                          number);
 }
 
@@ -363,7 +363,7 @@ static void test_chunk_layout(void **state)
 {
     (void)state;
     for (int parts = 0; parts <= (STK__KEYS | STK__TRACE); parts++) {
-        struct stk_chunk *c = stk__chunk_new(&type, CAP, parts);
+        struct stk__chunk *c = stk__chunk_new(&type, CAP, parts);
         assert_true(c->cap == CAP && c->n == 0 && c->n_bad == 0 && !c->faults);
         assert_int_equal(c->key != NULL, (parts & STK__KEYS) != 0);
         assert_int_equal(c->trace != NULL, (parts & STK__TRACE) != 0);
@@ -381,18 +381,18 @@ static void test_chunk_layout(void **state)
     }
     stk__chunk_free(NULL);
     static const struct stk_type none;
-    struct stk_chunk *bare = stk__chunk_new(&none, 1000, 0);
-    bare->address[999] = (struct stk_address){ 1, 1 };
+    struct stk__chunk *bare = stk__chunk_new(&none, 1000, 0);
+    bare->address[999] = (struct stk__address){ 1, 1 };
     stk__chunk_free(bare);
 }
 
 static void test_chunk_copy(void **state)
 {
-    struct stk_chunk *a = chunk_of(STK__KEYS | STK__TRACE, 0, 10);
-    struct stk_chunk *b = chunk_of(STK__KEYS | STK__TRACE, 100, 10);
+    struct stk__chunk *a = chunk_of(STK__KEYS | STK__TRACE, 0, 10);
+    struct stk__chunk *b = chunk_of(STK__KEYS | STK__TRACE, 100, 10);
     (void)state;
-    stk_chunk_copy(b, 2, a, 5, 4);
-    stk_chunk_copy(b, 0, a, 0, 0);
+    stk__chunk_copy(b, 2, a, 5, 4);
+    stk__chunk_copy(b, 0, a, 0, 0);
     for (int i = 0; i < 10; i++)
         check_row(b, i, i >= 2 && i < 6 ? 5 + i - 2 : 100 + i);
     assert_int_equal(atomic_load(&a->column[NAME].span[5].owner->refs), 2);
@@ -400,7 +400,7 @@ static void test_chunk_copy(void **state)
     stk__chunk_free(a);
     for (int i = 2; i < 6; i++)
         check_row(b, i, 5 + i - 2); /* holds what it needs */
-    stk_chunk_copy(b, 1, b, 4, 3);  /* within one chunk: moved */
+    stk__chunk_copy(b, 1, b, 4, 3); /* within one chunk: moved */
     check_row(b, 1, 7);
     check_row(b, 2, 8);
     check_row(b, 3, 106);
@@ -410,9 +410,9 @@ static void test_chunk_copy(void **state)
     stk__chunk_free(b);
 }
 
-static void check_fault(const struct stk_chunk *c, int row, int code, const char *text)
+static void check_fault(const struct stk__chunk *c, int row, int code, const char *text)
 {
-    const struct stk_fault *fault = stk__chunk_find_fault(c, row);
+    const struct stk__fault *fault = stk__chunk_find_fault(c, row);
     assert_int_equal(c->mask[row], STK_BAD);
     assert_non_null(fault);
     assert_int_equal(fault->code, code);
@@ -422,7 +422,7 @@ static void check_fault(const struct stk_chunk *c, int row, int code, const char
 
 static void test_faults_travel(void **state)
 {
-    struct stk_chunk *a = chunk_of(0, 0, 8), *b = chunk_of(0, 50, 8);
+    struct stk__chunk *a = chunk_of(0, 0, 8), *b = chunk_of(0, 50, 8);
     (void)state;
     stk__chunk_fault(a, 2, STK_DATA, "op", "first");
     stk__chunk_fault(a, 2, STK_IO, "op", "second");
@@ -433,18 +433,18 @@ static void test_faults_travel(void **state)
     a->mask[3] = STK_DEAD;
     stk__chunk_fault(b, 1, STK_DATA, "op", "old");
     stk__chunk_fault(b, 7, STK_DATA, "op", "stays");
-    stk_chunk_copy(b, 0, a, 1, 5); /* rows 1..5: 2 and 5 are bad, 3 is dead */
+    stk__chunk_copy(b, 0, a, 1, 5); /* rows 1..5: 2 and 5 are bad, 3 is dead */
     assert_int_equal(b->n_bad, 3);
     check_fault(b, 1, STK_DATA, "first");
     check_fault(b, 4, STK_IO, "five");
     check_fault(b, 7, STK_DATA, "stays");
     assert_int_equal(b->mask[2], STK_DEAD);
     assert_int_equal(b->mask[0], STK_LIVE);
-    stk_chunk_copy(b, 1, a, 6, 1); /* a good row takes the place of a bad one */
+    stk__chunk_copy(b, 1, a, 6, 1); /* a good row takes the place of a bad one */
     assert_true(b->n_bad == 2 && b->mask[1] == STK_LIVE && !stk__chunk_find_fault(b, 1));
     a->mask[7] = STK_BAD;
     a->n_bad++;
-    stk_chunk_copy(b, 3, a, 7, 1); /* bad without a fault: there was no memory for it */
+    stk__chunk_copy(b, 3, a, 7, 1); /* bad without a fault: there was no memory for it */
     assert_int_equal(stk__chunk_find_fault(b, 3)->code, STK_MEMORY);
     stk__chunk_clear(b);
     assert_true(!b->faults && !b->n_bad && b->mask[4] == STK_LIVE);
@@ -454,7 +454,7 @@ static void test_faults_travel(void **state)
 
 static void test_compact(void **state)
 {
-    struct stk_chunk *c = chunk_of(STK__KEYS | STK__TRACE, 0, 12);
+    struct stk__chunk *c = chunk_of(STK__KEYS | STK__TRACE, 0, 12);
     static const int dead[] = { 0, 3, 4, 11 }, left[] = { 1, 2, 5, 6, 7, 8, 9, 10 };
     (void)state;
     for (size_t i = 0; i < sizeof dead / sizeof *dead; i++)
@@ -482,7 +482,7 @@ static void test_compact(void **state)
 
 static void test_own(void **state)
 {
-    struct stk_chunk *c = stk__chunk_new(&type, CAP, 0);
+    struct stk__chunk *c = stk__chunk_new(&type, CAP, 0);
     uint8_t scratch[3][100];
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -511,7 +511,7 @@ static void test_own(void **state)
 static void test_own_blocks(void **state)
 {
     const size_t large = (size_t)6 << 20;
-    struct stk_chunk *c = stk__chunk_new(&type, CAP, 0);
+    struct stk__chunk *c = stk__chunk_new(&type, CAP, 0);
     struct stk_arena scratch;
     (void)state;
     stk__arena_init(&scratch, 1024);
@@ -549,14 +549,14 @@ static void test_join(void **state)
     struct stk_type both = {
         5, { type.field[0], type.field[1], type.field[2], type.field[3], one.field[0] }
     };
-    struct stk_chunk *a = chunk_of(STK__KEYS | STK__TRACE, 0, 8),
-                     *b = stk__chunk_new(&one, CAP, STK__KEYS);
-    struct stk_chunk *c = stk__chunk_new(&both, CAP, STK__KEYS | STK__TRACE);
+    struct stk__chunk *a = chunk_of(STK__KEYS | STK__TRACE, 0, 8),
+                      *b = stk__chunk_new(&one, CAP, STK__KEYS);
+    struct stk__chunk *c = stk__chunk_new(&both, CAP, STK__KEYS | STK__TRACE);
     (void)state;
     for (int i = 0; i < 8; i++) {
         set_span(&b->column[0].span[i], "y", 1);
         b->key[i] = stk__key_make(9, 9, (uint64_t)i);
-        b->address[i] = (struct stk_address){ 1000, 0 };
+        b->address[i] = (struct stk__address){ 1000, 0 };
     }
     stk__chunk_fault(a, 1, STK_DATA, "op", "left");
     stk__chunk_fault(b, 1, STK_DATA, "op", "right");
@@ -564,7 +564,7 @@ static void test_join(void **state)
     stk__chunk_join(c, 2, 0, a, 0, 6);
     stk__chunk_join(c, 2, 4, b, 0, 6);
     for (int i = 0; i < 6; i++) {
-        struct stk_key joined = stk__key_join(a->key[i], b->key[i]);
+        struct stk__key joined = stk__key_join(a->key[i], b->key[i]);
         assert_true(c->key[2 + i].hi == joined.hi && c->key[2 + i].lo == joined.lo);
         assert_memory_equal(c->column[4].span[2 + i].data, "y", 1);
         c->key[2 + i] = a->key[i];

@@ -148,7 +148,7 @@ static void test_a_row_above_its_box_is_marked_once(void **state)
         1, { { .name = "t", .kind = STK_RAGGED, .dtype = STK_I32, .rank = 1, .shape = { -1 } } }
     };
     struct stk__gather g = stk__gather_of(&type.field[0]);
-    struct stk_chunk *chunk = stk__chunk_new(&type, 3, 0);
+    struct stk__chunk *chunk = stk__chunk_new(&type, 3, 0);
     int32_t entries[4] = { 0 };
     (void)state;
     assert_non_null(chunk);

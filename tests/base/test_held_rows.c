@@ -20,9 +20,9 @@ static size_t bytes_of(uint64_t number, size_t most)
 }
 
 /* A chunk of rows that lie in one block. */
-static struct stk_chunk *make_rows(struct stk__pool *pool, uint64_t first, int n, size_t most)
+static struct stk__chunk *make_rows(struct stk__pool *pool, uint64_t first, int n, size_t most)
 {
-    struct stk_chunk *chunk = stk__chunk_new(&type, n, 0);
+    struct stk__chunk *chunk = stk__chunk_new(&type, n, 0);
     struct stk_buffer *block = stk__buffer_new(pool, (size_t)n * most);
     assert_non_null(chunk);
     assert_non_null(block);
@@ -31,7 +31,7 @@ static struct stk_chunk *make_rows(struct stk__pool *pool, uint64_t first, int n
         uint64_t number = first + (uint64_t)i;
         size_t bytes = bytes_of(number, most);
         memset(at, (int)(number & 255), bytes);
-        chunk->address[i] = (struct stk_address){ number, 0 };
+        chunk->address[i] = (struct stk__address){ number, 0 };
         chunk->column[0].span[i] = (struct stk_span){ at, bytes, stk__buffer_ref(block) };
         at += bytes;
     }
@@ -40,7 +40,7 @@ static struct stk_chunk *make_rows(struct stk__pool *pool, uint64_t first, int n
     return chunk;
 }
 
-static void check_row(const struct stk_chunk *chunk, int row, size_t most)
+static void check_row(const struct stk__chunk *chunk, int row, size_t most)
 {
     uint64_t number = chunk->address[row].where;
     const struct stk_span *span = &chunk->column[0].span[row];
@@ -51,14 +51,14 @@ static void check_row(const struct stk_chunk *chunk, int row, size_t most)
 
 struct drawing {
     struct stk__held_rows rows;
-    struct stk_chunk *held, *out;
+    struct stk__chunk *held, *out;
     struct stk__pool *pool;
     uint64_t n_drawn;
     size_t most;
 };
 
 /* One row leaves, and row `from` of `in` takes its place. */
-static void draw(struct drawing *d, const struct stk_chunk *in, int from)
+static void draw(struct drawing *d, const struct stk__chunk *in, int from)
 {
     int place = (int)(stk__hash_mix(d->n_drawn++, 9) % (uint64_t)d->held->cap);
     stk__chunk_exchange(d->held, &place, in, from, 1, d->out);
@@ -82,7 +82,7 @@ static size_t draw_all(int cap, int in_a_block, size_t most, int n_blocks)
     stk__held_rows_put(&d.rows, 0, cap);
     for (int b = 0; b < n_blocks; b++) {
         number += (uint64_t)(b ? in_a_block : cap);
-        struct stk_chunk *in = make_rows(d.pool, number, in_a_block, most);
+        struct stk__chunk *in = make_rows(d.pool, number, in_a_block, most);
         for (int i = 0; i < in_a_block; i++)
             draw(&d, in, i);
         stk__chunk_free(in);

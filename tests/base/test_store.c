@@ -51,7 +51,7 @@ static size_t text_bytes(uint64_t number)
 }
 
 /* Writes row `number` to row 0 of a chunk; its bytes lie in `bytes`. */
-static void make(struct stk_chunk *chunk, uint64_t number, uint8_t *bytes)
+static void make(struct stk__chunk *chunk, uint64_t number, uint8_t *bytes)
 {
     size_t n = text_bytes(number);
     memset(bytes, (int)(number & 255), n + 6);
@@ -60,14 +60,14 @@ static void make(struct stk_chunk *chunk, uint64_t number, uint8_t *bytes)
     chunk->column[2].span[0] = (struct stk_span){ bytes + n, 6, NULL };
     chunk->column[2].dims[0] = 2;
     chunk->column[2].dims[1] = 3;
-    chunk->key[0] = (struct stk_key){ number, ~number };
-    chunk->address[0] = (struct stk_address){ number * 2, number };
+    chunk->key[0] = (struct stk__key){ number, ~number };
+    chunk->address[0] = (struct stk__address){ number * 2, number };
 }
 
 static bool keep(struct stk__store *store, uint64_t number, const struct stk__leave *leave)
 {
     static _Thread_local uint8_t bytes[MAX_TEXT + 64];
-    struct stk_chunk *chunk = stk__chunk_new(&type, 1, STK__KEYS);
+    struct stk__chunk *chunk = stk__chunk_new(&type, 1, STK__KEYS);
     assert_non_null(chunk);
     make(chunk, number, bytes);
     const struct stk__row_ref row = { .column = chunk->column,
@@ -163,7 +163,7 @@ static void test_bytes_outlive_the_store(void **state)
 static void test_bad_rows(void **state)
 {
     struct stk__store *store = stk__store_new(&type, STK__NO_ADDRESSES, false);
-    struct stk_fault *list = NULL, fault = { .code = STK_DATA, .op = "decode", .text = "why" };
+    struct stk__fault *list = NULL, fault = { .code = STK_DATA, .op = "decode", .text = "why" };
     struct stk__stored at;
     (void)state;
     const struct stk__row_ref row = { .is_bad = true, .fault = &fault };
@@ -171,7 +171,7 @@ static void test_bad_rows(void **state)
     assert_int_equal(stk__store_find(store, 9, 1, &at), 1);
     assert_int_equal(at.page->mask[at.row], STK_BAD);
     stk__store_add_fault(store, at, 3, &list);
-    const struct stk_fault *found = stk__fault_find(list, 3);
+    const struct stk__fault *found = stk__fault_find(list, 3);
     assert_true(found && found->code == STK_DATA && !strcmp(found->text, "why"));
     assert_string_equal(found->op, "decode");
     stk__faults_free(list);
@@ -271,27 +271,27 @@ static void test_traces_are_the_stores(void **state)
 {
     enum { N = 6000 };
     struct stk__pool *pool = stk__pool_new();
-    struct stk_chunk *chunk = stk__chunk_new(&type, 1, STK__KEYS | STK__TRACE);
+    struct stk__chunk *chunk = stk__chunk_new(&type, 1, STK__KEYS | STK__TRACE);
     struct stk__store *store = stk__store_new(&type, STK__KEYS | STK__TRACE, false);
-    struct stk_buffer *b = stk__buffer_new(pool, N * sizeof(struct stk_address));
+    struct stk_buffer *b = stk__buffer_new(pool, N * sizeof(struct stk__address));
     uint8_t bytes[MAX_TEXT + 64];
     struct stk__stored at;
     (void)state;
     make(chunk, 5, bytes);
-    memset(b->data, 7, N * sizeof(struct stk_address));
-    chunk->trace[0] = (struct stk_span){ b->data, N * sizeof(struct stk_address), b };
+    memset(b->data, 7, N * sizeof(struct stk__address));
+    chunk->trace[0] = (struct stk_span){ b->data, N * sizeof(struct stk__address), b };
     const struct stk__row_ref row = {
         .column = chunk->column, .key = chunk->key, .address = chunk->address, .trace = chunk->trace
     };
     assert_true(stk__store_keep(store, 5, &row, &no_limit));
-    assert_true(stk__store_size(store).bytes >= N * sizeof(struct stk_address));
+    assert_true(stk__store_size(store).bytes >= N * sizeof(struct stk__address));
     stk__chunk_free(chunk);
     stk__pool_limit(pool, 0);
     assert_int_equal(stk__pool_bytes(pool), 0);
     stk__pool_unref(pool);
     assert_int_equal(stk__store_find(store, 5, 1, &at), 1);
     const struct stk_span *trace = &at.page->trace[at.row];
-    assert_int_equal(trace->bytes, N * sizeof(struct stk_address));
+    assert_int_equal(trace->bytes, N * sizeof(struct stk__address));
     for (size_t i = 0; i < trace->bytes; i++)
         assert_int_equal(trace->data[i], 7);
     stk__store_free(store);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "api_call.h"
 #include "file_tree.h"
+#include "io/data_file.h"
 #include "op_call.h"
 
 enum { ROOM = 1 << 18 };
@@ -76,10 +77,10 @@ static void test_cut_off_hdf5_files(void **state)
 }
 
 /* Where the places of a row are. */
-static struct stk_place place_of(const char *call, uint64_t row)
+static struct stk__file_place place_of(const char *call, uint64_t row)
 {
     struct op_call c;
-    struct stk_place found[8];
+    struct stk__file_place found[8];
     assert_int_equal(op_call_open(&c, call, NULL), STK_OK);
     assert_int_equal(c.op->source.n_places(c.state), 1);
     c.op->source.locate(c.state, 1, &row, found);
@@ -94,7 +95,7 @@ static void check_bad_chunk(const char *dataset, const char *cause)
     size_t n = load("chunks.h5");
     write_file("bad.h5", data, n);
     snprintf(call, sizeof call, "hdf5('bad.h5', {data: %s}, hold=0)", dataset);
-    struct stk_place where = place_of(call, 3);
+    struct stk__file_place where = place_of(call, 3);
     data[where.offset + where.bytes / 2] ^= 4;
     write_file("bad.h5", data, n);
 
@@ -134,7 +135,7 @@ static void test_lying_chunk_sizes(void **state)
     (void)state;
     size_t n = load("chunks.h5");
     write_file("bad.h5", data, n);
-    struct stk_place where = place_of("hdf5('bad.h5', {data: gzip_row}, hold=0)", 2);
+    struct stk__file_place where = place_of("hdf5('bad.h5', {data: gzip_row}, hold=0)", 2);
     int changed = 0;
     for (size_t at = 40; at + 8 <= n; at++) { /* an entry of the tree: key, then address */
         uint64_t address;

@@ -4,6 +4,8 @@
 #include "base/cancel.h"
 #include "base/memory/arena.h"
 #include "codec/image/codec.h"
+#include "lang/value.h"
+#include "op/declaration.h"
 
 /* cmocka.h wants these before it */
 #include <setjmp.h>
@@ -18,7 +20,7 @@
 
 #define GOLDEN "tests/golden/"
 
-extern const struct stk_op stk__op_decode;
+extern const struct stk__op stk__op_decode, stk__op_read;
 
 /* A copy on the heap of exactly its size, so that reading past the end is seen by the sanitizer. */
 struct file {
@@ -586,18 +588,20 @@ static union op_params default_params(void)
 struct inference {
     struct stk_type in, out;
     struct stk_infer inf;
+    struct stk__infer_inside inside;
     struct stk_arena arena;
     struct stk_error err;
 };
 
 static int infer_with(struct inference *i, const union op_params *params)
 {
+    i->inside = (struct stk__infer_inside){ 0 };
     i->inf = (struct stk_infer){ .params = params,
                                  .n_inputs = 1,
                                  .in = { &i->in },
                                  .out = &i->out,
-                                 .read_field = -1,
-                                 .arena = &i->arena };
+                                 .arena = &i->arena,
+                                 .inside = &i->inside };
     return stk__op_decode.infer(&i->inf, &i->err);
 }
 
@@ -635,6 +639,16 @@ static void op_states_its_output(void **state)
     stk__arena_free(&i.arena);
 }
 
+static void assert_reads(const struct inference *i, const char *field)
+{
+    const struct stk__implied *implied = &i->inside.implied;
+    assert_ptr_equal(implied->op, &stk__op_read);
+    assert_int_equal(implied->input, 0);
+    assert_int_equal(implied->n_args, 1);
+    assert_string_equal(implied->arg[0].name, "field");
+    assert_string_equal(implied->arg[0].value->text, field);
+}
+
 static void op_has_paths_read(void **state)
 {
     (void)state;
@@ -642,14 +656,14 @@ static void op_has_paths_read(void **state)
     union op_params params = default_params();
     start_inference(&i, "path", STK_FIELD_PATH);
     assert_int_equal(infer_with(&i, &params), STK_OK);
-    assert_int_equal(i.inf.read_field, 1);
+    assert_reads(&i, "path");
     *(const char **)param(&params, "field") = "path";
     assert_int_equal(infer_with(&i, &params), STK_OK);
-    assert_int_equal(i.inf.read_field, 1);
+    assert_reads(&i, "path");
     i.in.field[1].name = "bytes";
     i.in.field[1].flags = 0;
     assert_int_equal(infer_with(&i, &params), STK_OK);
-    assert_int_equal(i.inf.read_field, -1);
+    assert_null(i.inside.implied.op);
     assert_string_equal(i.out.field[1].name, "image");
     stk__arena_free(&i.arena);
 }

@@ -49,19 +49,19 @@ static bool has_call(const struct call *c, enum call_kind kind)
     return found;
 }
 
-static enum stk_class class_of(const struct call *c)
+static enum stk__op_class class_of(const struct call *c)
 {
-    enum stk_class weakest = STK_INDEXED;
+    enum stk__op_class weakest = STK__INDEXED;
     for (int i = 0; i < c->n_inputs; i++)
         weakest = c->input[i]->class > weakest ? c->input[i]->class : weakest;
     if (c->kind == CALL_STREAM || c->kind == CALL_FILTER || c->kind == CALL_BATCH ||
         (c->kind == CALL_READ && has_call(c->input[0], CALL_READ)))
-        return STK_STREAM;
+        return STK__STREAM;
     if (is_source(c->kind) || is_row_call(c->kind))
         return weakest;
-    if (weakest == STK_INDEXED)
-        return c->kind == CALL_BUFFER ? STK_ADDRESSED : STK_INDEXED;
-    return c->n_inputs == 1 ? weakest : STK_STREAM;
+    if (weakest == STK__INDEXED)
+        return c->kind == CALL_BUFFER ? STK__ADDRESSED : STK__INDEXED;
+    return c->n_inputs == 1 ? weakest : STK__STREAM;
 }
 
 static int64_t most_of(const struct call *c)
@@ -219,7 +219,7 @@ static struct call *add_order_call(struct chain *chain, struct call *c)
     int64_t n;
     switch (random_below(9)) {
     case 0:
-        if (c->class != STK_INDEXED || c->most >= ENDLESS)
+        if (c->class != STK__INDEXED || c->most >= ENDLESS)
             return c;
         c = add(chain, c, CALL_SHUFFLE, between(0, 2), 0);
         c->flag = !one_in(4);
@@ -237,7 +237,7 @@ static struct call *add_order_call(struct chain *chain, struct call *c)
         n = between(0, 3); /* 0: the run's world and rank */
         return add(chain, c, CALL_SHARD, n, n ? between(0, n - 1) : 0);
     case 6:
-        if (c->class != STK_INDEXED || c->most >= ENDLESS || has_call(c, CALL_SHUFFLE))
+        if (c->class != STK__INDEXED || c->most >= ENDLESS || has_call(c, CALL_SHUFFLE))
             return c;
         return add(chain, c, CALL_SPLIT, between(0, 2), between(0, 2));
     default:
@@ -354,7 +354,7 @@ static struct call *make_holes(struct chain *chain)
         c = add(chain, add(chain, add(chain, c, CALL_SHARD, 0, 0), CALL_PREFETCH, 2, 0), CALL_SKIP,
                 1, 0);
     for (int i = (int)random_below(3); i >= 0; i--) {
-        if (one_in(2) && c->class == STK_INDEXED)
+        if (one_in(2) && c->class == STK__INDEXED)
             c = add(chain, c, CALL_SHUFFLE, 0, 0);
         if (one_in(4))
             c = add(chain, add(chain, add(chain, c, CALL_NAME, 0, 0), CALL_READ, 0, 0), CALL_PARSE,
@@ -530,7 +530,7 @@ static void set_options(struct chain *chain)
     chain->epochs = between(1, 4);
     chain->world = between(1, 3);
     chain->rank = between(0, chain->world - 1);
-    bool may_replace = judged->class == STK_INDEXED && judged->most < ENDLESS;
+    bool may_replace = judged->class == STK__INDEXED && judged->most < ENDLESS;
     chain->on_error = one_in(5) ? STK__FAIL : may_replace && one_in(3) ? STK__REPLACE : STK__SKIP;
     chain->max_errors = one_in(3)   ? (double)between(0, 20)
                         : one_in(4) ? (double)between(1, 9) / 20

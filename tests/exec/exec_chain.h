@@ -2,9 +2,10 @@
 /* exec_chain.h: random chains for test_exec: a tree of calls, its text, and the options to run it
  * under. */
 #pragma once
+#include "op/declaration.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <stoker/op.h>
 
 enum call_kind {
     CALL_RANGE,
@@ -45,7 +46,7 @@ struct call {
     int n_inputs;
     struct call *input[2];
     /* what it yields */
-    enum stk_class class;
+    enum stk__op_class class;
     int64_t most;    /* rows of a pass at most; ENDLESS */
     bool is_batched; /* its rows are batches */
     int n_fields;

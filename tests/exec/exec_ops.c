@@ -137,7 +137,7 @@ static int stream_infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int stream_begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
+static int stream_begin(const struct stk__source_start *b, void **run, struct stk_error *err)
 {
     struct streaming *s = calloc(1, sizeof *s);
     if (!s)
@@ -155,7 +155,7 @@ static int stream_rewind(void *run, struct stk_error *err)
 }
 
 /* Sometimes stops before `out` is full, as readers do at the end of a block. */
-static int stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
+static int stream_next(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct streaming *s = run;
     int before = out->n;
@@ -178,9 +178,9 @@ static void stream_describe(const void *state, uint64_t index, char *text, size_
     snprintf(text, size, "stream row %llu", (unsigned long long)index);
 }
 
-static const struct stk_op test_stream = {
+static const struct stk__op test_stream = {
     .decl = { "test_stream", 1, "", "", stream_params, sizeof(struct stream) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .infer = stream_infer,
     .source = { .begin = stream_begin,
                 .rewind = stream_rewind,
@@ -249,9 +249,9 @@ static void names_describe(const void *state, uint64_t index, char *text, size_t
     snprintf(text, size, "name %llu", (unsigned long long)index);
 }
 
-static const struct stk_op test_names = {
+static const struct stk__op test_names = {
     .decl = { "test_names", 1, "", "", names_params, sizeof(struct names) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = names_open,
     .infer = names_infer,
     .source = { .count = names_count, .rows = names_rows, .describe = names_describe },
@@ -289,7 +289,7 @@ static int name_run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static const struct stk_op test_name = {
+static const struct stk__op test_name = {
     .decl = { "test_name", 1, "", "", no_params, sizeof(struct nothing) },
     .infer = name_infer,
     .row = { .run = name_run },
@@ -301,7 +301,7 @@ static int parse_infer(struct stk_infer *inf, struct stk_error *err)
     if (bytes < 0 && path < 0)
         return stk_fail(err, STK_TYPE, "needs bytes");
     if (bytes < 0)
-        inf->read_field = path;
+        return stk_infer_read(inf, path, err);
     inf->out->n_fields = 0;
     for (int f = 0; f < inf->in[0]->n_fields; f++) {
         if (f == bytes)
@@ -332,7 +332,7 @@ static int parse_run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static const struct stk_op test_parse = {
+static const struct stk__op test_parse = {
     .decl = { "test_parse", 1, "", "", no_params, sizeof(struct nothing) },
     .infer = parse_infer,
     .row = { .run = parse_run },
@@ -368,7 +368,7 @@ static int fail_run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static const struct stk_op test_fail = {
+static const struct stk__op test_fail = {
     .decl = { "test_fail", 1, "", "", fail_params, sizeof(struct fail) },
     .infer = infer_pass,
     .row = { .run = fail_run },
@@ -411,7 +411,7 @@ static int spin_run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static const struct stk_op test_spin = {
+static const struct stk__op test_spin = {
     .decl = { "test_spin", 1, "", "", spin_params, sizeof(struct spin) },
     .infer = infer_pass,
     .row = { .thread_open = spin_thread_open, .thread_close = spin_thread_close, .run = spin_run },
@@ -453,7 +453,7 @@ static int noise_run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static const struct stk_op test_noise = {
+static const struct stk__op test_noise = {
     .decl = { "test_noise", 1, "", "", noise_params, sizeof(struct noise) },
     .flags = STK_OP_RANDOM,
     .infer = noise_infer,
@@ -501,7 +501,7 @@ static int vary_run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static const struct stk_op test_vary = {
+static const struct stk__op test_vary = {
     .decl = { "test_vary", 1, "", "", vary_params, sizeof(struct vary) },
     .infer = vary_infer,
     .row = { .run = vary_run },
@@ -511,10 +511,9 @@ static const struct stk_op test_vary = {
 
 int test_ops_begin(void)
 {
-    static const struct stk_op *const ops[] = {
-        &test_stream, &test_names, &test_name,  &test_parse,
-        &test_fail,   &test_spin,  &test_noise, &test_vary
-    };
+    static const struct stk__op *const ops[] = { &test_stream, &test_names, &test_name,
+                                                 &test_parse,  &test_fail,  &test_spin,
+                                                 &test_noise,  &test_vary };
     struct stk_error err;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (stk__ops_add(&ops[i], 1, &err))

@@ -482,7 +482,7 @@ static struct rows any_pass(struct model *m, const struct call *c, uint64_t path
 struct rows model_pass(struct model *m, const struct call *c, uint64_t path, int64_t limit)
 {
     struct rows r = any_pass(m, c, path, limit);
-    if (c->class != STK_INDEXED)
+    if (c->class != STK__INDEXED)
         return r;
     struct rows out = { .is_all = r.is_all };
     for (int64_t i = 0; i < r.n; i++) {

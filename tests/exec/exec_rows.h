@@ -17,7 +17,7 @@ struct fault {
 
 struct row {
     struct cell cell[CHAIN_FIELDS];
-    struct stk_key key;
+    struct stk__key key;
     const struct call *source;
     uint64_t index;                 /* of the source's row */
     const struct call *last_source; /* of the last row, if it is a batch */

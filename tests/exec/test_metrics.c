@@ -333,7 +333,7 @@ static void test_causes_without_end(void **state)
     (void)state;
     for (int i = 0; i < 100; i++) {
         const char text[] = { 'a', (char)('a' + i % 10), (char)('a' + i / 10), 0 };
-        const struct stk_fault fault = { .code = STK_DATA, .op = "op", .text = text };
+        const struct stk__fault fault = { .code = STK_DATA, .op = "op", .text = text };
         stk__causes_add(&causes, &fault);
         stk__causes_add(&causes, &fault);
     }

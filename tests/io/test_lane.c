@@ -52,7 +52,7 @@ struct answer {
     atomic_int n_answered;
 
     struct stk__read_set set;
-    struct stk_place place[MOST_IN_SET];
+    struct stk__file_place place[MOST_IN_SET];
     char path[MOST_IN_SET][32]; /* empty: a place */
     struct stk__fetched fetched[MOST_IN_SET];
     int n;
@@ -138,7 +138,7 @@ static void draw(struct user *user, struct answer *answer)
                      below(user, 8) ? "%u.bin" : "none %u.bin", below(user, N_FILES));
             continue;
         }
-        struct stk_place *at = &answer->place[i];
+        struct stk__file_place *at = &answer->place[i];
         at->file = below(user, 10) ? below(user, N_FILES) : STK__NOWHERE;
         at->offset = below(user, FILE_BYTES + 1);
         at->bytes = below(user, (unsigned)(FILE_BYTES - at->offset) + 1);
@@ -186,7 +186,7 @@ static void check(struct answer *answer)
     assert_int_equal(atomic_load(&answer->n_answered), 1);
     for (int i = 0; i < answer->n; i++) {
         const struct stk__fetched *got = &answer->fetched[i];
-        const struct stk_place *at = &answer->place[i];
+        const struct stk__file_place *at = &answer->place[i];
         if (*answer->path[i] == 'n') {
             assert_int_equal(got->code, STK_IO);
             assert_non_null(strstr(got->text, "cannot open the file"));
@@ -360,7 +360,7 @@ static void test_places_of_a_set_are_grouped(void **state)
     hold(&user);
     answer = (struct answer){ .n = 9 };
     for (int i = 0; i < answer.n; i++)
-        answer.place[i] = (struct stk_place){ (uint64_t)(100 * i), i < 6 ? 100 : 10, 0 };
+        answer.place[i] = (struct stk__file_place){ (uint64_t)(100 * i), i < 6 ? 100 : 10, 0 };
     ask(&user, &answer); /* six that follow each other and the one behind them; then two apart */
     assert_int_equal(user.lane->queue.len, 2);
     assert_int_equal(user.lane->queue.item[0].n, 7);

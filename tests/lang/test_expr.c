@@ -2,8 +2,9 @@
 /* test_expr.c: typing, messages, statements, shapes and bytes of expressions, and the ops made of
  * them. */
 #include "expr_table.h"
+#include "op/declaration.h"
 
-extern const struct stk_op stk__op_map, stk__op_filter, stk__op_cast, stk__op_scale;
+extern const struct stk__op stk__op_map, stk__op_filter, stk__op_cast, stk__op_scale;
 
 /* ---- typing, precedence, messages ---- */
 
@@ -429,10 +430,11 @@ static void test_no_memory(void **state)
 struct op_rows {
     struct stk_type in, out;
     struct stk_infer inf;
+    struct stk__infer_inside inside;
     struct stk_error err;
 };
 
-static int infer_op(struct op_rows *o, const struct stk_op *op, const void *params)
+static int infer_op(struct op_rows *o, const struct stk__op *op, const void *params)
 {
     o->inf = (struct stk_infer){ .params = params,
                                  .n_inputs = 1,
@@ -440,15 +442,16 @@ static int infer_op(struct op_rows *o, const struct stk_op *op, const void *para
                                  .out = &o->out,
                                  .in_count = { 100 },
                                  .count = 100,
-                                 .read_field = -1,
-                                 .arena = &arena };
+                                 .arena = &arena,
+                                 .inside = &o->inside };
     return op->infer(&o->inf, &o->err);
 }
 
-static void run_op(struct op_rows *o, const struct stk_op *op, struct table *t,
+static void run_op(struct op_rows *o, const struct stk__op *op, struct table *t,
                    struct stk_column *out)
 {
     make_columns(&o->out, t->n, out);
+    struct stk__rows_inside inside = { 0 };
     struct stk_rows rows = { .params = o->inf.params,
                              .state = o->inf.state,
                              .in_type = &o->in,
@@ -456,7 +459,8 @@ static void run_op(struct op_rows *o, const struct stk_op *op, struct table *t,
                              .n = t->n,
                              .in = t->in,
                              .out = out,
-                             .mask = t->mask };
+                             .mask = t->mask,
+                             .inside = &inside };
     assert_int_equal(op->row.run(&rows), STK_OK);
 }
 

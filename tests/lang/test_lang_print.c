@@ -275,7 +275,7 @@ static bool is_same_field(const struct stk_param *row, const void *a, const void
     const struct stk_numbers *x = a, *y = b;
     const struct stk_texts *s = a, *t = b;
     const struct stk_pairs *p = a, *q = b;
-    const struct stk_chains *c = a, *d = b;
+    const struct stk__chains *c = a, *d = b;
     const char *const *text_a = a, *const *text_b = b;
     const struct stk_value *const *value_a = a, *const *value_b = b;
     bool is_same = true;
@@ -301,7 +301,7 @@ static bool is_same_field(const struct stk_param *row, const void *a, const void
         for (int i = 0; p->n == q->n && i < p->n; i++)
             is_same &= !strcmp(p->name[i], q->name[i]) && !strcmp(p->value[i], q->value[i]);
         return is_same && p->n == q->n;
-    case STK_ROW_CHAINS:
+    case STK__ROW_CHAINS:
         for (int i = 0; c->n == d->n && i < c->n; i++)
             is_same &= is_same_value(c->item[i], d->item[i]);
         return is_same && c->n == d->n;

@@ -73,7 +73,7 @@ static int run_step(struct stk_rows *rows, const struct stk__step *step)
 /* Runs a call, or a step in its place, over one image without readable bytes behind it (but for the
  * few that a warp may read); returns new. */
 static uint8_t *run_image_step(struct op_call *c, const struct stk_type *type, const uint8_t *src,
-                               struct stk_key key, const struct stk__step *step)
+                               struct stk__key key, const struct stk__step *step)
 {
     size_t in_bytes = stk_field_bytes(&type->field[1]);
     size_t out_bytes = stk_field_bytes(&c->out.field[1]);
@@ -84,6 +84,7 @@ static uint8_t *run_image_step(struct op_call *c, const struct stk_type *type, c
     memcpy(image, src, in_bytes);
     struct stk_column in[2] = { [1] = { .rank = 3, .data = image, .stride = in_bytes } };
     struct stk_column out[2] = { [1] = { .rank = 3, .data = result, .stride = out_bytes } };
+    struct stk__rows_inside inside = { .key = &key, .seed = 5 };
     struct stk_rows rows = { .params = c->params,
                              .state = c->state,
                              .in_type = type,
@@ -92,8 +93,7 @@ static uint8_t *run_image_step(struct op_call *c, const struct stk_type *type, c
                              .in = in,
                              .out = out,
                              .mask = &mask,
-                             .key = &key,
-                             .seed = 5 };
+                             .inside = &inside };
     assert_int_equal(step ? run_step(&rows, step) : c->op->row.run(&rows), STK_OK);
     assert_int_equal(mask, STK_LIVE);
     assert_memory_equal(image, src, in_bytes);
@@ -102,7 +102,7 @@ static uint8_t *run_image_step(struct op_call *c, const struct stk_type *type, c
 }
 
 static uint8_t *run_image(struct op_call *c, const struct stk_type *type, const uint8_t *src,
-                          struct stk_key key)
+                          struct stk__key key)
 {
     return run_image_step(c, type, src, key, NULL);
 }
@@ -141,7 +141,7 @@ static size_t check_sample(const struct sample *s, const uint8_t *data)
     size_t in_bytes = padded(stk_field_bytes(&type.field[1]));
     assert_int_equal(out->shape[2], s->out_channels);
     uint8_t *result =
-        run_image_step(&c, &type, data, (struct stk_key){ 0, 0 }, is_step ? &step : NULL);
+        run_image_step(&c, &type, data, (struct stk__key){ 0, 0 }, is_step ? &step : NULL);
     size_t n = (size_t)s->height * s->width * s->out_channels;
     double off = difference(result, data + in_bytes, out->dtype, n);
     if (off > (double)s->tolerance)

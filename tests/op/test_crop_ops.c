@@ -102,7 +102,8 @@ static void check_padded(const struct padded *p)
     struct batch b;
     run_call(&b, &c, &type, (const int32_t[3]){ p->height, p->width, 2 });
     for (int i = 0; i < N_ROWS; i++) {
-        const struct stk_rows rows = { .key = b.key, .seed = 5 };
+        struct stk__rows_inside inside = { .key = b.key, .seed = 5 };
+        const struct stk_rows rows = { .inside = &inside };
         uint32_t word[4];
         stk_rows_random(&rows, i, 3, 0, word);
         int top = draw(word[0], p->height + p->top + p->bottom - 5 + 1) - p->top;

@@ -120,6 +120,7 @@ static void test_resize_many_sizes(void **state)
         struct stk_column out[2] = {
             { 0 }, { .rank = 3, .data = (uint8_t *)again, .stride = b.out[1].stride }
         };
+        struct stk__rows_inside inside = { 0 };
         struct stk_rows rows = { .params = c.params,
                                  .state = c.state,
                                  .thread = thread,
@@ -128,7 +129,8 @@ static void test_resize_many_sizes(void **state)
                                  .n = N_ROWS,
                                  .in = b.in,
                                  .out = out,
-                                 .mask = b.mask };
+                                 .mask = b.mask,
+                                 .inside = &inside };
         assert_int_equal(c.op->row.run(&rows), STK_OK);
         assert_memory_equal(again, b.result, b.out[1].stride * 2);
         free(again);
@@ -237,7 +239,8 @@ static void test_flip_by_chance(void **state)
         struct batch b;
         run_call(&b, &c, &type, (const int32_t[3]){ 1, 2, 1 });
         for (int row = 0; row < 2; row++) {
-            struct stk_rows rows = { .key = b.key, .seed = 5 };
+            struct stk__rows_inside inside = { .key = b.key, .seed = 5 };
+            struct stk_rows rows = { .inside = &inside };
             uint32_t words[4];
             stk_rows_random(&rows, row, (uint64_t)seed, 0, words);
             bool is_flipped = ((const uint8_t *)row_data(&b, row))[0] != b.data[row * 2];

@@ -61,17 +61,17 @@ static void shard_of_the_run(void **state)
     struct op_call c = open_over("shard()", &numbers, in_count);
     (void)state;
     assert_int_equal(c.inf.count, 10);
-    c.inf.rank = 1;
-    c.inf.world = 3;
+    op_call_inside.rank = 1;
+    op_call_inside.world = 3;
     assert_int_equal(c.op->order.count(&c.inf, &n, &c.err), STK_OK);
     assert_int_equal(n, 3);
-    struct stk_order_run run = {
+    struct stk__order_run run = {
         .params = c.params, .in_count = &in_count, .n_inputs = 1, .rank = 1, .world = 3
     };
     c.op->order.at(&run, 3, position, path, NULL);
     assert_int_equal(position[0], 1);
     assert_int_equal(position[2], 7);
-    c.inf.rank = 3;
+    op_call_inside.rank = 3;
     assert_int_equal(c.op->order.count(&c.inf, &n, &c.err), STK_VALUE);
     assert_message(&c, "rank");
     op_call_close(&c);
@@ -99,7 +99,7 @@ static void repeat_of_scattered_positions(void **state)
 {
     int64_t in_count = 10;
     struct op_call c = open_over("repeat()", &numbers, in_count);
-    struct stk_order_run run = { .params = c.params, .in_count = &in_count, .n_inputs = 1 };
+    struct stk__order_run run = { .params = c.params, .in_count = &in_count, .n_inputs = 1 };
     (void)state;
     assert_int_equal(c.inf.count, STK_INFINITE_COUNT);
     for (int trial = 0; trial < 50; trial++) {
@@ -132,7 +132,7 @@ static void concatenate(void **state)
         assert_int_equal(c.inf.count, counts[k][0] + counts[k][1] + counts[k][2]);
         for (int i = 0; i < c.inf.count; i++)
             position[i] = (uint64_t)i;
-        struct stk_order_run run = { .params = c.params, .in_count = counts[k], .n_inputs = 3 };
+        struct stk__order_run run = { .params = c.params, .in_count = counts[k], .n_inputs = 3 };
         c.op->order.at(&run, (int)c.inf.count, position, path, input);
         int row = 0;
         for (int part = 0; part < 3; part++)
@@ -229,7 +229,7 @@ static void shuffle_of_large_inputs_is_a_bijection(void **state)
         bool *is_seen = calloc((size_t)n, sizeof *is_seen);
         for (int64_t i = 0; i < n; i++)
             position[i] = (uint64_t)i;
-        struct stk_order_run run = {
+        struct stk__order_run run = {
             .params = c.params, .in_count = &n, .n_inputs = 1, .seed = random_below(1u << 30)
         };
         c.op->order.at(&run, (int)n, position, path, NULL);
@@ -257,7 +257,9 @@ static void shuffle_under_several_paths(void **state)
             position[i] = (uint64_t)i % 100;
             path[i] = (uint64_t)i / 7 % 3;
         }
-        struct stk_order_run run = { .params = c.params, .in_count = &n, .n_inputs = 1, .seed = 4 };
+        struct stk__order_run run = {
+            .params = c.params, .in_count = &n, .n_inputs = 1, .seed = 4
+        };
         c.op->order.at(&run, 60, position, path, NULL);
         for (int i = 0; i < 60; i++) {
             uint64_t key = stk__hash_mix(stk__hash_mix(4, 0), fixed ? 0 : (uint64_t)i / 7 % 3);
@@ -314,7 +316,7 @@ static void split_by_a_field(void **state)
         uint64_t position[N], path[N] = { 0 };
         for (int i = 0; i < n_in_part[part]; i++)
             position[i] = (uint64_t)i;
-        struct stk_order_run run = {
+        struct stk__order_run run = {
             .params = c.params, .state = c.inf.state, .in_count = &in_count, .n_inputs = 1
         };
         c.op->order.at(&run, (int)n_in_part[part], position, path, NULL);

@@ -40,7 +40,8 @@ static struct window central(const struct ranges *ranges, int height, int width)
 static struct window window_of(const struct ranges *ranges, const struct batch *b, int row,
                                const int32_t dims[3])
 {
-    const struct stk_rows rows = { .key = b->key, .seed = 5 };
+    struct stk__rows_inside inside = { .key = b->key, .seed = 5 };
+    const struct stk_rows rows = { .inside = &inside };
     const double log_ratio[2] = { log(ranges->ratio[0]), log(ranges->ratio[1]) };
     for (uint32_t i = 0; i < 10; i++) {
         uint32_t word[4];

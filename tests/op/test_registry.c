@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "file_tree.h"
 #include "lang/param_rows.h"
+#include "op/implied.h"
 #include "op/registry.h"
 #include "row_function.h"
 #include "row_stream.h"
@@ -250,15 +251,17 @@ static void test_declarations_are_complete(void **state)
             for (const struct stk_param *other = params_of(decl); other != row; other++)
                 assert_string_not_equal(other->name, row->name);
         }
-        const struct stk_op *op = stk__op_of(decl);
-        const uint32_t carried_out = STK_OP_FETCH | STK_OP_BATCH | STK_OP_PREFETCH | STK_OP_REPEAT |
-                                     STK_OP_MULTI | STK_OP_NESTS | STK_OP_ELEMENT | STK_OP_CACHE;
+        const struct stk__op *op = stk__op_of(decl);
+        const uint32_t carried_out = STK__OP_FETCH | STK__OP_BATCH | STK__OP_PREFETCH |
+                                     STK__OP_REPEAT | STK__OP_MULTI | STK__OP_NESTS |
+                                     STK__OP_ELEMENT | STK__OP_CACHE;
         assert_true(op->row.run || op->order.at || op->serial.step || op->source.rows ||
-                    op->source.next || op->choice.wanted || op->beside || op->flags & carried_out);
+                    op->source.next || op->choice.wanted || stk__op_has_source_beside(op) ||
+                    op->flags & carried_out);
         bool is_source = op->source.rows || op->source.next;
-        assert_true(is_source || op->begins_with || op->flags & STK_OP_ELEMENT ||
-                    !(op->flags & STK_OP_ROOT));
-        assert_true(!is_source || op->flags & STK_OP_ROOT);
+        assert_true(is_source || stk__op_begins_with(op) || op->flags & STK__OP_ELEMENT ||
+                    !(op->flags & STK__OP_ROOT));
+        assert_true(!is_source || op->flags & STK__OP_ROOT);
         assert_true(!(op->source.rows || op->source.next) || op->source.describe);
     }
 }

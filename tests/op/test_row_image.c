@@ -47,7 +47,7 @@ static int read_record(uint32_t flags, const void *data, size_t bytes)
     struct stk__row_log *log;
     struct stk__log_entry entry;
     struct stk__pool *pool = stk__pool_new();
-    struct stk_chunk *chunk = stk__chunk_new(&type, 1, 0);
+    struct stk__chunk *chunk = stk__chunk_new(&type, 1, 0);
     const struct iovec piece = { (void *)(uintptr_t)data, bytes };
     const struct stk__row_place to = { .column = chunk->column,
                                        .mask = chunk->mask,

@@ -8,13 +8,13 @@ struct host {
     bool has_keys;
 };
 
-static struct stk_chunk *host_chunk(void *ctx, int cap)
+static struct stk__chunk *host_chunk(void *ctx, int cap)
 {
     struct host *host = ctx;
     return stk__chunk_new(host->type, cap, host->has_keys);
 }
 
-static void host_free(void *ctx, struct stk_chunk *chunk)
+static void host_free(void *ctx, struct stk__chunk *chunk)
 {
     (void)ctx;
     stk__chunk_free(chunk);
@@ -40,14 +40,14 @@ static bool is_bad(const struct feed *feed, uint64_t row)
     return feed->bad_every && row % (uint64_t)feed->bad_every == 1;
 }
 
-static struct stk_chunk *make_rows(const struct feed *feed, struct stk__pool *pool, uint64_t first,
-                                   int n)
+static struct stk__chunk *make_rows(const struct feed *feed, struct stk__pool *pool, uint64_t first,
+                                    int n)
 {
-    struct stk_chunk *chunk = stk__chunk_new(feed->type, n, feed->has_keys);
+    struct stk__chunk *chunk = stk__chunk_new(feed->type, n, feed->has_keys);
     assert_non_null(chunk);
     for (int i = 0; i < n; i++) {
         uint64_t row = first + (uint64_t)i;
-        chunk->address[i] = (struct stk_address){ row, 17 };
+        chunk->address[i] = (struct stk__address){ row, 17 };
         if (chunk->key)
             chunk->key[i] = stk__key_make(1, 2, row);
         if (feed->type->n_fields > 0)
@@ -65,7 +65,7 @@ static struct stk_chunk *make_rows(const struct feed *feed, struct stk__pool *po
 }
 
 /* Every part of a row agrees with its address. */
-static uint64_t check_row(const struct feed *feed, const struct stk_chunk *chunk, int i)
+static uint64_t check_row(const struct feed *feed, const struct stk__chunk *chunk, int i)
 {
     uint64_t row = chunk->address[i].where, value;
     assert_int_equal(chunk->address[i].path, 17);
@@ -85,7 +85,7 @@ static uint64_t check_row(const struct feed *feed, const struct stk_chunk *chunk
 }
 
 /* Looks at the rows of `out` and gives it back empty. */
-static void collect(const struct feed *feed, struct stk_chunk *out, uint64_t *rows, int *n)
+static void collect(const struct feed *feed, struct stk__chunk *out, uint64_t *rows, int *n)
 {
     int n_bad = 0;
     assert_true(out->n <= out->cap);
@@ -119,14 +119,14 @@ static void pump_begin(struct pump *p, const char *text, const struct feed *feed
                         .host = { feed->type, feed->has_keys },
                         .pool = stk__pool_new() };
     p->call = open_over(text, feed->type, in_count);
-    struct stk_serial_begin begin = { .params = p->call.params,
-                                      .state = p->call.state,
-                                      .seed = seed,
-                                      .held_rows = held_rows_of(&p->call, in_count),
-                                      .chunk_new = host_chunk,
-                                      .chunk_free = host_free,
-                                      .pool = p->pool,
-                                      .ctx = &p->host };
+    struct stk__serial_start begin = { .params = p->call.params,
+                                       .state = p->call.state,
+                                       .seed = seed,
+                                       .held_rows = held_rows_of(&p->call, in_count),
+                                       .chunk_new = host_chunk,
+                                       .chunk_free = host_free,
+                                       .pool = p->pool,
+                                       .ctx = &p->host };
     assert_int_equal(p->call.op->serial.begin(&begin, &p->run, &p->call.err), STK_OK);
 }
 
@@ -141,14 +141,14 @@ static void pump_end(struct pump *p)
  * `give_up` the epoch is left before the flush. */
 static int pump_epoch(struct pump *p, int n_rows, uint64_t path, bool give_up, uint64_t *rows)
 {
-    const struct stk_serial_table *serial = &p->call.op->serial;
+    const struct stk__serial_table *serial = &p->call.op->serial;
     int n = 0, fed = 0;
     serial->next_epoch(p->run, path);
     while (fed < n_rows && !(serial->is_closed && serial->is_closed(p->run))) {
         int n_in = 1 + (int)random_below((uint64_t)p->feed->max_in);
         n_in = n_in < n_rows - fed ? n_in : n_rows - fed;
-        struct stk_chunk *in = make_rows(p->feed, p->pool, (uint64_t)fed, n_in);
-        struct stk_chunk *out = stk__chunk_new(p->feed->type, p->feed->max_out, p->feed->has_keys);
+        struct stk__chunk *in = make_rows(p->feed, p->pool, (uint64_t)fed, n_in);
+        struct stk__chunk *out = stk__chunk_new(p->feed->type, p->feed->max_out, p->feed->has_keys);
         for (int used = 0; used < n_in;) {
             int got = serial->step(p->run, in, used, n_in - used, out);
             assert_in_range(got, 0, n_in - used);
@@ -160,7 +160,7 @@ static int pump_epoch(struct pump *p, int n_rows, uint64_t path, bool give_up, u
         stk__chunk_free(in);
         stk__chunk_free(out);
     }
-    struct stk_chunk *out = stk__chunk_new(p->feed->type, p->feed->max_out, p->feed->has_keys);
+    struct stk__chunk *out = stk__chunk_new(p->feed->type, p->feed->max_out, p->feed->has_keys);
     for (bool is_done = give_up; !is_done;) {
         is_done = !serial->flush || serial->flush(p->run, out);
         assert_true(is_done || out->n == out->cap);
@@ -244,15 +244,15 @@ static void shuffle_chooses_its_mode(void **state)
 {
     struct op_call c = open_over("shuffle()", &numbers, 5);
     (void)state;
-    assert_int_equal(c.op->mode(c.params), STK_MODE_ORDER);
+    assert_int_equal(c.op->mode(c.params), STK__MODE_ORDER);
     op_call_close(&c);
     c = open_over("shuffle(8)", &numbers, 5);
-    assert_int_equal(c.op->mode(c.params), STK_MODE_SERIAL);
+    assert_int_equal(c.op->mode(c.params), STK__MODE_SERIAL);
     assert_int_equal(c.op->serial.held_rows(c.params), 8);
     op_call_close(&c);
 }
 
-static struct stk_chunk *no_chunk(void *ctx, int cap)
+static struct stk__chunk *no_chunk(void *ctx, int cap)
 {
     (void)ctx, (void)cap;
     return NULL;
@@ -262,7 +262,7 @@ static void shuffle_without_memory(void **state)
 {
     struct op_call c = open_over("shuffle(8)", &numbers, 50);
     void *run = NULL;
-    struct stk_serial_begin begin = {
+    struct stk__serial_start begin = {
         .params = c.params, .state = c.state, .chunk_new = no_chunk, .held_rows = 8
     };
     (void)state;

@@ -7,22 +7,24 @@
 /* ---- rows of indexed sources ---- */
 
 /* The rows of a source at these positions, in a chunk; the caller frees it. */
-static struct stk_chunk *rows_at(const struct op_call *c, int n, const uint64_t *index)
+static struct stk__chunk *rows_at(const struct op_call *c, int n, const uint64_t *index)
 {
-    struct stk_chunk *chunk = stk__chunk_new(&c->out, n ? n : 1, false);
+    struct stk__chunk *chunk = stk__chunk_new(&c->out, n ? n : 1, false);
     assert_non_null(chunk);
     chunk->n = n;
+    struct stk__rows_inside inside = { 0 };
     struct stk_rows rows = { .params = c->params,
                              .state = c->state,
                              .out_type = &c->out,
                              .n = n,
                              .out = chunk->column,
-                             .mask = chunk->mask };
+                             .mask = chunk->mask,
+                             .inside = &inside };
     assert_int_equal(c->op->source.rows(&rows, index), STK_OK);
     return chunk;
 }
 
-static int64_t int_at(const struct stk_chunk *chunk, int field, int row)
+static int64_t int_at(const struct stk__chunk *chunk, int field, int row)
 {
     int64_t value;
     memcpy(&value, chunk->column[field].data + (size_t)row * chunk->column[field].stride,
@@ -30,7 +32,7 @@ static int64_t int_at(const struct stk_chunk *chunk, int field, int row)
     return value;
 }
 
-static const char *text_at(const struct stk_chunk *chunk, int field, int row)
+static const char *text_at(const struct stk__chunk *chunk, int field, int row)
 {
     static char text[300];
     const struct stk_span *span = &chunk->column[field].span[row];
@@ -67,7 +69,7 @@ static void expect_range(const char *text, int64_t start, int64_t stop, int64_t 
     assert_int_equal(open_source(&c, text, NULL), STK_OK);
     assert_int_equal(c.inf.count, n);
     assert_int_equal(c.op->source.count(c.state), n);
-    struct stk_chunk *chunk = rows_at(&c, n, index);
+    struct stk__chunk *chunk = rows_at(&c, n, index);
     for (int i = 0; i < n; i++)
         assert_int_equal(int_at(chunk, 0, i), expected[i]);
     stk__chunk_free(chunk);
@@ -100,7 +102,7 @@ static void range_of_far_numbers(void **state)
                                  NULL),
                      STK_OK);
     assert_int_equal(c.inf.count, 18);
-    struct stk_chunk *chunk = rows_at(&c, 3, index);
+    struct stk__chunk *chunk = rows_at(&c, 3, index);
     assert_true(int_at(chunk, 0, 1) == -8000000000000000000);
     assert_true(int_at(chunk, 0, 2) == 8000000000000000000);
     stk__chunk_free(chunk);
@@ -130,7 +132,7 @@ static void values_of_all_types(void **state)
     assert_int_equal(c.out.field[5].kind, STK_RAGGED);
     assert_int_equal(c.out.field[5].dtype, STK_I64);
     assert_int_equal(c.out.field[5].shape[0], -1);
-    struct stk_chunk *chunk = rows_at(&c, 2, index);
+    struct stk__chunk *chunk = rows_at(&c, 2, index);
     assert_int_equal(int_at(chunk, 0, 0), 3);
     assert_int_equal(int_at(chunk, 0, 1), 1);
     assert_string_equal(text_at(chunk, 2, 0), "");
@@ -203,7 +205,7 @@ static void values_of_the_caller(void **state)
     assert_int_equal(c.inf.count, 3);
     assert_int_equal(c.out.field[0].dtype, STK_I16);
     assert_int_equal(c.out.field[0].rank, 1);
-    struct stk_chunk *chunk = rows_at(&c, 2, index);
+    struct stk__chunk *chunk = rows_at(&c, 2, index);
     assert_memory_equal(chunk->column[0].data, data + 4, 4);
     assert_memory_equal(chunk->column[0].data + chunk->column[0].stride, data + 2, 4);
     stk__chunk_free(chunk);
@@ -227,7 +229,7 @@ static void expect_files(const char *text, const char *expected)
         fail_msg("%s: %s", text, c.err.text);
     assert_int_equal(c.out.field[0].flags, STK_FIELD_PATH | STK_FIELD_TEXT);
     for (uint64_t i = 0; i < (uint64_t)c.inf.count; i++) {
-        struct stk_chunk *chunk = rows_at(&c, 1, &i);
+        struct stk__chunk *chunk = rows_at(&c, 1, &i);
         len += (size_t)snprintf(got + len, sizeof got - len, "%s%s", i ? " " : "",
                                 text_at(chunk, 0, 0));
         if (c.out.n_fields > 1)
@@ -327,7 +329,7 @@ static void stream_open(struct stream *s, const char *text)
     s->n = 0;
     assert_int_equal(s->call.inf.count, STK_UNKNOWN_COUNT);
     struct stk__pool *pool = stk__pool_new();
-    const struct stk_source_begin begin = { s->call.params, s->call.state, pool };
+    const struct stk__source_start begin = { s->call.params, s->call.state, pool };
     assert_non_null(pool);
     assert_int_equal(s->call.op->source.begin(&begin, &s->run, &s->call.err), STK_OK);
     stk__pool_unref(pool); /* the run has its own reference */
@@ -344,7 +346,7 @@ static void stream_close(struct stream *s)
 static int stream_read(struct stream *s, int cap, struct stk__text *out)
 {
     for (;;) {
-        struct stk_chunk *chunk = stk__chunk_new(&s->call.out, cap, false);
+        struct stk__chunk *chunk = stk__chunk_new(&s->call.out, cap, false);
         int code = s->call.op->source.next(s->run, chunk, &s->call.err);
         assert_true(code == STK_OK || chunk->n == 0); /* none: it has searched for long */
         for (int i = 0; i < chunk->n; i++) {

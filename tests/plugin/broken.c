@@ -32,6 +32,7 @@
 #define WRONG_OWNER 26
 #define ODD_CODE 27
 #define NO_EXAMPLE 28
+#define OLDER_VERSION 29
 
 struct broken {
     int64_t n;
@@ -39,7 +40,7 @@ struct broken {
 
 static const struct stk_param params[] = {
 #if BREAK == CHAIN_PARAM
-    { .name = "n", .help = "some number", .type = STK_ROW_CHAINS },
+    { .name = "n", .help = "some number", .type = STK_ROW_PAIRS + 2 },
 #else
     { .name = "n",
       .help = "some number",
@@ -123,16 +124,22 @@ static const struct stk_op broken = {
               1, "Break something.",
               BREAK == NO_EXAMPLE ? "No example." : "An example:\n\n    range(5).broken(2)\n",
               params, sizeof(struct broken) },
-    .flags = BREAK == A_SOURCE ? STK_OP_ROOT : 0,
+    .flags = BREAK == A_SOURCE ? 1 << 3 : 0,
     .infer = BREAK == NO_INFER ? NULL : infer,
     .row = { .run = BREAK == NO_RUN ? NULL : run },
 };
 
-#if BREAK == OTHER_VERSION || BREAK == OTHER_SIZES
+#if BREAK == OTHER_VERSION || BREAK == OLDER_VERSION || BREAK == OTHER_SIZES
 const struct stk_host *stk_host;
 static const struct stk_op *const ops[] = { &broken };
 const struct stk_plugin stk_plugin = {
-    BREAK == OTHER_VERSION ? 99 : STK_OP_ABI, 1, ops, &stk_host, 8, 8, 8
+    BREAK == OTHER_VERSION ? 99 : BREAK == OLDER_VERSION ? 1 : STK_OP_ABI,
+    1,
+    ops,
+    &stk_host,
+    8,
+    8,
+    8
 };
 #else
 STK_PLUGIN_OPS(&broken)

@@ -493,8 +493,8 @@ MUTANTS = [
     woven("what is left of a closed pass comes in the next", "if (v->place[i].is_open) drop_cursor(&v->place[i]);",
           ""),
     woven("a closed pass leaves chains open", "v->place[i].is_open = false;", ""),
-    woven("a chain that broke is not told", "place->is_bad = true; place->fault = (struct stk_fault){ .code = err->code",
-          "place->is_bad = place->has_told = true; place->fault = (struct stk_fault){ .code = err->code"),
+    woven("a chain that broke is not told", "place->is_bad = true; place->fault = (struct stk__fault){ .code = err->code",
+          "place->is_bad = place->has_told = true; place->fault = (struct stk__fault){ .code = err->code"),
     woven("a chain that broke is told for ever", "place->has_told = true;", ""),
     woven("a place that broke stays so", "place->is_bad = place->has_told = false;", "place->has_told = false;"),
     woven("rows are taken again", "place->n_taken += (int)n;", ""),
@@ -506,8 +506,8 @@ MUTANTS = [
     Mutant(
         "prefetch hides the shard's size",
         "graph/graph_build.c",
-        "node->op->flags & (STK_OP_PREFETCH | STK_OP_CACHE);",
-        "node->op->flags & STK_OP_CACHE;",
+        "node->op->flags & (STK__OP_PREFETCH | STK__OP_CACHE);",
+        "node->op->flags & STK__OP_CACHE;",
     ),
 ]
 

@@ -141,7 +141,8 @@ def test_python(threshold):
 # ---- broken ones ----
 
 AT_LOADING = {
-    "OTHER_VERSION": "version 99 of stoker/op.h, and this is version 1; build it again",
+    "OTHER_VERSION": "version 99 of stoker/op.h, and this is version 2; build it again",
+    "OLDER_VERSION": "version 1 of stoker/op.h, and this is version 2; build it again",
     "OTHER_SIZES": "another stoker/op.h",
     "KNOWN_NAME": "an op named batch exists already",
     "NO_NAME": "'not a name' is no name for an op",

@@ -496,7 +496,7 @@ static void test_random_source_chains(void **state)
 
 /* What the row ops of a run did: their run functions are put aside, and these counted. */
 static struct {
-    struct stk_op op[32];
+    struct stk__op op[32];
     int (*run[32])(struct stk_rows *);
     int n;
     uint64_t rows, bytes; /* live rows that went in, bytes that came out */
@@ -514,7 +514,7 @@ static uint64_t written_bytes(const struct stk_rows *rows, int field)
 static int run_counted(struct stk_rows *rows)
 {
     int i = 0;
-    while (strcmp(work.op[i].decl.name, rows->name))
+    while (strcmp(work.op[i].decl.name, rows->inside->name))
         i++;
     for (int row = 0; row < rows->n; row++)
         work.rows += rows->mask[row] == STK_LIVE;

@@ -27,8 +27,8 @@ void stk_rows_fail(struct stk_rows *rows, int row, int code, const char *format,
 void stk_rows_random(const struct stk_rows *rows, int row, uint64_t user_seed, uint32_t index,
                      uint32_t words[4])
 {
-    struct stk_key key = rows->key[row];
-    uint64_t k = stk__hash_mix(rows->seed, user_seed);
+    struct stk__key key = rows->inside->key[row];
+    uint64_t k = stk__hash_mix(rows->inside->seed, user_seed);
     const uint32_t counter[4] = { (uint32_t)key.lo, (uint32_t)(key.lo >> 32), (uint32_t)key.hi,
                                   index };
     const uint32_t both[2] = { (uint32_t)k, (uint32_t)(k >> 32) };
@@ -63,7 +63,7 @@ struct batch {
     struct stk_column in[2], out[2];
     struct stk_span in_span[N_ROWS], out_span[N_ROWS];
     int32_t in_dims[N_ROWS * 3], out_dims[N_ROWS * 3];
-    struct stk_key key[N_ROWS];
+    struct stk__key key[N_ROWS];
     uint8_t mask[N_ROWS];
     uint8_t *data, *result;
     size_t image_bytes;
@@ -115,6 +115,7 @@ static inline void run_call(struct batch *b, struct op_call *c, const struct stk
     void *thread = NULL;
     if (c->op->row.thread_open)
         assert_int_equal(c->op->row.thread_open(c->params, c->state, &thread, &c->err), STK_OK);
+    struct stk__rows_inside inside = { .key = b->key, .seed = 5 };
     struct stk_rows rows = { .params = c->params,
                              .state = c->state,
                              .thread = thread,
@@ -124,8 +125,7 @@ static inline void run_call(struct batch *b, struct op_call *c, const struct stk
                              .in = b->in,
                              .out = b->out,
                              .mask = b->mask,
-                             .key = b->key,
-                             .seed = 5 };
+                             .inside = &inside };
     *failure = 0;
     assert_int_equal(c->op->row.run(&rows), STK_OK);
     if (c->op->row.thread_close)

@@ -44,7 +44,7 @@ static const struct stk_param lang_files_rows[] = {
     STK_NUMBERS_ROW(lang_files, mean, lang_presets, 1, 3, 0, "one per channel"),
     STK_NUMBERS_ROW(lang_files, sizes, NULL, 2, 2, 0, "height and width"),
     STK_PAIRS_ROW(lang_files, names, 0, "old to new"),
-    STK_VALUE_ROW(lang_files, data, 0, "anything"),
+    STK__VALUE_ROW(lang_files, data, 0, "anything"),
     STK_TEXT_ROW(lang_files, root, ".", 0, "where"),
     STK_ROWS_END,
 };
@@ -54,12 +54,12 @@ static const struct stk_decl lang_files_decl = { "files",         1,
 
 struct lang_zip {
     int64_t count;
-    struct stk_chains inputs;
+    struct stk__chains inputs;
     bool strict;
 };
 static const struct stk_param lang_zip_rows[] = {
     STK_INT_ROW(lang_zip, count, 1, -5, INT64_MAX, 0, "copies"),
-    STK_CHAINS_ROW(lang_zip, inputs, STK_VARIADIC, "chains"),
+    STK__CHAINS_ROW(lang_zip, inputs, STK_VARIADIC, "chains"),
     STK_BOOL_ROW(lang_zip, strict, true, 0, "same length"),
     STK_ROWS_END,
 };
@@ -72,7 +72,7 @@ struct lang_values {
     struct stk_numbers fractions;
 };
 static const struct stk_param lang_values_rows[] = {
-    STK_VALUE_ROW(lang_values, data, STK_REQUIRED, "data"),
+    STK__VALUE_ROW(lang_values, data, STK_REQUIRED, "data"),
     STK_NUMBERS_ROW(lang_values, fractions, NULL, 0, 9, STK_VARIADIC, "parts"),
     STK_ROWS_END,
 };

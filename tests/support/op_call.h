@@ -34,7 +34,7 @@ static inline uint64_t random_below(uint64_t n)
 
 struct op_call {
     struct stk_arena arena;
-    const struct stk_op *op;
+    const struct stk__op *op;
     void *params, *state;
     struct stk_infer inf;
     struct stk_type out;
@@ -63,16 +63,19 @@ static inline int op_call_open(struct op_call *c, const char *text,
     return code;
 }
 
+static struct stk__infer_inside op_call_inside; /* of the latest op_call_infer */
+
 /* Infers over inputs of these types (NULL: none) and counts. */
 static inline int op_call_infer(struct op_call *c, int n_inputs, const struct stk_type *const *in,
                                 const int64_t *in_count)
 {
+    op_call_inside = (struct stk__infer_inside){ 0 };
     c->inf = (struct stk_infer){ .params = c->params,
                                  .n_inputs = n_inputs,
                                  .out = &c->out,
-                                 .read_field = -1,
                                  .state = c->state,
-                                 .arena = &c->arena };
+                                 .arena = &c->arena,
+                                 .inside = &op_call_inside };
     for (int i = 0; i < n_inputs; i++) {
         c->inf.in[i] = in[i];
         c->inf.in_count[i] = in_count[i];
@@ -122,7 +125,7 @@ static inline int64_t order_of(const char *text, int64_t in_count, uint64_t seed
         position[i] = (uint64_t)i;
         paths[i] = path;
     }
-    struct stk_order_run run = {
+    struct stk__order_run run = {
         .params = c.params, .state = c.state, .in_count = &in_count, .n_inputs = 1, .seed = seed
     };
     c.op->order.at(&run, (int)n, position, paths, NULL);

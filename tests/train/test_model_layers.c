@@ -202,10 +202,10 @@ static void try_row(const struct trial *trial, const struct stk_param *row)
     case STK_ROW_NUMBERS:
         try_numbers(trial, row);
         break;
-    case STK_ROW_VALUE:
+    case STK__ROW_VALUE:
         try_calls(trial, row);
         break;
-    case STK_ROW_CHAINS:
+    case STK__ROW_CHAINS:
         try_refused(trial, row, "3");
         break;
     default:

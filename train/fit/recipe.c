@@ -21,20 +21,21 @@ static const char *const monitors[] = { "auto", "valid_accuracy", "valid_loss", 
 static const char *const nonfinite[] = { "stop", "skip", NULL };
 
 #define R(kind, f, ...) STK_##kind##_ROW(stk__recipe, f, __VA_ARGS__)
+#define V(kind, f, ...) STK__##kind##_ROW(stk__recipe, f, __VA_ARGS__)
 
 static const struct stk_param rows[] = {
-    R(VALUE, model, STK_TAKES_NONE, "a chain of layers, or the name of a known model"),
-    R(VALUE, train, STK_TAKES_NONE,
+    V(VALUE, model, STK_TAKES_NONE, "a chain of layers, or the name of a known model"),
+    V(VALUE, train, STK_TAKES_NONE,
       "the pipeline whose batches are trained on; an epoch is a pass over it"),
-    R(VALUE, valid, STK_TAKES_NONE, "the pipeline for validation after each epoch"),
+    V(VALUE, valid, STK_TAKES_NONE, "the pipeline for validation after each epoch"),
     R(TEXT, image, NULL, 0, "the field that the model is given; none: image, else the first one"),
     R(TEXT, label, NULL, 0, "the field of the targets; none: label, else the last one"),
     R(TEXTS, classes, 0, INT32_MAX, STK_TAKES_NONE,
       "names of the labels 0, 1, …, for predict; none: those that the data has"),
-    R(CALLS, optimizer, &stk__optimizers, STK_TAKES_NONE,
+    V(CALLS, optimizer, &stk__optimizers, STK_TAKES_NONE,
       "such as adam(0.001) or sgd(0.1, momentum=0.9); none: adam()"),
-    R(CALLS, loss, &stk__losses, STK_TAKES_NONE, "none: cross_entropy()"),
-    R(CALLS, loss_scale, &stk__loss_scales, STK_TAKES_NONE,
+    V(CALLS, loss, &stk__losses, STK_TAKES_NONE, "none: cross_entropy()"),
+    V(CALLS, loss_scale, &stk__loss_scales, STK_TAKES_NONE,
       "such as dynamic() or 1024; none: dynamic() where the precision is mixed_float16"),
     R(CHOICE, precision, stk__precision_names, 0, 0,
       "what activations are kept in: mixed ones take half the memory"),

@@ -67,14 +67,14 @@ static const struct stk__node_kind concat_kind = {
 /* ---- residual ---- */
 
 struct residual {
-    struct stk_chains chain, shortcut;
+    struct stk__chains chain, shortcut;
     const struct stk_value *activation;
     const char *name;
 };
 
 static const struct stk_param residual_rows[] = {
-    STK_CHAINS_ROW(residual, chain, STK_REQUIRED, "layers whose result is added to the input"),
-    STK_CHAINS_ROW(
+    STK__CHAINS_ROW(residual, chain, STK_REQUIRED, "layers whose result is added to the input"),
+    STK__CHAINS_ROW(
         residual, shortcut, STK_TAKES_NONE,
         "layers that the input goes through before it is added; none: it stays as it is"),
     STK__ACTIVATION_ROW(residual),
@@ -82,7 +82,7 @@ static const struct stk_param residual_rows[] = {
     STK_ROWS_END,
 };
 
-static int branch(struct stk__build *b, const struct stk_chains *chains, const char *param,
+static int branch(struct stk__build *b, const struct stk__chains *chains, const char *param,
                   int from, int *end)
 {
     if (chains->n > 1)
@@ -175,13 +175,13 @@ const struct stk__layer stk__layer_residual = {
 /* ---- concat ---- */
 
 struct concat {
-    struct stk_chains chains;
+    struct stk__chains chains;
     const char *name;
 };
 
 static const struct stk_param concat_rows[] = {
-    STK_CHAINS_ROW(concat, chains, STK_REQUIRED,
-                   "each goes on from the input; identity() passes it on"),
+    STK__CHAINS_ROW(concat, chains, STK_REQUIRED,
+                    "each goes on from the input; identity() passes it on"),
     STK__NAME_ROW(concat),
     STK_ROWS_END,
 };

@@ -118,8 +118,8 @@ struct activation {
 };
 
 static const struct stk_param activation_rows[] = {
-    STK_CALLS_ROW(activation, activation, &stk__activations, STK_REQUIRED,
-                  "relu, relu6, leaky_relu, gelu, swish, sigmoid, tanh, softmax or linear"),
+    STK__CALLS_ROW(activation, activation, &stk__activations, STK_REQUIRED,
+                   "relu, relu6, leaky_relu, gelu, swish, sigmoid, tanh, softmax or linear"),
     STK__NAME_ROW(activation),
     STK_ROWS_END,
 };

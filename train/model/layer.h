@@ -50,12 +50,12 @@ static inline const struct stk__layer *stk__layer_of(const struct stk_decl *decl
 #define STK__NAME_ROW(T)                                                                           \
     STK_TEXT_ROW(T, name, NULL, 0, "of the layer and its weights; none: counted, as conv2d_1")
 #define STK__ACTIVATION_ROW(T)                                                                     \
-    STK_CALLS_ROW(T, activation, &stk__activations, STK_TAKES_NONE,                                \
-                  "applied to the result: relu, relu6, leaky_relu, gelu, swish, sigmoid, tanh, "   \
-                  "softmax")
+    STK__CALLS_ROW(T, activation, &stk__activations, STK_TAKES_NONE,                               \
+                   "applied to the result: relu, relu6, leaky_relu, gelu, swish, sigmoid, tanh, "  \
+                   "softmax")
 #define STK__INITIALIZER_ROW(T, f, otherwise)                                                      \
-    STK_CALLS_ROW(T, f, &stk__initializers, STK_TAKES_NONE,                                        \
-                  "what it begins with, such as he_normal or constant(0.1); none: " otherwise)
+    STK__CALLS_ROW(T, f, &stk__initializers, STK_TAKES_NONE,                                       \
+                   "what it begins with, such as he_normal or constant(0.1); none: " otherwise)
 #define STK__BIAS_ROWS(T)                                                                          \
     STK_BOOL_ROW(T, use_bias, true, 0, "a value for each channel of the result is added")
 #define STK__SIZE_ROW(T, f, fl, text) STK_NUMBERS_ROW(T, f, NULL, 1, 2, fl, text)

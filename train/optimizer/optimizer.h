@@ -99,8 +99,8 @@ struct stk__optimizer_params {
 };
 
 #define STK__LEARNING_RATE_ROW(otherwise)                                                          \
-    STK_CALLS_ROW(stk__optimizer_params, learning_rate, &stk__schedules, STK_TAKES_NONE,           \
-                  "a number, or a schedule such as cosine(0.1, steps=1000); none: " otherwise)
+    STK__CALLS_ROW(stk__optimizer_params, learning_rate, &stk__schedules, STK_TAKES_NONE,          \
+                   "a number, or a schedule such as cosine(0.1, steps=1000); none: " otherwise)
 #define STK__WEIGHT_DECAY_ROW                                                                      \
     STK_REAL_ROW(stk__optimizer_params, weight_decay, 0, 0, FLT_MAX, 0,                            \
                  "beside the gradient with form=keras, part of it with form=pytorch")

@@ -101,7 +101,7 @@ struct stk__step_group {
 };
 
 /* One thing that is done. */
-struct stk__op {
+struct stk__step_op {
     int group; /* -1: the loss */
     bool is_backward;
     const struct stk__part *part;
@@ -125,7 +125,7 @@ struct stk__tensor_place {
 struct stk__step_program {
     int n_ops, n_segments;
     int n_late; /* segments at the end, for when gradients are known to be finite */
-    struct stk__op *op;
+    struct stk__step_op *op;
     struct stk__segment *segment;
     struct stk__tensor_place *place;  /* of each tensor */
     size_t arena_bytes, tensor_bytes; /* with scratch, and without */

@@ -25,7 +25,7 @@ static void add_parts(struct stk__step_program *program, int group, bool is_back
 {
     int n = count_parts(part);
     for (int i = 0; i < n; i++)
-        program->op[program->n_ops++] = (struct stk__op){ group, is_backward, &part[i] };
+        program->op[program->n_ops++] = (struct stk__step_op){ group, is_backward, &part[i] };
 }
 
 static int most_ops(const struct stk__step_plan *plan)
@@ -44,7 +44,7 @@ static void list_training(const struct stk__step_plan *plan, struct stk__step_pr
     for (int g = 0; g < plan->n_groups; g++)
         if (!plan->group[g].is_merged)
             add_parts(program, g, false, plan->group[g].type->forward);
-    program->op[program->n_ops++] = (struct stk__op){ -1, false, &stk__loss_part };
+    program->op[program->n_ops++] = (struct stk__step_op){ -1, false, &stk__loss_part };
     for (int g = plan->n_groups - 1; g >= 0; g--)
         if (!plan->group[g].is_merged && plan->group[g].has_gradient)
             add_parts(program, g, true, plan->group[g].type->backward);
@@ -59,7 +59,7 @@ static void list_use(const struct stk__step_plan *plan, struct stk__step_program
 {
     for (int g = 0; g < plan->n_groups; g++)
         add_parts(program, g, false, plan->group[g].type->use);
-    program->op[program->n_ops++] = (struct stk__op){ -1, false, &stk__use_loss_part };
+    program->op[program->n_ops++] = (struct stk__step_op){ -1, false, &stk__use_loss_part };
 }
 
 static void find_segments(struct stk__step_program *program)
@@ -146,7 +146,7 @@ static void find_scratch(const struct stk__step_plan *plan, struct stk__step_pro
     for (int s = 0; s < program->n_segments; s++) {
         struct stk__segment *segment = &program->segment[s];
         for (int op = segment->first; op < segment->behind; op++) {
-            const struct stk__op *of = &program->op[op];
+            const struct stk__step_op *of = &program->op[op];
             if (of->group < 0)
                 continue;
             const struct stk__step_group *group = &plan->group[of->group];

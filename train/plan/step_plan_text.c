@@ -12,7 +12,7 @@ static void add_bytes(struct stk__text *out, size_t bytes)
         stk__text_add(out, "%.1f KB", (double)bytes / 1e3);
 }
 
-static void add_op(const struct stk__step_plan *plan, const struct stk__op *op,
+static void add_op(const struct stk__step_plan *plan, const struct stk__step_op *op,
                    struct stk__text *out)
 {
     const struct stk__step_group *group = op->group < 0 ? NULL : &plan->group[op->group];

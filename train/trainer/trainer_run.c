@@ -62,7 +62,7 @@ static void look(const struct stk__step_work *work, int op)
 static void run_op(const struct stk__step_work *work, int op)
 {
     const struct stk__run *run = work->run;
-    const struct stk__op *of = &run->program->op[op];
+    const struct stk__step_op *of = &run->program->op[op];
     double begin = run->seconds ? now() : 0;
     of->part->run(work, of->group < 0 ? NULL : &run->plan->group[of->group]);
     if (run->seconds)

@@ -92,7 +92,7 @@ static void find_layer(struct stk_trainer *t, struct stk__run *run, struct stk__
     struct stk__found found = stk__trainer_found(t);
     if (found.bad_op >= run->program->n_ops)
         return;
-    const struct stk__op *op = &run->program->op[found.bad_op];
+    const struct stk__step_op *op = &run->program->op[found.bad_op];
     const struct stk__step_group *group = &t->plan.group[op->group];
     stk__text_add(out, "%s: the %s is not finite (row %lld)", t->model->node[group->node].name,
                   op->is_backward ? "gradient of its input" : "output", (long long)found.bad_row);

@@ -19,7 +19,7 @@ enum { TAIL = 64, BLOCK_BYTES = (1 << 16) - TAIL, LARGEST_PIECE = BLOCK_BYTES / 
 
 struct page {
     uint64_t no; /* of its rows' numbers, without their last bits */
-    struct stk_chunk *chunk;
+    struct stk__chunk *chunk;
     atomic_uchar state[]; /* of its rows; THERE pairs release with acquire */
 };
 
@@ -213,10 +213,10 @@ int stk__store_find(const struct stk__store *store, uint64_t number, int n, stru
 }
 
 void stk__store_add_fault(struct stk__store *store, struct stk__stored stored, int row,
-                          struct stk_fault **list)
+                          struct stk__fault **list)
 {
     pthread_mutex_lock(&store->lock);
-    const struct stk_fault *fault = stk__chunk_find_fault(stored.page, stored.row);
+    const struct stk__fault *fault = stk__chunk_find_fault(stored.page, stored.row);
     if (fault)
         stk__fault_add(list, row, fault->code, fault->op, fault->text);
     pthread_mutex_unlock(&store->lock);
@@ -278,13 +278,13 @@ static bool take_bytes(struct stk__store *store, size_t bytes, const struct stk_
 /* ---- keeping ---- */
 
 /* Where the row of a page has its trace, or NULL. */
-static struct stk_span *trace_at(const struct stk_chunk *to, int at,
+static struct stk_span *trace_at(const struct stk__chunk *to, int at,
                                  const struct stk__row_ref *from)
 {
     return to->trace && from->trace ? &to->trace[at] : NULL;
 }
 
-static void drop_spans(const struct stk_chunk *to, int at)
+static void drop_spans(const struct stk__chunk *to, int at)
 {
     for (int f = 0; f < to->type->n_fields; f++)
         if (to->column[f].span)
@@ -294,7 +294,7 @@ static void drop_spans(const struct stk_chunk *to, int at)
 }
 
 /* Memory for the row's bytes; false, and nothing is taken, if there is not enough. */
-static bool take_spans(struct stk__store *store, const struct stk_chunk *to, int at,
+static bool take_spans(struct stk__store *store, const struct stk__chunk *to, int at,
                        const struct stk__row_ref *from, const struct stk__leave *leave)
 {
     bool has_all = true;
@@ -313,7 +313,7 @@ static bool take_spans(struct stk__store *store, const struct stk_chunk *to, int
     return has_all;
 }
 
-static void copy_fields(const struct stk__store *store, const struct stk_chunk *to, int at,
+static void copy_fields(const struct stk__store *store, const struct stk__chunk *to, int at,
                         const struct stk__row_ref *from)
 {
     for (int f = 0; f < store->type.n_fields; f++) {
@@ -333,7 +333,7 @@ static void copy_fields(const struct stk__store *store, const struct stk_chunk *
         memcpy(trace->data, from->trace->data, trace->bytes);
 }
 
-static bool write_row(struct stk__store *store, struct stk_chunk *to, int at,
+static bool write_row(struct stk__store *store, struct stk__chunk *to, int at,
                       const struct stk__row_ref *from, const struct stk__leave *leave)
 {
     if (!from->is_bad && !take_spans(store, to, at, from, leave))
@@ -346,7 +346,7 @@ static bool write_row(struct stk__store *store, struct stk_chunk *to, int at,
         copy_fields(store, to, at, from);
         return true;
     }
-    const struct stk_fault *fault = from->fault;
+    const struct stk__fault *fault = from->fault;
     const char *text = fault ? fault->text : "out of memory";
     if (!ask(store, stk__fault_bytes(text), leave))
         return false;

@@ -35,7 +35,7 @@ bool stk__store_has(const struct stk__store *store, uint64_t number);
 
 /* A row in a store. */
 struct stk__stored {
-    const struct stk_chunk *page;
+    const struct stk__chunk *page;
     int row;
 };
 
@@ -46,17 +46,17 @@ int stk__store_find(const struct stk__store *store, uint64_t number, int n,
 
 /* The fault of a row that was kept as bad, as one of row `row` of a list. */
 void stk__store_add_fault(struct stk__store *store, struct stk__stored stored, int row,
-                          struct stk_fault **list);
+                          struct stk__fault **list);
 
 /* A row to keep: row `row` of these columns. */
 struct stk__row_ref {
     const struct stk_column *column;
     int row;
-    const struct stk_key *key;         /* or NULL */
-    const struct stk_address *address; /* or NULL */
-    const struct stk_span *trace;      /* or NULL */
+    const struct stk__key *key;         /* or NULL */
+    const struct stk__address *address; /* or NULL */
+    const struct stk_span *trace;       /* or NULL */
     bool is_bad;
-    const struct stk_fault *fault; /* why; NULL: out of memory */
+    const struct stk__fault *fault; /* why; NULL: out of memory */
 };
 
 /* Copies the row. False if it was not kept: without memory; or somebody else is at it or was. */

@@ -28,7 +28,7 @@ static size_t column_bytes(const struct stk_field *field, size_t cap)
 
 static size_t head_bytes(const struct stk_type *type)
 {
-    return aligned(sizeof(struct stk_chunk)) +
+    return aligned(sizeof(struct stk__chunk)) +
            aligned(sizeof(struct stk_column) * (size_t)type->n_fields);
 }
 
@@ -37,9 +37,9 @@ size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts)
     size_t rows = (size_t)cap;
     size_t bytes = head_bytes(type) + aligned(rows);
     if (!(parts & STK__NO_ADDRESSES))
-        bytes += aligned(sizeof(struct stk_address) * rows);
+        bytes += aligned(sizeof(struct stk__address) * rows);
     if (parts & STK__KEYS)
-        bytes += aligned(sizeof(struct stk_key) * rows);
+        bytes += aligned(sizeof(struct stk__key) * rows);
     if (parts & STK__TRACE)
         bytes += aligned(sizeof(struct stk_span) * rows);
     for (int f = 0; f < type->n_fields; f++)
@@ -62,29 +62,29 @@ static void place_column(struct stk_column *c, const struct stk_field *field, si
         c->dims = (int32_t *)(void *)(at + aligned(sizeof *c->span * cap));
 }
 
-struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts)
+struct stk__chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts)
 {
     void *memory = stk__memory_take(stk__chunk_bytes(type, cap, parts));
     return memory ? stk__chunk_place(type, cap, parts, memory) : NULL;
 }
 
-struct stk_chunk *stk__chunk_place(const struct stk_type *type, int cap, int parts, void *memory)
+struct stk__chunk *stk__chunk_place(const struct stk_type *type, int cap, int parts, void *memory)
 {
     size_t rows = (size_t)cap;
     uint8_t *at = memory;
-    struct stk_chunk *chunk = (struct stk_chunk *)(void *)at;
-    *chunk = (struct stk_chunk){ .type = type, .cap = cap };
+    struct stk__chunk *chunk = (struct stk__chunk *)(void *)at;
+    *chunk = (struct stk__chunk){ .type = type, .cap = cap };
     chunk->column = (struct stk_column *)(void *)(at + aligned(sizeof *chunk));
     at += head_bytes(type);
     if (!(parts & STK__NO_ADDRESSES)) {
-        chunk->address = (struct stk_address *)(void *)at;
+        chunk->address = (struct stk__address *)(void *)at;
         at += aligned(sizeof *chunk->address * rows);
     }
     chunk->mask = at;
     memset(chunk->mask, STK_LIVE, rows);
     at += aligned(rows);
     if (parts & STK__KEYS) {
-        chunk->key = (struct stk_key *)(void *)at;
+        chunk->key = (struct stk__key *)(void *)at;
         at += aligned(sizeof *chunk->key * rows);
     }
     if (parts & STK__TRACE) {
@@ -99,17 +99,17 @@ struct stk_chunk *stk__chunk_place(const struct stk_type *type, int cap, int par
     return chunk;
 }
 
-void stk__faults_free(struct stk_fault *faults)
+void stk__faults_free(struct stk__fault *faults)
 {
-    for (struct stk_fault *f = faults, *next; f; f = next) {
+    for (struct stk__fault *f = faults, *next; f; f = next) {
         next = f->next;
         free(f);
     }
 }
 
-void stk__chunk_clear(struct stk_chunk *chunk)
+void stk__chunk_clear(struct stk__chunk *chunk)
 {
-    stk_chunk_drop(chunk, 0, chunk->cap);
+    stk__chunk_drop(chunk, 0, chunk->cap);
     stk__faults_free(chunk->faults);
     chunk->faults = NULL;
     if (chunk->n_bad)
@@ -117,11 +117,11 @@ void stk__chunk_clear(struct stk_chunk *chunk)
     chunk->n = chunk->n_bad = 0;
 }
 
-void stk__chunk_cut(struct stk_chunk *chunk, int n)
+void stk__chunk_cut(struct stk__chunk *chunk, int n)
 {
     if (n >= chunk->n)
         return;
-    stk_chunk_drop(chunk, n, chunk->n - n);
+    stk__chunk_drop(chunk, n, chunk->n - n);
     for (int row = n; chunk->n_bad && row < chunk->n; row++) {
         if (chunk->mask[row] != STK_BAD)
             continue;
@@ -132,7 +132,7 @@ void stk__chunk_cut(struct stk_chunk *chunk, int n)
     chunk->n = n;
 }
 
-void stk__chunk_free(struct stk_chunk *chunk)
+void stk__chunk_free(struct stk__chunk *chunk)
 {
     if (!chunk)
         return;
@@ -161,7 +161,7 @@ void stk__spans_drop(struct stk_span *span, int n)
     memset(span, 0, (size_t)n * sizeof *span);
 }
 
-void stk_chunk_drop(struct stk_chunk *chunk, int from, int n)
+void stk__chunk_drop(struct stk__chunk *chunk, int from, int n)
 {
     for (int f = 0; f < chunk->type->n_fields; f++)
         if (chunk->column[f].span)
@@ -172,29 +172,29 @@ void stk_chunk_drop(struct stk_chunk *chunk, int from, int n)
 
 size_t stk__fault_bytes(const char *text)
 {
-    return sizeof(struct stk_fault) + strnlen(text, STK_ERROR_TEXT - 1) + 1;
+    return sizeof(struct stk__fault) + strnlen(text, STK_ERROR_TEXT - 1) + 1;
 }
 
-void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text)
+void stk__fault_add(struct stk__fault **list, int row, int code, const char *op, const char *text)
 {
-    size_t bytes = stk__fault_bytes(text), len = bytes - sizeof(struct stk_fault) - 1;
-    struct stk_fault *fault = malloc(bytes);
+    size_t bytes = stk__fault_bytes(text), len = bytes - sizeof(struct stk__fault) - 1;
+    struct stk__fault *fault = malloc(bytes);
     if (!fault)
         return;
     char *copy = (char *)(fault + 1);
     memcpy(copy, text, len);
     copy[len] = 0;
-    *fault = (struct stk_fault){ .next = *list, .row = row, .code = code, .op = op, .text = copy };
+    *fault = (struct stk__fault){ .next = *list, .row = row, .code = code, .op = op, .text = copy };
     *list = fault;
 }
 
-bool stk__fault_is_lasting(const struct stk_fault *fault)
+bool stk__fault_is_lasting(const struct stk__fault *fault)
 {
     return fault && fault->code != STK_MEMORY && fault->code != STK_STATE &&
            fault->code != STK_CANCELLED;
 }
 
-void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op, const char *text)
+void stk__chunk_fault(struct stk__chunk *chunk, int row, int code, const char *op, const char *text)
 {
     if (chunk->mask[row] != STK_BAD)
         chunk->n_bad++;
@@ -202,24 +202,24 @@ void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op
     stk__fault_add(&chunk->faults, row, code, op, text);
 }
 
-const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row)
+const struct stk__fault *stk__fault_find(const struct stk__fault *list, int row)
 {
-    const struct stk_fault *found = NULL;
-    for (const struct stk_fault *f = list; f; f = f->next)
+    const struct stk__fault *found = NULL;
+    for (const struct stk__fault *f = list; f; f = f->next)
         if (f->row == row)
             found = f; /* the first that was added: lists grow at the front */
     return found;
 }
 
-const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int row)
+const struct stk__fault *stk__chunk_find_fault(const struct stk__chunk *chunk, int row)
 {
     return stk__fault_find(chunk->faults, row);
 }
 
-void stk__fault_forget(struct stk_fault **list, int row)
+void stk__fault_forget(struct stk__fault **list, int row)
 {
-    for (struct stk_fault **f = list; *f;) {
-        struct stk_fault *fault = *f;
+    for (struct stk__fault **f = list; *f;) {
+        struct stk__fault *fault = *f;
         if (fault->row != row) {
             f = &fault->next;
             continue;
@@ -229,8 +229,8 @@ void stk__fault_forget(struct stk_fault **list, int row)
     }
 }
 
-void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row,
-                         const struct stk_fault *fault)
+void stk__chunk_pass_bad(struct stk__chunk *out, const struct stk__chunk *in, int row,
+                         const struct stk__fault *fault)
 {
     out->address[out->n] = in->address[row];
     if (out->key)
@@ -287,7 +287,8 @@ static void copy_column(struct stk_column *d, int at, const struct stk_column *s
 }
 
 /* Masks and faults of rows that come from another chunk. */
-static void copy_masks(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n)
+static void copy_masks(struct stk__chunk *dst, int at, const struct stk__chunk *src, int from,
+                       int n)
 {
     for (int i = 0; i < n; i++) {
         int was = dst->mask[at + i], is = src->mask[from + i];
@@ -297,13 +298,13 @@ static void copy_masks(struct stk_chunk *dst, int at, const struct stk_chunk *sr
             stk__fault_forget(&dst->faults, at + i);
         if (is != STK_BAD)
             continue;
-        const struct stk_fault *fault = stk__chunk_find_fault(src, from + i);
+        const struct stk__fault *fault = stk__chunk_find_fault(src, from + i);
         stk__chunk_fault(dst, at + i, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
                          fault ? fault->text : "out of memory");
     }
 }
 
-void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from,
+void stk__chunk_copy_rows(struct stk__chunk *dst, int at, const struct stk__chunk *src, int from,
                           int n)
 {
     size_t rows = (size_t)n;
@@ -320,7 +321,7 @@ void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk 
     }
 }
 
-void stk_chunk_copy(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from, int n)
+void stk__chunk_copy(struct stk__chunk *dst, int at, const struct stk__chunk *src, int from, int n)
 {
     if (n <= 0)
         return;
@@ -329,7 +330,7 @@ void stk_chunk_copy(struct stk_chunk *dst, int at, const struct stk_chunk *src, 
         copy_masks(dst, at, src, from, n);
 }
 
-int stk__chunk_compact(struct stk_chunk *chunk, int n)
+int stk__chunk_compact(struct stk__chunk *chunk, int n)
 {
     int kept = 0;
     for (int i = 0; i < n; i++) {
@@ -342,7 +343,7 @@ int stk__chunk_compact(struct stk_chunk *chunk, int n)
             chunk->mask[kept] = chunk->mask[i];
             chunk->mask[i] = STK_LIVE;
         }
-        for (struct stk_fault *f = chunk->mask[kept] == STK_BAD ? chunk->faults : NULL; f;
+        for (struct stk__fault *f = chunk->mask[kept] == STK_BAD ? chunk->faults : NULL; f;
              f = f->next)
             f->row = f->row == i ? kept : f->row;
         kept++;
@@ -350,7 +351,7 @@ int stk__chunk_compact(struct stk_chunk *chunk, int n)
     return kept;
 }
 
-static size_t unowned_bytes(const struct stk_chunk *chunk, int at, int n)
+static size_t unowned_bytes(const struct stk__chunk *chunk, int at, int n)
 {
     size_t bytes = 0;
     for (int f = 0; f < chunk->type->n_fields; f++)
@@ -361,7 +362,7 @@ static size_t unowned_bytes(const struct stk_chunk *chunk, int at, int n)
 }
 
 /* A row that fills a block of scratch gets the block: a large picture is not there twice. */
-static void take_blocks(struct stk_chunk *chunk, int at, int n, struct stk_arena *scratch,
+static void take_blocks(struct stk__chunk *chunk, int at, int n, struct stk_arena *scratch,
                         struct stk__pool *pool)
 {
     const size_t large = (size_t)1 << 20;
@@ -373,7 +374,7 @@ static void take_blocks(struct stk_chunk *chunk, int at, int n, struct stk_arena
     }
 }
 
-bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk_arena *scratch,
+bool stk__chunk_own(struct stk__chunk *chunk, int at, int n, struct stk_arena *scratch,
                     struct stk__pool *pool)
 {
     if (scratch)
@@ -400,7 +401,7 @@ bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk_arena *sc
     return true;
 }
 
-void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src,
+void stk__chunk_join(struct stk__chunk *dst, int at, int field, const struct stk__chunk *src,
                      int from, int n)
 {
     for (int f = 0; f < src->type->n_fields; f++)
@@ -415,7 +416,7 @@ void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_
                 field ? stk__key_join(dst->key[at + i], src->key[from + i]) : src->key[from + i];
         if (!src->n_bad || src->mask[from + i] != STK_BAD || dst->mask[at + i] == STK_BAD)
             continue;
-        const struct stk_fault *fault = stk__chunk_find_fault(src, from + i);
+        const struct stk__fault *fault = stk__chunk_find_fault(src, from + i);
         stk__chunk_fault(dst, at + i, fault ? fault->code : STK_MEMORY, fault ? fault->op : NULL,
                          fault ? fault->text : "out of memory");
     }

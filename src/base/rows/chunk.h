@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunk.h: making chunks, and the faults of their rows. The struct itself is in op.h. */
+/* chunk.h: runs of rows by column, and the faults of their rows. */
 #pragma once
+#include "base/hash.h"
 #include "base/memory/buffer.h"
+
+/* where: the origin (source or indexed subtree of the plan) in the top 8 bits, position there
+ * below. path: hash of the repetition counters the row was made under. */
+struct stk__address {
+    uint64_t where, path;
+};
+
+/* A run of rows by column. */
+struct stk__chunk {
+    const struct stk_type *type;
+    int cap, n;
+    int n_bad;                    /* rows whose mask is STK_BAD */
+    struct stk__address *address; /* [cap] */
+    struct stk__key *key;         /* [cap], or NULL where nothing downstream draws random numbers */
+    uint8_t *mask;                /* [cap] */
+    struct stk_span *trace; /* [cap], or NULL where no row is a batch: the addresses of its rows */
+    struct stk_column *column; /* [type->n_fields] */
+    struct stk__fault *faults; /* of bad rows */
+};
 
 /* The two parts of an address's `where`. */
 static inline uint64_t stk__where(int origin, uint64_t position)
@@ -18,8 +38,8 @@ static inline uint64_t stk__where_position(uint64_t where)
 }
 
 /* Why a row is bad. In a chunk's list, in no order. */
-struct stk_fault {
-    struct stk_fault *next;
+struct stk__fault {
+    struct stk__fault *next;
     int row, code;
     const char *op;   /* static: the op that found it, or NULL */
     const char *text; /* lies behind it */
@@ -35,63 +55,71 @@ enum stk__chunk_parts { STK__KEYS = 1, STK__TRACE = 2, STK__NO_ADDRESSES = 4 };
 size_t stk__chunk_bytes(const struct stk_type *type, int cap, int parts);
 
 /* Returns new, empty; NULL when out of memory. Borrows type. */
-struct stk_chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts);
-void stk__chunk_free(struct stk_chunk *chunk);
+struct stk__chunk *stk__chunk_new(const struct stk_type *type, int cap, int parts);
+void stk__chunk_free(struct stk__chunk *chunk);
 
 /* The same in memory of the caller's, 64-byte aligned, of stk__chunk_bytes: it is cleared, and not freed, before
  * that goes. */
-struct stk_chunk *stk__chunk_place(const struct stk_type *type, int cap, int parts, void *memory);
+struct stk__chunk *stk__chunk_place(const struct stk_type *type, int cap, int parts, void *memory);
 
 /* Drops rows, faults and counts, keeps the memory. */
-void stk__chunk_clear(struct stk_chunk *chunk);
+void stk__chunk_clear(struct stk__chunk *chunk);
 
 /* Drops the rows from number n on. */
-void stk__chunk_cut(struct stk_chunk *chunk, int n);
+void stk__chunk_cut(struct stk__chunk *chunk, int n);
 
 /* Lists of faults. Without memory for one it is left out: a bad row without a fault is "out of
  * memory". */
-void stk__fault_add(struct stk_fault **list, int row, int code, const char *op, const char *text);
-const struct stk_fault *stk__fault_find(const struct stk_fault *list, int row);
-void stk__fault_forget(struct stk_fault **list, int row);
-void stk__faults_free(struct stk_fault *faults);
+void stk__fault_add(struct stk__fault **list, int row, int code, const char *op, const char *text);
+const struct stk__fault *stk__fault_find(const struct stk__fault *list, int row);
+void stk__fault_forget(struct stk__fault **list, int row);
+void stk__faults_free(struct stk__fault *faults);
 
 /* True if a row is bad for good: for its data, not because memory was short or the run is over. */
-bool stk__fault_is_lasting(const struct stk_fault *fault);
+bool stk__fault_is_lasting(const struct stk__fault *fault);
 
 /* Marks a row bad with a message. */
-void stk__chunk_fault(struct stk_chunk *chunk, int row, int code, const char *op, const char *text);
+void stk__chunk_fault(struct stk__chunk *chunk, int row, int code, const char *op,
+                      const char *text);
 
 /* Appends a bad row for one of a chunk of any type: it keeps its place and has no data. `fault` is
  * why, of which the row number does not matter; NULL: no memory. */
-void stk__chunk_pass_bad(struct stk_chunk *out, const struct stk_chunk *in, int row,
-                         const struct stk_fault *fault);
+void stk__chunk_pass_bad(struct stk__chunk *out, const struct stk__chunk *in, int row,
+                         const struct stk__fault *fault);
 
 /* The fault of a bad row, or NULL. */
-const struct stk_fault *stk__chunk_find_fault(const struct stk_chunk *chunk, int row);
+const struct stk__fault *stk__chunk_find_fault(const struct stk__chunk *chunk, int row);
 
-/* As stk_chunk_copy without masks and faults; inside one chunk rows are moved (at <= from). */
-void stk__chunk_copy_rows(struct stk_chunk *dst, int at, const struct stk_chunk *src, int from,
+/* Copies n rows, with keys, addresses, masks and faults, taking new references where spans have
+ * owners. Between two chunks of one type; does not change n of either. */
+void stk__chunk_copy(struct stk__chunk *dst, int at, const struct stk__chunk *src, int from, int n);
+
+/* Drops the references of n rows, which are then unset. */
+void stk__chunk_drop(struct stk__chunk *chunk, int from, int n);
+
+/* As stk__chunk_copy without masks and faults; inside one chunk rows are moved (at <= from). */
+void stk__chunk_copy_rows(struct stk__chunk *dst, int at, const struct stk__chunk *src, int from,
                           int n);
 
 /* Moves row place[i] of `held` to the end of `out`, and row from + i of `in` to where it was, for
  * each of n in turn. All have the same columns; whether that can be done: no row is bad, and they
  * carry along the same. */
-bool stk__chunk_can_exchange(const struct stk_chunk *held, const struct stk_chunk *in,
-                             const struct stk_chunk *out);
-void stk__chunk_exchange(struct stk_chunk *held, const int *place, const struct stk_chunk *in,
-                         int from, int n, struct stk_chunk *out);
+bool stk__chunk_can_exchange(const struct stk__chunk *held, const struct stk__chunk *in,
+                             const struct stk__chunk *out);
+void stk__chunk_exchange(struct stk__chunk *held, const int *place, const struct stk__chunk *in,
+                         int from, int n, struct stk__chunk *out);
 
 /* Moves those of the first n rows that are not dead to the front; returns how many are left. */
-int stk__chunk_compact(struct stk_chunk *chunk, int n);
+int stk__chunk_compact(struct stk__chunk *chunk, int n);
 
 /* Gives every span in rows [at, at + n) that has no owner one from the pool; false when out of memory. `scratch`, where
  * they lie, is about to be reset: it may lose blocks to them. NULL: all are copied. */
-bool stk__chunk_own(struct stk_chunk *chunk, int at, int n, struct stk_arena *scratch,
+bool stk__chunk_own(struct stk__chunk *chunk, int at, int n, struct stk_arena *scratch,
                     struct stk__pool *pool);
 
 /* Copies n rows of `src` as the fields of `dst` from `field` on: zip. The rows of field 0 set
  * address, key and mask, further ones are joined to them. */
-void stk__chunk_join(struct stk_chunk *dst, int at, int field, const struct stk_chunk *src,
+void stk__chunk_join(struct stk__chunk *dst, int at, int field, const struct stk__chunk *src,
                      int from, int n);
 
 /* A column from row `from` on. */

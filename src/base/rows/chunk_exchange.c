@@ -55,8 +55,8 @@ static void exchange_column(const struct exchange *x, struct stk_column *held,
         exchange_bytes(x, (size_t)held->rank * sizeof *held->dims, held->dims, in->dims, out->dims);
 }
 
-bool stk__chunk_can_exchange(const struct stk_chunk *held, const struct stk_chunk *in,
-                             const struct stk_chunk *out)
+bool stk__chunk_can_exchange(const struct stk__chunk *held, const struct stk__chunk *in,
+                             const struct stk__chunk *out)
 {
     bool has_keys = held->key != NULL, has_trace = held->trace != NULL;
     return !held->n_bad && !in->n_bad && (in->key != NULL) == has_keys &&
@@ -64,8 +64,8 @@ bool stk__chunk_can_exchange(const struct stk_chunk *held, const struct stk_chun
            (out->trace != NULL) == has_trace;
 }
 
-void stk__chunk_exchange(struct stk_chunk *held, const int *place, const struct stk_chunk *in,
-                         int from, int n, struct stk_chunk *out)
+void stk__chunk_exchange(struct stk__chunk *held, const int *place, const struct stk__chunk *in,
+                         int from, int n, struct stk__chunk *out)
 {
     const struct exchange x = { place, out->n, from, n };
     exchange_bytes(&x, sizeof *held->address, held->address, in->address, out->address);

@@ -66,7 +66,7 @@ int stk__gather_check(const struct stk__gather *g, const struct stk_column *c, i
     return STK_OK;
 }
 
-int stk__gather_mark(const struct stk__gather *gather, struct stk_chunk *chunk, int from, int n,
+int stk__gather_mark(const struct stk__gather *gather, struct stk__chunk *chunk, int from, int n,
                      const char *op)
 {
     int n_marked = 0;

@@ -10,7 +10,7 @@
  * are written wherever there is room for that.
  */
 #pragma once
-#include <stoker/op.h>
+#include "base/rows/chunk.h"
 
 enum stk__gather_kind { STK__STACK, STK__PACK, STK__PAD };
 
@@ -54,5 +54,5 @@ void stk__gather_write(const struct stk__gather *gather, const struct stk__picke
 
 /* Marks rows [from, from + n) of a chunk, with a gather for each field, that are not bad already
  * and cannot be gathered; returns how many. */
-int stk__gather_mark(const struct stk__gather *gather, struct stk_chunk *chunk, int from, int n,
+int stk__gather_mark(const struct stk__gather *gather, struct stk__chunk *chunk, int from, int n,
                      const char *op);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void stk__held_rows_begin(struct stk__held_rows *rows, struct stk_chunk *chunk,
+void stk__held_rows_begin(struct stk__held_rows *rows, struct stk__chunk *chunk,
                           struct stk__pool *pool)
 {
     *rows = (struct stk__held_rows){ .chunk = chunk, .cells = { .pool = pool } };
@@ -86,7 +86,7 @@ static void put_spans(struct stk__held_rows *rows, struct stk_span *span, int n)
 
 void stk__held_rows_put(struct stk__held_rows *rows, int at, int n)
 {
-    const struct stk_chunk *chunk = rows->chunk;
+    const struct stk__chunk *chunk = rows->chunk;
     for (int f = 0; f < chunk->type->n_fields; f++)
         if (chunk->column[f].span)
             put_spans(rows, chunk->column[f].span + at, n);
@@ -94,13 +94,13 @@ void stk__held_rows_put(struct stk__held_rows *rows, int at, int n)
         put_spans(rows, chunk->trace + at, n);
 }
 
-static void fail_row(struct stk_chunk *out, int row)
+static void fail_row(struct stk__chunk *out, int row)
 {
     if (out->mask[row] != STK_BAD)
         stk__chunk_fault(out, row, STK_MEMORY, NULL, "out of memory");
 }
 
-void stk__held_rows_leave(struct stk__held_rows *rows, struct stk_chunk *out, int at, int n)
+void stk__held_rows_leave(struct stk__held_rows *rows, struct stk__chunk *out, int at, int n)
 {
     for (int f = 0; f < out->type->n_fields; f++)
         for (int i = at; out->column[f].span && i < at + n; i++)

@@ -14,7 +14,7 @@
 #include "base/rows/chunk.h"
 
 struct stk__held_rows {
-    struct stk_chunk *chunk; /* the rows; borrowed */
+    struct stk__chunk *chunk; /* the rows; borrowed */
     struct stk__cells cells;
     struct stk__slab slab;     /* where small rows lie that left */
     struct stk_buffer marker;  /* owner of spans that lie in cells */
@@ -22,7 +22,7 @@ struct stk__held_rows {
 };
 
 /* `pool` lives as long as it. */
-void stk__held_rows_begin(struct stk__held_rows *rows, struct stk_chunk *chunk,
+void stk__held_rows_begin(struct stk__held_rows *rows, struct stk__chunk *chunk,
                           struct stk__pool *pool);
 void stk__held_rows_end(struct stk__held_rows *rows); /* the chunk stays */
 
@@ -30,7 +30,7 @@ void stk__held_rows_end(struct stk__held_rows *rows); /* the chunk stays */
 void stk__held_rows_put(struct stk__held_rows *rows, int at, int n);
 
 /* Rows [at, at + n) of `out` came from the chunk, in which they are no more. Without memory they are bad. */
-void stk__held_rows_leave(struct stk__held_rows *rows, struct stk_chunk *out, int at, int n);
+void stk__held_rows_leave(struct stk__held_rows *rows, struct stk__chunk *out, int at, int n);
 
 /* Drops all rows. */
 void stk__held_rows_clear(struct stk__held_rows *rows);

@@ -207,7 +207,7 @@ static void discard_rows(struct stk__exec *x, int n)
     x->batcher.fill = (int)fill;
 }
 
-static const struct stk_fault *find_fault(const struct stk__ticket *t, int row)
+static const struct stk__fault *find_fault(const struct stk__ticket *t, int row)
 {
     return t->faults ? stk__fault_find(t->faults, row)
                      : stk__chunk_find_fault(t->chunk, t->out_from + row);
@@ -219,7 +219,7 @@ static void judge_used(struct stk__exec *x, const struct stk__ticket *t, int n)
 {
     for (int i = t->n_used; t->n_bad && i < t->n_used + n; i++) {
         bool is_bad = t->chunk->mask[t->out_from + i] == STK_BAD;
-        const struct stk_fault *fault = is_bad ? find_fault(t, i) : NULL;
+        const struct stk__fault *fault = is_bad ? find_fault(t, i) : NULL;
         if (!is_bad || stk__is_elements_fault(fault))
             continue;
         stk__judge_row(&x->batcher.judge, fault, t->chunk->address[t->out_from + i]);
@@ -286,7 +286,7 @@ struct stk__ticket *stk__advance_batcher(struct stk__exec *x)
 /* Makes the row at another position of the same data in `spare_row`. STK_OK, STK_MEMORY, or
  * STK_DATA if that one is no good either. */
 static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
-                           struct stk_address *address)
+                           struct stk__address *address)
 {
     struct stk__stage *last = stk__last_stage(x);
     int stage = x->plan->last;
@@ -307,7 +307,7 @@ static int try_replacement(struct stk__exec *x, struct stk__worker *worker,
         rc = stk__eval_run(&e);
     if (rc == STK_AGAIN)
         rc = stk__eval_again(x, &e, fetched);
-    const struct stk_fault *fault = stk__fault_find(e.faults, 0);
+    const struct stk__fault *fault = stk__fault_find(e.faults, 0);
     if (!rc && (e.n_bad || e.n_dead))
         rc = e.n_bad && (!fault || fault->code == STK_MEMORY) ? STK_MEMORY : STK_DATA;
     if (!rc && x->plan->is_bounded &&
@@ -331,14 +331,14 @@ static int replace_row(struct stk__exec *x, struct stk__worker *worker, const st
     const struct stk__stage_plan *source = stk__last_stage(x)->plan;
     while (!source->is_source)
         source = &x->plan->stage[source->input[0]];
-    struct stk_address address = t->chunk->address[t->out_from + row];
-    struct stk_key key = t->chunk->key[t->out_from + row];
+    struct stk__address address = t->chunk->address[t->out_from + row];
+    struct stk__key key = t->chunk->key[t->out_from + row];
     const uint64_t most = (uint64_t)1 << 56;
     uint64_t where = address.where & ~(most - 1);
     for (uint64_t attempt = 1; attempt <= MAX_TRIES; attempt++) {
         uint64_t word = stk__hash_mix(stk__hash_mix(key.hi, key.lo), attempt);
         uint64_t count = source->count < most ? source->count : most;
-        struct stk_address other = { where | stk__below(word, count), address.path };
+        struct stk__address other = { where | stk__below(word, count), address.path };
         int rc = try_replacement(x, worker, &other);
         if (rc == STK_OK || rc == STK_MEMORY)
             return rc;
@@ -350,7 +350,7 @@ static int replace_row(struct stk__exec *x, struct stk__worker *worker, const st
 static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w, int row)
 {
     const struct stk__ticket *t = w->ticket;
-    struct stk_address address = t->chunk->address[t->out_from + row];
+    struct stk__address address = t->chunk->address[t->out_from + row];
     w->is_fatal = !stk__judge_row(&x->batcher.judge, find_fault(t, row), address);
     if (w->is_fatal || x->plan->options.on_error != STK__REPLACE)
         return false;
@@ -365,7 +365,7 @@ static bool judge_row(struct stk__exec *x, struct stk__worker *worker, struct st
 void stk__run_move(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     struct stk__ticket *t = w->ticket;
-    struct stk_chunk *current = w->current->chunk;
+    struct stk__chunk *current = w->current->chunk;
     int i = t->n_used, full = (int)x->plan->batch_rows;
     if (x->plan->is_bounded && !i)
         t->n_bad += stk__gather_mark(x->plan->gather, t->chunk, t->out_from, t->n,

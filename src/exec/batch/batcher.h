@@ -26,7 +26,7 @@ struct stk__landing {
 /* A gate above the batcher at work, on chunks of one row without columns. */
 struct stk__gate {
     void *run;
-    struct stk_chunk *in, *out;
+    struct stk__chunk *in, *out;
     bool begins_pass;
     uint64_t n_seen; /* batches in this pass */
 };
@@ -42,11 +42,11 @@ struct stk__batcher {
     uint64_t n_yielded[STK__MAX_LEVELS];
     int closed_level; /* a gate of this depth needs no more of its pass; -1: none */
     struct stk_position position;
-    struct stk__restart restart; /* behind the last row that it used */
-    uint64_t n_dropped;          /* rows to come that were used before the run was resumed */
-    struct stk__judge judge;     /* changed by whoever holds the busy bit */
-    struct stk_chunk *spare_row; /* where a replacement is made */
-    struct stk__knob window;     /* batches in flight */
+    struct stk__restart restart;  /* behind the last row that it used */
+    uint64_t n_dropped;           /* rows to come that were used before the run was resumed */
+    struct stk__judge judge;      /* changed by whoever holds the busy bit */
+    struct stk__chunk *spare_row; /* where a replacement is made */
+    struct stk__knob window;      /* batches in flight */
 };
 
 enum stk__event { STK__EVENT_BATCH, STK__EVENT_END, STK__EVENT_ERROR };

@@ -187,7 +187,7 @@ static void drop_contents(struct stk_batch *batch)
         stk__buffer_unref(batch->packed[f].buffer);
         batch->packed[f] = (struct stk__packed){ 0 };
     }
-    stk_chunk_drop(batch->chunk, 0, batch->chunk->cap);
+    stk__chunk_drop(batch->chunk, 0, batch->chunk->cap);
 }
 
 static void wake_waiter(struct stk__depot *depot)
@@ -371,7 +371,7 @@ static const struct stk_span *trace_of(const struct stk_batch *batch)
 int64_t stk_batch_n_rows(const struct stk_batch *batch)
 {
     const struct stk_span *trace = trace_of(batch);
-    return trace ? (int64_t)(trace->bytes / sizeof(struct stk_address)) : batch->n;
+    return trace ? (int64_t)(trace->bytes / sizeof(struct stk__address)) : batch->n;
 }
 
 int stk_batch_n_fields(const struct stk_batch *batch)
@@ -480,8 +480,8 @@ char *stk_batch_origin(const struct stk_batch *batch, int64_t row)
     if (row < 0 || row >= stk_batch_n_rows(batch))
         return NULL;
     const struct stk_span *trace = trace_of(batch);
-    const struct stk_address *address =
-        trace ? (const struct stk_address *)(const void *)trace->data : batch->chunk->address;
+    const struct stk__address *address =
+        trace ? (const struct stk__address *)(const void *)trace->data : batch->chunk->address;
     char *text = malloc(SIZE);
     if (text)
         stk__plan_describe(batch->depot->plan, address[row], text, SIZE);

@@ -38,7 +38,7 @@ struct stk_batch {
     atomic_int refs; /* pairs with itself: acq_rel on the last unref */
     struct stk__depot *depot;
     struct stk_batch *next;
-    struct stk_chunk *chunk;
+    struct stk__chunk *chunk;
     int n;
     struct stk__bookmark bookmark; /* its end */
     struct stk__packed packed[STK_MAX_FIELDS];

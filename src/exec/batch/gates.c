@@ -12,12 +12,13 @@ int stk__gates_begin(struct stk__exec *x, struct stk_error *err)
     for (int i = 0; i < x->plan->n_gates; i++) {
         const struct stk__node *node = x->plan->gate[i].node;
         struct stk__gate *gate = &x->batcher.gate[i];
-        const struct stk_serial_begin begin = { .params = node->params,
-                                                .state = node->state,
-                                                .seed = stk__hash_mix(
-                                                    (uint64_t)x->plan->options.seed, node->ordinal),
-                                                .rank = (int)x->plan->options.rank,
-                                                .world = (int)x->plan->options.world };
+        const struct stk__serial_start begin = {
+            .params = node->params,
+            .state = node->state,
+            .seed = stk__hash_mix((uint64_t)x->plan->options.seed, node->ordinal),
+            .rank = (int)x->plan->options.rank,
+            .world = (int)x->plan->options.world
+        };
         gate->in = stk__chunk_new(&no_fields, 1, false);
         gate->out = stk__chunk_new(&no_fields, 1, false);
         gate->begins_pass = true;
@@ -63,7 +64,7 @@ bool stk__gates_pass(struct stk__exec *x)
     int stopped = -1; /* depth of the gate that stops it */
     for (int i = 0; i < x->plan->n_gates && passes; i++) {
         struct stk__gate *gate = &x->batcher.gate[i];
-        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        const struct stk__serial_table *op = &x->plan->gate[i].node->op->serial;
         int depth = x->plan->gate[i].depth;
         if (gate->begins_pass && op->next_epoch)
             op->next_epoch(gate->run, pass_path(x, depth));
@@ -86,7 +87,7 @@ void stk__gates_check(struct stk__exec *x)
 {
     for (int i = 0; i < x->plan->n_gates; i++) {
         struct stk__gate *gate = &x->batcher.gate[i];
-        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        const struct stk__serial_table *op = &x->plan->gate[i].node->op->serial;
         if (gate->begins_pass && op->next_epoch)
             op->next_epoch(gate->run, pass_path(x, x->plan->gate[i].depth));
         if (gate->begins_pass && op->is_closed && op->is_closed(gate->run))
@@ -99,7 +100,7 @@ void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from)
 {
     for (int i = 0; i < x->plan->n_gates; i++) {
         struct stk__gate *gate = &x->batcher.gate[i];
-        const struct stk_serial_table *op = &x->plan->gate[i].node->op->serial;
+        const struct stk__serial_table *op = &x->plan->gate[i].node->op->serial;
         if (!from->n_gated[i])
             continue;
         gate->begins_pass = false;

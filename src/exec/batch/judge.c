@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-void stk__describe_fault(const struct stk__plan *plan, const struct stk_fault *fault,
-                         struct stk_address address, uint64_t epoch, struct stk_error *err)
+void stk__describe_fault(const struct stk__plan *plan, const struct stk__fault *fault,
+                         struct stk__address address, uint64_t epoch, struct stk_error *err)
 {
     char origin[256];
     stk__plan_describe(plan, address, origin, sizeof origin);
@@ -39,14 +39,14 @@ static void keep(struct stk__judge *judge, const struct stk_error *err)
     pthread_mutex_unlock(&judge->causes->lock);
 }
 
-bool stk__is_elements_fault(const struct stk_fault *fault)
+bool stk__is_elements_fault(const struct stk__fault *fault)
 {
     /* memory may be there another time; what is in a wrong state is so for all elements */
     return fault && fault->code != STK_MEMORY && fault->code != STK_STATE;
 }
 
 /* Whether the run may go on; else `err` may say more. */
-static bool may_go_on(const struct stk__judge *judge, const struct stk_fault *fault,
+static bool may_go_on(const struct stk__judge *judge, const struct stk__fault *fault,
                       struct stk_error *err)
 {
     if (judge->plan->options.on_error == STK__FAIL || !stk__is_elements_fault(fault))
@@ -58,8 +58,8 @@ static bool may_go_on(const struct stk__judge *judge, const struct stk_fault *fa
     return false;
 }
 
-bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
-                    struct stk_address address)
+bool stk__judge_row(struct stk__judge *judge, const struct stk__fault *fault,
+                    struct stk__address address)
 {
     struct stk_error err;
     judge->n_rows++;

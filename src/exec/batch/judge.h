@@ -22,18 +22,18 @@ struct stk__judge {
 
 /* False if a row is bad for a reason that is not its own, which ends the run whatever the options say.
  * `fault` may be NULL (out of memory). */
-bool stk__is_elements_fault(const struct stk_fault *fault);
+bool stk__is_elements_fault(const struct stk__fault *fault);
 
 /* The message of a bad row: op, origin, element, cause. `fault` may be NULL (out of memory). */
-void stk__describe_fault(const struct stk__plan *plan, const struct stk_fault *fault,
-                         struct stk_address address, uint64_t epoch, struct stk_error *err);
+void stk__describe_fault(const struct stk__plan *plan, const struct stk__fault *fault,
+                         struct stk__address address, uint64_t epoch, struct stk_error *err);
 
 /* Judges one row: writes its message (op, origin, element, cause) and says whether the run may
  * go on. `fault` may be NULL (out of memory). Want of memory always ends the run: it is not the
  * row's fault, and to leave good rows out silently would make the data depend on the machine.
  * The row is counted. */
-bool stk__judge_row(struct stk__judge *judge, const struct stk_fault *fault,
-                    struct stk_address address);
+bool stk__judge_row(struct stk__judge *judge, const struct stk__fault *fault,
+                    struct stk__address address);
 
 /* Judges the end of a pass: false and a message if too large a fraction was bad. */
 bool stk__judge_pass(const struct stk__judge *judge, struct stk_error *err);

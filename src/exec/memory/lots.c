@@ -54,7 +54,7 @@ struct stk__lot *stk__lot_new(struct stk__exec *x, struct stk__stage *s)
 }
 
 /* Of rows that are not fixed, and of where elements came from that are made of rows. */
-static size_t pointed_bytes(const struct stk_chunk *chunk, int from, int n)
+static size_t pointed_bytes(const struct stk__chunk *chunk, int from, int n)
 {
     uint64_t bytes = chunk->trace ? stk__span_bytes(chunk->trace + from, n) : 0;
     for (int f = 0; f < chunk->type->n_fields; f++)
@@ -63,17 +63,17 @@ static size_t pointed_bytes(const struct stk_chunk *chunk, int from, int n)
     return (size_t)bytes;
 }
 
-static size_t faults_bytes(const struct stk_fault *faults)
+static size_t faults_bytes(const struct stk__fault *faults)
 {
     size_t bytes = 0;
-    for (const struct stk_fault *f = faults; f; f = f->next)
+    for (const struct stk__fault *f = faults; f; f = f->next)
         bytes += stk__fault_bytes(f->text);
     return bytes;
 }
 
 static size_t weigh(struct stk__lot *lot)
 {
-    const struct stk_chunk *chunk = lot->chunk;
+    const struct stk__chunk *chunk = lot->chunk;
     lot->pointed_bytes += pointed_bytes(chunk, lot->n_weighed, chunk->n - lot->n_weighed);
     lot->n_weighed = chunk->n;
     return lot->pointed_bytes;

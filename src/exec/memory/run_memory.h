@@ -25,7 +25,7 @@ struct stk__account {
 
 /* A chunk with its reference count. */
 struct stk__lot {
-    struct stk_chunk *chunk;
+    struct stk__chunk *chunk;
     struct stk_buffer *memory; /* that the chunk lies in: the pool's, which counts it */
     int refs;
     size_t charged;

@@ -41,7 +41,7 @@ int stk__batch_parts(const struct stk__plan *plan)
 
 static bool has_trace(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    bool keeps = s->n_inputs && !(s->node->op->flags & STK_OP_EXPANDS);
+    bool keeps = s->n_inputs && !(s->node->op->flags & STK__OP_EXPANDS);
     if (s->kind->has_trace)
         return s->kind->has_trace(plan, s);
     return s->kind->makes_traces || (keeps && plan->stage[s->input[0]].has_trace);
@@ -63,7 +63,7 @@ static void drop_unread_traces(struct stk__plan *plan)
     for (int i = plan->n_stages; i-- > 0;) {
         struct stk__stage_plan *s = &plan->stage[i];
         s->has_trace = s->has_trace && (is_read[i] || s->kind->keeps_traces);
-        bool reads = s->kind->reads_traces || s->node->op->flags & STK_OP_EXPANDS ||
+        bool reads = s->kind->reads_traces || s->node->op->flags & STK__OP_EXPANDS ||
                      (s->has_trace && !s->kind->makes_traces);
         for (int k = 0; k < s->n_inputs; k++)
             is_read[s->input[k]] |= reads;
@@ -127,7 +127,7 @@ static int check_rank(const struct stk__options *options, struct stk_error *err)
 static bool has_cache(const struct stk_dataset *graph)
 {
     for (int i = 0; i < graph->n_used; i++)
-        if (graph->node[i]->op->flags & STK_OP_CACHE)
+        if (graph->node[i]->op->flags & STK__OP_CACHE)
             return true;
     return false;
 }
@@ -202,12 +202,12 @@ static uint64_t behind_gates(const struct stk__plan *plan, int64_t index)
     uint64_t position = (uint64_t)index, path = 0;
     for (int i = plan->n_gates; i-- > 0;) {
         const struct stk__node *node = plan->gate[i].node;
-        const struct stk_order_run run = { .params = node->params,
-                                           .state = node->state,
-                                           .n_inputs = 1,
-                                           .in_count = &node->input[0]->count,
-                                           .rank = (int)plan->options.rank,
-                                           .world = (int)plan->options.world };
+        const struct stk__order_run run = { .params = node->params,
+                                            .state = node->state,
+                                            .n_inputs = 1,
+                                            .in_count = &node->input[0]->count,
+                                            .rank = (int)plan->options.rank,
+                                            .world = (int)plan->options.world };
         uint8_t input = 0;
         node->op->order.at(&run, 1, &position, &path, &input);
     }
@@ -216,10 +216,10 @@ static uint64_t behind_gates(const struct stk__plan *plan, int64_t index)
 
 static int refuse_narrow(const struct stk__node *rows, struct stk_error *err)
 {
-    if (rows->class == STK_INDEXED)
+    if (rows->class == STK__INDEXED)
         return stk_fail(err, STK_TYPE,
                         "elements cannot be reached by number behind a repeat of batches");
-    const struct stk__node *node = stk__first_of_class(rows, STK_ADDRESSED);
+    const struct stk__node *node = stk__first_of_class(rows, STK__ADDRESSED);
     return stk__fail_at(err, STK_TYPE, node->at, node->len,
                         "%s: elements cannot be reached by number from here on: %s",
                         node->op->decl.name, node->why);
@@ -230,7 +230,7 @@ int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *er
     const struct stk__node *rows_of = plan->batch ? plan->batch->input[0] : plan->graph->root;
     struct stk__stage_plan *only =
         &plan->stage[0]; /* positions that are counted through, in one segment */
-    if (rows_of->class != STK_INDEXED || plan->depth)
+    if (rows_of->class != STK__INDEXED || plan->depth)
         return refuse_narrow(rows_of, err);
     int64_t n =
         stk__node_count(plan->graph->root, (int)plan->options.rank, (int)plan->options.world, NULL);
@@ -244,7 +244,7 @@ int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *er
     return STK_OK;
 }
 
-void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
+void stk__plan_describe(const struct stk__plan *plan, struct stk__address address, char *text,
                         size_t size)
 {
     if (address.where == STK__NO_WHERE) {

@@ -155,7 +155,7 @@ int stk__stage_parts(const struct stk__plan *plan, const struct stk__stage_plan 
 int stk__batch_parts(const struct stk__plan *plan);
 
 /* "train/cat/7.jpg": the source element behind an address. */
-void stk__plan_describe(const struct stk__plan *plan, struct stk_address address, char *text,
+void stk__plan_describe(const struct stk__plan *plan, struct stk__address address, char *text,
                         size_t size);
 
 /* The plan for people, and as JSON. */

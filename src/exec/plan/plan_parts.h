@@ -20,7 +20,7 @@ int stk__plan_size(struct stk__plan *plan, struct stk_error *err);
 void stk__plan_size_inner(struct stk__plan *inner, int64_t n_chains);
 
 /* The op that first made more than positions are needed for: of this class or worse. */
-const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk_class class);
+const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk__op_class class);
 
 int stk__plan_add_kept(struct stk__plan *plan, struct stk__kept *kept, struct stk_error *err);
 
@@ -52,19 +52,19 @@ size_t stk__held_bytes_of(const struct stk__plan *plan, const struct stk__stage_
 
 static inline bool stk__is_prefetch(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_PREFETCH;
+    return node->op->flags & STK__OP_PREFETCH;
 }
 
 /* A repeat that makes passes; another one is a function of positions. */
 static inline bool stk__is_passes(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_REPEAT && !node->is_order;
+    return node->op->flags & STK__OP_REPEAT && !node->is_order;
 }
 
 /* What only lets batches pass above the last batch belongs to the batcher. */
 static inline bool stk__is_gate(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_ADDRESSES && !node->is_order && node->op->serial.step &&
+    return node->op->flags & STK__OP_ADDRESSES && !node->is_order && node->op->serial.step &&
            !node->op->serial.held_rows;
 }
 

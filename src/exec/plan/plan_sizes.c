@@ -42,12 +42,13 @@ static bool is_judge(const struct stk__plan *plan, const struct stk__node *node)
  * how many there are, and so does how many. */
 static int64_t most_chosen(const struct stk__node *node, int64_t most)
 {
+    struct stk__infer_inside inside = { .world = 1 };
     const struct stk_infer inf = { .params = node->params,
                                    .state = node->state,
                                    .n_inputs = 1,
                                    .in = { &node->input[0]->type },
                                    .in_count = { most },
-                                   .world = 1 };
+                                   .inside = &inside };
     int64_t count = STK_UNKNOWN_COUNT;
     return node->op->order.count(&inf, &count, NULL) ? STK_UNKNOWN_COUNT : count;
 }
@@ -55,7 +56,7 @@ static int64_t most_chosen(const struct stk__node *node, int64_t most)
 static bool chooses(const struct stk__node *node)
 {
     return node->n_inputs == 1 && node->op->order.count && node->op->order.at &&
-           !(node->op->flags & STK_OP_STABLE);
+           !(node->op->flags & STK__OP_STABLE);
 }
 
 /* The most rows a pass may have, or that this is unknown. They are more than the node counts where bad rows pass
@@ -76,9 +77,9 @@ int64_t stk__most_rows(const struct stk__plan *plan, const struct stk__node *nod
         return is_known ? sum + 1 : STK_UNKNOWN_COUNT;
     if (is_exact || node->count < 0)
         return node->count;
-    if (!is_known || node->op->flags & STK_OP_NESTS)
+    if (!is_known || node->op->flags & STK__OP_NESTS)
         return STK_UNKNOWN_COUNT;
-    if (node->op->flags & STK_OP_EXPANDS)
+    if (node->op->flags & STK__OP_EXPANDS)
         return sum + node->count;
     return chooses(node) ? most_chosen(node, sum) : sum;
 }
@@ -110,7 +111,7 @@ static int ticket_rows(const struct stk__plan *plan, const struct stk__stage_pla
     const size_t most = s->program && s->program->exclusive ? 64 : 1024;
     if (s->program && s->program->is_heavy)
         return 1;
-    size_t rows = chunk_bytes / (stage_row_bytes(plan, s, false) + sizeof(struct stk_address));
+    size_t rows = chunk_bytes / (stage_row_bytes(plan, s, false) + sizeof(struct stk__address));
     size_t located = s->program ? s->program->located_bytes : 0;
     if (located)
         rows = rows < read_bytes / located ? rows : read_bytes / located;
@@ -127,7 +128,7 @@ size_t stk__held_bytes_of(const struct stk__plan *plan, const struct stk__stage_
 {
     const struct stk__stage_plan *in = &plan->stage[s->input[0]];
     size_t row =
-        stk__row_bytes(in->type, false, stk__small_bytes(in)) + sizeof(struct stk_address) + 1;
+        stk__row_bytes(in->type, false, stk__small_bytes(in)) + sizeof(struct stk__address) + 1;
     return stk__chunk_bytes(in->type, 1, stk__stage_parts(plan, in)) + row * s->held_rows;
 }
 
@@ -155,7 +156,7 @@ static void size_stages(struct stk__plan *plan)
     plan->batch_bytes =
         stk__row_bytes(last->type, stk__has_large_rows(last), stk__small_bytes(last)) *
             (size_t)plan->batch_rows +
-        (sizeof(struct stk_address) + 1) * (size_t)plan->batch_rows + 4096;
+        (sizeof(struct stk__address) + 1) * (size_t)plan->batch_rows + 4096;
 }
 
 static int64_t prefetch_window(const struct stk__node *node)

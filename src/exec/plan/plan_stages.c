@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "exec/plan/plan_parts.h"
 #include "graph/nest.h"
+#include "op/implied.h"
 #include "op/order/nesting.h"
 
 #include <stdlib.h>
@@ -31,13 +32,13 @@ static int build_woven(struct planner *p, const struct stk__node *nest,
 
 static bool is_row_op(const struct stk__node *node)
 {
-    return node->op->row.run || node->op->flags & STK_OP_FETCH;
+    return node->op->row.run || node->op->flags & STK__OP_FETCH;
 }
 
 /* A cache that finds rows by position is part of a segment; another one is a stage. */
 static bool is_cache(const struct stk__node *node)
 {
-    return node->op->flags & STK_OP_CACHE && node->class != STK_STREAM;
+    return node->op->flags & STK__OP_CACHE && node->class != STK__STREAM;
 }
 
 /* Ops of a segment that leave positions alone. */
@@ -122,7 +123,7 @@ static int build_nesting(struct planner *p, const struct stk__node *node,
 static int build_positions(struct planner *p, const struct stk__node *node,
                            const struct stk__program *program)
 {
-    if (node->class == STK_INDEXED) {
+    if (node->class == STK__INDEXED) {
         int s = add_stage(p, &stk__positions_stage, node, &no_fields);
         if (s < 0)
             return -1;
@@ -167,7 +168,7 @@ static const struct stk__node *segment_base(const struct stk__node *node,
         }
         if (!is_one_to_one(node) || (*nest && node->is_filter))
             break;
-        if (!(node->op->flags & STK_OP_FETCH))
+        if (!(node->op->flags & STK__OP_FETCH))
             continue;
         if (read)
             return read->input[0];
@@ -180,7 +181,7 @@ static bool has_read(const struct stk__node *node, const struct stk__node *base)
 {
     bool reads = false;
     for (; node != base && !reads; node = node->input[0])
-        reads = node->op->flags & STK_OP_FETCH;
+        reads = node->op->flags & STK__OP_FETCH;
     return reads;
 }
 
@@ -202,7 +203,7 @@ static int build_segment(struct planner *p, const struct stk__node *node)
     struct stk__plan *plan = p->plan;
     const struct stk__node *nest, *base = segment_base(node, &nest);
     bool is_cut =
-        nest || base->class == STK_STREAM || (has_read(node, base) && stk__subtree_reads(base));
+        nest || base->class == STK__STREAM || (has_read(node, base) && stk__subtree_reads(base));
     const struct stk__program_options options = { .seed = (uint64_t)plan->options.seed,
                                                   .rank = (int)plan->options.rank,
                                                   .world = (int)plan->options.world,
@@ -214,15 +215,15 @@ static int build_segment(struct planner *p, const struct stk__node *node)
     int input = -1;
     if (is_cut)
         input = nest ? build_woven(p, nest, base) : build_stage(p, base);
-    else if (base->class == STK_ADDRESSED)
+    else if (base->class == STK__ADDRESSED)
         input = build_order(p, node, base, program);
-    if (input < 0 && (is_cut || base->class == STK_ADDRESSED))
+    if (input < 0 && (is_cut || base->class == STK__ADDRESSED))
         return -1;
     int s = add_stage(p, &stk__segment_stage, node, &node->type);
     if (s < 0)
         return -1;
     plan->stage[s].program = program;
-    plan->stage[s].takes_positions = !nest && base->class == STK_ADDRESSED;
+    plan->stage[s].takes_positions = !nest && base->class == STK__ADDRESSED;
     if (input >= 0) {
         plan->stage[s].n_inputs = 1;
         plan->stage[s].input[0] = input;
@@ -236,9 +237,10 @@ static int build_segment(struct planner *p, const struct stk__node *node)
 /* The last batch, where bad rows are judged; NULL: they may go further, to what joins or forgives. */
 static const struct stk__node *find_judge(const struct stk__node *node)
 {
-    while (node && !(node->op->flags & STK_OP_BATCH)) {
+    while (node && !(node->op->flags & STK__OP_BATCH)) {
         bool is_one = node->n_inputs == 1 && !node->nest;
-        bool goes_on = (is_one || node->op->beside) && !(node->op->flags & STK_OP_FORGIVES);
+        bool goes_on = (is_one || stk__op_has_source_beside(node->op)) &&
+                       !(node->op->flags & STK__OP_FORGIVES);
         node = goes_on ? node->input[0] : NULL;
     }
     return node;
@@ -250,12 +252,12 @@ static int build_serial(struct planner *p, const struct stk__node *node)
     for (int i = 0; i < node->n_inputs; i++)
         if ((input[i] = build_stage(p, node->input[i])) < 0)
             return -1;
-    bool is_join = node->op->flags & STK_OP_MULTI || node->op->beside;
-    const struct stk__stage_type *kind = node->op->flags & STK_OP_BATCH ? &stk__batching_stage
-                                         : node->op->choice.wanted      ? &stk__mixing_stage
-                                         : !is_join                     ? &stk__serial_stage
-                                         : node->op->order.at           ? &stk__chaining_stage
-                                                                        : &stk__zipping_stage;
+    bool is_join = node->op->flags & STK__OP_MULTI || stk__op_has_source_beside(node->op);
+    const struct stk__stage_type *kind = node->op->flags & STK__OP_BATCH ? &stk__batching_stage
+                                         : node->op->choice.wanted       ? &stk__mixing_stage
+                                         : !is_join                      ? &stk__serial_stage
+                                         : node->op->order.at            ? &stk__chaining_stage
+                                                                         : &stk__zipping_stage;
     int s = add_stage(p, kind, node, &node->type);
     if (s >= 0) {
         p->plan->stage[s].is_judge = node == p->judge;
@@ -294,13 +296,13 @@ static void open_for_elements(struct stk__stage_plan *s)
 
 static int build_stream(struct planner *p, const struct stk__node *node)
 {
-    bool is_given = node->is_opened && node->op->flags & STK_OP_ELEMENT;
+    bool is_given = node->is_opened && node->op->flags & STK__OP_ELEMENT;
     int index =
         add_stage(p, is_given ? &stk__given_stage : &stk__streaming_stage, node, &node->type);
     if (index < 0)
         return -1;
     struct stk__stage_plan *s = &p->plan->stage[index];
-    s->may_block = node->op->flags & STK_OP_BLOCKS;
+    s->may_block = node->op->flags & STK__OP_BLOCKS;
     if (is_given) { /* elements keep their addresses */
         s->is_source = true;
         s->has_trace = p->given->has_trace;
@@ -316,7 +318,7 @@ static int build_stage(struct planner *p, const struct stk__node *node)
 {
     if (stk__is_prefetch(node))
         return build_stage(p, node->input[0]);
-    if (is_row_op(node) || node->class != STK_STREAM)
+    if (is_row_op(node) || node->class != STK__STREAM)
         return build_segment(p, node);
     if (node->op->source.next || node->is_opened)
         return build_stream(p, node);
@@ -324,7 +326,7 @@ static int build_stage(struct planner *p, const struct stk__node *node)
         const struct stk__node *nest, *end = segment_base(node, &nest);
         return end == node->input[0] ? build_woven(p, node, end) : build_segment(p, node);
     }
-    if (node->op->flags & STK_OP_CACHE)
+    if (node->op->flags & STK__OP_CACHE)
         return build_caching(p, node);
     if (!stk__is_passes(node))
         return build_serial(p, node);
@@ -429,7 +431,7 @@ static const struct stk__node *final_batch(const struct stk__node *root)
 {
     while (stk__is_prefetch(root) || stk__is_passes(root) || stk__is_gate(root))
         root = root->input[0];
-    if (!(root->op->flags & STK_OP_BATCH) || root->op->flags & STK_OP_GROUPS)
+    if (!(root->op->flags & STK__OP_BATCH) || root->op->flags & STK__OP_GROUPS)
         return NULL;
     return ((const struct stk__grouping *)root->state)->n_sizes ? NULL : root;
 }
@@ -446,7 +448,7 @@ static int add_gate(struct planner *p, const struct stk__node *node)
     return STK_OK;
 }
 
-const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk_class class)
+const struct stk__node *stk__first_of_class(const struct stk__node *node, enum stk__op_class class)
 {
     for (int i = 0; i < node->n_inputs && !stk__is_woven(node);) {
         bool is_it = node->input[i]->class >= class;
@@ -458,7 +460,7 @@ const struct stk__node *stk__first_of_class(const struct stk__node *node, enum s
 
 static int refuse_replace(struct planner *p, const struct stk__node *node)
 {
-    node = stk__first_of_class(node, STK_STREAM);
+    node = stk__first_of_class(node, STK__STREAM);
     return stk__fail_at(
         p->err, STK_VALUE, node->at, node->len,
         "%s: on_error=replace needs data that can be read at random, and this makes a stream (%s); "
@@ -469,9 +471,9 @@ static int refuse_replace(struct planner *p, const struct stk__node *node)
 /* The op whose choices could not be made again for another element, or NULL. */
 static const struct stk__node *find_choice(const struct stk__node *node)
 {
-    while (node->class == STK_ADDRESSED && !node->op->choice.wanted && !node->nest)
+    while (node->class == STK__ADDRESSED && !node->op->choice.wanted && !node->nest)
         node = node->input[0];
-    return node->class == STK_ADDRESSED ? node : NULL;
+    return node->class == STK__ADDRESSED ? node : NULL;
 }
 
 static int build_trunk(struct planner *p)
@@ -501,7 +503,7 @@ static int build_trunk(struct planner *p)
         return stk__fail_at(p->err, STK_VALUE, p->judge->at, p->judge->len,
                             "%s: on_error=replace needs batch to be the last op",
                             p->judge->op->decl.name);
-    if (node->class == STK_STREAM && plan->options.on_error == STK__REPLACE)
+    if (node->class == STK__STREAM && plan->options.on_error == STK__REPLACE)
         return refuse_replace(p, node);
     if (plan->options.on_error == STK__REPLACE && find_choice(node))
         return stk__fail_at(p->err, STK_VALUE, find_choice(node)->at, find_choice(node)->len,

@@ -54,7 +54,7 @@ static void add_node(struct stk__text *out, const struct stk__node *node, int in
         stk__text_add(out, " of what %s needs", node->part_for->op->decl.name);
     if (node->scaled_for)
         stk__text_add(out, " as large as %s needs", node->scaled_for->op->decl.name);
-    bool is_read = node->op->flags & STK_OP_FETCH;
+    bool is_read = node->op->flags & STK__OP_FETCH;
     stk__text_add(out, "  %s",
                   !node->is_inserted ? ""
                   : is_read          ? "(inserted: files must be read first) "
@@ -87,7 +87,7 @@ static struct nest_nodes nodes_of_nest(const struct stk__stage_plan *s)
     struct nest_nodes nodes = { .node = { s->node }, .n = 1 };
     for (int i = 0; i < map->n_inner; i++)
         nodes.node[nodes.n++] = map->inner[i].node;
-    if (map->nest->leaf->op->flags & STK_OP_ELEMENT)
+    if (map->nest->leaf->op->flags & STK__OP_ELEMENT)
         return nodes;
     for (const struct stk__node *node = map->nest->outer;; node = node->input[0]) {
         nodes.node[nodes.n++] = node;

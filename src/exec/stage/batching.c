@@ -107,7 +107,7 @@ static const struct stk__gather *gather_of(const struct batching *b, int f, int6
 }
 
 /* One field of the new row; the message is the cause. */
-static int emit_field(struct batching *b, int f, const struct stretch *rows, struct stk_chunk *out,
+static int emit_field(struct batching *b, int f, const struct stretch *rows, struct stk__chunk *out,
                       struct stk_error *err)
 {
     struct stk_column *dst = &out->column[f];
@@ -142,13 +142,13 @@ static int emit_field(struct batching *b, int f, const struct stretch *rows, str
 }
 
 /* Where each row of the new one came from. */
-static int set_trace(struct batching *b, const struct stretch *rows, struct stk_chunk *out)
+static int set_trace(struct batching *b, const struct stretch *rows, struct stk__chunk *out)
 {
     struct stk_span *trace = &out->trace[out->n];
-    const struct stk_address *from = rows->group->held->address + rows->group->first;
+    const struct stk__address *from = rows->group->held->address + rows->group->first;
     if (!stk__slab_take(&b->slab, b->pool, (size_t)rows->n * sizeof *from, trace))
         return STK_MEMORY;
-    struct stk_address *to = (struct stk_address *)(void *)trace->data;
+    struct stk__address *to = (struct stk__address *)(void *)trace->data;
     if (rows->step == 1)
         memcpy(to, from, (size_t)rows->n * sizeof *to);
     for (int i = 0; rows->step > 1 && i < rows->n; i++)
@@ -157,7 +157,7 @@ static int set_trace(struct batching *b, const struct stretch *rows, struct stk_
 }
 
 /* The next element of a group, of as many rows as are there. */
-static void emit(struct batching *b, struct stk__row_group *group, struct stk_chunk *out)
+static void emit(struct batching *b, struct stk__row_group *group, struct stk__chunk *out)
 {
     int step = (int)b->grouping->stride, row = out->n, first = group->first;
     int64_t n = group->n >= group->span ? group->size : 1 + (group->n - 1) / step;
@@ -197,7 +197,7 @@ static void set_dims(const struct stk_field *row, const struct run *run, int32_t
 }
 
 /* One field of the new rows. */
-static bool emit_fields(struct batching *b, int f, const struct run *run, struct stk_chunk *out)
+static bool emit_fields(struct batching *b, int f, const struct run *run, struct stk__chunk *out)
 {
     const struct stk__gather *gather = &b->grouping->gather[f];
     const struct stk_column *src = &run->group->held->column[f];
@@ -223,15 +223,15 @@ static bool emit_fields(struct batching *b, int f, const struct run *run, struct
 }
 
 /* Where their rows came from: elements without steps share what they have in common. */
-static bool set_traces(struct batching *b, const struct run *run, struct stk_chunk *out)
+static bool set_traces(struct batching *b, const struct run *run, struct stk__chunk *out)
 {
     struct stk_span *trace = &out->trace[out->n];
-    const struct stk_address *from = run->group->held->address + run->group->first;
+    const struct stk__address *from = run->group->held->address + run->group->first;
     size_t each = (size_t)run->size * sizeof *from, apart = (size_t)run->shift * sizeof *from;
     size_t all = (size_t)(run->n - 1) * (run->step == 1 ? apart : each) + each;
     if (!stk__slab_take(&b->slab, b->pool, all, trace))
         return false;
-    struct stk_address *to = (struct stk_address *)(void *)trace->data;
+    struct stk__address *to = (struct stk__address *)(void *)trace->data;
     stk__span_cut(trace, run->n, each, run->step == 1 ? apart : each);
     if (run->step == 1)
         memcpy(to, from, all);
@@ -243,7 +243,7 @@ static bool set_traces(struct batching *b, const struct run *run, struct stk_chu
 
 /* All elements of a group that are complete and find room; false: one at a time, which says which
  * one memory was not enough for. */
-static bool emit_all(struct batching *b, struct stk__row_group *group, struct stk_chunk *out)
+static bool emit_all(struct batching *b, struct stk__row_group *group, struct stk__chunk *out)
 {
     int64_t complete = (group->n - group->span) / group->shift + 1;
     int room = out->cap - out->n, first = group->first;
@@ -256,7 +256,7 @@ static bool emit_all(struct batching *b, struct stk__row_group *group, struct st
     for (int f = 0; f < out->type->n_fields && ok; f++)
         ok = emit_fields(b, f, &run, out);
     for (int i = 0; i < run.n && ok; i++, first += run.shift) {
-        const struct stk_key *key = out->key ? &group->held->key[first] : NULL;
+        const struct stk__key *key = out->key ? &group->held->key[first] : NULL;
         out->address[out->n + i] = group->held->address[first];
         if (key)
             out->key[out->n + i] = stk__key_make(key->hi, key->lo, b->node->ordinal);
@@ -271,7 +271,8 @@ static bool emit_all(struct batching *b, struct stk__row_group *group, struct st
 /* ---- rows that come ---- */
 
 /* Decides about a bad row, or hands it on. */
-static void take_bad(struct batching *b, const struct stk_chunk *in, int row, struct stk_chunk *out)
+static void take_bad(struct batching *b, const struct stk__chunk *in, int row,
+                     struct stk__chunk *out)
 {
     if (!b->judges)
         stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
@@ -281,7 +282,7 @@ static void take_bad(struct batching *b, const struct stk_chunk *in, int row, st
 
 /* A row for which there is no room breaks the stream: with more memory there would be others from here on,
  * and an op behind that counts rows must not take it for one of them. */
-static void refuse(struct batching *b, struct stk_chunk *in, int row, const char *why)
+static void refuse(struct batching *b, struct stk__chunk *in, int row, const char *why)
 {
     stk__chunk_fault(in, row, STK_MEMORY, b->node->op->decl.name, why);
     b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
@@ -301,8 +302,8 @@ static int64_t rows_wanted(const struct batching *b, const struct stk__row_group
 }
 
 /* Takes some of n good rows; returns how many. */
-static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
-                     struct stk_chunk *out)
+static int take_rows(struct batching *b, struct stk__chunk *in, int from, int n,
+                     struct stk__chunk *out)
 {
     const char *why;
     struct stk__row_group *group = stk__groups_find(&b->groups, in, from, &why);
@@ -331,7 +332,7 @@ static int take_rows(struct batching *b, struct stk_chunk *in, int from, int n,
 }
 
 /* A row must fit its bucket's boxes, and have a bucket with a boundary. */
-static int check_bucket(const struct batching *b, const struct stk_chunk *in, int row,
+static int check_bucket(const struct batching *b, const struct stk__chunk *in, int row,
                         struct stk_error *err)
 {
     const struct stk__grouping *g = b->grouping;
@@ -349,7 +350,7 @@ static int check_bucket(const struct batching *b, const struct stk_chunk *in, in
 }
 
 /* Marks rows that cannot be gathered. */
-static void mark_rows(const struct batching *b, struct stk_chunk *in, int from, int n)
+static void mark_rows(const struct batching *b, struct stk__chunk *in, int from, int n)
 {
     const char *op = b->node->op->decl.name;
     if (!b->grouping->pads_to_boundary) {
@@ -364,13 +365,13 @@ static void mark_rows(const struct batching *b, struct stk_chunk *in, int from, 
 }
 
 /* Good rows in front of the first bad one. */
-static int good_rows(const struct stk_chunk *in, int from, int n)
+static int good_rows(const struct stk__chunk *in, int from, int n)
 {
     const uint8_t *bad = in->n_bad ? memchr(in->mask + from, STK_BAD, (size_t)n) : NULL;
     return bad ? (int)(bad - in->mask) - from : n;
 }
 
-static int take(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int take(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct batching *b = run;
     int used = 0;
@@ -387,7 +388,7 @@ static int take(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return used;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
+static bool flush(void *run, struct stk__chunk *out)
 {
     struct batching *b = run;
     struct stk__row_group *group;
@@ -401,7 +402,7 @@ static bool flush(void *run, struct stk_chunk *out)
     return true;
 }
 
-static const struct stk_serial_table gathering = {
+static const struct stk__serial_table gathering = {
     .next_epoch = next_epoch, .step = take, .flush = flush, .is_whole = true
 };
 
@@ -504,7 +505,7 @@ static size_t element_bytes(const struct stk__plan *plan, const struct stk__stag
     (void)is_heavy;
     return rows_of_one(s) *
            (stk__row_bytes(in->type, stk__has_large_rows(in), stk__small_bytes(in)) +
-            (s->has_trace ? sizeof(struct stk_address) : 0));
+            (s->has_trace ? sizeof(struct stk__address) : 0));
 }
 
 const struct stk__stage_type stk__batching_stage = {

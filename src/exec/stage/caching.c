@@ -169,7 +169,7 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
 
 /* Appends n rows of a page. */
 static void append_stored(struct stk__store *store, struct stk__stored at, int n,
-                          struct stk_chunk *out)
+                          struct stk__chunk *out)
 {
     stk__chunk_copy_rows(out, out->n, at.page, at.row, n);
     for (int i = 0; i < n; i++, at.row++, out->n++) {
@@ -182,7 +182,7 @@ static void append_stored(struct stk__store *store, struct stk__stored at, int n
 }
 
 static void serve_stored(const struct stk__stage *s, struct stk__store *store,
-                         struct stk_chunk *out)
+                         struct stk__chunk *out)
 {
     struct stk__stored at;
     int n, first = out->n;
@@ -194,7 +194,7 @@ static void serve_stored(const struct stk__stage *s, struct stk__store *store,
 
 /* A row from disk; what is gone there was counted on, and cannot be made now. */
 static int serve_row(struct stk__exec *x, const struct stk__stage *s, uint64_t number,
-                     struct stk_chunk *out)
+                     struct stk__chunk *out)
 {
     int row = out->n;
     const struct stk__row_place place = { .column = out->column,
@@ -211,7 +211,7 @@ static int serve_row(struct stk__exec *x, const struct stk__stage *s, uint64_t n
     return rc;
 }
 
-static int serve(struct stk__exec *x, const struct stk__stage *s, struct stk_chunk *out)
+static int serve(struct stk__exec *x, const struct stk__stage *s, struct stk__chunk *out)
 {
     struct stk__store *store = stk__kept_store(s->plan->kept);
     uint64_t number = s->position, there = stk__kept_prefix(s->plan->kept);
@@ -224,14 +224,14 @@ static int serve(struct stk__exec *x, const struct stk__stage *s, struct stk_chu
 }
 
 /* Keeps rows of a chunk for as long as they come in order. */
-static void keep(struct stk__exec *x, const struct stk__stage *s, const struct stk_chunk *chunk,
+static void keep(struct stk__exec *x, const struct stk__stage *s, const struct stk__chunk *chunk,
                  int from, int n)
 {
     struct stk__kept *kept = s->plan->kept;
     for (int i = from; i < from + n && !atomic_load_explicit(x->cancelled, memory_order_relaxed);
          i++) {
         bool is_bad = chunk->mask[i] == STK_BAD;
-        const struct stk_fault *fault = is_bad ? stk__chunk_find_fault(chunk, i) : NULL;
+        const struct stk__fault *fault = is_bad ? stk__chunk_find_fault(chunk, i) : NULL;
         if (s->position + (uint64_t)(i - from) != stk__kept_prefix(kept) ||
             (is_bad && !stk__fault_is_lasting(fault)))
             return;
@@ -247,11 +247,11 @@ static void keep(struct stk__exec *x, const struct stk__stage *s, const struct s
 }
 
 static int pass_on(struct stk__exec *x, const struct stk__stage *s, const struct stk__ticket *t,
-                   struct stk_chunk *out)
+                   struct stk__chunk *out)
 {
     int n = t->n - t->n_used, room = out->cap - out->n, from = t->out_from + t->n_used;
     n = n < room ? n : room;
-    stk_chunk_copy(out, out->n, t->chunk, from, n);
+    stk__chunk_copy(out, out->n, t->chunk, from, n);
     out->n += n;
     keep(x, s, t->chunk, from, n);
     return n;
@@ -269,7 +269,7 @@ static void use(struct stk__exec *x, struct stk__stage *s, const struct stk__wor
 
 static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     int first = out->n;
     if (w->ticket)
         w->used = pass_on(x, s, w->ticket, out);
@@ -278,7 +278,7 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
     w->n = out->n - first;
     atomic_fetch_add_explicit(w->ticket ? &x->watch.n_misses : &x->watch.n_hits, (uint64_t)w->n,
                               memory_order_relaxed);
-    const struct stk_key pass = stk__key_make(s->plan->node->ordinal, stk__pass_path(s), 0);
+    const struct stk__key pass = stk__key_make(s->plan->node->ordinal, stk__pass_path(s), 0);
     for (int i = first; out->key && i < out->n; i++)
         out->key[i] = stk__key_join(out->key[i], pass);
 }

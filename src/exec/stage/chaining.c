@@ -46,11 +46,11 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
 static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     struct stk__ticket *t = w->ticket;
     int n = t->n - t->n_used, room = out->cap - out->n;
     n = n < room ? n : room;
-    stk_chunk_copy(out, out->n, t->chunk, t->out_from + t->n_used, n);
+    stk__chunk_copy(out, out->n, t->chunk, t->out_from + t->n_used, n);
     out->n += n;
     w->used = n;
 }

@@ -16,7 +16,7 @@ struct choosing {
 
 static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
-    const struct stk_serial_begin begin = stk__step_begin(x, s);
+    const struct stk__serial_start begin = stk__step_begin(x, s);
     struct choosing *c = calloc(1, sizeof *c);
     s->run = c;
     return c ? s->plan->node->op->choice.begin(&begin, &c->op, err) : stk__out_of_memory(err);
@@ -44,8 +44,8 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     struct choosing *c = s->run;
     (void)x;
-    const struct stk_choice_table *choice = &s->plan->node->op->choice;
-    struct stk_chunk *out = s->open_out->chunk;
+    const struct stk__choice_table *choice = &s->plan->node->op->choice;
+    struct stk__chunk *out = s->open_out->chunk;
     int first = out->n;
     begin_pass(s);
     while (!w->is_closed && out->n < out->cap) {
@@ -59,7 +59,7 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
         choice->take(c->op, i, NULL, 0, NULL);
         uint64_t position = stk__chosen(i, c->n_chosen[i]++);
         out->address[out->n++] =
-            (struct stk_address){ stk__where(s->plan->origin, position), s->path };
+            (struct stk__address){ stk__where(s->plan->origin, position), s->path };
     }
     w->n = out->n - first;
     w->is_flushed = out->n < out->cap && w->n == 0;

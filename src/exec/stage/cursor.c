@@ -2,7 +2,7 @@
 /* cursor.c: runs of chains that are opened for elements. */
 #include "exec/stage/cursor.h"
 
-int stk__cursor_open(struct stk__exec *x, const struct stk_chunk *element, uint64_t path,
+int stk__cursor_open(struct stk__exec *x, const struct stk__chunk *element, uint64_t path,
                      struct stk_error *err)
 {
     int rc = STK_OK;

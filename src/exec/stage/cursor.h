@@ -8,7 +8,7 @@
 /* Begins the pass of an element; the one before must be over, up to its mark. `path` is the pass's,
  * `element` a chunk of one row, which is borrowed until the pass is over. Fails if its file cannot
  * be opened; then another one may be tried. */
-int stk__cursor_open(struct stk__exec *cursor, const struct stk_chunk *element, uint64_t path,
+int stk__cursor_open(struct stk__exec *cursor, const struct stk__chunk *element, uint64_t path,
                      struct stk_error *err);
 
 /* Works until n tickets are ready or all there are; fewer if memory is in the way or it fails, and if

@@ -124,7 +124,7 @@ static int ask_files(struct stk__exec *x, struct stk__read_request r, int n_rows
 
 /* The places of all rows that have the same number follow each other. */
 static int ask_places(struct stk__exec *x, struct stk__read_request r, int n_rows,
-                      const struct stk_place *place)
+                      const struct stk__file_place *place)
 {
     int n = 0;
     struct stk__fetched *result = r.result;
@@ -163,7 +163,7 @@ static int ask(struct stk__exec *x, const struct stk__work *w, const struct stk_
         r.set = &t->reads;
         if (wanted[k].place) {
             memcpy(at, wanted[k].place, bytes);
-            n += ask_places(x, r, t->n_in, (const struct stk_place *)(const void *)at);
+            n += ask_places(x, r, t->n_in, (const struct stk__file_place *)(const void *)at);
         } else {
             n += ask_files(x, r, t->n_in, wanted[k].path, (char *)at);
         }

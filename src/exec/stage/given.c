@@ -16,7 +16,7 @@ static bool has_trace(const struct stk__plan *plan, const struct stk__stage_plan
 static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     w->is_flushed = w->is_closed || s->position;
     if (w->is_flushed)
         return;

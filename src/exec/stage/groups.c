@@ -34,7 +34,7 @@ static int64_t length_of(const struct stk_field *field, const struct stk_column 
                                      : (int64_t)(c->span[row].bytes / stk__blob_unit(field));
 }
 
-int stk__grouping_bucket(const struct stk__grouping *g, const struct stk_chunk *in, int row)
+int stk__grouping_bucket(const struct stk__grouping *g, const struct stk__chunk *in, int row)
 {
     int64_t length = length_of(&in->type->field[g->field], &in->column[g->field], row);
     int bucket = 0;
@@ -50,7 +50,7 @@ static void set_size(const struct stk__grouping *g, struct stk__row_group *group
 }
 
 /* What names the sequence of a row; its text is borrowed. */
-static struct stk__row_group name_of(const struct stk__grouping *g, const struct stk_chunk *in,
+static struct stk__row_group name_of(const struct stk__grouping *g, const struct stk__chunk *in,
                                      int row)
 {
     const struct stk_field *field = &in->type->field[g->field];
@@ -126,7 +126,7 @@ static struct stk__row_group *add_group(struct stk__groups *s, struct stk__row_g
     return &s->group[s->n++];
 }
 
-struct stk__row_group *stk__groups_find(struct stk__groups *s, const struct stk_chunk *in, int row,
+struct stk__row_group *stk__groups_find(struct stk__groups *s, const struct stk__chunk *in, int row,
                                         const char **why)
 {
     *why = "out of memory";
@@ -145,7 +145,7 @@ struct stk__row_group *stk__groups_find(struct stk__groups *s, const struct stk_
 /* ---- rows ---- */
 
 /* What rows take beside their place in the chunk. */
-static size_t span_bytes(const struct stk_chunk *chunk, int from, int n)
+static size_t span_bytes(const struct stk__chunk *chunk, int from, int n)
 {
     size_t bytes = 0;
     for (int f = 0; f < chunk->type->n_fields; f++)
@@ -162,7 +162,7 @@ static bool grow(struct stk__groups *s, struct stk__row_group *group, int n)
     cap = cap < n ? n : cap;
     if (cap > INT32_MAX)
         return false;
-    struct stk_chunk *held = stk__chunk_new(s->type, (int)cap, s->parts);
+    struct stk__chunk *held = stk__chunk_new(s->type, (int)cap, s->parts);
     if (!held)
         return false;
     s->held_bytes += stk__chunk_bytes(s->type, (int)cap, s->parts);
@@ -189,8 +189,8 @@ static bool reserve(struct stk__groups *s, struct stk__row_group *group, int n)
     return true;
 }
 
-bool stk__group_add(struct stk__groups *s, struct stk__row_group *group, const struct stk_chunk *in,
-                    int from, int n)
+bool stk__group_add(struct stk__groups *s, struct stk__row_group *group,
+                    const struct stk__chunk *in, int from, int n)
 {
     if (!reserve(s, group, n))
         return false;
@@ -207,7 +207,7 @@ void stk__group_advance(struct stk__groups *s, struct stk__row_group *group, int
     int n = shift < group->n ? (int)shift : group->n;
     if (s->grouping->by != STK__BY_NOTHING)
         s->held_bytes -= span_bytes(group->held, group->first, n);
-    stk_chunk_drop(group->held, group->first, n);
+    stk__chunk_drop(group->held, group->first, n);
     group->to_skip = shift - n;
     group->n -= n;
     group->first = group->n ? group->first + n : 0;
@@ -258,7 +258,7 @@ void stk__groups_restart(struct stk__groups *s)
     } else if (s->n) {
         struct stk__row_group *only = &s->group[0];
         if (only->held)
-            stk_chunk_drop(only->held, only->first, only->n);
+            stk__chunk_drop(only->held, only->first, only->n);
         only->first = only->n = 0;
         only->to_skip = only->turn = 0;
         if (s->grouping->n_sizes)

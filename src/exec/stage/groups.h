@@ -6,9 +6,9 @@
 #include "op/group/grouping.h"
 
 struct stk__row_group {
-    struct stk_chunk *held; /* NULL until there is a row */
-    int first, n;           /* its rows are held[first], …, held[first + n - 1] */
-    int64_t to_skip;        /* rows that come and belong to no element */
+    struct stk__chunk *held; /* NULL until there is a row */
+    int first, n;            /* its rows are held[first], …, held[first + n - 1] */
+    int64_t to_skip;         /* rows that come and belong to no element */
     int64_t size, span, shift;
     int turn;      /* of several sizes */
     int64_t value; /* whole number or bucket */
@@ -32,15 +32,16 @@ struct stk__groups {
 
 /* The sequence that row belongs to. NULL when out of memory, with a message if it is too much for
  * the budget. */
-struct stk__row_group *stk__groups_find(struct stk__groups *groups, const struct stk_chunk *in,
+struct stk__row_group *stk__groups_find(struct stk__groups *groups, const struct stk__chunk *in,
                                         int row, const char **why);
 
 /* The bucket of a row, where rows are told apart by length. */
-int stk__grouping_bucket(const struct stk__grouping *grouping, const struct stk_chunk *in, int row);
+int stk__grouping_bucket(const struct stk__grouping *grouping, const struct stk__chunk *in,
+                         int row);
 
 /* Appends n rows; false when out of memory. */
 bool stk__group_add(struct stk__groups *groups, struct stk__row_group *group,
-                    const struct stk_chunk *in, int from, int n);
+                    const struct stk__chunk *in, int from, int n);
 
 /* Moves on by some elements: the first `shift` rows of each go, and those of them that are yet to
  * come. */

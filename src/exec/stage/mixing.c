@@ -12,13 +12,13 @@
 /* The first of its inputs may only choose. */
 static bool has_trace(const struct stk__plan *plan, const struct stk__stage_plan *s)
 {
-    bool takes_apart = s->node->op->flags & STK_OP_EXPANDS;
+    bool takes_apart = s->node->op->flags & STK__OP_EXPANDS;
     return !takes_apart && plan->stage[s->input[s->n_inputs - 1]].has_trace;
 }
 
 static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
-    const struct stk_serial_begin begin = stk__step_begin(x, s);
+    const struct stk__serial_start begin = stk__step_begin(x, s);
     return s->plan->node->op->choice.begin(&begin, &s->run, err);
 }
 
@@ -29,7 +29,7 @@ static void end(struct stk__stage *s)
 }
 
 /* It may have looked which input it wants first before this element was there. */
-static int open_element(struct stk__exec *x, struct stk__stage *s, const struct stk_chunk *element,
+static int open_element(struct stk__exec *x, struct stk__stage *s, const struct stk__chunk *element,
                         struct stk_error *err)
 {
     (void)x, (void)element, (void)err;
@@ -51,7 +51,7 @@ static void peek_rows(struct stk__exec *x, struct stk__stage *s, struct stk__wor
 
 static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
-    const struct stk_choice_table *choice = &s->plan->node->op->choice;
+    const struct stk__choice_table *choice = &s->plan->node->op->choice;
     if (!s->joint.has_ended && s->begins_pass) {
         choice->next_epoch(s->run, stk__pass_path(s));
         s->begins_pass = false;
@@ -82,8 +82,8 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
 static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
-    const struct stk_choice_table *choice = &s->plan->node->op->choice;
-    struct stk_chunk *out = s->open_out->chunk;
+    const struct stk__choice_table *choice = &s->plan->node->op->choice;
+    struct stk__chunk *out = s->open_out->chunk;
     while (out->n < out->cap) {
         int i = choice->wanted(s->run);
         const struct stk__ticket *t = i < 0 ? NULL : w->ticket_of[i];

@@ -135,7 +135,7 @@ static void close_place(struct turns *t)
 }
 
 /* Takes as much of the block as there is room for. */
-static int take_rows(struct stk__stage *s, struct turns *t, struct stk_chunk *out)
+static int take_rows(struct stk__stage *s, struct turns *t, struct stk__chunk *out)
 {
     struct place *place = &t->place[t->turn];
     if (place->n < 0 && place->n_taken > most_places / t->map->stride - (uint64_t)out->cap)
@@ -147,7 +147,7 @@ static int take_rows(struct stk__stage *s, struct turns *t, struct stk_chunk *ou
     for (int64_t i = 0; i < n; i++) {
         uint64_t position = stk__nest_place(t->map, place->element, place->n_taken++);
         out->address[out->n++] =
-            (struct stk_address){ stk__where(s->plan->origin, position), s->path };
+            (struct stk__address){ stk__where(s->plan->origin, position), s->path };
     }
     t->n_in_block += n;
     if (t->n_in_block == t->block_length)
@@ -159,7 +159,7 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
     struct turns *t = s->run;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     int first = out->n, rc = STK_OK;
     if (s->begins_pass)
         begin_pass(t);

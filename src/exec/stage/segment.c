@@ -307,7 +307,7 @@ static int fill_positions(const struct stk__ticket *t, struct stk__eval *e)
              *path = stk__arena_take(e->scratch, bytes);
     if (!position || !path)
         return STK_MEMORY;
-    const struct stk_address *from = t->in ? t->in->chunk->address + t->in_from : NULL;
+    const struct stk__address *from = t->in ? t->in->chunk->address + t->in_from : NULL;
     for (int i = 0; i < t->n_in; i++) {
         position[i] = from ? stk__where_position(from[i].where) : t->position + (uint64_t)i;
         path[i] = from ? from[i].path : t->path;
@@ -335,7 +335,7 @@ int stk__eval_prepare(struct stk__exec *x, struct stk__worker *worker, struct st
 
 static void write_addresses(const struct stk__stage *s, const struct stk__ticket *t)
 {
-    struct stk_address *out = t->chunk->address + t->out_from;
+    struct stk__address *out = t->chunk->address + t->out_from;
     if (t->in) {
         memcpy(out, t->in->chunk->address + t->in_from, sizeof *out * (size_t)t->n_in);
         if (t->in->chunk->trace && t->chunk->trace)
@@ -345,7 +345,7 @@ static void write_addresses(const struct stk__stage *s, const struct stk__ticket
     }
     uint64_t where = stk__where(s->plan->origin, t->position);
     for (int i = 0; i < t->n_in; i++)
-        out[i] = (struct stk_address){ where + (uint64_t)i, t->path };
+        out[i] = (struct stk__address){ where + (uint64_t)i, t->path };
 }
 
 /* No memory to evaluate with: the rows are there, and bad. */
@@ -365,9 +365,9 @@ static void fail_rows(struct stk__ticket *t, int code)
 static void settle_staged(struct stk__exec *x, struct stk_arena *scratch, struct stk__ticket *t,
                           bool has_dead)
 {
-    struct stk_chunk *chunk = t->chunk;
+    struct stk__chunk *chunk = t->chunk;
     if (!stk__chunk_own(chunk, 0, t->n, scratch, x->pool)) {
-        stk_chunk_drop(chunk, 0, t->n);
+        stk__chunk_drop(chunk, 0, t->n);
         fail_rows(t, STK_MEMORY);
         has_dead = false;
     }

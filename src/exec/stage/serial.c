@@ -8,7 +8,7 @@
 
 static bool held_rows(const struct stk__plan *plan, const struct stk__stage_plan *s, uint64_t *rows)
 {
-    const struct stk_serial_table *op = &s->node->op->serial;
+    const struct stk__serial_table *op = &s->node->op->serial;
     if (!op->held_rows)
         return false;
     int64_t there = stk__most_rows(plan, s->node->input[0]);
@@ -23,7 +23,7 @@ static bool keeps_more(const struct stk__stage_plan *s)
 
 static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *err)
 {
-    const struct stk_serial_begin begin = stk__step_begin(x, s);
+    const struct stk__serial_start begin = stk__step_begin(x, s);
     return s->plan->node->op->serial.begin(&begin, &s->run, err);
 }
 
@@ -41,10 +41,10 @@ static size_t there_bytes(const struct stk__stage *s)
 
 /* A row for which the op found no memory breaks the stream: with more memory there would be others from here on,
  * and an op behind that counts rows must not take it for one of them. */
-static bool is_short_at(struct stk__stage *s, const struct stk_chunk *out, int row)
+static bool is_short_at(struct stk__stage *s, const struct stk__chunk *out, int row)
 {
     const struct stk__node *node = s->plan->node;
-    const struct stk_fault *fault =
+    const struct stk__fault *fault =
         out->mask[row] == STK_BAD ? stk__chunk_find_fault(out, row) : NULL;
     if (out->mask[row] != STK_BAD || (fault && fault->code != STK_MEMORY))
         return false;
@@ -57,8 +57,8 @@ static bool is_short_at(struct stk__stage *s, const struct stk_chunk *out, int r
 
 static int step_rows(struct stk__stage *s, struct stk__ticket *t)
 {
-    const struct stk_serial_table *op = &s->plan->node->op->serial;
-    struct stk_chunk *out = s->open_out->chunk;
+    const struct stk__serial_table *op = &s->plan->node->op->serial;
+    struct stk__chunk *out = s->open_out->chunk;
     int left = t->n - t->n_used, row = out->n, n_bad = out->n_bad;
     if (s->is_short)
         return left;
@@ -81,7 +81,7 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 
 static bool is_closed(const struct stk__stage *s)
 {
-    const struct stk_serial_table *op = &s->plan->node->op->serial;
+    const struct stk__serial_table *op = &s->plan->node->op->serial;
     return s->is_short || (op->is_closed && op->is_closed(s->run));
 }
 

@@ -38,12 +38,12 @@ struct stk__ticket {
     struct stk__lot *in;     /* counted slice of an upstream chunk */
     int in_from, n_in;
     bool is_direct;
-    uint64_t next_batch_no;  /* of an end: where the next pass's batches start */
-    struct stk__lot *out;    /* staged: a chunk of its own */
-    struct stk_chunk *chunk; /* where its rows are: out's, or the batch's */
-    int out_from, n, n_used; /* n_used: rows already taken by the stage downstream */
+    uint64_t next_batch_no;   /* of an end: where the next pass's batches start */
+    struct stk__lot *out;     /* staged: a chunk of its own */
+    struct stk__chunk *chunk; /* where its rows are: out's, or the batch's */
+    int out_from, n, n_used;  /* n_used: rows already taken by the stage downstream */
     int n_bad;
-    struct stk_fault *faults;  /* of a direct ticket; a staged one has them in its chunk */
+    struct stk__fault *faults; /* of a direct ticket; a staged one has them in its chunk */
     struct stk_error *broken;  /* of an END_BROKEN; owned by the stage */
     struct stk__restart begin; /* last stage: the place before its first row */
     /* I/O */
@@ -104,8 +104,8 @@ struct stk__stage {
     uint64_t position, path; /* caching: rows handed on in this pass */
     /* rows of this pass: caching: that the input had; a segment that feeds it: that were taken */
     uint64_t n_from;
-    uint64_t base_path;              /* of a chain that is opened for elements: this one's; */
-    const struct stk_chunk *element; /* and the element, borrowed from who opened it; */
+    uint64_t base_path;               /* of a chain that is opened for elements: this one's; */
+    const struct stk__chunk *element; /* and the element, borrowed from who opened it; */
     uint64_t first_row; /* a stream of its files: number of the first one's first row */
     bool is_exhausted;
     bool is_stuck; /* a stream that broke, until its pass is closed */

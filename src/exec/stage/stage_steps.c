@@ -188,7 +188,7 @@ bool stk__step_pick(struct stk__exec *x, struct stk__stage *s, struct stk__work 
 void stk__step_run(struct stk__exec *x, struct stk__worker *worker, struct stk__work *w)
 {
     struct stk__stage *s = w->stage;
-    const struct stk_chunk *out = s->open_out->chunk;
+    const struct stk__chunk *out = s->open_out->chunk;
     int n_before = out->n;
     (void)worker;
     s->plan->kind->step(x, s, w);
@@ -199,11 +199,11 @@ void stk__step_run(struct stk__exec *x, struct stk__worker *worker, struct stk__
 }
 
 /* A pass drains by as many rows as come; they belong to the next one. Marks wait until it is over. */
-static void run_turning(struct stk__stage *s, const struct stk_serial_table *op,
+static void run_turning(struct stk__stage *s, const struct stk__serial_table *op,
                         struct stk__work *w)
 {
     struct stk__ticket *t = w->ticket;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     int n = t && !t->end ? t->n - t->n_used : 0, cap = out->cap;
     if (n && n < cap - out->n)
         out->cap = out->n + n;
@@ -222,7 +222,7 @@ static bool has_no_passes(const struct stk__stage *s)
     return false;
 }
 
-bool stk__step_has_rows(struct stk__stage *s, const struct stk_serial_table *op,
+bool stk__step_has_rows(struct stk__stage *s, const struct stk__serial_table *op,
                         struct stk__work *w)
 {
     const struct stk__ticket *t = w->ticket;
@@ -323,7 +323,7 @@ void stk__step_finish(struct stk__exec *x, struct stk__worker *worker, struct st
     (void)worker;
     s->is_busy = false;
     use_rows(x, s, w);
-    const struct stk_chunk *out = s->open_out->chunk;
+    const struct stk__chunk *out = s->open_out->chunk;
     if (w->is_turned) {
         s->is_turning = true;
         x->crew.n_turning++;
@@ -343,18 +343,18 @@ void stk__step_finish(struct stk__exec *x, struct stk__worker *worker, struct st
 /* ---- birth and death ---- */
 
 /* Both only while nobody else looks at the stage: when the run begins and ends. */
-static struct stk_chunk *new_held(void *ctx, int cap)
+static struct stk__chunk *new_held(void *ctx, int cap)
 {
     const struct stk__holder *holder = ctx;
     const struct stk__plan *plan = holder->exec->plan;
     const struct stk__stage_plan *input = &plan->stage[holder->stage->plan->input[0]];
     int parts = stk__stage_parts(plan, input);
-    struct stk_chunk *chunk = stk__chunk_new(input->type, cap, parts);
+    struct stk__chunk *chunk = stk__chunk_new(input->type, cap, parts);
     holder->stage->memory.held_chunks += chunk ? stk__chunk_bytes(input->type, cap, parts) : 0;
     return chunk;
 }
 
-static void free_held(void *ctx, struct stk_chunk *chunk)
+static void free_held(void *ctx, struct stk__chunk *chunk)
 {
     (void)ctx;
     stk__chunk_free(chunk);
@@ -368,10 +368,10 @@ static void charge_kept(void *ctx, size_t bytes)
     pthread_mutex_unlock(&x->lock);
 }
 
-struct stk_serial_begin stk__step_begin(struct stk__exec *x, struct stk__stage *s)
+struct stk__serial_start stk__step_begin(struct stk__exec *x, struct stk__stage *s)
 {
     const struct stk__node *node = s->plan->node;
-    return (struct stk_serial_begin){
+    return (struct stk__serial_start){
         .params = node->params,
         .state = node->state,
         .seed = stk__hash_mix((uint64_t)x->plan->options.seed, node->ordinal),

@@ -13,11 +13,11 @@ void stk__step_finish(struct stk__exec *x, struct stk__worker *worker, struct st
 bool stk__source_is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work *w);
 
 /* What an op's run is begun with, for a serial op or one that chooses. */
-struct stk_serial_begin stk__step_begin(struct stk__exec *x, struct stk__stage *s);
+struct stk__serial_start stk__step_begin(struct stk__exec *x, struct stk__stage *s);
 
 /* Does with a serial op's table what is not rows: begins passes, lets them drain, ends them. True: there are rows, to
  * be handed to the table's step. */
-bool stk__step_has_rows(struct stk__stage *s, const struct stk_serial_table *table,
+bool stk__step_has_rows(struct stk__stage *s, const struct stk__serial_table *table,
                         struct stk__work *w);
 
 /* Several inputs, with the lock held: the mark of input i is read; its break goes on downstream; the pass ends for

@@ -22,7 +22,7 @@ struct stk__stage_plan;
 struct stk__work;
 struct stk__worker;
 struct stk__judge;
-struct stk_chunk;
+struct stk__chunk;
 struct stk_error;
 
 struct stk__stage_type {
@@ -64,7 +64,7 @@ struct stk__stage_type {
     void (*end)(struct stk__stage *s); /* also after a begin that failed; `run` may be NULL */
 
     /* The chain is opened for another element. */
-    int (*open_element)(struct stk__exec *x, struct stk__stage *s, const struct stk_chunk *element,
+    int (*open_element)(struct stk__exec *x, struct stk__stage *s, const struct stk__chunk *element,
                         struct stk_error *err);
 
     /* Fills in work that there is, and books it. */

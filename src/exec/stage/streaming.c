@@ -11,7 +11,7 @@ static int begin(struct stk__exec *x, struct stk__stage *s, struct stk_error *er
     const struct stk__node *node = s->plan->node;
     if (s->plan->opened)
         return STK_OK; /* it has no files before it is opened */
-    const struct stk_source_begin begin = { node->params, node->state, x->pool };
+    const struct stk__source_start begin = { node->params, node->state, x->pool };
     return node->op->source.begin(&begin, &s->run, err);
 }
 
@@ -22,14 +22,14 @@ static void end(struct stk__stage *s)
 }
 
 /* The files that the element names. */
-static int open_element(struct stk__exec *x, struct stk__stage *s, const struct stk_chunk *element,
+static int open_element(struct stk__exec *x, struct stk__stage *s, const struct stk__chunk *element,
                         struct stk_error *err)
 {
-    const struct stk_source_table *source = &s->plan->node->op->source;
+    const struct stk__source_table *source = &s->plan->node->op->source;
     if (!s->plan->opened)
         return STK_OK;
     const struct stk_span name = element->column[s->plan->name_field].span[0];
-    struct stk_source_begin begin = { .params = s->plan->node->params, .pool = x->pool };
+    struct stk__source_start begin = { .params = s->plan->node->params, .pool = x->pool };
     if (s->run)
         source->end(s->run);
     s->run = NULL;
@@ -37,9 +37,9 @@ static int open_element(struct stk__exec *x, struct stk__stage *s, const struct 
     return rc ? rc : source->begin(&begin, &s->run, err);
 }
 
-static int next_rows(struct stk__stage *s, struct stk_chunk *out)
+static int next_rows(struct stk__stage *s, struct stk__chunk *out)
 {
-    const struct stk_source_table *source = &s->plan->node->op->source;
+    const struct stk__source_table *source = &s->plan->node->op->source;
     if (s->begins_pass) {
         int rc = source->rewind(s->run, &s->breaking);
         if (rc)
@@ -52,13 +52,13 @@ static int next_rows(struct stk__stage *s, struct stk_chunk *out)
 static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     int first = out->n;
     int rc = w->is_closed ? STK_END : next_rows(s, out);
     uint64_t where = stk__where(s->plan->origin, s->first_row + s->position);
     for (int i = first; i < out->n; i++) {
         uint64_t index = (uint64_t)(i - first);
-        out->address[i] = (struct stk_address){ where + index, s->path };
+        out->address[i] = (struct stk__address){ where + index, s->path };
         if (out->key)
             out->key[i] = stk__key_make(s->plan->node->ordinal, s->path, s->position + index);
     }

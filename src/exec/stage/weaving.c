@@ -33,12 +33,12 @@
 enum { AHEAD = 2 }; /* tickets of a cursor */
 
 struct place {
-    struct stk__exec *cursor;  /* NULL: none was made yet */
-    struct stk_chunk *element; /* that the chain is open for */
+    struct stk__exec *cursor;   /* NULL: none was made yet */
+    struct stk__chunk *element; /* that the chain is open for */
     bool is_open;
-    bool is_bad;            /* instead of rows it has one bad one, */
-    bool has_told;          /* which was taken; */
-    struct stk_fault fault; /* this is why, with its text: */
+    bool is_bad;             /* instead of rows it has one bad one, */
+    bool has_told;           /* which was taken; */
+    struct stk__fault fault; /* this is why, with its text: */
     char why[STK_ERROR_TEXT];
     struct stk__ticket *head; /* rows of the cursor that are being taken, or NULL; */
     int n_taken;              /* so many were */
@@ -174,7 +174,7 @@ static int spoil(struct weave *v, struct place *place, const struct stk_error *e
     if (!is_of_data(err->code))
         return break_off(v, err);
     place->is_bad = true;
-    place->fault = (struct stk_fault){ .code = err->code, .op = op, .text = place->why };
+    place->fault = (struct stk__fault){ .code = err->code, .op = op, .text = place->why };
     snprintf(place->why, sizeof place->why, "%s", err->text);
     return STK_OK;
 }
@@ -216,13 +216,13 @@ static int check_progress(struct weave *v)
 static int open_cursor(struct weave *v, struct place *place, uint64_t path)
 {
     const struct stk__node *leaf = v->stage->plan->node->nest->leaf;
-    const struct stk_chunk *element = place->element;
-    bool has_files = leaf && !(leaf->op->flags & STK_OP_ELEMENT);
+    const struct stk__chunk *element = place->element;
+    bool has_files = leaf && !(leaf->op->flags & STK__OP_ELEMENT);
     struct stk_error err = { 0 };
     if (has_files && element->n_bad) {
-        const struct stk_fault *fault = stk__chunk_find_fault(element, 0);
+        const struct stk__fault *fault = stk__chunk_find_fault(element, 0);
         place->is_bad = true;
-        place->fault = fault ? *fault : (struct stk_fault){ .code = STK_MEMORY };
+        place->fault = fault ? *fault : (struct stk__fault){ .code = STK_MEMORY };
         snprintf(place->why, sizeof place->why, "%s", fault ? fault->text : "");
         place->fault.text = place->why;
         return STK_OK;
@@ -242,7 +242,7 @@ static int open_cursor(struct weave *v, struct place *place, uint64_t path)
 }
 
 /* For a row of the elements; false if somebody is still at the cursor. */
-static bool open_place(struct weave *v, struct place *place, const struct stk_chunk *from, int row)
+static bool open_place(struct weave *v, struct place *place, const struct stk__chunk *from, int row)
 {
     if (atomic_exchange(&place->is_running, true))
         return false;
@@ -310,7 +310,7 @@ static bool end_ended(struct weave *v, struct place *place)
     return true;
 }
 
-static void take_bad(struct weave *v, struct place *place, struct stk_chunk *out)
+static void take_bad(struct weave *v, struct place *place, struct stk__chunk *out)
 {
     if (place->has_told) {
         end_chain(v, place);
@@ -322,7 +322,7 @@ static void take_bad(struct weave *v, struct place *place, struct stk_chunk *out
 }
 
 /* Takes as much of the block as there is and fits. */
-static void take_rows(struct weave *v, struct place *place, struct stk_chunk *out)
+static void take_rows(struct weave *v, struct place *place, struct stk__chunk *out)
 {
     struct stk__ticket *t = place->head;
     int64_t n = v->block_length - v->n_in_block, room = out->cap - out->n;
@@ -340,7 +340,7 @@ static void take_rows(struct weave *v, struct place *place, struct stk_chunk *ou
 }
 
 /* One thing of an open place; false: nothing can be done before somebody else has. */
-static bool take(struct weave *v, struct place *place, struct stk_chunk *out, bool has_rows)
+static bool take(struct weave *v, struct place *place, struct stk__chunk *out, bool has_rows)
 {
     if (place->is_bad) {
         take_bad(v, place, out);
@@ -370,7 +370,7 @@ static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
     struct weave *v = s->run;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     int first = out->n;
     if (s->begins_pass)
         begin_pass(v);

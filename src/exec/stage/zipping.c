@@ -41,7 +41,7 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
 static void step(struct stk__exec *x, struct stk__stage *s, struct stk__work *w)
 {
     (void)x;
-    struct stk_chunk *out = s->open_out->chunk;
+    struct stk__chunk *out = s->open_out->chunk;
     int n = out->cap - out->n;
     for (int i = 0; i < s->plan->n_inputs; i++) {
         int left = w->ticket_of[i]->n - w->ticket_of[i]->n_used;

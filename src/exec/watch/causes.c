@@ -65,7 +65,7 @@ static struct stk__cause *find(struct stk__causes *causes, const char *op, int c
     return cause;
 }
 
-void stk__causes_add(struct stk__causes *causes, const struct stk_fault *fault)
+void stk__causes_add(struct stk__causes *causes, const struct stk__fault *fault)
 {
     char text[STK__CAUSE_BYTES];
     stk__cause_text(fault ? fault->text : "out of memory", text, sizeof text);

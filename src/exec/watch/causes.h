@@ -25,7 +25,7 @@ struct stk__causes {
 void stk__cause_text(const char *message, char *out, size_t size);
 
 /* Counts one; a fault of NULL is want of memory. */
-void stk__causes_add(struct stk__causes *causes, const struct stk_fault *fault);
+void stk__causes_add(struct stk__causes *causes, const struct stk__fault *fault);
 
 /* Copies them; returns how many there are. */
 int stk__causes_read(struct stk__causes *causes, struct stk__cause *out);

@@ -45,7 +45,7 @@ struct stk__work_meter *stk__work_meter_of(const struct stk__worker *worker,
 /* In fields whose rows differ in size, by a step. */
 static uint64_t made_bytes(const struct stk__work *w)
 {
-    const struct stk_chunk *chunk = w->stage->open_out->chunk;
+    const struct stk__chunk *chunk = w->stage->open_out->chunk;
     uint64_t bytes = 0;
     for (int f = 0; f < chunk->type->n_fields; f++)
         if (chunk->column[f].span)

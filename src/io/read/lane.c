@@ -134,7 +134,7 @@ int stk__lane_add_places(struct stk__lane *lane, const struct stk__read_request 
         uint64_t bytes = r.place[0].bytes;
         r.run_bytes = r.place[0].file == STK__NOWHERE ? 0 : bytes;
         for (r.n = 1; r.n < n_all; r.n++) {
-            const struct stk_place *place = &r.place[r.n * r.step];
+            const struct stk__file_place *place = &r.place[r.n * r.step];
             bool is_run = r.run_bytes && stk__place_follows(place - r.step, place);
             bytes += place->bytes;
             if (lane->width.now && ((r.n >= group && !is_run) || bytes > stk__most_read_bytes))

@@ -168,7 +168,7 @@ void stk__file_end(struct stk__fetched *out, struct stk_buffer *buffer, size_t b
 
 /* ---- places of files ---- */
 
-static const struct stk_place *place_at(const struct stk__read_request *r, int i)
+static const struct stk__file_place *place_at(const struct stk__read_request *r, int i)
 {
     return &r->place[i * r->step];
 }
@@ -179,13 +179,13 @@ static struct stk__fetched *result_at(const struct stk__read_request *r, int i)
 }
 
 /* Larger than all the run may ever use: one damaged length, or one record, would take the memory of others. */
-static bool is_too_large(const struct stk__read_host *host, const struct stk_place *place)
+static bool is_too_large(const struct stk__read_host *host, const struct stk__file_place *place)
 {
     return place->file != STK__NOWHERE && place->bytes > (uint64_t)host->budget_bytes;
 }
 
 /* There is something to read at a place, and room for it. */
-static bool is_readable(const struct stk__read_host *host, const struct stk_place *place)
+static bool is_readable(const struct stk__read_host *host, const struct stk__file_place *place)
 {
     return place->file != STK__NOWHERE && !is_too_large(host, place);
 }
@@ -193,7 +193,7 @@ static bool is_readable(const struct stk__read_host *host, const struct stk_plac
 /* Places of one file, each behind the one before it or the same, that are read in one go. */
 struct run {
     int first, n;
-    struct stk_place all;
+    struct stk__file_place all;
 };
 
 static struct run next_run(const struct stk__read_host *host, const struct stk__read_request *r,
@@ -297,7 +297,7 @@ static int read_some(const struct reading *reading, int first, uint8_t **at)
 {
     const struct stk__read_request *r = reading->request;
     struct run run[MOST_RUNS];
-    struct stk_place all[MOST_RUNS];
+    struct stk__file_place all[MOST_RUNS];
     int n_runs = 0, i = first;
     for (; n_runs < MOST_RUNS && i < r->n && is_readable(reading->host, place_at(r, i)); n_runs++) {
         run[n_runs] = next_run(reading->host, r, i);

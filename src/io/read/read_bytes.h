@@ -27,7 +27,7 @@ struct stk__read_request {
     bool (*may_begin)(const void *params, const uint8_t *head, size_t n);
     const void *params;
     struct stk__data_files *files;
-    const struct stk_place *place; /* [n] */
+    const struct stk__file_place *place; /* [n] */
     int n;
     int step; /* places from one to the next, and results; those between belong to others */
     uint64_t run_bytes; /* its places follow each other and have so many; 0: they do not */

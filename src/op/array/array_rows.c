@@ -339,7 +339,7 @@ static int put_row(struct work *w, uint64_t index, struct unpacked *unpacked)
         w->array = stk__array_at(source, file, f);
         w->fetched = NULL; /* where all of it is held */
         if (source->n_places)
-            w->fetched = w->rows->fetched + row * (size_t)source->n_places + slot;
+            w->fetched = w->rows->inside->fetched + row * (size_t)source->n_places + slot;
         w->unpacked = unpacked + slot;
         w->asked = unpacked + source->n_places + f;
         stk__array_box(source, w->array, index, &w->box);
@@ -374,7 +374,7 @@ int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index)
     return code;
 }
 
-struct stk__chunk_cache *stk__array_source_chunks(const struct stk_op *op, const void *state)
+struct stk__chunk_cache *stk__array_source_chunks(const struct stk__op *op, const void *state)
 {
     const struct stk__array_source *source = state;
     return op->source.rows == stk__array_source_rows ? source->cache : NULL;

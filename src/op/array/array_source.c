@@ -114,7 +114,7 @@ int stk__array_source_name(struct stk__array_source *source, const char *const *
 int stk__array_source_read(const struct stk__array_source *source, size_t file, uint64_t offset,
                            size_t bytes, uint8_t *dst, struct stk_error *err)
 {
-    struct stk_place place = { .offset = offset, .bytes = bytes, .file = (uint32_t)file };
+    struct stk__file_place place = { .offset = offset, .bytes = bytes, .file = (uint32_t)file };
     int code = stk__data_file_read(source->files, place, dst, err);
     if (code)
         stk__error_prefix(err, "'%s': ", source->files->item[file].path);
@@ -374,24 +374,24 @@ size_t stk__array_most_stored(const struct stk__array *array)
 }
 
 /* Without filters the part of the chunk that is wanted is enough. */
-static struct stk_place place_of(const struct stk__array *array, const struct stk__chunk_box *box,
-                                 const int64_t *chunk)
+static struct stk__file_place place_of(const struct stk__array *array,
+                                       const struct stk__chunk_box *box, const int64_t *chunk)
 {
     struct stk__hdf5_chunk stored = stk__array_stored(array, chunk);
-    struct stk_place place = { .offset = stored.offset, .bytes = stored.bytes };
+    struct stk__file_place place = { .offset = stored.offset, .bytes = stored.bytes };
     if (stored.offset == STK__HDF5_ABSENT || !stored.bytes)
-        return (struct stk_place){ 0 };
+        return (struct stk__file_place){ 0 };
     if (!array->filters.n) {
         size_t first, bytes;
         stk__grid_range(&array->grid, box, chunk, &first, &bytes);
-        place = (struct stk_place){ .offset = stored.offset + first, .bytes = bytes };
+        place = (struct stk__file_place){ .offset = stored.offset + first, .bytes = bytes };
     }
     return place;
 }
 
 /* Slots that an element does not need are empty places where the one before ends. */
 static void locate_field(const struct stk__array_source *source, size_t file, int field,
-                         uint64_t element, struct stk_place *out)
+                         uint64_t element, struct stk__file_place *out)
 {
     const struct stk__array *array = stk__array_at(source, file, field);
     struct stk__chunk_box box;
@@ -400,7 +400,7 @@ static void locate_field(const struct stk__array_source *source, size_t file, in
     stk__array_box(source, array, element, &box);
     for (int k = 0; k < source->n_slots[field]; k++) {
         bool is_used = is_located(array) && stk__grid_touched(&array->grid, &box, k, chunk);
-        struct stk_place place = { 0 };
+        struct stk__file_place place = { 0 };
         if (is_used)
             place = place_of(array, &box, chunk);
         if (!place.bytes)
@@ -419,7 +419,7 @@ size_t stk__array_file(const struct stk__array_source *source, uint64_t *index)
 }
 
 void stk__array_source_locate(const void *state, int n, const uint64_t *index,
-                              struct stk_place *out)
+                              struct stk__file_place *out)
 {
     const struct stk__array_source *source = state;
     for (int i = 0; i < n; i++) {

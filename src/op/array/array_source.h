@@ -12,6 +12,7 @@
 #include "codec/array/hdf5_library.h"
 #include "io/data_file.h"
 #include "op/array/chunk_cache.h"
+#include "op/declaration.h"
 
 enum stk__array_way {
     STK__ARRAY_PLAIN,   /* one chunk behind the other in the file, unfiltered */
@@ -110,13 +111,13 @@ int stk__array_source_infer(struct stk_infer *inf, struct stk_error *err);
 int64_t stk__array_source_count(const void *state);
 int stk__array_source_n_places(const void *state);
 void stk__array_source_locate(const void *state, int n, const uint64_t *index,
-                              struct stk_place *out);
+                              struct stk__file_place *out);
 struct stk__data_files *stk__array_source_files(const void *state);
 const uint64_t *stk__array_source_first_rows(const void *state, size_t *n_files);
 int stk__array_source_rows(struct stk_rows *rows, const uint64_t *index);
 
 /* The chunks that a source keeps, if it is one of arrays that has some; or NULL. */
-struct stk__chunk_cache *stk__array_source_chunks(const struct stk_op *op, const void *state);
+struct stk__chunk_cache *stk__array_source_chunks(const struct stk__op *op, const void *state);
 void stk__array_source_describe(const void *state, uint64_t index, char *text, size_t size);
 
 /* From front to back, for an element that names the file (array_stream.c). An op's begin passes its
@@ -124,11 +125,11 @@ void stk__array_source_describe(const void *state, uint64_t index, char *text, s
 struct stk_texts stk__array_source_paths(const void *state);
 typedef int (*stk__open_arrays_fn)(const void *params, struct stk_arena *arena, void **state,
                                    struct stk_error *err);
-int stk__array_stream_begin(const struct stk_source_begin *begin, const char *op,
+int stk__array_stream_begin(const struct stk__source_start *begin, const char *op,
                             stk__open_arrays_fn open, const void *params, void **run,
                             struct stk_error *err);
 int stk__array_stream_rewind(void *run, struct stk_error *err);
-int stk__array_stream_next(void *run, struct stk_chunk *out, struct stk_error *err);
+int stk__array_stream_next(void *run, struct stk__chunk *out, struct stk_error *err);
 void stk__array_stream_end(void *run);
 
 /* clang-format off */

@@ -51,7 +51,7 @@ static int check_told(const struct stk__array_source *source, const struct stk__
                               source->files->item[0].path);
 }
 
-int stk__array_stream_begin(const struct stk_source_begin *begin, const char *op,
+int stk__array_stream_begin(const struct stk__source_start *begin, const char *op,
                             stk__open_arrays_fn open, const void *params, void **run,
                             struct stk_error *err)
 {
@@ -95,13 +95,13 @@ struct block {
     int n;
     uint64_t index[MOST_ROWS];
     uint8_t mask[MOST_ROWS];
-    struct stk_place *place;
+    struct stk__file_place *place;
     struct stk_span *fetched;
     struct stk_buffer *bytes; /* that were read */
-    struct stk_fault *faults;
+    struct stk__fault *faults;
 };
 
-static bool is_same_place(const struct stk_place *a, const struct stk_place *b)
+static bool is_same_place(const struct stk__file_place *a, const struct stk__file_place *b)
 {
     return a->file == b->file && a->offset == b->offset && a->bytes == b->bytes;
 }
@@ -125,7 +125,7 @@ static bool plan_block(struct run *r, int most, struct block *b)
         stk__array_source_locate(r->source, most, b->index, b->place);
     for (b->n = 0; b->n < most && (!b->n || bytes < MOST_READ); b->n++)
         for (size_t k = 0; k < n_places; k++) {
-            const struct stk_place *place = &b->place[(size_t)b->n * n_places + k];
+            const struct stk__file_place *place = &b->place[(size_t)b->n * n_places + k];
             bool is_shared = b->n && is_same_place(place, place - n_places);
             bytes += is_shared ? 0 : place->bytes;
         }
@@ -135,12 +135,12 @@ static bool plan_block(struct run *r, int most, struct block *b)
 /* The places of one slot, for rows that follow each other in the file, are one read. Returns how many
  * rows that are. */
 static int find_neighbours(const struct block *b, size_t n_places, size_t slot, int first,
-                           struct stk_place *out)
+                           struct stk__file_place *out)
 {
     int i = first;
     *out = b->place[(size_t)first * n_places + slot];
     for (i++; i < b->n; i++) {
-        const struct stk_place *place = &b->place[(size_t)i * n_places + slot];
+        const struct stk__file_place *place = &b->place[(size_t)i * n_places + slot];
         if (!stk__place_follows(place - n_places, place))
             break;
         out->bytes = place->offset + place->bytes - out->offset;
@@ -157,14 +157,14 @@ static void fail_row(const struct run *r, struct block *b, int row, const struct
 
 /* Where one read of several rows fails, it is tried for each. */
 static void read_rows(struct run *r, struct block *b, size_t slot, int first, int n,
-                      struct stk_place whole, uint8_t *dst)
+                      struct stk__file_place whole, uint8_t *dst)
 {
     const size_t n_places = (size_t)r->source->n_places;
     struct stk_error err;
     bool is_read = !stk__data_file_read(r->source->files, whole, dst, &err);
     for (int i = first; i < first + n; i++) {
         size_t at = (size_t)i * n_places + slot;
-        const struct stk_place *place = &b->place[at];
+        const struct stk__file_place *place = &b->place[at];
         uint8_t *data = dst + (place->offset - whole.offset);
         bool is_row_read =
             is_read || (n > 1 && !stk__data_file_read(r->source->files, *place, data, &err));
@@ -175,7 +175,7 @@ static void read_rows(struct run *r, struct block *b, size_t slot, int first, in
 }
 
 /* Room for one read; what lies outside of the file is not read, however large it is said to be. */
-static size_t room_for(const struct run *r, struct stk_place whole)
+static size_t room_for(const struct run *r, struct stk__file_place whole)
 {
     uint64_t most = r->source->files->item[whole.file].bytes;
     return (size_t)((whole.bytes < most ? whole.bytes : most) + 127) & ~(size_t)63;
@@ -188,7 +188,7 @@ static size_t read_all(struct run *r, struct block *b)
     size_t used = 0;
     for (size_t slot = 0; slot < n_places; slot++) {
         for (int i = 0, n; i < b->n; i += n) {
-            struct stk_place whole;
+            struct stk__file_place whole;
             n = find_neighbours(b, n_places, slot, i, &whole);
             if (b->bytes)
                 read_rows(r, b, slot, i, n, whole, b->bytes->data + used);
@@ -209,7 +209,7 @@ static bool fetch(struct run *r, struct block *b)
 
 /* ---- rows ---- */
 
-static int put_rows(struct run *r, struct block *b, struct stk_chunk *out)
+static int put_rows(struct run *r, struct block *b, struct stk__chunk *out)
 {
     struct stk_column column[STK_MAX_FIELDS];
     const size_t n = (size_t)b->n;
@@ -218,20 +218,20 @@ static int put_rows(struct run *r, struct block *b, struct stk_chunk *out)
         if (column[f].span)
             memset(column[f].span, 0, n * sizeof *column[f].span);
     }
+    struct stk__rows_inside inside = {
+        .name = r->op, .fetched = b->fetched, .scratch = &r->scratch, .faults = &b->faults
+    };
     struct stk_rows rows = { .state = r->source,
                              .n = b->n,
                              .out_type = out->type,
                              .out = column,
                              .mask = b->mask,
-                             .name = r->op,
-                             .fetched = b->fetched,
-                             .scratch = &r->scratch,
-                             .faults = &b->faults };
+                             .inside = &inside };
     int code = stk__array_source_rows(&rows, b->index);
     return code || stk__chunk_own(out, out->n, b->n, NULL, r->pool) ? code : STK_MEMORY;
 }
 
-int stk__array_stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
+int stk__array_stream_next(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct run *r = run;
     struct block b = { 0 };
@@ -243,7 +243,7 @@ int stk__array_stream_next(void *run, struct stk_chunk *out, struct stk_error *e
         code = put_rows(r, &b, out);
     if (!code) {
         for (int i = 0; i < b.n; i++) {
-            const struct stk_fault *fault = b.mask[i] ? stk__fault_find(b.faults, i) : NULL;
+            const struct stk__fault *fault = b.mask[i] ? stk__fault_find(b.faults, i) : NULL;
             if (b.mask[i] == STK_BAD)
                 stk__chunk_fault(out, out->n + i, fault ? fault->code : STK_MEMORY, r->op,
                                  fault ? fault->text : "out of memory");

@@ -18,7 +18,7 @@ struct hdf5 {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(hdf5, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(hdf5, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them"),
     STK_PAIRS_ROW(hdf5, fields, STK_TAKES_NONE,
                   "what the fields are called, and which dataset each is; none: all datasets"),
@@ -178,14 +178,14 @@ static int open_hdf5(const void *given, struct stk_arena *arena, void **state,
     return stk__array_source_open(&p.file, read_file, &p, state, err);
 }
 
-static int begin_stream(const struct stk_source_begin *begin, void **run, struct stk_error *err)
+static int begin_stream(const struct stk__source_start *begin, void **run, struct stk_error *err)
 {
     struct hdf5 p = *(const struct hdf5 *)begin->params;
     p.file = stk__array_source_paths(begin->state);
     return stk__array_stream_begin(begin, "hdf5", open_hdf5, &p, run, err);
 }
 
-const struct stk_op stk__op_hdf5 = {
+const struct stk__op stk__op_hdf5 = {
     .decl = { "hdf5", 1, "The rows, or patches, of datasets in HDF5 files.",
               "A field for each dataset that is named, or for all that have a first dimension, "
               "which counts the elements and must be the same for all. Several files are read one "
@@ -213,7 +213,7 @@ const struct stk_op stk__op_hdf5 = {
               "file, the row, the dataset and the place of the chunk. Files must not be written "
               "to meanwhile.",
               params, sizeof(struct hdf5) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_hdf5,
     .close = stk__array_source_free,
     .held_bytes = stk__array_source_bytes,

@@ -145,7 +145,7 @@ static int read_bytes(void *ctx, uint64_t offset, size_t bytes, uint8_t *dst)
 {
     const struct making *m = ctx;
     struct stk_error ignored;
-    struct stk_place place = { offset, bytes, (uint32_t)m->part->file };
+    struct stk__file_place place = { offset, bytes, (uint32_t)m->part->file };
     return stk__data_file_read(m->source->files, place, dst, &ignored);
 }
 

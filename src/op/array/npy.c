@@ -8,7 +8,7 @@ struct npy {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(npy, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(npy, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them"),
     STK_TEXT_ROW(npy, field, "data", 0, "what the field is called"),
     STK_ROWS_END,
@@ -30,14 +30,14 @@ static int open_npy(const void *given, struct stk_arena *arena, void **state, st
     return stk__array_source_open(&p.file, read_file, &p, state, err);
 }
 
-static int begin_stream(const struct stk_source_begin *begin, void **run, struct stk_error *err)
+static int begin_stream(const struct stk__source_start *begin, void **run, struct stk_error *err)
 {
     struct npy p = *(const struct npy *)begin->params;
     p.file = stk__array_source_paths(begin->state);
     return stk__array_stream_begin(begin, "npy", open_npy, &p, run, err);
 }
 
-const struct stk_op stk__op_npy = {
+const struct stk__op stk__op_npy = {
     .decl = { "npy", 1, "The rows of NumPy array files.",
               "One field with the elements of the first dimension of an array that numpy.save "
               "wrote. Several files are read one after the other; their arrays must have the same "
@@ -54,7 +54,7 @@ const struct stk_op stk__op_npy = {
               "structured arrays, complex numbers and Python objects. A file that is shorter than "
               "its header says is an error when the dataset is made.",
               params, sizeof(struct npy) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_npy,
     .close = stk__array_source_free,
     .held_bytes = stk__array_source_bytes,

@@ -19,7 +19,7 @@ struct npz {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(npz, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(npz, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them"),
     STK_PAIRS_ROW(npz, fields, STK_TAKES_NONE,
                   "what the fields are called, and which array each is; none: all arrays"),
@@ -274,14 +274,14 @@ static int open_npz(const void *given, struct stk_arena *arena, void **state, st
     return stk__array_source_open(&reading.params->file, read_file, &reading, state, err);
 }
 
-static int begin_stream(const struct stk_source_begin *begin, void **run, struct stk_error *err)
+static int begin_stream(const struct stk__source_start *begin, void **run, struct stk_error *err)
 {
     struct npz p = *(const struct npz *)begin->params;
     p.file = stk__array_source_paths(begin->state);
     return stk__array_stream_begin(begin, "npz", open_npz, &p, run, err);
 }
 
-const struct stk_op stk__op_npz = {
+const struct stk__op stk__op_npz = {
     .decl = { "npz", 1, "The rows of the arrays in NumPy npz files.",
               "A field for each array of a file that numpy.savez wrote, or for those that are "
               "named; all have the same first dimension, which counts the elements. Several files "
@@ -296,7 +296,7 @@ const struct stk_op stk__op_npz = {
               "all, above that it is an error; in a chain that is opened as elements come, while "
               "the file of an element is open. What npy refuses is refused here too.",
               params, sizeof(struct npz) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_npz,
     .close = stk__array_source_free,
     .held_bytes = stk__array_source_bytes,

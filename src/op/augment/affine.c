@@ -71,7 +71,7 @@ static const char doc[] = "Shears, scales and turns images around their middle (
                           "    files('*.jpg').decode().affine(10, [5, 0], 1.1, [8, 0], bilinear)\n"
                           "    files('*.jpg').decode().affine(translate=[-20, 10], fill=128)\n";
 
-const struct stk_op stk__op_affine = {
+const struct stk__op stk__op_affine = {
     .decl = { "affine", 1, "Turn, move, scale and shear images.", doc, params,
               sizeof(struct affine) },
     .flags = STK_OP_HEAVY,

@@ -170,7 +170,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).auto_augment()\n"
     "    files('*.jpg').decode(channels=3).auto_augment(cifar10, interpolation=bilinear)\n";
 
-const struct stk_op stk__op_auto_augment = {
+const struct stk__op stk__op_auto_augment = {
     .decl = { "auto_augment", 1, "Change images by learnt pairs of ops (AutoAugment).", doc, params,
               sizeof(struct auto_augment) },
     .flags = STK_OP_RANDOM,

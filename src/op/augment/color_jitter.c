@@ -135,7 +135,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).color_jitter(0.4, 0.4, 0.4, 0.1)\n"
     "    files('*.jpg').decode(channels=3).color_jitter(brightness=[0.8, 1.5], probability=0.8)\n";
 
-const struct stk_op stk__op_color_jitter = {
+const struct stk__op stk__op_color_jitter = {
     .decl = { "color_jitter", 1, "Change brightness, contrast, saturation and hue by chance.", doc,
               params, sizeof(struct color_jitter) },
     .flags = STK_OP_RANDOM,

@@ -118,10 +118,10 @@ static const char doc[] =
     "    image_folder('train').decode().resize(64, 64).layout(NCHW).batch(8)"
     ".cutmix(num_classes=10, layout=NCHW)\n";
 
-const struct stk_op stk__op_cutmix = {
+const struct stk__op stk__op_cutmix = {
     .decl = { "cutmix", 1, "Put parts of images of a batch into each other, and mix labels.", doc,
               params, sizeof(struct cutmix) },
-    .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK_OP_KEEPS_CLASSES,
+    .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK__OP_KEEPS_CLASSES,
     .infer = infer,
     .row = { .run = run },
 };

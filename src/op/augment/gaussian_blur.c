@@ -93,7 +93,7 @@ static const char doc[] =
     "    files('*.jpg').decode().gaussian_blur(23, [0.1, 2], probability=0.5)\n"
     "    files('*.jpg').decode().gaussian_blur(5, sigma=1.5)\n";
 
-const struct stk_op stk__op_gaussian_blur = {
+const struct stk__op stk__op_gaussian_blur = {
     .decl = { "gaussian_blur", 1, "Blur images, all or some by chance.", doc, params,
               sizeof(struct gaussian_blur) },
     .flags = STK_OP_RANDOM,

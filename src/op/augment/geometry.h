@@ -9,7 +9,7 @@
 #pragma once
 #include "kernel/warp.h"
 
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 /* Along one axis: a run of source pixels, scaled; a window of that, maybe mirrored; put into the
  * output behind some padding. */

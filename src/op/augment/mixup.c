@@ -76,10 +76,10 @@ static const char doc[] =
     "\n"
     "    image_folder('train').decode().resize(64, 64).batch(8).mixup(0.2, num_classes=10)\n";
 
-const struct stk_op stk__op_mixup = {
+const struct stk__op stk__op_mixup = {
     .decl = { "mixup", 1, "Fade images of a batch into each other, and their labels.", doc, params,
               sizeof(struct mixup) },
-    .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK_OP_KEEPS_CLASSES,
+    .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK__OP_KEEPS_CLASSES,
     .infer = infer,
     .row = { .run = run },
 };

@@ -82,7 +82,7 @@ static const char doc[] =
     "\n"
     "    files('*.jpg').decode().perspective([0, 0, 9, 0, 9, 9, 0, 9], [1, 0, 9, 2, 8, 9, 0, 7])\n";
 
-const struct stk_op stk__op_perspective = {
+const struct stk__op stk__op_perspective = {
     .decl = { "perspective", 1, "Draw images as seen from another side.", doc, params,
               sizeof(struct perspective) },
     .flags = STK_OP_HEAVY,

@@ -98,7 +98,7 @@ int stk__pixel_run(struct stk_rows *rows, double probability, int64_t seed, stk_
         if (rows->mask[i] != STK_LIVE)
             continue;
         struct stk__pixel_row pixels = begin(rows, i, seed);
-        if (rows->key && !stk__dice_happens(&pixels.dice, probability)) {
+        if (rows->inside->key && !stk__dice_happens(&pixels.dice, probability)) {
             stk__picture_keep(rows, state->field, i);
             continue;
         }

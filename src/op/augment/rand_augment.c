@@ -64,7 +64,7 @@ static const char rand_doc[] =
     "    files('*.jpg').decode(channels=3).resize(224, 224, dtype=uint8).rand_augment()\n"
     "    files('*.jpg').decode(channels=3).rand_augment(3, magnitude=15, fill=128)\n";
 
-const struct stk_op stk__op_rand_augment = {
+const struct stk__op stk__op_rand_augment = {
     .decl = { "rand_augment", 1, "Change images by random ops of one magnitude (RandAugment).",
               rand_doc, rand_params, sizeof(struct rand_augment) },
     .flags = STK_OP_RANDOM,
@@ -119,7 +119,7 @@ static const char trivial_doc[] =
     "\n"
     "    files('*.jpg').decode(channels=3).trivial_augment()\n";
 
-const struct stk_op stk__op_trivial_augment = {
+const struct stk__op stk__op_trivial_augment = {
     .decl = { "trivial_augment", 1,
               "Change images by one random op of random magnitude (TrivialAugment).", trivial_doc,
               trivial_params, sizeof(struct trivial_augment) },

@@ -99,7 +99,7 @@ static const char doc[] =
     "    files('*.jpg').decode().random_affine(0, shear=[-10, 10, -5, 5], interpolation=bilinear, "
     "fill=0)\n";
 
-const struct stk_op stk__op_random_affine = {
+const struct stk__op stk__op_random_affine = {
     .decl = { "random_affine", 1, "Turn, move, scale and shear images at random.", doc, params,
               sizeof(struct random_affine) },
     .flags = STK_OP_HEAVY | STK_OP_RANDOM,

@@ -77,7 +77,7 @@ static const char doc[] =
     "\n"
     "    files('*.jpg').decode().random_perspective(0.4, probability=0.8, fill=0)\n";
 
-const struct stk_op stk__op_random_perspective = {
+const struct stk__op stk__op_random_perspective = {
     .decl = { "random_perspective", 1, "Draw images as seen from random sides.", doc, params,
               sizeof(struct random_perspective) },
     .flags = STK_OP_HEAVY | STK_OP_RANDOM,

@@ -68,7 +68,7 @@ static const char doc[] =
     "    files('*.jpg').decode().rotate(30, bilinear)\n"
     "    files('*.jpg').decode().rotate(10, fill=128, expand=true)\n";
 
-const struct stk_op stk__op_rotate = {
+const struct stk__op stk__op_rotate = {
     .decl = { "rotate", 1, "Turn images by an angle.", doc, params, sizeof(struct rotate) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

@@ -76,7 +76,7 @@ static const char invert_doc[] =
     "\n"
     "    files('*.jpg').decode().invert(probability=0.2)\n";
 
-const struct stk_op stk__op_invert = {
+const struct stk__op stk__op_invert = {
     .decl = { "invert", 1, "Make negatives of images, all or some by chance.", invert_doc,
               plain_params, sizeof(struct plain) },
     .flags = STK_OP_RANDOM,
@@ -90,7 +90,7 @@ static const char autocontrast_doc[] =
     "\n"
     "    files('*.jpg').decode().autocontrast(probability=0.5)\n";
 
-const struct stk_op stk__op_autocontrast = {
+const struct stk__op stk__op_autocontrast = {
     .decl = { "autocontrast", 1, "Stretch each channel to its full range, all or some by chance.",
               autocontrast_doc, plain_params, sizeof(struct plain) },
     .flags = STK_OP_RANDOM,
@@ -104,7 +104,7 @@ static const char equalize_doc[] =
     "\n"
     "    files('*.jpg').decode().equalize(probability=0.5)\n";
 
-const struct stk_op stk__op_equalize = {
+const struct stk__op stk__op_equalize = {
     .decl = { "equalize", 1, "Even out the histogram of images, all or some by chance.",
               equalize_doc, plain_params, sizeof(struct plain) },
     .flags = STK_OP_RANDOM,
@@ -161,7 +161,7 @@ static const char solarize_doc[] =
     "\n"
     "    files('*.jpg').decode().solarize(128, probability=0.2)\n";
 
-const struct stk_op stk__op_solarize = {
+const struct stk__op stk__op_solarize = {
     .decl = { "solarize", 1, "Invert bright values of images, all or some by chance.", solarize_doc,
               solarize_params, sizeof(struct solarize) },
     .flags = STK_OP_RANDOM,
@@ -209,7 +209,7 @@ static const char posterize_doc[] =
     "\n"
     "    files('*.jpg').decode().posterize(4, probability=0.2)\n";
 
-const struct stk_op stk__op_posterize = {
+const struct stk__op stk__op_posterize = {
     .decl = { "posterize", 1, "Keep few bits of each value, in all images or some by chance.",
               posterize_doc, posterize_params, sizeof(struct posterize) },
     .flags = STK_OP_RANDOM,

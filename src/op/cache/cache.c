@@ -150,7 +150,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-const struct stk_op stk__op_cache = {
+const struct stk__op stk__op_cache = {
     .decl = { "cache", 1, "Keep elements for the next time they are wanted.",
               "Elements that have come this far are kept, and what comes before is not "
               "run for them again: not in the next epoch, nor by another iterator of the same "
@@ -173,7 +173,7 @@ const struct stk_op stk__op_cache = {
               "(32)\n"
               "    range(10).map('x = x * x').cache().repeat(3)",
               params, sizeof(struct cache) },
-    .flags = STK_OP_CACHE,
+    .flags = STK__OP_CACHE,
     .open = open_cache,
     .close = close_cache,
     .infer = infer,

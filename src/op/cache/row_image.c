@@ -13,8 +13,8 @@
 enum { MOST_FIELD_HEAD = 8 + 4 * STK_MAX_RANK };
 
 struct front {
-    struct stk_key key;
-    struct stk_address address;
+    struct stk__key key;
+    struct stk__address address;
     uint64_t trace_bytes;
 };
 
@@ -96,7 +96,7 @@ static void gather_good(const struct stk_type *type, const struct stk__row_ref *
 
 static void gather_bad(const struct stk__row_ref *row, uint8_t *head, struct pieces *p)
 {
-    const struct stk_fault *fault = row->fault;
+    const struct stk__fault *fault = row->fault;
     const char *op = fault->op ? fault->op : "";
     struct why why = { fault->code, (uint32_t)strlen(op) };
     memcpy(head + sizeof(struct front), &why, sizeof why);
@@ -243,7 +243,7 @@ static bool is_sound(const struct stk_type *type, const struct stk__row_place *t
         if (!is_good || (c->dims && !is_shape(field, c->dims + to->row * c->rank, span->bytes)))
             return false;
     }
-    return !to->trace || to->trace->bytes % sizeof(struct stk_address) == 0;
+    return !to->trace || to->trace->bytes % sizeof(struct stk__address) == 0;
 }
 
 /* The bytes of a record, wherever they are. */
@@ -311,7 +311,7 @@ static int read_bad(const struct record *r, const struct stk__row_place *to)
         return STK_DATA;
     char op_name[256] = { 0 };
     memcpy(op_name, name, why.op_bytes < 255 ? why.op_bytes : 255);
-    const struct stk_op *op = stk__op_find(op_name);
+    const struct stk__op *op = stk__op_find(op_name);
     set_front(to, (const uint8_t *)text);
     *to->mask = STK_BAD;
     stk__fault_add(to->faults, to->row, why.code, op ? op->decl.name : NULL, name + why.op_bytes);

@@ -17,11 +17,11 @@ enum { STK__IMAGE_BAD = 1, STK__IMAGE_PACKED = 2, STK__IMAGE_UNREAD = 4 };
 struct stk__row_place {
     const struct stk_column *column;
     int row;
-    uint8_t *mask;               /* of the row */
-    struct stk_key *key;         /* or NULL */
-    struct stk_address *address; /* or NULL */
-    struct stk_span *trace;      /* or NULL */
-    struct stk_fault **faults;   /* where the fault of a bad row is added */
+    uint8_t *mask;                /* of the row */
+    struct stk__key *key;         /* or NULL */
+    struct stk__address *address; /* or NULL */
+    struct stk_span *trace;       /* or NULL */
+    struct stk__fault **faults;   /* where the fault of a bad row is added */
     /* memory for what is not fixed: without an owner, or with */
     struct stk_arena *scratch;
     struct stk__pool *pool;

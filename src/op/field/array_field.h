@@ -2,7 +2,7 @@
 /* array_field.h: what ops on arrays of numbers share: the field they read, where their result goes,
  * one row of either, and copies of boxes of values. */
 #pragma once
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 /* Numbers: fixed, shaped or ragged; no rows of a batch in one. */
 bool stk__is_array(const struct stk_field *field);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cast.c: converts the values of a field to another dtype. */
 #include "base/type.h"
+#include "op/declaration.h"
 #include "op/field/expr_run.h"
 
 struct cast {
@@ -56,11 +57,11 @@ static int run(struct stk_rows *rows)
     return state->program ? stk__expr_run(state->program, rows, rows->out) : STK_OK;
 }
 
-static bool finish(const void *call, const void *given, struct stk_finish *out)
+static bool finish(const void *call, const void *given, struct stk__op_finish *out)
 {
     const struct cast *cast = call;
     const struct state *state = given;
-    out->kind = STK_FINISH_CAST;
+    out->kind = STK__FINISH_CAST;
     out->field = state->field;
     out->dtype = cast->dtype;
     return true;
@@ -74,9 +75,9 @@ static const char doc[] =
     "\n"
     "    range(10).cast(float32)\n";
 
-const struct stk_op stk__op_cast = {
+const struct stk__op stk__op_cast = {
     .decl = { "cast", 1, "Convert a field to another dtype.", doc, params, sizeof(struct cast) },
-    .flags = STK_OP_KEEPS_CLASSES,
+    .flags = STK__OP_KEEPS_CLASSES,
     .infer = infer,
     .finish = finish,
     .row = { .run = run },

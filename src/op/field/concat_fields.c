@@ -240,7 +240,7 @@ static const char doc[] =
     "Lists of different lengths give lists. An element whose fields differ in another dimension is "
     "bad.";
 
-const struct stk_op stk__op_concat_fields = {
+const struct stk__op stk__op_concat_fields = {
     .decl = { "concat_fields", 1, "Put the values of several fields behind each other.", doc,
               params, sizeof(struct concat_fields) },
     .infer = infer,

@@ -15,8 +15,8 @@ struct ensure_shape {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(ensure_shape, shape, STK_REQUIRED,
-                  "dimensions, as in [none, none, 3]; none where elements differ"),
+    STK__VALUE_ROW(ensure_shape, shape, STK_REQUIRED,
+                   "dimensions, as in [none, none, 3]; none where elements differ"),
     STK_TEXT_ROW(ensure_shape, field, NULL, STK_TAKES_NONE,
                  "field with the arrays or lists; none: the only one there is"),
     STK_BOOL_ROW(ensure_shape, ragged, false, 0,
@@ -189,7 +189,7 @@ static const char doc[] =
     "from then on. `concatenate`, `sample_from` and `choose_from` have this op put in where the "
     "shapes of their inputs differ.";
 
-const struct stk_op stk__op_ensure_shape = {
+const struct stk__op stk__op_ensure_shape = {
     .decl = { "ensure_shape", 1, "Say which shape arrays have, and check it.", doc, params,
               sizeof(struct ensure_shape) },
     .infer = infer,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter.c: keeps the elements for which an expression is true. */
+#include "op/declaration.h"
 #include "op/field/expr_run.h"
 
 struct filter {
@@ -48,7 +49,7 @@ static const char doc[] =
     "    range(10).filter('x % 2 == 0')\n"
     "    range(10).filter('x > 2 and not (x == 5)')\n";
 
-const struct stk_op stk__op_filter = {
+const struct stk__op stk__op_filter = {
     .decl = { "filter", 1, "Keep the elements for which a condition is true.", doc, params,
               sizeof(struct filter) },
     .flags = STK_OP_FILTER,

@@ -17,8 +17,8 @@ struct function {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(function, function, STK_REQUIRED,
-                  "`@name` of a function that the calling program has bound"),
+    STK__VALUE_ROW(function, function, STK_REQUIRED,
+                   "`@name` of a function that the calling program has bound"),
     STK_ROWS_END,
 };
 
@@ -79,10 +79,10 @@ static int know(struct stk_infer *inf, struct known **out, struct stk_error *err
 static void state_how(struct known *known, struct stk_infer *inf)
 {
     const struct stk_function *function = known->function;
-    inf->is_heavy = function->is_heavy;
-    inf->n_waiting = function->n_waiting;
-    inf->wants_keys = function->seed != NULL;
-    inf->is_random = function->seed && function->is_random;
+    inf->inside->is_heavy = function->is_heavy;
+    inf->inside->n_waiting = function->n_waiting;
+    inf->inside->wants_keys = function->seed != NULL;
+    inf->inside->is_random = function->seed && function->is_random;
     inf->state = known;
 }
 
@@ -230,7 +230,7 @@ static int run(struct stk_rows *rows)
     void *entered = function->context;
     struct stk_error err = { 0 };
     struct stk__gauge *paused = stk__gauge_pause(); /* others may wait for the caller's lock */
-    rows->blamed = function->said;
+    rows->inside->blamed = function->said;
     int rc = function->enter
                  ? function->enter(function->context, known->n_in, known->in, &entered, &err)
                  : STK_OK;
@@ -248,7 +248,7 @@ static int run(struct stk_rows *rows)
     return rc;
 }
 
-const struct stk_op stk__op_map_function = {
+const struct stk__op stk__op_map_function = {
     .decl = { "map_function", 1, "Make elements by a function of the calling program.",
               "Calls a function that C binds with `stk_objects_add_function` and Python with "
               "`ds.map(function)`: what it returns are the fields of the new element. Behind batch "
@@ -272,7 +272,7 @@ const struct stk_op stk__op_map_function = {
     .row = { .run = run },
 };
 
-const struct stk_op stk__op_filter_function = {
+const struct stk__op stk__op_filter_function = {
     .decl = { "filter_function", 1, "Keep the elements that a function of the program wants.",
               "Calls a function that C binds with `stk_objects_add_function` and Python with "
               "`ds.filter(function)`; it says of each element, or batch, whether it stays. It is "

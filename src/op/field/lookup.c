@@ -18,9 +18,9 @@ struct lookup {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(lookup, vocab, STK_REQUIRED,
-                  "the terms: a list, the name of a file with a term per line, or of a .json file "
-                  "that stats has written"),
+    STK__VALUE_ROW(lookup, vocab, STK_REQUIRED,
+                   "the terms: a list, the name of a file with a term per line, or of a .json file "
+                   "that stats has written"),
     STK_TEXT_ROW(lookup, field, NULL, STK_TAKES_NONE,
                  "field with the texts or integers; none: the only one there is"),
     /* `default` is no name for a member. */
@@ -197,7 +197,7 @@ static const char doc[] =
     "they are there, the most frequent first, or classes by their number. A term that is there "
     "twice is an error.";
 
-const struct stk_op stk__op_lookup = {
+const struct stk__op stk__op_lookup = {
     .decl = { "lookup", 1, "Find the numbers of terms in a vocabulary.", doc, params,
               sizeof(struct lookup) },
     .infer = infer,

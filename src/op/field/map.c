@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.c: new field values by an expression. */
+#include "op/declaration.h"
 #include "op/field/expr_run.h"
 
 #include <stdio.h>
@@ -95,7 +96,7 @@ static const char doc[] =
     "width; casts from float truncate and saturate; float16 and bfloat16 compute in float32.\n"
     "Shapes must be equal, or one side a single value or a vector along the last dimension.\n";
 
-const struct stk_op stk__op_map = {
+const struct stk__op stk__op_map = {
     .decl = { "map", 1, "Compute fields by an expression.", doc, rows, sizeof(struct map) },
     .infer = infer,
     .join = join,

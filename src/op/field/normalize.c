@@ -203,11 +203,11 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static bool finish(const void *call, const void *given, struct stk_finish *out)
+static bool finish(const void *call, const void *given, struct stk__op_finish *out)
 {
     const struct state *state = given;
     (void)call;
-    out->kind = STK_FINISH_AFFINE;
+    out->kind = STK__FINISH_AFFINE;
     out->field = state->field;
     out->channels = state->channels;
     out->mul = state->mul;
@@ -230,7 +230,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(224, 224).normalize('imagenet')\n"
     "    files('*.jpg').decode().normalize([123.7, 116.8, 103.9], [58.4, 57.1, 57.4], scale=raw)\n";
 
-const struct stk_op stk__op_normalize = {
+const struct stk__op stk__op_normalize = {
     .decl = { "normalize", 1, "Subtract a mean and divide by a deviation, per channel.", doc,
               params, sizeof(struct normalize) },
     .infer = infer,

@@ -151,10 +151,10 @@ static const char doc[] =
     "    values({words: [[1, 0], [2]]}).one_hot(3, on=5, off=-1, dtype=int8)\n"
     "    range(4).batch(2).one_hot(4, into=target)";
 
-const struct stk_op stk__op_one_hot = {
+const struct stk__op stk__op_one_hot = {
     .decl = { "one_hot", 1, "Turn numbers of classes into vectors.", doc, params,
               sizeof(struct one_hot) },
-    .flags = STK_OP_KEEPS_CLASSES,
+    .flags = STK__OP_KEEPS_CLASSES,
     .infer = infer,
     .row = { .run = run },
 };

@@ -141,7 +141,7 @@ static const char doc[] =
     "    values({words: [[1, 2, 3], [4], []]}).slice(0, 2).pad([2], value=-1)\n"
     "    values({m: [[[1, 2], [3, 4]]]}).pad([3, 4], into=padded)";
 
-const struct stk_op stk__op_pad = {
+const struct stk__op stk__op_pad = {
     .decl = { "pad", 1, "Fill arrays and lists up to one shape.", doc, params, sizeof(struct pad) },
     .infer = infer,
     .row = { .run = run },

@@ -9,7 +9,7 @@ struct rename {
 };
 
 static const struct stk_param params[] = {
-    STK_PAIRS_ROW(rename, names, STK_REQUIRED | STK_RENAMES, "old names and their new names"),
+    STK_PAIRS_ROW(rename, names, STK_REQUIRED | STK__RENAMES, "old names and their new names"),
     STK_ROWS_END,
 };
 
@@ -44,7 +44,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return check_unique(inf->out, err);
 }
 
-const struct stk_op stk__op_rename = {
+const struct stk__op stk__op_rename = {
     .decl = { "rename", 1, "Give fields other names.",
               "A map from old names to new ones. All take effect at once, so two names can be "
               "swapped. Fields keep their places; fields that are not mentioned keep their "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scale.c: multiplies and adds. */
 #include "base/type.h"
+#include "op/declaration.h"
 #include "op/field/expr_run.h"
 
 #include <float.h>
@@ -53,11 +54,11 @@ static int run(struct stk_rows *rows)
     return stk__expr_run(state->program, rows, rows->out);
 }
 
-static bool finish(const void *call, const void *given, struct stk_finish *out)
+static bool finish(const void *call, const void *given, struct stk__op_finish *out)
 {
     const struct scale *scale = call;
     const struct state *state = given;
-    out->kind = STK_FINISH_AFFINE;
+    out->kind = STK__FINISH_AFFINE;
     out->field = state->field;
     out->channels = 1;
     out->mul = &state->factor;
@@ -72,7 +73,7 @@ static const char doc[] =
     "    range(10).scale(1/255)\n"
     "    range(10).scale(2, -1)\n";
 
-const struct stk_op stk__op_scale = {
+const struct stk__op stk__op_scale = {
     .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,
               sizeof(struct scale) },
     .infer = infer,

@@ -7,7 +7,7 @@ struct select {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(select, fields, 1, STK_MAX_FIELDS, STK_REQUIRED | STK_VARIADIC | STK_MAKES,
+    STK_TEXTS_ROW(select, fields, 1, STK_MAX_FIELDS, STK_REQUIRED | STK_VARIADIC | STK__MAKES,
                   "names of the fields to keep, in their new order"),
     STK_ROWS_END,
 };
@@ -37,7 +37,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-const struct stk_op stk__op_select = {
+const struct stk__op stk__op_select = {
     .decl = { "select", 1, "Keep the fields that are named.",
               "The other fields are dropped, which costs nothing. What only they need is not read, "
               "decoded or parsed: see docs/rewrites.md. "

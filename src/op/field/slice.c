@@ -206,7 +206,7 @@ static const char doc[] =
     "    values({name: ['anna', 'bo']}).slice(0, 1, into=initial)\n"
     "    image_folder('train').decode().slice(step=-1, axis=2, field=image)";
 
-const struct stk_op stk__op_slice = {
+const struct stk__op stk__op_slice = {
     .decl = { "slice", 1, "Take part of arrays, lists or bytes along a dimension.", doc, params,
               sizeof(struct slice) },
     .infer = infer,

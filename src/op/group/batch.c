@@ -31,7 +31,7 @@ int stk__batch_infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : stk__batch_count(inf, &inf->count, err);
 }
 
-const struct stk_op stk__op_batch = {
+const struct stk__op stk__op_batch = {
     .decl = { "batch", 1, "Put runs of elements together along a new first dimension.",
               "Every field gets a first dimension of `batch_size`; the last batch of an epoch may "
               "be "
@@ -47,7 +47,7 @@ const struct stk_op stk__op_batch = {
               "Batches arrive in order and are the same for any number of workers. With "
               "on_error=skip a batch is filled up with the elements that follow a bad one.",
               stk__batch_params, sizeof(struct stk__batch_words) },
-    .flags = STK_OP_BATCH,
+    .flags = STK__OP_BATCH,
     .infer = stk__batch_infer,
     .order = { .count = stk__batch_count },
 };

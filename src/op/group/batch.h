@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h: what the ops that make batches of one size have in common. */
 #pragma once
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 struct stk__batch_words {
     int64_t batch_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bucket_by_length.c: batches of elements of similar length. The executor carries it out. */
 #include "base/error.h"
+#include "op/declaration.h"
 #include "op/group/padding.h"
 
 #include <math.h>
@@ -19,8 +20,8 @@ static const struct stk_param params[] = {
                     "lengths where the next bucket begins, in ascending order"),
     STK_NUMBERS_ROW(bucket_by_length, batch_sizes, NULL, 2, 4097, STK_REQUIRED,
                     "elements in a batch of each bucket: one more than boundaries"),
-    STK_VALUE_ROW(bucket_by_length, padded_shapes, STK_TAKES_NONE, "as for padded_batch"),
-    STK_VALUE_ROW(bucket_by_length, padding_values, STK_TAKES_NONE, "as for padded_batch"),
+    STK__VALUE_ROW(bucket_by_length, padded_shapes, STK_TAKES_NONE, "as for padded_batch"),
+    STK__VALUE_ROW(bucket_by_length, padding_values, STK_TAKES_NONE, "as for padded_batch"),
     STK_BOOL_ROW(bucket_by_length, pad_to_bucket_boundary, false, 0,
                  "pad what differs to the longest that belongs into the bucket"),
     STK_BOOL_ROW(bucket_by_length, no_padding, false, 0,
@@ -97,7 +98,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code;
 }
 
-const struct stk_op stk__op_bucket_by_length = {
+const struct stk__op stk__op_bucket_by_length = {
     .decl = { "bucket_by_length", 1, "Put elements of similar length together, padded.",
               "Elements wait in buckets by their length: bucket i takes lengths below "
               "boundaries[i] "
@@ -113,6 +114,6 @@ const struct stk_op stk__op_bucket_by_length = {
               "element that is too long for all boundaries is a bad one. This is tf.data's "
               "bucket_by_sequence_length. The rows that wait count in the memory budget.",
               params, sizeof(struct bucket_by_length) },
-    .flags = STK_OP_BATCH | STK_OP_GROUPS,
+    .flags = STK__OP_BATCH | STK__OP_GROUPS,
     .infer = infer,
 };

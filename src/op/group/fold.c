@@ -142,8 +142,8 @@ void stk__folding_restart(struct stk__folding *folding)
         memcpy(folding->state[i], folding->fold->initial[i], state_bytes(folding->fold, i));
 }
 
-bool stk__folding_row(struct stk__folding *folding, const struct stk_chunk *in, int row,
-                      const char *name, struct stk_column *out, struct stk_fault **fault)
+bool stk__folding_row(struct stk__folding *folding, const struct stk__chunk *in, int row,
+                      const char *name, struct stk_column *out, struct stk__fault **fault)
 {
     const struct stk__fold *fold = folding->fold;
     struct stk_column column[STK_MAX_FIELDS];
@@ -154,12 +154,10 @@ bool stk__folding_row(struct stk__folding *folding, const struct stk_chunk *in, 
     for (int i = 0; i < fold->n_state; i++)
         column[fold->n_in + i] =
             (struct stk_column){ .data = folding->state[i], .stride = state_bytes(fold, i) };
-    struct stk_rows rows = { .in = column,
-                             .n = 1,
-                             .mask = &mask,
-                             .name = name,
-                             .scratch = &folding->scratch,
-                             .faults = fault };
+    struct stk__rows_inside inside = { .name = name,
+                                       .scratch = &folding->scratch,
+                                       .faults = fault };
+    struct stk_rows rows = { .in = column, .n = 1, .mask = &mask, .inside = &inside };
     int rc = stk__expr_run(fold->program, &rows, out);
     stk__arena_reset(&folding->scratch);
     if (rc || mask != STK_LIVE)

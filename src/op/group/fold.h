@@ -9,6 +9,7 @@
 #pragma once
 #include "base/memory/arena.h"
 #include "lang/expr.h"
+#include "op/declaration.h"
 
 /* Made when a dataset is built. */
 struct stk__fold {
@@ -38,5 +39,5 @@ void stk__folding_restart(struct stk__folding *folding);
 /* Takes one good row in. `out` has a column for every field of the type with room for the row, of
  * which those that the expression writes are written. False: the row is bad, `fault` says why (to be
  * freed as a list; NULL: no memory), and the state is as it was. */
-bool stk__folding_row(struct stk__folding *folding, const struct stk_chunk *in, int row,
-                      const char *name, struct stk_column *out, struct stk_fault **fault);
+bool stk__folding_row(struct stk__folding *folding, const struct stk__chunk *in, int row,
+                      const char *name, struct stk_column *out, struct stk__fault **fault);

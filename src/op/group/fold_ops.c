@@ -13,15 +13,15 @@ struct fold {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(fold, initial, STK_REQUIRED, "a map from names to what they are at first"),
+    STK__VALUE_ROW(fold, initial, STK_REQUIRED, "a map from names to what they are at first"),
     STK_TEXT_ROW(fold, expression, NULL, STK_REQUIRED, "statements such as 'sum = sum + x'"),
     STK_ROWS_END,
 };
 
-static enum stk_mode mode(const void *given)
+static enum stk__op_mode mode(const void *given)
 {
     (void)given;
-    return STK_MODE_SERIAL;
+    return STK__MODE_SERIAL;
 }
 
 /* ---- scan ---- */
@@ -42,7 +42,7 @@ static int infer_scan(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-static int begin_scan(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin_scan(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct stk__folding *folding = malloc(sizeof *folding);
     int code = folding ? stk__folding_begin(folding, b->state) : STK_MEMORY;
@@ -67,12 +67,12 @@ static void next_epoch_scan(void *run, uint64_t path)
 }
 
 /* The element's own fields come first in the output, so a join puts them in their place. */
-static void scan_row(struct stk__folding *folding, const struct stk_chunk *in, int row,
-                     struct stk_chunk *out)
+static void scan_row(struct stk__folding *folding, const struct stk__chunk *in, int row,
+                     struct stk__chunk *out)
 {
     const struct stk__fold *fold = folding->fold;
     struct stk_column column[STK_MAX_FIELDS];
-    struct stk_fault *fault;
+    struct stk__fault *fault;
     int at = out->n++;
     stk__chunk_join(out, at, 0, in, row, 1);
     for (int f = 0; f < fold->type.n_fields; f++)
@@ -87,7 +87,7 @@ static void scan_row(struct stk__folding *folding, const struct stk_chunk *in, i
     stk__faults_free(fault);
 }
 
-static int step_scan(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step_scan(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct stk__folding *folding = run;
     int m = (int)stk__min_count(n, out->cap - out->n);
@@ -101,7 +101,7 @@ static int step_scan(void *run, struct stk_chunk *in, int from, int n, struct st
     return m;
 }
 
-const struct stk_op stk__op_scan = {
+const struct stk__op stk__op_scan = {
     .decl = { "scan", 1, "Compute fields by an expression that remembers.",
               "As map, but the expression also sees the names of `initial`: at the first element "
               "of an epoch with the values given there, at every other with what they were "
@@ -146,10 +146,10 @@ static int infer_reduce(struct stk_infer *inf, struct stk_error *err)
 
 struct reducing {
     struct stk__folding folding;
-    struct stk_serial_begin host;
-    struct stk_chunk *origin; /* a row of the input: where the last element came from */
-    uint8_t *written;         /* what the expression writes of a row */
-    bool is_done;             /* in this epoch */
+    struct stk__serial_start host;
+    struct stk__chunk *origin; /* a row of the input: where the last element came from */
+    uint8_t *written;          /* what the expression writes of a row */
+    bool is_done;              /* in this epoch */
 };
 
 static void end_reduce(void *run)
@@ -174,7 +174,7 @@ static size_t written_bytes(const struct stk__fold *fold, size_t *at)
     return bytes + 64;
 }
 
-static int begin_reduce(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin_reduce(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct reducing *r = calloc(1, sizeof *r);
     size_t at[STK_MAX_FIELDS];
@@ -198,15 +198,15 @@ static void next_epoch_reduce(void *run, uint64_t path)
     struct reducing *r = run;
     stk__folding_restart(&r->folding);
     stk__chunk_clear(r->origin);
-    r->origin->address[0] = (struct stk_address){ STK__NO_WHERE, path };
+    r->origin->address[0] = (struct stk__address){ STK__NO_WHERE, path };
     if (r->origin->key)
         r->origin->key[0] = stk__key_make(r->host.seed, path, 0);
     r->is_done = false;
 }
 
-static void note_origin(struct reducing *r, const struct stk_chunk *in, int row)
+static void note_origin(struct reducing *r, const struct stk__chunk *in, int row)
 {
-    struct stk_chunk *origin = r->origin;
+    struct stk__chunk *origin = r->origin;
     origin->address[0] = in->address[row];
     if (origin->key)
         origin->key[0] = in->key[row];
@@ -214,7 +214,7 @@ static void note_origin(struct reducing *r, const struct stk_chunk *in, int row)
         stk__spans_copy(origin->trace, in->trace + row, 1);
 }
 
-static int step_reduce(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step_reduce(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct reducing *r = run;
     const struct stk__fold *fold = r->folding.fold;
@@ -228,7 +228,7 @@ static int step_reduce(void *run, struct stk_chunk *in, int from, int n, struct 
     for (int i = 0; i < n; i++) {
         int row = from + i;
         bool is_bad = in->n_bad && in->mask[row] == STK_BAD;
-        struct stk_fault *fault = NULL;
+        struct stk__fault *fault = NULL;
         if (out->n == out->cap)
             return i;
         if (is_bad)
@@ -242,7 +242,7 @@ static int step_reduce(void *run, struct stk_chunk *in, int from, int n, struct 
     return n;
 }
 
-static bool flush_reduce(void *run, struct stk_chunk *out)
+static bool flush_reduce(void *run, struct stk__chunk *out)
 {
     struct reducing *r = run;
     if (r->is_done || out->n == out->cap)
@@ -261,7 +261,7 @@ static bool flush_reduce(void *run, struct stk_chunk *out)
     return true;
 }
 
-const struct stk_op stk__op_reduce = {
+const struct stk__op stk__op_reduce = {
     .decl = { "reduce", 1, "Make one element of all, by an expression that remembers.",
               "The expression sees the fields of an element and the names of `initial`: at the "
               "first element of an epoch with the values given there, at every other with what "
@@ -276,7 +276,7 @@ const struct stk_op stk__op_reduce = {
               "fails is bad. Neither changes what is remembered. A stream that breaks has no "
               "result.",
               params, sizeof(struct fold) },
-    .flags = STK_OP_MERGES,
+    .flags = STK__OP_MERGES,
     .mode = mode,
     .infer = infer_reduce,
     .serial = { .begin = begin_reduce,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_by_window.c: elements of equal value as batches. The executor carries it out. */
 #include "op/group/grouping.h"
+#include "op/implied.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -38,8 +39,7 @@ static int want_key(struct stk_infer *inf, const char *expression, struct stk_er
     if (!text)
         return stk_fail(err, STK_MEMORY, "out of memory");
     snprintf(text, bytes, "%s = %s", computed, expression);
-    inf->map_before = text;
-    return STK_OK;
+    return stk__imply_map(inf, text, err);
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
@@ -66,7 +66,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code;
 }
 
-const struct stk_op stk__op_group_by_window = {
+const struct stk__op stk__op_group_by_window = {
     .decl = { "group_by_window", 1, "Put elements with equal keys together as batches.",
               "Elements wait until `window_size` of them have the same key, and come out as one "
               "element with a new first dimension, as `batch` makes it. At the end come those that "
@@ -80,6 +80,6 @@ const struct stk_op stk__op_group_by_window = {
               "As tf.data's group_by_window with a reduce_func that batches the window. The rows "
               "that wait count in the memory budget.",
               params, sizeof(struct group_by_window) },
-    .flags = STK_OP_BATCH | STK_OP_GROUPS,
+    .flags = STK__OP_BATCH | STK__OP_GROUPS,
     .infer = infer,
 };

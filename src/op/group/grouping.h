@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grouping.h: what an op that makes one element of many (STK_OP_BATCH) tells the executor: its
+/* grouping.h: what an op that makes one element of many (STK__OP_BATCH) tells the executor: its
  * state. Which rows come together, and how the rows of each field become one.
  *
  *     rows      0 1 2 3 4 5 6 7 8          size 3, stride 2, shift 4: an element reaches over

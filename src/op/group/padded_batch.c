@@ -11,12 +11,12 @@ struct padded_batch {
 
 static const struct stk_param params[] = {
     STK_INT_ROW(padded_batch, batch_size, 0, 1, INT32_MAX, STK_REQUIRED, "elements in a batch"),
-    STK_VALUE_ROW(padded_batch, padded_shapes, STK_TAKES_NONE,
-                  "{field: [...]}: entries along each dimension, none for the largest of a batch; "
-                  "a list if there is one field"),
-    STK_VALUE_ROW(padded_batch, padding_values, STK_TAKES_NONE,
-                  "what fills the rest: a number or a string, or {field: number}; none is 0 and "
-                  "''"),
+    STK__VALUE_ROW(padded_batch, padded_shapes, STK_TAKES_NONE,
+                   "{field: [...]}: entries along each dimension, none for the largest of a batch; "
+                   "a list if there is one field"),
+    STK__VALUE_ROW(padded_batch, padding_values, STK_TAKES_NONE,
+                   "what fills the rest: a number or a string, or {field: number}; none is 0 and "
+                   "''"),
     STK_BOOL_ROW(padded_batch, drop_remainder, false, 0, "leave out a last batch that is not full"),
     STK_ROWS_END,
 };
@@ -33,7 +33,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : stk__batch_count(inf, &inf->count, err);
 }
 
-const struct stk_op stk__op_padded_batch = {
+const struct stk__op stk__op_padded_batch = {
     .decl = { "padded_batch", 1, "Put runs of elements together, padding those that are smaller.",
               "As `batch`, for elements that differ in shape: each dimension becomes as long as "
               "that of the largest element of the batch, or as padded_shapes says, and what is "
@@ -51,7 +51,7 @@ const struct stk_op stk__op_padded_batch = {
               "An element that is larger than padded_shapes says is a bad element. With "
               "on_error=skip a batch is filled up with the elements that follow a bad one.",
               params, sizeof(struct padded_batch) },
-    .flags = STK_OP_BATCH,
+    .flags = STK__OP_BATCH,
     .infer = infer,
     .order = { .count = stk__batch_count },
 };

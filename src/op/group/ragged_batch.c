@@ -31,7 +31,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : stk__batch_count(inf, &inf->count, err);
 }
 
-const struct stk_op stk__op_ragged_batch = {
+const struct stk__op stk__op_ragged_batch = {
     .decl = { "ragged_batch", 1, "Put runs of elements of different lengths together, unpadded.",
               "As `batch`, and fields whose first dimension differs between elements become "
               "ragged: "
@@ -42,7 +42,7 @@ const struct stk_op stk__op_ragged_batch = {
               "    range(10).batch(4).ragged_batch(2)\n"
               "    values({tokens: [[1, 2, 3], [4], [5, 6]]}).ragged_batch(2)",
               stk__batch_params, sizeof(struct stk__batch_words) },
-    .flags = STK_OP_BATCH,
+    .flags = STK__OP_BATCH,
     .infer = infer,
     .order = { .count = stk__batch_count },
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rebatch.c: batches of other sizes: unbatch, which is put in before it, and batch. */
+#include "op/declaration.h"
 #include "op/group/grouping.h"
 
 #include <math.h>
@@ -51,9 +52,10 @@ static int check_sizes(const struct stk_numbers *sizes, struct stk_error *err)
 /* Batches of one size cut none of the runs that rows come in: each is full. */
 static bool divides_runs(const struct stk_infer *inf, const struct stk_numbers *sizes)
 {
-    bool divides = inf->in_run > 0;
+    bool divides = inf->inside->in_run > 0;
     for (int i = 0; i < sizes->n && divides; i++)
-        divides = sizes->item[i] == sizes->item[0] && !(inf->in_run % (int64_t)sizes->item[i]);
+        divides =
+            sizes->item[i] == sizes->item[0] && !(inf->inside->in_run % (int64_t)sizes->item[i]);
     return divides;
 }
 
@@ -84,9 +86,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : count(inf, &inf->count, err);
 }
 
-extern const struct stk_op stk__op_unbatch;
+extern const struct stk__op stk__op_unbatch;
 
-const struct stk_op stk__op_rebatch = {
+const struct stk__op stk__op_rebatch = {
     .decl = { "rebatch", 1, "Put the rows of batches together in batches of another size.",
               "The same as `unbatch` and `batch`: rows keep their order, and no row is lost or "
               "doubled where batches begin and end elsewhere.\n"
@@ -104,8 +106,8 @@ const struct stk_op stk__op_rebatch = {
               "\n"
               "With on_error=skip a batch is filled up with the rows that follow a bad one.",
               params, sizeof(struct rebatch) },
-    .flags = STK_OP_BATCH,
-    .begins_with = &stk__op_unbatch,
+    .flags = STK__OP_BATCH,
+    .implies = { .op = &stk__op_unbatch, .shares_params = true },
     .infer = infer,
     .order = { .count = count },
 };

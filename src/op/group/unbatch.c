@@ -86,7 +86,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
         inf->from[f] = -1;
     }
     inf->count = count_rows(inf->in[0], inf->in_count[0]);
-    inf->run = entries_of(inf->in[0]) > 0 ? entries_of(inf->in[0]) : 0;
+    inf->inside->run = entries_of(inf->in[0]) > 0 ? entries_of(inf->in[0]) : 0;
     return code ? code : check_lengths(inf->in[0], err);
 }
 
@@ -98,7 +98,7 @@ struct unbatching {
     struct stk__slab slab; /* where lists lie that were part of others */
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct unbatching *u = calloc(1, sizeof *u);
     if (!u)
@@ -135,7 +135,7 @@ static int64_t n_entries(const struct stk_field *field, const struct stk_column 
 }
 
 /* Entries of a row, the same in all fields; -1 after marking a row of `out` where they differ. */
-static int64_t entries_of_row(const struct stk_chunk *in, int row, struct stk_chunk *out)
+static int64_t entries_of_row(const struct stk__chunk *in, int row, struct stk__chunk *out)
 {
     const struct stk_field *field = in->type->field;
     int64_t n = in->type->n_fields ? n_entries(field, in->column, row) : 0;
@@ -243,8 +243,8 @@ static void put_fixed(const struct entries *e, struct stk_column *dst, int at)
 }
 
 /* False: out of memory. */
-static bool put_fields(struct unbatching *u, const struct stk_chunk *in, int row,
-                       struct stk_chunk *out, int n)
+static bool put_fields(struct unbatching *u, const struct stk__chunk *in, int row,
+                       struct stk__chunk *out, int n)
 {
     bool is_done = true;
     size_t first = (size_t)u->n_done;
@@ -266,11 +266,11 @@ static bool put_fields(struct unbatching *u, const struct stk_chunk *in, int row
 }
 
 /* The rows of a batch are those it was made of, as long as nobody changed their number. */
-static void put_names(const struct stk_chunk *in, int row, int64_t n_all, size_t first,
-                      struct stk_chunk *out, int n)
+static void put_names(const struct stk__chunk *in, int row, int64_t n_all, size_t first,
+                      struct stk__chunk *out, int n)
 {
     const struct stk_span *trace = in->trace ? &in->trace[row] : NULL;
-    const struct stk_address *rows = trace ? (const void *)trace->data : NULL;
+    const struct stk__address *rows = trace ? (const void *)trace->data : NULL;
     bool is_known = rows && trace->bytes == (size_t)n_all * sizeof *rows;
     for (int i = 0; i < n; i++) {
         out->address[out->n + i] = is_known ? rows[first + (size_t)i] : in->address[row];
@@ -280,7 +280,7 @@ static void put_names(const struct stk_chunk *in, int row, int64_t n_all, size_t
     }
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct unbatching *u = run;
     int used = 0;
@@ -306,7 +306,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return used;
 }
 
-const struct stk_op stk__op_unbatch = {
+const struct stk__op stk__op_unbatch = {
     .decl = { "unbatch", 1, "Take batches apart: the first dimension becomes elements.",
               "Every field loses its first dimension, and an element becomes as many as that has "
               "entries, in order. All fields of an element must be equally long. Texts and lists "
@@ -319,7 +319,7 @@ const struct stk_op stk__op_unbatch = {
               "A bad element stays one bad element in its place. Random ops that follow draw anew "
               "for each of the elements.",
               params, 0 },
-    .flags = STK_OP_EXPANDS | STK_OP_KEEPS_CLASSES,
+    .flags = STK__OP_EXPANDS | STK__OP_KEEPS_CLASSES,
     .infer = infer,
     .serial = { .begin = begin, .end = end, .next_epoch = next_epoch, .step = step },
 };

@@ -53,7 +53,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : count(inf, &inf->count, err);
 }
 
-const struct stk_op stk__op_window = {
+const struct stk__op stk__op_window = {
     .decl = { "window", 1, "Put windows of elements together, which may overlap.",
               "A window has `size` elements, `stride` apart, and the next one begins `shift` "
               "elements after it. Each is one element with a new first dimension, stacked as "
@@ -74,7 +74,7 @@ const struct stk_op stk__op_window = {
               "A bad element is left out of all windows: it is judged, or passed on, in its place. "
               "The rows that wait count in the memory budget.",
               params, sizeof(struct window) },
-    .flags = STK_OP_BATCH | STK_OP_GROUPS,
+    .flags = STK__OP_BATCH | STK__OP_GROUPS,
     .infer = infer,
     .order = { .count = count },
 };

@@ -17,16 +17,16 @@ static const struct stk_param params[] = {
 };
 
 static int choose(const struct stk_rows *rows, int row, const int32_t size[2],
-                  struct stk_region *out, struct stk_error *err)
+                  struct stk__image_region *out, struct stk_error *err)
 {
     const struct center_crop *crop = rows->params;
     const int64_t least[2] = { crop->height, crop->width };
     (void)row;
     if (size[0] < crop->height || size[1] < crop->width)
         return stk__cut_too_small(size, least, err);
-    *out = (struct stk_region){ (size[0] - (int32_t)crop->height) / 2,
-                                (size[1] - (int32_t)crop->width) / 2, (int32_t)crop->height,
-                                (int32_t)crop->width };
+    *out = (struct stk__image_region){ (size[0] - (int32_t)crop->height) / 2,
+                                       (size[1] - (int32_t)crop->width) / 2, (int32_t)crop->height,
+                                       (int32_t)crop->width };
     return STK_OK;
 }
 
@@ -43,7 +43,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : stk__cut_check(inf, cut, size, err);
 }
 
-static bool finish(const void *call, const void *state, struct stk_finish *out)
+static bool finish(const void *call, const void *state, struct stk__op_finish *out)
 {
     const struct center_crop *crop = call;
     const int64_t least[2] = { crop->height, crop->width };
@@ -60,7 +60,7 @@ static const char doc[] =
     "\n"
     "    files('*.jpg').decode().resize(256, 256).center_crop(224, 224)\n";
 
-const struct stk_op stk__op_center_crop = {
+const struct stk__op stk__op_center_crop = {
     .decl = { "center_crop", 1, "Keep the middle of an image.", doc, params,
               sizeof(struct center_crop) },
     .infer = infer,

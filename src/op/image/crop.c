@@ -19,7 +19,7 @@ static const struct stk_param params[] = {
 };
 
 static int choose(const struct stk_rows *rows, int row, const int32_t size[2],
-                  struct stk_region *out, struct stk_error *err)
+                  struct stk__image_region *out, struct stk_error *err)
 {
     const struct crop *crop = rows->params;
     (void)row;
@@ -29,8 +29,8 @@ static int choose(const struct stk_rows *rows, int row, const int32_t size[2],
                         "from (%lld, %lld) on does not lie inside",
                         size[0], size[1], (long long)crop->height, (long long)crop->width,
                         (long long)crop->top, (long long)crop->left);
-    *out = (struct stk_region){ (int32_t)crop->top, (int32_t)crop->left, (int32_t)crop->height,
-                                (int32_t)crop->width };
+    *out = (struct stk__image_region){ (int32_t)crop->top, (int32_t)crop->left,
+                                       (int32_t)crop->height, (int32_t)crop->width };
     return STK_OK;
 }
 
@@ -48,7 +48,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : stk__cut_check(inf, cut, least, err);
 }
 
-static bool finish(const void *call, const void *state, struct stk_finish *out)
+static bool finish(const void *call, const void *state, struct stk__op_finish *out)
 {
     const struct crop *crop = call;
     const int64_t least[2] = { crop->top + crop->height, crop->left + crop->width };
@@ -62,7 +62,7 @@ static const char doc[] =
     "\n"
     "    files('*.jpg').decode().crop(4, 8, 24, 24)\n";
 
-const struct stk_op stk__op_crop = {
+const struct stk__op stk__op_crop = {
     .decl = { "crop", 1, "Keep a window of an image.", doc, params, sizeof(struct crop) },
     .infer = infer,
     .finish = finish,

@@ -93,7 +93,7 @@ static int64_t pixel_at(enum stk__padding padding, int64_t p, int64_t n)
 struct job {
     const struct stk__cut *cut;
     struct stk__picture from;
-    struct stk_region window;
+    struct stk__image_region window;
     size_t pixel_bytes;
 };
 
@@ -126,7 +126,7 @@ static int64_t between(int64_t low, int64_t value, int64_t high)
 
 static void copy_window(const struct job *job, uint8_t *dst)
 {
-    const struct stk_region *window = &job->window;
+    const struct stk__image_region *window = &job->window;
     size_t in_bytes = (size_t)job->from.width * job->pixel_bytes;
     size_t out_bytes = (size_t)window->width * job->pixel_bytes;
     int64_t first = between(0, -(int64_t)window->left, window->width);
@@ -156,7 +156,7 @@ static bool choose(struct stk_rows *rows, int row, struct job *job)
     const struct stk__cut *cut = job->cut;
     const int32_t size[2] = { job->from.height, job->from.width };
     struct stk_error err;
-    job->window = (struct stk_region){ 0, 0, size[0], size[1] };
+    job->window = (struct stk__image_region){ 0, 0, size[0], size[1] };
     if (!cut->is_done && cut->choose(rows, row, size, &job->window, &err))
         stk_rows_fail(rows, row, err.code, "%s", err.text);
     else if (cut->n_fill > 1 && cut->n_fill != job->from.channels)
@@ -182,7 +182,7 @@ static struct stk__axis_fit fit_axis(int32_t n, int32_t first, int32_t length)
 
 static int follow(struct stk_rows *rows, int row, const struct job *job)
 {
-    const struct stk_region *window = &job->window;
+    const struct stk__image_region *window = &job->window;
     struct stk__geometry g;
     stk__geometry_identity(&g, job->from.height, job->from.width);
     g.x = fit_axis(job->from.width, window->left, window->width);
@@ -215,17 +215,17 @@ int stk__cut_run(struct stk_rows *rows)
 
 /* ---- for other ops ---- */
 
-static struct stk_part part_of(const void *params, const struct stk__cut *cut)
+static struct stk__image_part part_of(const void *params, const struct stk__cut *cut)
 {
-    return (struct stk_part){
+    return (struct stk__image_part){
         .field = cut->field, .choose = cut->choose, .params = params, .state = cut
     };
 }
 
 void stk__cut_finish(const void *params, const struct stk__cut *cut, const int64_t least[2],
-                     struct stk_finish *out)
+                     struct stk__op_finish *out)
 {
-    out->kind = STK_FINISH_CROP;
+    out->kind = STK__FINISH_CROP;
     out->field = cut->field;
     out->height = least[0];
     out->width = least[1];
@@ -233,7 +233,7 @@ void stk__cut_finish(const void *params, const struct stk__cut *cut, const int64
 }
 
 int stk__cut_part(const void *params, const void *state, struct stk_arena *arena,
-                  struct stk_part *out)
+                  struct stk__image_part *out)
 {
     const struct stk__cut *cut = state;
     if (cut->followers.n) /* they need the size of the image */

@@ -2,7 +2,7 @@
 /* cut.h: what the ops share that cut a window out of an image of any dtype, or put the image into a
  * larger one.
  *
- * An op says which window a row wants (stk_choose_fn) and whether it may lie outside the image; its
+ * An op says which window a row wants (stk__choose_fn) and whether it may lie outside the image; its
  * state is a struct stk__cut, which is all that running needs.
  */
 #pragma once
@@ -16,7 +16,7 @@ enum stk__padding { STK__PAD_CONSTANT, STK__PAD_EDGE, STK__PAD_REFLECT, STK__PAD
 struct stk__cut {
     int field;
     size_t value_bytes;
-    stk_choose_fn choose;
+    stk__choose_fn choose;
     bool is_done; /* images come as their windows */
     enum stk__padding padding;
     int n_fill;          /* 1: the same for all channels */
@@ -47,8 +47,8 @@ int stk__cut_run(struct stk_rows *rows);
 
 /* finish() of ops whose window always lies inside images as large as `least`. */
 void stk__cut_finish(const void *params, const struct stk__cut *cut, const int64_t least[2],
-                     struct stk_finish *out);
+                     struct stk__op_finish *out);
 
 /* part() of ops whose window always lies inside the image. */
 int stk__cut_part(const void *params, const void *state, struct stk_arena *arena,
-                  struct stk_part *out);
+                  struct stk__image_part *out);

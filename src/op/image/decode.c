@@ -56,7 +56,7 @@ static const struct stk_param rows[] = {
 /* The field is at the same place in input and output. */
 struct state {
     int field;
-    struct stk_part part; /* what the op above wants; choose NULL: all */
+    struct stk__image_part part; /* what the op above wants; choose NULL: all */
 };
 
 /* A row being decoded. */
@@ -166,10 +166,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (f < 0)
         return err ? err->code : STK_TYPE;
     stk_infer_pass(inf);
-    if (inf->in[0]->field[f].flags & STK_FIELD_PATH) {
-        inf->read_field = f;
-        return STK_OK;
-    }
+    if (inf->in[0]->field[f].flags & STK_FIELD_PATH)
+        return stk_infer_read(inf, f, err);
     struct state *state = stk_arena_alloc(inf->arena, sizeof *state);
     if (!state)
         return stk_fail(err, STK_MEMORY, "out of memory");
@@ -196,7 +194,7 @@ static void thread_close(void *thread)
 }
 
 static int take_part(const void *params, const void *given, struct stk_arena *arena,
-                     const struct stk_part *part, void **new_state)
+                     const struct stk__image_part *part, void **new_state)
 {
     const struct decode *call = params;
     const struct state *state = given;
@@ -234,7 +232,7 @@ static void choose(void *ctx, uint32_t width, uint32_t height, struct stk__regio
     struct job *job = ctx;
     const struct state *state = job->rows->state;
     const int32_t size[2] = { (int32_t)height, (int32_t)width };
-    struct stk_region part;
+    struct stk__image_region part;
     job->code = stk__part_choose(&state->part, job->rows, job->row, size, &part, &job->err);
     if (!job->code)
         *region = (struct stk__region){ (uint32_t)part.left, (uint32_t)part.top,
@@ -294,9 +292,9 @@ static void store(struct stk_column *column, int row, const struct stk__image *i
 static void blame_part(const struct job *job)
 {
     const struct state *state = job->rows->state;
-    job->rows->blamed = state->part.name;
+    job->rows->inside->blamed = state->part.name;
     stk_rows_fail(job->rows, job->row, job->code, "%s", job->err.text);
-    job->rows->blamed = NULL;
+    job->rows->inside->blamed = NULL;
 }
 
 /* Text is taken for what it is; who has paths in it wants their files. */
@@ -385,7 +383,7 @@ static const char doc[] =
     "JPEG gives the same for both, what libjpeg-turbo delivers: gray where there are no data, and "
     "coarse pixels where later scans are missing. Other damage stays an error.";
 
-const struct stk_op stk__op_decode = {
+const struct stk__op stk__op_decode = {
     .decl = { "decode", 1, "Decode JPEG, PNG, GIF, WebP and BMP pictures.", doc, rows,
               sizeof(struct decode) },
     .flags = STK_OP_HEAVY,

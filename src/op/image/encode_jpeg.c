@@ -58,7 +58,7 @@ static const char doc[] =
     "\n"
     "The defaults are those of tf.io.encode_jpeg.";
 
-const struct stk_op stk__op_encode_jpeg = {
+const struct stk__op stk__op_encode_jpeg = {
     .decl = { "encode_jpeg", 1, "Encode images as JPEG.", doc, params, sizeof(struct encode_jpeg) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

@@ -44,7 +44,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(64, 64, dtype=keep).encode_png()\n"
     "    files('scans/*.png').decode(channels=1, dtype=uint16).encode_png(level=9)\n";
 
-const struct stk_op stk__op_encode_png = {
+const struct stk__op stk__op_encode_png = {
     .decl = { "encode_png", 1, "Encode images as PNG.", doc, params, sizeof(struct encode_png) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

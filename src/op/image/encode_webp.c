@@ -47,7 +47,7 @@ static const char doc[] =
     "    files('*.jpg').decode().encode_webp(quality=80)\n"
     "    files('*.png').decode(channels=4).encode_webp(lossless=true)\n";
 
-const struct stk_op stk__op_encode_webp = {
+const struct stk__op stk__op_encode_webp = {
     .decl = { "encode_webp", 1, "Encode images as WebP.", doc, params, sizeof(struct encode_webp) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

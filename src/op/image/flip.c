@@ -47,11 +47,11 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return stk__geometric_infer(inf, &words, map, state, err);
 }
 
-static bool finish(const void *call, const void *given, struct stk_finish *out)
+static bool finish(const void *call, const void *given, struct stk__op_finish *out)
 {
     const struct flip *flip = call;
     const struct stk__geometric *state = given;
-    out->kind = STK_FINISH_FLIP;
+    out->kind = STK__FINISH_FLIP;
     out->field = state->field;
     out->flips_x = flip->axis != VERTICAL;
     out->flips_y = flip->axis != HORIZONTAL;
@@ -81,7 +81,7 @@ static const char doc[] =
     "    files('*.jpg').decode().flip(probability=0.5).flip(vertical, probability=0.5)\n"
     "    values({image: [[[[1], [2]]]], boxes: [[[0, 0, 1, 1]]]}).flip(fields={boxes: xyxy})\n";
 
-const struct stk_op stk__op_flip = {
+const struct stk__op stk__op_flip = {
     .decl = { "flip", 1, "Mirror images, all or some by chance.", doc, params,
               sizeof(struct flip) },
     .flags = STK_OP_RANDOM,

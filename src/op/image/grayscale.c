@@ -59,7 +59,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).grayscale(probability=0.1)\n"
     "    files('*.jpg').decode(channels=3).grayscale(1)\n";
 
-const struct stk_op stk__op_grayscale = {
+const struct stk__op stk__op_grayscale = {
     .decl = { "grayscale", 1, "Take the colour out of images, all or some by chance.", doc, params,
               sizeof(struct grayscale) },
     .flags = STK_OP_RANDOM,

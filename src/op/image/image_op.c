@@ -52,26 +52,31 @@ struct stk__picture stk__picture_get(const struct stk_rows *rows, int field, int
                                   (int32_t)shape[1], (int32_t)shape[2] };
 }
 
-static struct stk_rows asking_of(const struct stk_part *part, const struct stk_rows *rows)
+static struct stk_rows asking_of(const struct stk__image_part *part, const struct stk_rows *rows,
+                                 struct stk__rows_inside *inside)
 {
     struct stk_rows asking = *rows;
+    *inside = *rows->inside;
+    inside->seed = stk__hash_mix(inside->run_seed, part->ordinal);
     asking.params = part->params;
     asking.state = part->state;
-    asking.seed = stk__hash_mix(rows->run_seed, part->ordinal);
+    asking.inside = inside;
     return asking;
 }
 
-double stk__part_shrink(const struct stk_part *part, const struct stk_rows *rows, int row,
+double stk__part_shrink(const struct stk__image_part *part, const struct stk_rows *rows, int row,
                         const int32_t size[2])
 {
-    struct stk_rows asking = asking_of(part, rows);
+    struct stk__rows_inside inside;
+    const struct stk_rows asking = asking_of(part, rows, &inside);
     return part->shrink(&asking, row, size);
 }
 
-int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
-                     const int32_t size[2], struct stk_region *out, struct stk_error *err)
+int stk__part_choose(const struct stk__image_part *part, const struct stk_rows *rows, int row,
+                     const int32_t size[2], struct stk__image_region *out, struct stk_error *err)
 {
-    struct stk_rows asking = asking_of(part, rows);
+    struct stk__rows_inside inside;
+    const struct stk_rows asking = asking_of(part, rows, &inside);
     return part->choose(&asking, row, size, out, err);
 }
 

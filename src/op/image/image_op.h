@@ -2,7 +2,7 @@
 /* image_op.h: what ops on images [height, width, channels] share: the field they work on, and a
  * row of it. The field has the same place in input and output. */
 #pragma once
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 /* Rank 3, fixed or shaped, of any dtype. */
 bool stk__is_image(const struct stk_field *field);
@@ -26,11 +26,11 @@ struct stk__picture {
 struct stk__picture stk__picture_get(const struct stk_rows *rows, int field, int row);
 
 /* What the op that says `part` wants of an image of this size, asked in a run of another op. */
-int stk__part_choose(const struct stk_part *part, const struct stk_rows *rows, int row,
-                     const int32_t size[2], struct stk_region *out, struct stk_error *err);
+int stk__part_choose(const struct stk__image_part *part, const struct stk_rows *rows, int row,
+                     const int32_t size[2], struct stk__image_region *out, struct stk_error *err);
 
 /* How many times smaller that op makes an image of this size. */
-double stk__part_shrink(const struct stk_part *part, const struct stk_rows *rows, int row,
+double stk__part_shrink(const struct stk__image_part *part, const struct stk_rows *rows, int row,
                         const int32_t size[2]);
 
 /* Where the row's result of these dimensions goes; NULL when out of memory. */

@@ -83,11 +83,11 @@ static int run(struct stk_rows *rows)
     return STK_OK;
 }
 
-static bool finish(const void *call, const void *given, struct stk_finish *out)
+static bool finish(const void *call, const void *given, struct stk__op_finish *out)
 {
     const struct layout *layout = call;
     const struct state *state = given;
-    out->kind = STK_FINISH_PLANES;
+    out->kind = STK__FINISH_PLANES;
     out->field = state->field;
     return layout->order == NCHW;
 }
@@ -100,7 +100,7 @@ static const char doc[] =
     "\n"
     "    files('*.jpg').decode().resize(224, 224).normalize('imagenet').layout(NCHW).batch(32)\n";
 
-const struct stk_op stk__op_layout = {
+const struct stk__op stk__op_layout = {
     .decl = { "layout", 1, "Put channels first or last.", doc, params, sizeof(struct layout) },
     .infer = infer,
     .finish = finish,

@@ -79,7 +79,7 @@ static bool place(const struct random_crop *call, bool is_y, int32_t n_image, ui
 }
 
 static int choose(const struct stk_rows *rows, int row, const int32_t size[2],
-                  struct stk_region *out, struct stk_error *err)
+                  struct stk__image_region *out, struct stk_error *err)
 {
     const struct random_crop *call = rows->params;
     uint32_t words[4];
@@ -148,7 +148,7 @@ static bool is_inside(const struct random_crop *call)
     return !call->pad_if_needed && !y.before && !y.behind && !x.before && !x.behind;
 }
 
-static bool finish(const void *given, const void *state, struct stk_finish *out)
+static bool finish(const void *given, const void *state, struct stk__op_finish *out)
 {
     const struct random_crop *call = given;
     const int64_t least[2] = { call->height, call->width };
@@ -156,7 +156,8 @@ static bool finish(const void *given, const void *state, struct stk_finish *out)
     return is_inside(call);
 }
 
-static int part(const void *given, const void *state, struct stk_arena *arena, struct stk_part *out)
+static int part(const void *given, const void *state, struct stk_arena *arena,
+                struct stk__image_part *out)
 {
     return is_inside(given) ? stk__cut_part(given, state, arena, out) : STK_OK;
 }
@@ -172,7 +173,7 @@ static const char doc[] =
     "    files('*.jpg').decode().random_crop(224, 224, pad_if_needed=true)\n"
     "    files('*.png').decode().random_crop(32, 32, padding=4, padding_mode=reflect)\n";
 
-const struct stk_op stk__op_random_crop = {
+const struct stk__op stk__op_random_crop = {
     .decl = { "random_crop", 1, "Keep a random window of an image.", doc, params,
               sizeof(struct random_crop) },
     .flags = STK_OP_RANDOM,

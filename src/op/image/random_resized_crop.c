@@ -47,7 +47,7 @@ static int32_t below(uint32_t word, int32_t n)
 
 /* False: it would be larger than the image, or nothing. */
 static bool try_window(const struct windows *windows, const uint32_t words[4],
-                       const int32_t size[2], struct stk_region *out)
+                       const int32_t size[2], struct stk__image_region *out)
 {
     double area = (double)size[0] * size[1] * uniform(words[0], windows->scale);
     double ratio = exp(uniform(words[1], windows->log_ratio));
@@ -67,9 +67,9 @@ static int32_t at_least_1(double length)
 }
 
 /* The largest window in the middle whose shape is allowed. */
-static struct stk_region middle(const struct windows *windows, const int32_t size[2])
+static struct stk__image_region middle(const struct windows *windows, const int32_t size[2])
 {
-    struct stk_region all = { 0, 0, size[0], size[1] };
+    struct stk__image_region all = { 0, 0, size[0], size[1] };
     double ratio = (double)size[1] / size[0];
     if (ratio < windows->ratio[0])
         all.height = at_least_1(rint(size[1] / windows->ratio[0]));
@@ -81,7 +81,7 @@ static struct stk_region middle(const struct windows *windows, const int32_t siz
 }
 
 static int choose(const struct stk_rows *rows, int row, const int32_t size[2],
-                  struct stk_region *out, struct stk_error *err)
+                  struct stk__image_region *out, struct stk_error *err)
 {
     enum { N_TRIES = 10 };
     const struct random_resized_crop *call = rows->params;
@@ -156,7 +156,7 @@ static const char doc[] =
     "    files('*.jpg').decode().random_resized_crop(160, 160, scale=[0.35, 1], "
     "semantics=pillow)\n";
 
-const struct stk_op stk__op_random_resized_crop = {
+const struct stk__op stk__op_random_resized_crop = {
     .decl = { "random_resized_crop", 1, "Resize a random window of images.", doc, params,
               sizeof(struct random_resized_crop) },
     .flags = STK_OP_RANDOM | STK_OP_HEAVY,

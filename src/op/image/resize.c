@@ -104,7 +104,7 @@ static const char doc[] =
     "semantics=pillow).normalize('imagenet')\n"
     "    files('*.jpg').decode().resize(224, 224, area, semantics=opencv, dtype=float16)\n";
 
-const struct stk_op stk__op_resize = {
+const struct stk__op stk__op_resize = {
     .decl = { "resize", 1, "Resize images as TensorFlow, Pillow or OpenCV do.", doc, params,
               sizeof(struct resize) },
     .flags = STK_OP_HEAVY,

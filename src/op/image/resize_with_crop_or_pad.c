@@ -26,12 +26,13 @@ static int32_t first_of(int32_t n_in, int64_t n_out)
 }
 
 static int choose(const struct stk_rows *rows, int row, const int32_t size[2],
-                  struct stk_region *out, struct stk_error *err)
+                  struct stk__image_region *out, struct stk_error *err)
 {
     const struct resize_with_crop_or_pad *call = rows->params;
     (void)row, (void)err;
-    *out = (struct stk_region){ first_of(size[0], call->height), first_of(size[1], call->width),
-                                (int32_t)call->height, (int32_t)call->width };
+    *out =
+        (struct stk__image_region){ first_of(size[0], call->height), first_of(size[1], call->width),
+                                    (int32_t)call->height, (int32_t)call->width };
     return STK_OK;
 }
 
@@ -55,7 +56,7 @@ static const char doc[] =
     "\n"
     "    files('*.jpg').decode().resize_with_crop_or_pad(256, 256)\n";
 
-const struct stk_op stk__op_resize_with_crop_or_pad = {
+const struct stk__op stk__op_resize_with_crop_or_pad = {
     .decl = { "resize_with_crop_or_pad", 1, "Crop or pad images to a size around the middle.", doc,
               params, sizeof(struct resize_with_crop_or_pad) },
     .infer = infer,

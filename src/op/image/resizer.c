@@ -121,7 +121,7 @@ int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *wo
 
 /* ---- what is carried out on the way ---- */
 
-static bool take_affine(struct stk__resizer *to, const struct stk_finish *finish, void *memory)
+static bool take_affine(struct stk__resizer *to, const struct stk__op_finish *finish, void *memory)
 {
     if (to->is_planar || to->affine.period || (to->dtype != STK_U8 && to->dtype != STK_F32))
         return false;
@@ -130,7 +130,7 @@ static bool take_affine(struct stk__resizer *to, const struct stk_finish *finish
     return true;
 }
 
-static bool take_cast(struct stk__resizer *to, const struct stk_finish *finish)
+static bool take_cast(struct stk__resizer *to, const struct stk__op_finish *finish)
 {
     bool is_float =
         finish->dtype == STK_F32 || finish->dtype == STK_F16 || finish->dtype == STK_BF16;
@@ -140,7 +140,7 @@ static bool take_cast(struct stk__resizer *to, const struct stk_finish *finish)
     return true;
 }
 
-static bool take_crop(struct stk__resizer *to, const struct stk_finish *finish)
+static bool take_crop(struct stk__resizer *to, const struct stk__op_finish *finish)
 {
     if (to->is_planar || to->n_flips || to->crop.choose || finish->height > to->at_least.height ||
         finish->width > to->at_least.width)
@@ -150,7 +150,7 @@ static bool take_crop(struct stk__resizer *to, const struct stk_finish *finish)
     return true;
 }
 
-static bool take_flip(struct stk__resizer *to, const struct stk_finish *finish)
+static bool take_flip(struct stk__resizer *to, const struct stk__op_finish *finish)
 {
     if (to->is_planar || to->n_flips == STK__MAX_FLIPS)
         return false;
@@ -166,33 +166,33 @@ static bool take_planes(struct stk__resizer *to)
 }
 
 int stk__resizer_take_finish(const void *params, const void *state, struct stk_arena *arena,
-                             const struct stk_finish *finish, void **new_state)
+                             const struct stk__op_finish *finish, void **new_state)
 {
     const struct stk__resizer *resizer = state;
     (void)params;
     if (finish->field != resizer->field)
         return STK_OK;
     struct stk__resizer *to = stk_arena_alloc(arena, sizeof *to);
-    bool is_affine = finish->kind == STK_FINISH_AFFINE;
+    bool is_affine = finish->kind == STK__FINISH_AFFINE;
     void *memory = stk_arena_alloc(arena, is_affine ? stk__affine_bytes(finish->channels) : 1);
     if (!to || !memory)
         return STK_MEMORY;
     *to = *resizer;
     bool is_taken = false;
     switch (finish->kind) {
-    case STK_FINISH_AFFINE:
+    case STK__FINISH_AFFINE:
         is_taken = take_affine(to, finish, memory);
         break;
-    case STK_FINISH_CAST:
+    case STK__FINISH_CAST:
         is_taken = take_cast(to, finish);
         break;
-    case STK_FINISH_CROP:
+    case STK__FINISH_CROP:
         is_taken = take_crop(to, finish);
         break;
-    case STK_FINISH_FLIP:
+    case STK__FINISH_FLIP:
         is_taken = take_flip(to, finish);
         break;
-    case STK_FINISH_PLANES:
+    case STK__FINISH_PLANES:
         is_taken = take_planes(to);
         break;
     }
@@ -204,7 +204,7 @@ int stk__resizer_take_finish(const void *params, const void *state, struct stk_a
 static double shrink(const struct stk_rows *rows, int row, const int32_t size[2])
 {
     const struct stk__resizer *resizer = rows->state;
-    struct stk_region part = { 0, 0, size[0], size[1] };
+    struct stk__image_region part = { 0, 0, size[0], size[1] };
     if (resizer->choose && resizer->choose(rows, row, size, &part, NULL))
         return 1;
     struct stk__size to =
@@ -214,7 +214,7 @@ static double shrink(const struct stk_rows *rows, int row, const int32_t size[2]
 }
 
 int stk__resizer_part(const void *params, const void *state, struct stk_arena *arena,
-                      struct stk_part *out)
+                      struct stk__image_part *out)
 {
     const struct stk__resizer *resizer = state;
     if (resizer->followers.n) /* they need the size of the image */
@@ -224,11 +224,11 @@ int stk__resizer_part(const void *params, const void *state, struct stk_arena *a
         return STK_MEMORY;
     *cut = *resizer;
     cut->is_cut = true;
-    *out = (struct stk_part){ .field = resizer->field,
-                              .choose = resizer->choose,
-                              .shrink = shrink,
-                              .params = params,
-                              .state = state,
-                              .state_for_parts = cut };
+    *out = (struct stk__image_part){ .field = resizer->field,
+                                     .choose = resizer->choose,
+                                     .shrink = shrink,
+                                     .params = params,
+                                     .state = state,
+                                     .state_for_parts = cut };
     return STK_OK;
 }

@@ -58,18 +58,18 @@ typedef struct stk__fit (*stk__fit_fn)(const void *params, struct stk__size imag
 struct stk__resizer {
     int field;
     struct stk__resize_way way;
-    stk_choose_fn choose; /* the window of an image that is resized; NULL: all of it */
-    const void *windows;  /* what choose needs to know */
-    bool is_cut;          /* images come as their windows */
+    stk__choose_fn choose; /* the window of an image that is resized; NULL: all of it */
+    const void *windows;   /* what choose needs to know */
+    bool is_cut;           /* images come as their windows */
     stk__fit_fn fit;
     struct stk__size at_least; /* every result is as large; 0: unknown, or it has padding */
     double fill;               /* of the canvas around the image, before what follows */
     struct stk__followers followers;
     /* what follows, in this order */
-    bool is_rounded;      /* to uint8 */
-    struct stk_part crop; /* choose NULL: none */
+    bool is_rounded;             /* to uint8 */
+    struct stk__image_part crop; /* choose NULL: none */
     int n_flips;
-    struct stk_finish flip[STK__MAX_FLIPS];
+    struct stk__op_finish flip[STK__MAX_FLIPS];
     struct stk__affine affine; /* period 0: none */
     int dtype;                 /* of the result */
     bool is_planar;
@@ -82,11 +82,11 @@ int stk__resizer_infer(struct stk_infer *inf, const struct stk__resize_words *wo
                        struct stk_error *err);
 
 int stk__resizer_take_finish(const void *params, const void *state, struct stk_arena *arena,
-                             const struct stk_finish *finish, void **new_state);
+                             const struct stk__op_finish *finish, void **new_state);
 
 /* part() of ops that choose a window. */
 int stk__resizer_part(const void *params, const void *state, struct stk_arena *arena,
-                      struct stk_part *out);
+                      struct stk__image_part *out);
 
 int stk__resizer_thread_open(const void *params, const void *state, void **thread,
                              struct stk_error *err);

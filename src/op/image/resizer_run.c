@@ -119,7 +119,7 @@ struct job {
     int row;
     const struct stk__resizer *resizer;
     struct stk__picture all;
-    struct stk_region window; /* of it, that is resized: */
+    struct stk__image_region window; /* of it, that is resized: */
     struct stk__picture from;
     size_t from_row_bytes; /* in rows of so many bytes */
     struct stk__fit fit;
@@ -156,13 +156,15 @@ static bool is_possible(const struct job *job)
     return false;
 }
 
-static bool is_drawn(const struct job *job, const struct stk_finish *flip)
+static bool is_drawn(const struct job *job, const struct stk__op_finish *flip)
 {
     if (flip->probability >= 1)
         return true;
+    struct stk__rows_inside inside = *job->rows->inside;
     struct stk_rows rows = *job->rows;
     uint32_t words[4];
-    rows.seed = stk__hash_mix(rows.run_seed, flip->ordinal);
+    inside.seed = stk__hash_mix(inside.run_seed, flip->ordinal);
+    rows.inside = &inside;
     stk_rows_random(&rows, job->row, flip->user_seed, 0, words);
     return (double)stk__unit_float(words[0]) < flip->probability;
 }
@@ -170,7 +172,7 @@ static bool is_drawn(const struct job *job, const struct stk_finish *flip)
 static void draw_flips(struct job *job)
 {
     for (int i = 0; i < job->resizer->n_flips; i++) {
-        const struct stk_finish *flip = &job->resizer->flip[i];
+        const struct stk__op_finish *flip = &job->resizer->flip[i];
         bool is_flipped = is_drawn(job, flip);
         job->flips_x ^= is_flipped && flip->flips_x;
         job->flips_y ^= is_flipped && flip->flips_y;
@@ -183,7 +185,7 @@ static void place_fit(struct job *job)
     struct stk__fit *fit = &job->fit;
     if (job->resizer->crop.choose) { /* without padding */
         const int32_t size[2] = { fit->inner.height, fit->inner.width };
-        struct stk_region kept = { 0, 0, size[0], size[1] };
+        struct stk__image_region kept = { 0, 0, size[0], size[1] };
         stk__part_choose(&job->resizer->crop, job->rows, job->row, size, &kept, NULL);
         fit->crop_top += kept.top;
         fit->crop_left += kept.left;
@@ -209,7 +211,7 @@ static bool open_target(struct job *job)
     job->target.plane_bytes = (size_t)canvas.height * job->target.row_bytes;
     job->target.data = stk__picture_put(job->rows, job->resizer->field, job->row, size);
     job->target.is_far =
-        job->rows->finals >> job->resizer->field & 1 &&
+        job->rows->inside->finals >> job->resizer->field & 1 &&
         job->target.plane_bytes * (job->finish.is_planar ? (size_t)channels : 1) >= FAR_BYTES;
     return job->target.data != NULL;
 }
@@ -306,7 +308,7 @@ static void open_source(struct job *job)
     struct stk__picture all = stk__picture_get(job->rows, resizer->field, job->row);
     size_t pixel_bytes = (size_t)all.channels * (resizer->way.src_is_u8 ? 1 : sizeof(float));
     const int32_t size[2] = { all.height, all.width };
-    struct stk_region window = { 0, 0, all.height, all.width };
+    struct stk__image_region window = { 0, 0, all.height, all.width };
     job->from = job->all = all;
     job->window = window;
     job->from_row_bytes = (size_t)all.width * pixel_bytes;
@@ -323,7 +325,7 @@ static void open_source(struct job *job)
 static int follow(const struct job *job)
 {
     const struct stk__fit *fit = &job->fit;
-    const struct stk_region *window = &job->window;
+    const struct stk__image_region *window = &job->window;
     struct stk__geometry g;
     if (!job->resizer->followers.n)
         return STK_OK;

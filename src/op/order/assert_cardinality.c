@@ -53,12 +53,12 @@ static bool passes_all(const void *given, int64_t in_count)
 
 struct counting {
     int64_t wanted, n;
-    bool is_told;             /* that it is wrong, in this epoch */
-    struct stk_address where; /* of the last row; of the first one there would be */
-    struct stk_key key;
+    bool is_told;              /* that it is wrong, in this epoch */
+    struct stk__address where; /* of the last row; of the first one there would be */
+    struct stk__key key;
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     const struct assert_cardinality *p = b->params;
     struct counting *c = calloc(1, sizeof *c);
@@ -74,7 +74,7 @@ static void next_epoch(void *run, uint64_t path)
     struct counting *c = run;
     c->n = 0;
     c->is_told = false;
-    c->where = (struct stk_address){ 0, path };
+    c->where = (struct stk__address){ 0, path };
 }
 
 static bool is_closed(const void *run)
@@ -83,7 +83,7 @@ static bool is_closed(const void *run)
 }
 
 /* A row that ends the run, whatever on_error says. */
-static void tell(struct counting *c, struct stk_chunk *out, const char *text)
+static void tell(struct counting *c, struct stk__chunk *out, const char *text)
 {
     out->address[out->n] = c->where;
     if (out->key)
@@ -93,7 +93,7 @@ static void tell(struct counting *c, struct stk_chunk *out, const char *text)
     c->is_told = true;
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct counting *c = run;
     char text[128];
@@ -116,7 +116,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return n;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
+static bool flush(void *run, struct stk__chunk *out)
 {
     struct counting *c = run;
     char text[128];
@@ -134,7 +134,7 @@ static bool flush(void *run, struct stk_chunk *out)
     return true;
 }
 
-const struct stk_op stk__op_assert_cardinality = {
+const struct stk__op stk__op_assert_cardinality = {
     .decl = { "assert_cardinality", 1, "Say how many elements there are where nobody knows.",
               "Behind a filter, an unbatch or a stream the length is unknown. This gives it one, "
               "so "

@@ -122,7 +122,7 @@ static int scan(const void *given, struct stk_arena *arena, const uint64_t *hash
     return code ? stk_fail(err, code, "out of memory") : STK_OK;
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     const struct balance *p = run->params;
@@ -140,7 +140,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     }
 }
 
-const struct stk_op stk__op_balance = {
+const struct stk__op stk__op_balance = {
     .decl = { "balance", 1, "Show every class as often as the largest.",
               "Elements with equal values in `field` are a class. Classes take turns, so a batch "
               "of as many elements as there are classes has one of each. A class is gone through "
@@ -160,7 +160,7 @@ const struct stk_op stk__op_balance = {
               params, sizeof(struct balance) },
     .scan_field = scan_field,
     .scan = scan,
-    .flags = STK_OP_STABLE | STK_OP_SHUFFLES,
+    .flags = STK__OP_STABLE | STK__OP_SHUFFLES,
     .infer = infer,
     .order = { .count = count, .at = at },
 };

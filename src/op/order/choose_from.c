@@ -17,13 +17,13 @@
 #include <string.h>
 
 struct choose_from {
-    struct stk_chains inputs;
+    struct stk__chains inputs;
     const char *field;
     bool stop_on_empty;
 };
 
 static const struct stk_param params[] = {
-    STK_CHAINS_ROW(choose_from, inputs, STK_REQUIRED, "chains to choose from, numbered from 0"),
+    STK__CHAINS_ROW(choose_from, inputs, STK_REQUIRED, "chains to choose from, numbered from 0"),
     STK_TEXT_ROW(choose_from, field, NULL, STK_TAKES_NONE,
                  "the whole numbers that choose; none: the only field of such"),
     STK_BOOL_ROW(choose_from, stop_on_empty, true, 0,
@@ -128,7 +128,7 @@ struct choosing {
     bool is_over;
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct choosing *c = calloc(1, sizeof *c);
     if (!c)
@@ -152,7 +152,7 @@ static int wanted(void *run)
     return c->is_over ? -1 : c->chosen;
 }
 
-static int64_t read_number(const struct menu *menu, const struct stk_chunk *in, int row)
+static int64_t read_number(const struct menu *menu, const struct stk__chunk *in, int row)
 {
     const struct stk_column *column = &in->column[menu->field];
     const uint8_t *data = column->data + (size_t)row * column->stride;
@@ -166,17 +166,17 @@ static int64_t read_number(const struct menu *menu, const struct stk_chunk *in, 
     return narrow;
 }
 
-static void refuse(const struct menu *menu, int64_t number, const struct stk_chunk *in, int row,
-                   struct stk_chunk *out)
+static void refuse(const struct menu *menu, int64_t number, const struct stk__chunk *in, int row,
+                   struct stk__chunk *out)
 {
     char text[STK_ERROR_TEXT];
-    const struct stk_fault fault = { .code = STK_DATA, .op = "choose_from", .text = text };
+    const struct stk__fault fault = { .code = STK_DATA, .op = "choose_from", .text = text };
     snprintf(text, sizeof text, "field '%.60s' is %lld, but the inputs are numbered from 0 to %d",
              in->type->field[menu->field].name, (long long)number, menu->n - 1);
     stk__chunk_pass_bad(out, in, row, &fault);
 }
 
-static bool take(void *run, int input, const struct stk_chunk *in, int row, struct stk_chunk *out)
+static bool take(void *run, int input, const struct stk__chunk *in, int row, struct stk__chunk *out)
 {
     struct choosing *c = run;
     if (input) {
@@ -227,7 +227,7 @@ static int64_t n_needed(const void *given, int n_inputs, const int64_t *in_count
 
 /* One round of all numbers, without those that find nothing; entries are counted, and written where
  * there is room. */
-static void add_round(struct sequence *s, const struct stk_choices *choices, bool is_checked)
+static void add_round(struct sequence *s, const struct stk__known_choices *choices, bool is_checked)
 {
     for (int64_t i = 0; i < choices->n; i++) {
         int k = choices->number[i] + 1;
@@ -244,18 +244,18 @@ static void add_round(struct sequence *s, const struct stk_choices *choices, boo
 }
 
 /* Those of inputs without end. */
-static void add_endless(struct sequence *s, const struct stk_choices *choices)
+static void add_endless(struct sequence *s, const struct stk__known_choices *choices)
 {
     int64_t left[STK_MAX_INPUTS];
     for (int k = 0; k < choices->n_inputs; k++)
         left[k] = choices->in_count[k] == STK_INFINITE_COUNT ? STK_INFINITE_COUNT : 0;
-    struct stk_choices endless = *choices;
+    struct stk__known_choices endless = *choices;
     endless.in_count = left;
     add_round(s, &endless, true);
 }
 
 /* Rounds until the inputs that end have ended. */
-static int64_t count_rounds(const struct stk_choices *choices)
+static int64_t count_rounds(const struct stk__known_choices *choices)
 {
     struct sequence once = { 0 };
     int64_t n_rounds = 0;
@@ -274,7 +274,7 @@ struct layout {
     bool is_checked;  /* what finds nothing is left out; else it is the end */
 };
 
-static void fill(struct menu *menu, const struct stk_choices *choices, struct layout layout)
+static void fill(struct menu *menu, const struct stk__known_choices *choices, struct layout layout)
 {
     menu->list.n = menu->period.n = 0;
     memset(menu->list.n_of, 0, sizeof menu->list.n_of);
@@ -294,8 +294,8 @@ static bool sequence_alloc(struct sequence *s, struct stk_arena *arena)
     return s->input && s->rank;
 }
 
-static int tabulate(const void *given, const struct stk_choices *choices, struct stk_arena *arena,
-                    void **state, struct stk_error *err)
+static int tabulate(const void *given, const struct stk__known_choices *choices,
+                    struct stk_arena *arena, void **state, struct stk_error *err)
 {
     struct layout layout = { .n_rounds = 1,
                              .is_checked = !((const struct choose_from *)given)->stop_on_empty };
@@ -318,7 +318,7 @@ static int tabulate(const void *given, const struct stk_choices *choices, struct
     return STK_OK;
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     const struct menu *menu = run->state;
@@ -339,7 +339,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     }
 }
 
-const struct stk_op stk__op_choose_from = {
+const struct stk__op stk__op_choose_from = {
     .decl = { "choose_from", 1, "Take elements of inputs in the order that numbers say.",
               "What comes before it gives whole numbers; each takes the next element of the input "
               "with that number, counted from 0, as tf.data's choose_from_datasets. The numbers "

@@ -3,11 +3,11 @@
 #include "op/order/order.h"
 
 struct concatenate {
-    struct stk_chains inputs;
+    struct stk__chains inputs;
 };
 
 static const struct stk_param params[] = {
-    STK_CHAINS_ROW(concatenate, inputs, STK_VARIADIC, "chains that follow, with the same fields"),
+    STK__CHAINS_ROW(concatenate, inputs, STK_VARIADIC, "chains that follow, with the same fields"),
     STK_ROWS_END,
 };
 
@@ -26,7 +26,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : count(inf, &inf->count, err);
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     (void)path;
@@ -39,7 +39,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     }
 }
 
-const struct stk_op stk__op_concatenate = {
+const struct stk__op stk__op_concatenate = {
     .decl = { "concatenate", 1, "Put inputs one after the other.",
               "Yields all elements of the first input, then all of the second, and so on. Written "
               "after a chain, that chain is the first input. The inputs must have the same "
@@ -50,7 +50,7 @@ const struct stk_op stk__op_concatenate = {
               "    range(3).concatenate(range(10, 13))\n"
               "    concatenate(files('a/*.jpg'), files('b/*.jpg')).shuffle().decode()",
               params, sizeof(struct concatenate) },
-    .flags = STK_OP_MULTI,
+    .flags = STK__OP_MULTI,
     .infer = infer,
     .order = { .count = count, .at = at },
 };

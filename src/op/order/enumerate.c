@@ -37,7 +37,9 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return count(inf, &inf->count, err);
 }
 
-const struct stk_op stk__op_enumerate = {
+extern const struct stk__op stk__op_counter;
+
+const struct stk__op stk__op_enumerate = {
     .decl = { "enumerate", 1, "Number the elements.",
               "Puts a field `index` (int64) behind the others: start, start + 1, and so on, from "
               "the beginning in every epoch. Where the input can be read at random the number of "
@@ -47,7 +49,7 @@ const struct stk_op stk__op_enumerate = {
               "    lines('words.txt').enumerate()\n"
               "    range(100).shuffle().enumerate(start=1).filter('index <= 10')",
               params, sizeof(struct enumerate) },
-    .beside = "counter",
+    .implies = { .op = &stk__op_counter, .input = 1, .shares_params = true },
     .infer = infer,
     .order = { .count = count },
 };

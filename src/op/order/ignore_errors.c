@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ignore_errors.c: leaves bad elements out. */
 #include "base/rows/chunk.h"
+#include "op/declaration.h"
 
 static const struct stk_param params[] = { STK_ROWS_END };
 
@@ -15,17 +16,17 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 static int run(struct stk_rows *rows)
 {
     for (int i = 0; i < rows->n; i++) {
-        const struct stk_fault *fault =
-            rows->mask[i] == STK_BAD ? stk__fault_find(*rows->faults, i) : NULL;
+        const struct stk__fault *fault =
+            rows->mask[i] == STK_BAD ? stk__fault_find(*rows->inside->faults, i) : NULL;
         if (!fault || fault->code == STK_MEMORY) /* another time it would be there */
             continue;
         rows->mask[i] = STK_DEAD;
-        stk__fault_forget(rows->faults, i);
+        stk__fault_forget(rows->inside->faults, i);
     }
     return STK_OK;
 }
 
-const struct stk_op stk__op_ignore_errors = {
+const struct stk__op stk__op_ignore_errors = {
     .decl = { "ignore_errors", 1, "Leave out elements that are bad.",
               "What could not be read, decoded or computed in the ops before it vanishes here, "
               "with on_error=fail as with skip; ops behind it neither see nor count it. "
@@ -44,7 +45,7 @@ const struct stk_op stk__op_ignore_errors = {
               "\n"
               "    values({x: [1, 0, 2]}).map('y = 10 // x').batch(2).ignore_errors()",
               params, 0 },
-    .flags = STK_OP_FILTER | STK_OP_FORGIVES,
+    .flags = STK_OP_FILTER | STK__OP_FORGIVES,
     .infer = infer,
     .row = { .run = run },
 };

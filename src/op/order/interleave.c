@@ -4,14 +4,14 @@
 #include "op/order/order.h"
 
 struct interleave {
-    struct stk_chains chain;
+    struct stk__chains chain;
     int64_t cycle_length, block_length;
 };
 
 enum { MOST_OPEN = 1 << 16 };
 
 static const struct stk_param interleave_params[] = {
-    STK_CHAINS_ROW(interleave, chain, STK_REQUIRED, "what is opened for each element"),
+    STK__CHAINS_ROW(interleave, chain, STK_REQUIRED, "what is opened for each element"),
     STK_INT_ROW(interleave, cycle_length, 8, 1, MOST_OPEN, 0, "chains that are open at a time"),
     STK_INT_ROW(interleave, block_length, 1, 1, STK__MAX_COUNT, 0,
                 "elements of one before it is the next one's turn"),
@@ -36,7 +36,7 @@ static int infer_interleave(struct stk_infer *inf, struct stk_error *err)
     return infer_turns(inf, p->cycle_length, p->block_length, err);
 }
 
-const struct stk_op stk__op_interleave = {
+const struct stk__op stk__op_interleave = {
     .decl = { "interleave", 1, "Open a chain for each element, and take from several in turn.",
               "For each element a chain is opened. Of these, `cycle_length` are open at a time, "
               "and "
@@ -74,16 +74,16 @@ const struct stk_op stk__op_interleave = {
               "npy, npz and hdf5 one file must be known before that can be opened. cache() comes "
               "behind interleave.",
               interleave_params, sizeof(struct interleave) },
-    .flags = STK_OP_NESTS,
+    .flags = STK__OP_NESTS,
     .infer = infer_interleave,
 };
 
 struct flat_map {
-    struct stk_chains chain;
+    struct stk__chains chain;
 };
 
 static const struct stk_param flat_map_params[] = {
-    STK_CHAINS_ROW(flat_map, chain, STK_REQUIRED, "what is opened for each element"),
+    STK__CHAINS_ROW(flat_map, chain, STK_REQUIRED, "what is opened for each element"),
     STK_ROWS_END,
 };
 
@@ -92,7 +92,7 @@ static int infer_flat_map(struct stk_infer *inf, struct stk_error *err)
     return infer_turns(inf, 1, 1, err);
 }
 
-const struct stk_op stk__op_flat_map = {
+const struct stk__op stk__op_flat_map = {
     .decl = { "flat_map", 1, "Open a chain for each element, one after the other.",
               "All elements of the chain that is opened for the first element, then all of the "
               "second one's, and so on: interleave with one chain at a time, which says what the "
@@ -104,7 +104,7 @@ const struct stk_op stk__op_flat_map = {
               "\n"
               "Elements that hold several are taken apart by unbatch.",
               flat_map_params, sizeof(struct flat_map) },
-    .flags = STK_OP_NESTS,
+    .flags = STK__OP_NESTS,
     .infer = infer_flat_map,
 };
 
@@ -118,7 +118,7 @@ static int infer_element(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-const struct stk_op stk__op_element = {
+const struct stk__op stk__op_element = {
     .decl = { "element", 1, "The element that a chain is opened for.",
               "Begins the chain of interleave and flat_map, and stands for the one element that it "
               "is opened for.\n"
@@ -128,6 +128,6 @@ const struct stk_op stk__op_element = {
               "An element that is repeated is made each time anew, and random ops behind the "
               "repeat draw other numbers each time.",
               element_params, 0 },
-    .flags = STK_OP_ROOT | STK_OP_ELEMENT,
+    .flags = STK__OP_ROOT | STK__OP_ELEMENT,
     .infer = infer_element,
 };

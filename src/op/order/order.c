@@ -3,6 +3,7 @@
 #include "op/order/order.h"
 
 #include "base/type.h"
+#include "op/implied.h"
 
 #include <string.h>
 
@@ -74,15 +75,13 @@ static bool join_type(struct stk_type *out, const struct stk_type *in)
 }
 
 /* Rows of one size are no rows with a size each: asks for the first field where that has to change. */
-static void ask_for_shape(struct stk_infer *inf, int first)
+static int ask_for_shape(struct stk_infer *inf, int first, struct stk_error *err)
 {
-    for (int i = inf->n_inputs; i-- > first;)
-        for (int f = inf->out->n_fields; f-- > 0;) {
-            if (inf->in[i]->field[f].kind == inf->out->field[f].kind)
-                continue;
-            inf->shaped = &inf->out->field[f];
-            inf->shaped_input = i;
-        }
+    for (int i = first; i < inf->n_inputs; i++)
+        for (int f = 0; f < inf->out->n_fields; f++)
+            if (inf->in[i]->field[f].kind != inf->out->field[f].kind)
+                return stk__imply_shape(inf, i, &inf->out->field[f], err);
+    return STK_OK;
 }
 
 static int fail_types(const struct stk_infer *inf, int first_input, int i, struct stk_error *err)
@@ -111,8 +110,7 @@ int stk__infer_same(struct stk_infer *inf, int first, struct stk_error *err)
     for (int i = first + 1; i < inf->n_inputs; i++)
         if (!join_type(inf->out, inf->in[i]))
             return fail_types(inf, first, i, err);
-    ask_for_shape(inf, first);
-    return STK_OK;
+    return ask_for_shape(inf, first, err);
 }
 
 int stk__sum_counts(const struct stk_infer *inf, int first, int64_t *out, struct stk_error *err)
@@ -136,7 +134,7 @@ int stk__check_count(uint64_t count, struct stk_error *err)
                     (unsigned long long)count);
 }
 
-void stk__order_same(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+void stk__order_same(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                      uint8_t *input)
 {
     (void)run, (void)n, (void)position, (void)path, (void)input;
@@ -148,8 +146,8 @@ int stk__rows_untouched(struct stk_rows *rows)
     return STK_OK;
 }
 
-void stk__chunk_append(struct stk_chunk *out, const struct stk_chunk *in, int from, int n)
+void stk__chunk_append(struct stk__chunk *out, const struct stk__chunk *in, int from, int n)
 {
-    stk_chunk_copy(out, out->n, in, from, n);
+    stk__chunk_copy(out, out->n, in, from, n);
     out->n += n;
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/hash.h"
 
-#include <stoker/op.h>
+#include "op/declaration.h"
 
 /* Positions are 56 bits wide: addresses hold the origin in the other eight. */
 #define STK__MAX_COUNT ((int64_t)1 << 56)
@@ -47,7 +47,7 @@ static inline uint64_t stk__chosen(int input, uint64_t position)
 int stk__check_count(uint64_t count, struct stk_error *err);
 
 /* at() of an op whose first rows are its input's first rows. */
-void stk__order_same(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+void stk__order_same(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                      uint8_t *input);
 
 /* run() of a row op that writes no field. */
@@ -55,4 +55,4 @@ int stk__rows_untouched(struct stk_rows *rows);
 
 /* For serial ops: appends n rows of `in` to `out`, which has room for them. Bad rows count as
  * rows. */
-void stk__chunk_append(struct stk_chunk *out, const struct stk_chunk *in, int from, int n);
+void stk__chunk_append(struct stk__chunk *out, const struct stk__chunk *in, int from, int n);

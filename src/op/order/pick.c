@@ -15,8 +15,8 @@ struct picked {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(pick, indices, STK_REQUIRED,
-                  "numbers of elements, from 0: a list, or `@name` of an array of int64"),
+    STK__VALUE_ROW(pick, indices, STK_REQUIRED,
+                   "numbers of elements, from 0: a list, or `@name` of an array of int64"),
     STK_ROWS_END,
 };
 
@@ -66,13 +66,13 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return stk__infer_order(inf, count, err);
 }
 
-static enum stk_mode mode(const void *given)
+static enum stk__op_mode mode(const void *given)
 {
     (void)given;
-    return STK_MODE_ORDER;
+    return STK__MODE_ORDER;
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     const int64_t *number = numbers(run->state);
@@ -81,7 +81,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
         position[i] = (uint64_t)number[position[i]];
 }
 
-const struct stk_op stk__op_pick = {
+const struct stk__op stk__op_pick = {
     .decl = { "pick", 1, "Take the elements with these numbers, in this order.",
               "Yields element number indices[0] of its input, then indices[1] and so on; a number "
               "may be there several times. Nothing else is read. The input must be one whose "

@@ -20,7 +20,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-const struct stk_op stk__op_prefetch = {
+const struct stk__op stk__op_prefetch = {
     .decl = { "prefetch", 1, "Prepare elements before they are asked for.",
               "Says how many elements (batches, when it follows batch) may be ready before the "
               "consumer wants them. It changes speed and memory, never what is delivered. Chains "
@@ -30,6 +30,6 @@ const struct stk_op stk__op_prefetch = {
               "    image_folder('train').decode().resize(224, 224).batch(32).prefetch()\n"
               "    range(1000).batch(10).prefetch(4)",
               params, sizeof(struct prefetch) },
-    .flags = STK_OP_PREFETCH,
+    .flags = STK__OP_PREFETCH,
     .infer = infer,
 };

@@ -38,7 +38,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* Positions come in runs that lie in one pass under one path: divide and mix once for each run. */
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     uint64_t pass_rows = (uint64_t)run->in_count[0];
@@ -53,7 +53,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     }
 }
 
-const struct stk_op stk__op_repeat = {
+const struct stk__op stk__op_repeat = {
     .decl = { "repeat", 1, "Run through the input several times.",
               "Yields the input `count` times, or for ever without a count (or with a negative "
               "one). Every pass is an epoch of its own for what lies before it: a shuffle there "
@@ -67,7 +67,7 @@ const struct stk_op stk__op_repeat = {
               "passes. A batch behind repeat may hold the end of one pass and the start of the "
               "next.",
               params, sizeof(struct repeat) },
-    .flags = STK_OP_REPEAT,
+    .flags = STK__OP_REPEAT,
     .infer = infer,
     .order = { .count = count, .at = at },
 };

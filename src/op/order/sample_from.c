@@ -12,14 +12,14 @@
 #include <stdlib.h>
 
 struct sample_from {
-    struct stk_chains inputs;
+    struct stk__chains inputs;
     struct stk_numbers weights;
     int64_t seed;
     bool stop_on_empty;
 };
 
 static const struct stk_param params[] = {
-    STK_CHAINS_ROW(sample_from, inputs, STK_REQUIRED, "chains to draw from, with the same fields"),
+    STK__CHAINS_ROW(sample_from, inputs, STK_REQUIRED, "chains to draw from, with the same fields"),
     STK_NUMBERS_ROW(sample_from, weights, NULL, 1, STK_MAX_INPUTS, STK_TAKES_NONE,
                     "how often each input is drawn, in proportion; none: all alike"),
     STK_INT_ROW(sample_from, seed, STK_NONE, STK__INT_LO, STK__INT_HI, STK_TAKES_NONE,
@@ -108,7 +108,7 @@ struct drawing {
     uint32_t ended;        /* a bit for each input */
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct drawing *d = calloc(1, sizeof *d);
     if (!d)
@@ -154,7 +154,7 @@ static int wanted(void *run)
     return last;
 }
 
-static bool take(void *run, int input, const struct stk_chunk *in, int row, struct stk_chunk *out)
+static bool take(void *run, int input, const struct stk__chunk *in, int row, struct stk__chunk *out)
 {
     (void)input, (void)in, (void)row, (void)out;
     ((struct drawing *)run)->n_drawn++;
@@ -167,7 +167,7 @@ static void ended(void *run, int input)
 }
 
 /* Positions that were chosen say of which input they are. */
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     (void)run, (void)path;
@@ -177,7 +177,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     }
 }
 
-const struct stk_op stk__op_sample_from = {
+const struct stk__op stk__op_sample_from = {
     .decl = { "sample_from", 1, "Mix inputs at random, by weight.",
               "Each element is the next one of an input that is drawn by chance, without "
               "replacement, as tf.data's sample_from_datasets. Written after a chain, that chain "
@@ -195,7 +195,7 @@ const struct stk_op stk__op_sample_from = {
               "all inputs can be read at random only numbers are drawn: elements are made on all "
               "workers.",
               params, sizeof(struct sample_from) },
-    .flags = STK_OP_MULTI | STK_OP_ADDRESSES | STK_OP_SHUFFLES,
+    .flags = STK__OP_MULTI | STK__OP_ADDRESSES | STK__OP_SHUFFLES,
     .infer = infer,
     .order = { .count = count, .at = at },
     .choice = { .begin = begin,

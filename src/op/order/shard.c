@@ -56,11 +56,11 @@ static int check(const struct shard *p, int rank, int world, struct stk_error *e
 
 static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
 {
-    int code = check(inf->params, inf->rank, inf->world, err);
+    int code = check(inf->params, inf->inside->rank, inf->inside->world, err);
     if (code)
         return code;
     const struct shard *p = inf->params;
-    struct sharding s = resolve(p, inf->rank, inf->world);
+    struct sharding s = resolve(p, inf->inside->rank, inf->inside->world);
     int64_t in = inf->in_count[0], n = (int64_t)s.num_shards;
     bool has_one_more =
         p->remainder == UNEVEN ? (int64_t)s.index < in % n : p->remainder == PAD && in % n;
@@ -74,13 +74,13 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 /* What is left can be told only where the input's length is known and any place can be asked for. */
-static enum stk_mode mode(const void *given)
+static enum stk__op_mode mode(const void *given)
 {
     const struct shard *p = given;
-    return p->remainder == UNEVEN ? STK_MODE_EITHER : STK_MODE_ORDER;
+    return p->remainder == UNEVEN ? STK__MODE_EITHER : STK__MODE_ORDER;
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     struct sharding s = resolve(run->params, run->rank, run->world);
@@ -98,7 +98,7 @@ static bool passes_all(const void *given, int64_t in_count)
     return ((const struct shard *)given)->num_shards == 1;
 }
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     int code = check(b->params, b->rank, b->world, err);
     if (code)
@@ -118,7 +118,7 @@ static void next_epoch(void *run, uint64_t path)
     s->phase = 0;
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct sharding *s = run;
     for (int i = 0; i < n; i++) {
@@ -132,7 +132,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return n;
 }
 
-const struct stk_op stk__op_shard = {
+const struct stk__op stk__op_shard = {
     .decl = { "shard", 1, "Keep every num_shards-th element, for one of several processes.",
               "Yields the elements whose position modulo `num_shards` is `index`, so that "
               "num_shards runs with index 0, 1, … together see each element once. Without "
@@ -152,7 +152,7 @@ const struct stk_op stk__op_shard = {
               "Put a shard before a shuffle to give each process a fixed part of the data, or "
               "behind a global shuffle with the same seed to deal each epoch out anew.",
               params, sizeof(struct shard) },
-    .flags = STK_OP_ADDRESSES,
+    .flags = STK__OP_ADDRESSES,
     .mode = mode,
     .infer = infer,
     .passes_all = passes_all,

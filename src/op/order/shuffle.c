@@ -34,19 +34,19 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
-static enum stk_mode mode(const void *given)
+static enum stk__op_mode mode(const void *given)
 {
     const struct shuffle *p = given;
-    return p->buffer_size == STK_NONE   ? STK_MODE_ORDER
-           : p->buffer_size == STK_AUTO ? STK_MODE_EITHER
-                                        : STK_MODE_SERIAL;
+    return p->buffer_size == STK_NONE   ? STK__MODE_ORDER
+           : p->buffer_size == STK_AUTO ? STK__MODE_EITHER
+                                        : STK__MODE_SERIAL;
 }
 
 static bool is_global(const struct stk_infer *inf)
 {
     const struct shuffle *p = inf->params;
     return p->buffer_size == STK_NONE ||
-           (p->buffer_size == STK_AUTO && inf->in_class == STK_INDEXED);
+           (p->buffer_size == STK_AUTO && inf->inside->in_class == STK__INDEXED);
 }
 
 static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *err)
@@ -54,11 +54,11 @@ static int count(const struct stk_infer *inf, int64_t *out, struct stk_error *er
     *out = inf->in_count[0];
     if (!is_global(inf) || *out >= 0)
         return STK_OK;
-    if (*out != STK_INFINITE_COUNT && inf->stream_op)
+    if (*out != STK_INFINITE_COUNT && inf->inside->stream_op)
         return stk_fail(err, STK_VALUE,
                         "a global shuffle needs an input of known length, and this one is of "
                         "unknown length (%s: %s); give buffer_size, as in shuffle(10000)",
-                        inf->stream_op, inf->stream_why);
+                        inf->inside->stream_op, inf->inside->stream_why);
     return stk_fail(err, STK_VALUE,
                     "a global shuffle needs an input of known length, and this one is %s; give "
                     "buffer_size, as in shuffle(10000)",
@@ -73,7 +73,7 @@ static int64_t auto_size(const struct stk_infer *inf)
     const size_t most_bytes = (size_t)64 << 20, unknown_bytes = (size_t)16 << 10;
     const size_t least = 256, most = 65536;
     size_t bytes = 0;
-    for (int f = 0; inf->in_class == STK_STREAM && f < inf->in[0]->n_fields; f++) {
+    for (int f = 0; inf->inside->in_class == STK__STREAM && f < inf->in[0]->n_fields; f++) {
         const struct stk_field *field = &inf->in[0]->field[f];
         bytes += field->kind == STK_FIXED ? stk_field_bytes(field) : unknown_bytes;
     }
@@ -102,7 +102,7 @@ static uint64_t pass_key(const struct shuffle *p, uint64_t op_seed, uint64_t pat
     return stk__hash_mix(seed, p->reshuffle_each_iteration ? path : 0);
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     const struct shuffle *p = run->params;
@@ -124,8 +124,8 @@ static bool passes_all(const void *given, int64_t in_count)
 
 struct buffer {
     const struct shuffle *params;
-    struct stk_serial_begin host;
-    struct stk_chunk *held;
+    struct stk__serial_start host;
+    struct stk__chunk *held;
     struct stk__held_rows rows; /* of `held` */
     struct stk__pool *pool;
     uint64_t key, draws;
@@ -135,7 +135,7 @@ struct buffer {
     int n_next;
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct buffer *s = calloc(1, sizeof *s);
     if (!s)
@@ -190,7 +190,7 @@ static int place_of(const struct buffer *s, int row)
 }
 
 /* True when rows are nothing but their addresses: no columns, keys or faults to carry along. */
-static bool is_bare(const struct buffer *s, const struct stk_chunk *other)
+static bool is_bare(const struct buffer *s, const struct stk__chunk *other)
 {
     return other->type->n_fields == 0 && !other->key && !s->held->key && !other->n_bad &&
            !s->held->n_bad;
@@ -202,23 +202,23 @@ static int draw(struct buffer *s)
 }
 
 /* Moves a held row to `out`; its place is empty afterwards. */
-static void emit(struct buffer *s, int place, struct stk_chunk *out)
+static void emit(struct buffer *s, int place, struct stk__chunk *out)
 {
     stk__chunk_append(out, s->held, place, 1);
-    stk_chunk_drop(s->held, place, 1);
+    stk__chunk_drop(s->held, place, 1);
     stk__held_rows_leave(&s->rows, out, out->n - 1, 1);
 }
 
 static void move_last(struct buffer *s, int place, int last)
 {
-    stk_chunk_copy(s->held, place, s->held, last, 1);
-    stk_chunk_drop(s->held, last, 1);
+    stk__chunk_copy(s->held, place, s->held, last, 1);
+    stk__chunk_drop(s->held, last, 1);
 }
 
 /* Draws n times from a full buffer, in blocks. No draw depends on what another one loads, so the
  * processor has many of them under way. */
-static void exchange(struct buffer *s, const struct stk_chunk *in, int from, int n,
-                     struct stk_chunk *out)
+static void exchange(struct buffer *s, const struct stk__chunk *in, int from, int n,
+                     struct stk__chunk *out)
 {
     enum { BLOCK = 512 };
     int place[BLOCK];
@@ -234,22 +234,22 @@ static void exchange(struct buffer *s, const struct stk_chunk *in, int from, int
 }
 
 /* Takes rows of this pass or, while it drains, of the next. */
-static int fill(struct buffer *s, const struct stk_chunk *in, int from, int n)
+static int fill(struct buffer *s, const struct stk__chunk *in, int from, int n)
 {
     int *n_filled = s->is_turning ? &s->n_next : &s->n;
     bool is_reversed = s->is_reversed ^ s->is_turning;
     int m = (int)stk__min_count(n, s->cap - s->n - s->n_next);
     int first = is_reversed ? s->cap - *n_filled - m : *n_filled;
     if (!is_reversed)
-        stk_chunk_copy(s->held, first, in, from, m);
+        stk__chunk_copy(s->held, first, in, from, m);
     for (int i = 0; is_reversed && i < m; i++)
-        stk_chunk_copy(s->held, first + i, in, from + m - 1 - i, 1);
+        stk__chunk_copy(s->held, first + i, in, from + m - 1 - i, 1);
     stk__held_rows_put(&s->rows, first, m);
     *n_filled += m;
     return m;
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct buffer *s = run;
     int used = s->n + s->n_next < s->cap ? fill(s, in, from, n) : 0;
@@ -263,13 +263,13 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     for (int i = 0; i < m; i++) {
         int pick = place_of(s, draw(s));
         emit(s, pick, out);
-        stk_chunk_copy(s->held, pick, in, from + used + i, 1);
+        stk__chunk_copy(s->held, pick, in, from + used + i, 1);
         stk__held_rows_put(&s->rows, pick, 1);
     }
     return used + m;
 }
 
-static bool flush(void *run, struct stk_chunk *out)
+static bool flush(void *run, struct stk__chunk *out)
 {
     struct buffer *s = run;
     while (s->n && out->n < out->cap) {
@@ -292,7 +292,7 @@ static uint64_t held_rows(const void *state)
     return (uint64_t)*cap;
 }
 
-const struct stk_op stk__op_shuffle = {
+const struct stk__op stk__op_shuffle = {
     .decl = { "shuffle", 1, "Put the elements in a random order.",
               "Without a buffer size all elements are permuted: any element can come anywhere, "
               "nothing is held in memory and nothing is waited for. That needs an input that can "
@@ -319,7 +319,7 @@ const struct stk_op stk__op_shuffle = {
               "chain and, unless reshuffle_each_iteration is false, the epoch. It does not "
               "depend on the number of workers. Without any seed it is the same in every run.",
               params, sizeof(struct shuffle) },
-    .flags = STK_OP_ADDRESSES | STK_OP_SHUFFLES,
+    .flags = STK__OP_ADDRESSES | STK__OP_SHUFFLES,
     .mode = mode,
     .infer = infer,
     .passes_all = passes_all,

@@ -37,7 +37,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return stk__infer_order(inf, count, err);
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     const struct skip *p = run->params;
@@ -52,7 +52,7 @@ static bool passes_all(const void *given, int64_t in_count)
     return ((const struct skip *)given)->count == 0;
 }
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     const struct skip *p = b->params;
     struct skipping *s = calloc(1, sizeof *s);
@@ -70,7 +70,7 @@ static void next_epoch(void *run, uint64_t path)
     s->skipped = 0;
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct skipping *s = run;
     if (s->wanted < 0)
@@ -87,7 +87,7 @@ static bool is_closed(const void *run)
     return ((const struct skipping *)run)->wanted < 0;
 }
 
-const struct stk_op stk__op_skip = {
+const struct stk__op stk__op_skip = {
     .decl = { "skip", 1, "Leave out the first elements.",
               "Leaves out the first `count` elements; a negative count leaves nothing, as in "
               "tf.data. Where the input can be read at random, what is skipped is never read.\n"
@@ -95,7 +95,7 @@ const struct stk_op stk__op_skip = {
               "    range(100).skip(90)\n"
               "    lines('table.csv').skip(1)",
               params, sizeof(struct skip) },
-    .flags = STK_OP_ADDRESSES,
+    .flags = STK__OP_ADDRESSES,
     .infer = infer,
     .passes_all = passes_all,
     .order = { .count = count, .at = at },

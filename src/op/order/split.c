@@ -133,7 +133,7 @@ static int scan(const void *given, struct stk_arena *arena, const uint64_t *hash
     return STK_OK;
 }
 
-static void at(const struct stk_order_run *run, int n, uint64_t *position, uint64_t *path,
+static void at(const struct stk__order_run *run, int n, uint64_t *position, uint64_t *path,
                uint8_t *input)
 {
     const struct split *p = run->params;
@@ -150,7 +150,7 @@ static void at(const struct stk_order_run *run, int n, uint64_t *position, uint6
     stk__kernels()->permute(position, n, (uint64_t)run->in_count[0], key_of(p));
 }
 
-const struct stk_op stk__op_split = {
+const struct stk__op stk__op_split = {
     .decl = { "split", 1, "Keep one of several disjoint parts, such as train or test.",
               "Every element belongs to one part (or to none, if the fractions do not add up to "
               "1). The division depends on `seed` alone: it is the same in every epoch, on every "
@@ -170,7 +170,7 @@ const struct stk_op stk__op_split = {
               params, sizeof(struct split) },
     .scan_field = scan_field,
     .scan = scan,
-    .flags = STK_OP_STABLE,
+    .flags = STK__OP_STABLE,
     .infer = infer,
     .order = { .count = count, .at = at },
 };

@@ -40,7 +40,7 @@ static bool passes_all(const void *given, int64_t in_count)
     return p->count < 0 || (in_count >= 0 && p->count >= in_count);
 }
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     const struct take *p = b->params;
     struct taking *t = calloc(1, sizeof *t);
@@ -64,7 +64,7 @@ static bool is_closed(const void *run)
     return t->wanted >= 0 && t->taken >= t->wanted;
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct taking *t = run;
     if (is_closed(t))
@@ -77,7 +77,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return m;
 }
 
-const struct stk_op stk__op_take = {
+const struct stk__op stk__op_take = {
     .decl = { "take", 1, "Keep the first elements.",
               "Yields at most `count` elements and asks for no more than it needs. A negative "
               "count means everything, as in tf.data. Elements that turn out to be bad count "
@@ -86,7 +86,7 @@ const struct stk_op stk__op_take = {
               "    range(100).shuffle().take(10)\n"
               "    files('train/*/*.jpg').take(1000).decode()",
               params, sizeof(struct take) },
-    .flags = STK_OP_ADDRESSES,
+    .flags = STK__OP_ADDRESSES,
     .infer = infer,
     .passes_all = passes_all,
     .order = { .count = count, .at = stk__order_same },

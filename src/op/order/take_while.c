@@ -17,10 +17,10 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
-static enum stk_mode mode(const void *given)
+static enum stk__op_mode mode(const void *given)
 {
     (void)given;
-    return STK_MODE_SERIAL;
+    return STK__MODE_SERIAL;
 }
 
 static int infer(struct stk_infer *inf, struct stk_error *err)
@@ -43,7 +43,7 @@ struct taking {
     bool is_over; /* in this epoch */
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct taking *t = calloc(1, sizeof *t);
     if (!t)
@@ -75,10 +75,10 @@ static bool is_closed(const void *run)
 /* What the condition says of n rows. */
 struct answers {
     uint8_t *keep, *mask; /* mask: bad where there is no answer */
-    struct stk_fault *faults;
+    struct stk__fault *faults;
 };
 
-static int ask(struct taking *t, const struct stk_chunk *in, int from, int n,
+static int ask(struct taking *t, const struct stk__chunk *in, int from, int n,
                struct answers *answers)
 {
     struct stk_column column[STK_MAX_FIELDS];
@@ -89,18 +89,17 @@ static int ask(struct taking *t, const struct stk_chunk *in, int from, int n,
     memcpy(answers->mask, in->mask + from, (size_t)n);
     for (int f = 0; f < in->type->n_fields; f++)
         column[f] = stk__column_slice(&in->column[f], from);
-    struct stk_rows rows = { .in = column,
-                             .in_type = in->type,
-                             .n = n,
-                             .mask = answers->mask,
-                             .name = "take_while",
-                             .scratch = &t->scratch,
-                             .faults = &answers->faults };
+    struct stk__rows_inside inside = { .name = "take_while",
+                                       .scratch = &t->scratch,
+                                       .faults = &answers->faults };
+    struct stk_rows rows = {
+        .in = column, .in_type = in->type, .n = n, .mask = answers->mask, .inside = &inside
+    };
     struct stk_column keep = { .data = answers->keep, .stride = 1 };
     return stk__expr_run(t->program, &rows, &keep);
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct taking *t = run;
     struct answers answers;
@@ -125,7 +124,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return t->is_over ? n : m;
 }
 
-const struct stk_op stk__op_take_while = {
+const struct stk__op stk__op_take_while = {
     .decl = { "take_while", 1, "Keep elements up to the first for which a condition is false.",
               "The condition is one bool per element, in the language of map. The epoch ends "
               "before the first element for which it is false. From then on no more is asked for; "

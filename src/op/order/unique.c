@@ -22,10 +22,10 @@ static const struct stk_param params[] = {
     STK_ROWS_END,
 };
 
-static enum stk_mode mode(const void *given)
+static enum stk__op_mode mode(const void *given)
 {
     (void)given;
-    return STK_MODE_SERIAL;
+    return STK__MODE_SERIAL;
 }
 
 static bool is_any(const struct stk_field *field)
@@ -59,7 +59,7 @@ struct place {
 };
 
 struct seeing {
-    struct stk_serial_begin host;
+    struct stk__serial_start host;
     int field;
     uint8_t *seen; /* values; behind the last one, the one that is looked for */
     size_t n_bytes, cap_bytes;
@@ -68,7 +68,7 @@ struct seeing {
     size_t charged;
 };
 
-static int begin(const struct stk_serial_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__serial_start *b, void **run, struct stk_error *err)
 {
     struct seeing *s = calloc(1, sizeof *s);
     if (!s)
@@ -134,7 +134,7 @@ static int add_bytes(struct seeing *s, size_t *n, const void *data, size_t bytes
 
 /* Writes a field of a row behind what was seen: its bytes, with their number and shape where these
  * differ between rows. */
-static int add_field(struct seeing *s, const struct stk_chunk *in, int f, int row, size_t *n)
+static int add_field(struct seeing *s, const struct stk__chunk *in, int f, int row, size_t *n)
 {
     const struct stk_column *c = &in->column[f];
     if (!c->span)
@@ -179,7 +179,7 @@ static int grow_table(struct seeing *s)
 }
 
 /* Looks a row up, and notes it if it is new. */
-static int look(struct seeing *s, const struct stk_chunk *in, int row, bool *is_new)
+static int look(struct seeing *s, const struct stk__chunk *in, int row, bool *is_new)
 {
     size_t n = 0;
     int code = grow_table(s);
@@ -199,11 +199,11 @@ static int look(struct seeing *s, const struct stk_chunk *in, int row, bool *is_
     return STK_OK;
 }
 
-static void refuse(const struct seeing *s, int code, const struct stk_chunk *in, int row,
-                   struct stk_chunk *out)
+static void refuse(const struct seeing *s, int code, const struct stk__chunk *in, int row,
+                   struct stk__chunk *out)
 {
     char text[STK_ERROR_TEXT];
-    const struct stk_fault fault = { .code = code, .op = "unique", .text = text };
+    const struct stk__fault fault = { .code = code, .op = "unique", .text = text };
     snprintf(
         text, sizeof text,
         "there is no room for another value: %zu were seen, in %zu of the %zu bytes it may take; "
@@ -212,7 +212,7 @@ static void refuse(const struct seeing *s, int code, const struct stk_chunk *in,
     stk__chunk_pass_bad(out, in, row, &fault);
 }
 
-static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chunk *out)
+static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)
 {
     struct seeing *s = run;
     for (int i = 0; i < n; i++) {
@@ -228,7 +228,7 @@ static int step(void *run, struct stk_chunk *in, int from, int n, struct stk_chu
     return n;
 }
 
-const struct stk_op stk__op_unique = {
+const struct stk__op stk__op_unique = {
     .decl = { "unique", 1, "Keep the first element of each value.",
               "Leaves out elements that are equal, bit for bit, to one before them in the same "
               "epoch: in `field`, or in all fields. Any field will do. Bad elements pass.\n"

@@ -3,11 +3,11 @@
 #include "op/order/order.h"
 
 struct zip {
-    struct stk_chains inputs;
+    struct stk__chains inputs;
 };
 
 static const struct stk_param params[] = {
-    STK_CHAINS_ROW(zip, inputs, STK_VARIADIC, "chains whose fields are put beside each other"),
+    STK__CHAINS_ROW(zip, inputs, STK_VARIADIC, "chains whose fields are put beside each other"),
     STK_ROWS_END,
 };
 
@@ -57,7 +57,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return code ? code : count(inf, &inf->count, err);
 }
 
-const struct stk_op stk__op_zip = {
+const struct stk__op stk__op_zip = {
     .decl = { "zip", 1, "Put inputs side by side, element by element.",
               "The n-th element has all fields of the n-th element of every input. Written after a "
               "chain, that chain is the first input. It ends with the shortest. Fields keep their "
@@ -67,7 +67,7 @@ const struct stk_op stk__op_zip = {
               "    files('images/*.png').decode().zip(files('masks/*.png').decode().rename({image: "
               "mask}))",
               params, sizeof(struct zip) },
-    .flags = STK_OP_MULTI,
+    .flags = STK__OP_MULTI,
     .infer = infer,
     .order = { .count = count },
 };

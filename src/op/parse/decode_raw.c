@@ -2,6 +2,7 @@
 /* decode_raw.c: bytes are the memory of an array. */
 #include "base/error.h"
 #include "base/type.h"
+#include "op/declaration.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,10 +80,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (f < 0)
         return err ? err->code : STK_TYPE;
     stk_infer_pass(inf);
-    if (inf->in[0]->field[f].flags & STK_FIELD_PATH) {
-        inf->read_field = f;
-        return STK_OK;
-    }
+    if (inf->in[0]->field[f].flags & STK_FIELD_PATH)
+        return stk_infer_read(inf, f, err);
     struct stk_field *field = &inf->out->field[f];
     struct state *state = stk_arena_alloc(inf->arena, sizeof *state);
     if (!state)
@@ -210,7 +209,7 @@ static const char doc[] =
     "Every byte but 0 is true for bool. Lists are not copied where their bytes lie at an address "
     "that is a multiple of the dtype's size, in the order of this machine.";
 
-const struct stk_op stk__op_decode_raw = {
+const struct stk__op stk__op_decode_raw = {
     .decl = { "decode_raw", 1, "Take bytes as the memory of an array.", doc, params,
               sizeof(struct decode_raw) },
     .infer = infer,

@@ -42,7 +42,7 @@ static int add_specs(struct stk_infer *inf, struct stk__feature_specs *specs, st
     for (int i = 0; i < specs->n && !code; i++) {
         code = stk__field_add(inf, &specs->spec[i].field, -1, err);
         inf->scratch_bytes += scratch_of(&specs->spec[i]);
-        inf->is_heavy |= scratch_of(&specs->spec[i]) > most_small;
+        inf->inside->is_heavy |= scratch_of(&specs->spec[i]) > most_small;
     }
     return code;
 }

@@ -21,8 +21,8 @@ struct wanted {
 
 #define PATH_ROW STK_TEXT_ROW(wanted, path, NULL, STK_REQUIRED, "where it is in the text")
 #define DEFAULT_ROW                                                                                \
-    STK_VALUE_ROW(wanted, default_value, STK_TAKES_NONE,                                           \
-                  "for texts that lack it or have null; none: they are bad")
+    STK__VALUE_ROW(wanted, default_value, STK_TAKES_NONE,                                          \
+                   "for texts that lack it or have null; none: they are bad")
 
 static const struct stk_param value_rows[] = {
     PATH_ROW,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse_example.c: fields from serialized tf.train.Examples. */
 #include "base/error.h"
+#include "op/declaration.h"
 #include "op/parse/features.h"
 
 struct parse_example {
@@ -9,9 +10,9 @@ struct parse_example {
 };
 
 static const struct stk_param params[] = {
-    STK_CALLS_ROW(parse_example, features, &stk__feature_calls, STK_REQUIRED | STK_MAKES,
-                  "a map from fields to features: bytes, float32, int64, or a call such as "
-                  "fixed([10], float32)"),
+    STK__CALLS_ROW(parse_example, features, &stk__feature_calls, STK_REQUIRED | STK__MAKES,
+                   "a map from fields to features: bytes, float32, int64, or a call such as "
+                   "fixed([10], float32)"),
     STK_TEXT_ROW(parse_example, field, NULL, STK_TAKES_NONE,
                  "the field with the records; none: the only one with bytes"),
     STK_ROWS_END,
@@ -91,7 +92,7 @@ static const char doc[] =
     "half a float are errors. A list written in several packed parts is read whole, where "
     "TensorFlow keeps the first part.";
 
-const struct stk_op stk__op_parse_example = {
+const struct stk__op stk__op_parse_example = {
     .decl = { "parse_example", 1, "Read the features of serialized tf.train.Examples.", doc, params,
               sizeof(struct parse_example) },
     .infer = infer,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse_json.c: chosen values of JSON texts. */
 #include "base/error.h"
+#include "op/declaration.h"
 #include "op/parse/json_fields.h"
 
 struct parse_json {
@@ -9,8 +10,8 @@ struct parse_json {
 };
 
 static const struct stk_param params[] = {
-    STK_CALLS_ROW(parse_json, fields, &stk__json_calls, STK_REQUIRED | STK_MAKES,
-                  STK__JSON_FIELDS_HELP),
+    STK__CALLS_ROW(parse_json, fields, &stk__json_calls, STK_REQUIRED | STK__MAKES,
+                   STK__JSON_FIELDS_HELP),
     STK_TEXT_ROW(parse_json, field, NULL, STK_TAKES_NONE,
                  "field with the texts; none: the only one there can be"),
     STK_ROWS_END,
@@ -32,7 +33,7 @@ static int run(struct stk_rows *rows)
     return stk__json_fields_run(rows, rows->state, false);
 }
 
-const struct stk_op stk__op_parse_json = {
+const struct stk__op stk__op_parse_json = {
     .decl = { "parse_json", 1, "Take values out of JSON texts.",
               "As `jsonl`, which see for what can be written for a field, but the texts come from "
               "any field: of a file, a record, an array of the calling program. The fields take "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse_sequence_example.c: fields from serialized tf.train.SequenceExamples. */
 #include "base/error.h"
+#include "op/declaration.h"
 #include "op/parse/features.h"
 
 struct parse_sequence_example {
@@ -9,12 +10,14 @@ struct parse_sequence_example {
 };
 
 static const struct stk_param params[] = {
-    STK_CALLS_ROW(parse_sequence_example, context, &stk__feature_calls, STK_TAKES_NONE | STK_MAKES,
-                  "a map from fields to features of the context, as parse_example takes"),
-    STK_CALLS_ROW(parse_sequence_example, sequence, &stk__feature_calls, STK_TAKES_NONE | STK_MAKES,
-                  "a map from fields to features that have one entry per step: "
-                  "fixed_sequence(shape, dtype, allow_missing=false), or a list of numbers per "
-                  "step: varlen(dtype)"),
+    STK__CALLS_ROW(parse_sequence_example, context, &stk__feature_calls,
+                   STK_TAKES_NONE | STK__MAKES,
+                   "a map from fields to features of the context, as parse_example takes"),
+    STK__CALLS_ROW(parse_sequence_example, sequence, &stk__feature_calls,
+                   STK_TAKES_NONE | STK__MAKES,
+                   "a map from fields to features that have one entry per step: "
+                   "fixed_sequence(shape, dtype, allow_missing=false), or a list of numbers per "
+                   "step: varlen(dtype)"),
     STK_TEXT_ROW(parse_sequence_example, field, NULL, STK_TAKES_NONE,
                  "the field with the records; none: the only one with bytes"),
     STK_ROWS_END,
@@ -104,7 +107,7 @@ static const char doc[] =
     "without a kind counts as missing, as in parse_example; TensorFlow refuses such records even "
     "where there is a default_value.";
 
-const struct stk_op stk__op_parse_sequence_example = {
+const struct stk__op stk__op_parse_sequence_example = {
     .decl = { "parse_sequence_example", 1,
               "Read the features of serialized tf.train.SequenceExamples.", doc, params,
               sizeof(struct parse_sequence_example) },

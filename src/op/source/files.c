@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "io/directory.h"
 #include "io/glob.h"
+#include "op/declaration.h"
 #include "op/source/path_source.h"
 
 #include <string.h>
@@ -21,8 +22,8 @@ static const struct stk_param params[] = {
                   "a pattern or a path, or a list of them"),
     STK_NUMBERS_ROW(files, labels, label_words, 1, INT32_MAX, STK_TAKES_NONE,
                     "a whole number for each file, or parent: from the name of its directory"),
-    STK_CLASSES_ROW(files, classes,
-                    "with labels=parent: names in the order of their numbers; none: sorted"),
+    STK__CLASSES_ROW(files, classes,
+                     "with labels=parent: names in the order of their numbers; none: sorted"),
     STK_ROWS_END,
 };
 
@@ -145,7 +146,7 @@ static int open_files(const void *given, struct stk_arena *arena, void **state,
     return code;
 }
 
-const struct stk_op stk__op_files = {
+const struct stk__op stk__op_files = {
     .decl = { "files", 1, "Files by pattern or by name.",
               "A field `path` for each file, sorted by bytes over all patterns; a file that is "
               "matched twice appears once. The list is made when the dataset is. In a pattern "
@@ -172,7 +173,7 @@ const struct stk_op stk__op_files = {
               "tf.data's list_files differs: it shuffles by default, `*` matches dotfiles, and a "
               "file that is matched twice appears twice.",
               params, sizeof(struct files) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_files,
     .close = stk__path_source_free,
     .held_bytes = stk__path_source_bytes,

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "io/data_file.h"
+#include "op/declaration.h"
 #include "op/source/stream_run.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ struct fixed_length {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(fixed_length, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(fixed_length, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_INT_ROW(fixed_length, record_bytes, 1, 1, MOST_BYTES, STK_REQUIRED,
                 "bytes of every record"),
@@ -159,16 +160,16 @@ static int n_places(const void *state)
     return 1;
 }
 
-static struct stk_place place_of(const struct source *source, uint64_t record, size_t file)
+static struct stk__file_place place_of(const struct source *source, uint64_t record, size_t file)
 {
     const struct fixed_length *p = source->params;
     uint64_t bytes = (uint64_t)p->record_bytes, in_file = record - source->first[file];
-    return (struct stk_place){ .file = (uint32_t)file,
-                               .offset = (uint64_t)p->header + in_file * bytes,
-                               .bytes = bytes };
+    return (struct stk__file_place){ .file = (uint32_t)file,
+                                     .offset = (uint64_t)p->header + in_file * bytes,
+                                     .bytes = bytes };
 }
 
-static void locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
+static void locate(const void *state, int n, const uint64_t *index, struct stk__file_place *out)
 {
     const struct source *source = state;
     size_t file = 0;
@@ -195,7 +196,7 @@ static int rows(struct stk_rows *r, const uint64_t *index)
     (void)index;
     for (int i = 0; i < r->n; i++)
         if (r->mask[i] == STK_LIVE)
-            r->out[0].span[i] = r->fetched[i];
+            r->out[0].span[i] = r->inside->fetched[i];
     return STK_OK;
 }
 
@@ -221,7 +222,7 @@ struct run {
 };
 
 /* Appends the records that are whole in the block, a footer behind them. */
-static void add_records(struct run *r, struct stk_chunk *out)
+static void add_records(struct run *r, struct stk__chunk *out)
 {
     const struct fixed_length *p = r->source->params;
     struct stk__block_reader *blocks = &r->stream.blocks;
@@ -243,7 +244,7 @@ static int finish_file(struct run *r, struct stk_error *err)
     return STK_OK;
 }
 
-static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
+static int advance(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct run *r = run;
     const struct fixed_length *p = r->source->params;
@@ -267,7 +268,7 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return !code && blocks->is_ended ? finish_file(r, err) : code;
 }
 
-static int begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__source_start *b, void **run, struct stk_error *err)
 {
     const struct source *source = b->state;
     int code = stk__stream_begin(b->pool, source->list, advance, sizeof(struct run), run, err);
@@ -276,7 +277,7 @@ static int begin(const struct stk_source_begin *b, void **run, struct stk_error 
     return code;
 }
 
-const struct stk_op stk__op_fixed_length = {
+const struct stk__op stk__op_fixed_length = {
     .decl = { "fixed_length", 1, "Records that all have the same number of bytes.",
               "One field `record` (bytes) for every record, in the order of the files given; those "
               "of a pattern are sorted. decode_raw makes arrays of them. Any record can be "
@@ -291,7 +292,7 @@ const struct stk_op stk__op_fixed_length = {
               "error that names both, when the dataset is made; of a stream, behind its whole "
               "records.",
               params, sizeof(struct fixed_length) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_source,
     .close = close_source,
     .held_bytes = held_bytes,

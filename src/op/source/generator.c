@@ -19,8 +19,8 @@ struct generator {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(generator, stream, STK_REQUIRED,
-                  "`@name` of a stream that the calling program has bound"),
+    STK__VALUE_ROW(generator, stream, STK_REQUIRED,
+                   "`@name` of a stream that the calling program has bound"),
     STK_ROWS_END,
 };
 
@@ -69,7 +69,7 @@ static void close_pass(struct run *r)
     r->is_open = false;
 }
 
-static int begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__source_start *b, void **run, struct stk_error *err)
 {
     struct run *r = calloc(1, sizeof *r);
     if (!r)
@@ -102,7 +102,7 @@ static int rewind_stream(void *run, struct stk_error *err)
     return STK_OK;
 }
 
-static int copy_span(struct run *r, int f, struct stk_chunk *out, int row)
+static int copy_span(struct run *r, int f, struct stk__chunk *out, int row)
 {
     const struct stk_cell *cell = &r->cell[f];
     const struct stk_field *field = &out->type->field[f];
@@ -119,7 +119,7 @@ static int copy_span(struct run *r, int f, struct stk_chunk *out, int row)
 }
 
 /* One element into the row behind the last; a row that fails half-way leaves nothing behind. */
-static int add_row(struct run *r, struct stk_chunk *out)
+static int add_row(struct run *r, struct stk__chunk *out)
 {
     int row = out->n, f = 0, code = STK_OK;
     for (; f < r->stream->n_fields && !code; f++) {
@@ -149,7 +149,7 @@ static int add_row(struct run *r, struct stk_chunk *out)
 /* Hands rows on after a millisecond: whoever makes them slowly is not waited for until a chunk
  * is full. It begins with one row and doubles while they come quickly, so that a row is not kept
  * back by one behind it that somebody has to wait for. */
-static int next(void *run, struct stk_chunk *out, struct stk_error *err)
+static int next(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     const uint64_t patience_ns = 1000000;
     struct run *r = run;
@@ -176,7 +176,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
              (unsigned long long)index);
 }
 
-const struct stk_op stk__op_generator = {
+const struct stk__op stk__op_generator = {
     .decl = { "generator", 1, "Elements that the calling program makes.",
               "Reads a stream that C binds with `stk_objects_add_stream` and Python with "
               "`stoker.from_generator(function, spec)`: its fields are the elements'. Each pass "
@@ -187,7 +187,7 @@ const struct stk_op stk__op_generator = {
               "\n"
               "A failure in the program's function ends the run with its message.",
               params, sizeof(struct generator) },
-    .flags = STK_OP_ROOT | STK_OP_BLOCKS,
+    .flags = STK__OP_ROOT | STK__OP_BLOCKS,
     .open = open_generator,
     .infer = infer,
     .source = { .begin = begin,

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "codec/image/codec.h"
 #include "io/directory.h"
+#include "op/declaration.h"
 #include "op/source/path_source.h"
 
 #include <stdio.h>
@@ -15,8 +16,8 @@ struct image_folder {
 
 static const struct stk_param params[] = {
     STK_TEXT_ROW(image_folder, dir, NULL, STK_REQUIRED, "directory with one directory per class"),
-    STK_CLASSES_ROW(image_folder, classes,
-                    "names in the order of their numbers; none: those of the directories, sorted"),
+    STK__CLASSES_ROW(image_folder, classes,
+                     "names in the order of their numbers; none: those of the directories, sorted"),
     STK_ROWS_END,
 };
 
@@ -133,7 +134,7 @@ static int open_folder(const void *given, struct stk_arena *arena, void **state,
     return code;
 }
 
-const struct stk_op stk__op_image_folder = {
+const struct stk__op stk__op_image_folder = {
     .decl = { "image_folder", 2, "Images in one directory per class.",
               "Fields `path` and `label` (int64) for every .jpg, .jpeg, .png, .webp, .gif and .bmp "
               "file (in capitals too) at any depth below `dir/<class>/`. Classes are the sorted "
@@ -155,7 +156,7 @@ const struct stk_op stk__op_image_folder = {
               "which endings they have. A directory that is missing, has no subdirectories, or "
               "holds no images is an error.",
               params, sizeof(struct image_folder) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_folder,
     .close = stk__path_source_free,
     .held_bytes = stk__path_source_bytes,

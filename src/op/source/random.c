@@ -49,7 +49,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
     snprintf(text, size, "random, element %llu", (unsigned long long)index);
 }
 
-const struct stk_op stk__op_random = {
+const struct stk__op stk__op_random = {
     .decl = { "random", 1, "Random numbers without an end.",
               "One field `x` (int64): whole numbers from 0 up to 2^32 - 1, each as likely as any "
               "other, as tf.data's random. An element is a function of the run's seed, `seed`, "
@@ -59,7 +59,7 @@ const struct stk_op stk__op_random = {
               "    random(seed=7).take(3)\n"
               "    random().map('x % 6 + 1').take(100)",
               params, sizeof(struct random) },
-    .flags = STK_OP_ROOT | STK_OP_RANDOM,
+    .flags = STK__OP_ROOT | STK_OP_RANDOM,
     .infer = infer,
     .source = { .count = count, .rows = fill, .describe = describe },
 };

@@ -116,7 +116,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
              (unsigned long long)index);
 }
 
-const struct stk_op stk__op_range = {
+const struct stk__op stk__op_range = {
     .decl = { "range", 1, "The numbers from start up to stop, in steps.",
               "One field `x` (int64), as Python's range and tf.data's: stop is not reached, a "
               "negative step counts down, and a range that leads away from stop is empty. With "
@@ -128,13 +128,13 @@ const struct stk_op stk__op_range = {
               "\n"
               "Elements are computed when they are asked for: a long range costs no memory.",
               range_params, sizeof(struct range) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_range,
     .infer = infer,
     .source = { .count = count, .rows = fill, .describe = describe },
 };
 
-const struct stk_op stk__op_counter = {
+const struct stk__op stk__op_counter = {
     .decl = { "counter", 1, "The numbers from start on, without an end.",
               "One field `x` (int64), as tf.data's counter: start, start + step, and so on for "
               "ever; numbers wrap around at the ends of int64. Any of them can be reached by its "
@@ -143,7 +143,7 @@ const struct stk_op stk__op_counter = {
               "    counter().take(5)\n"
               "    counter(10, -2).zip(lines('words.txt'))",
               counter_params, sizeof(struct counter) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_counter,
     .infer = infer,
     .source = { .count = count, .rows = fill, .describe = describe },

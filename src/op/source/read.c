@@ -47,7 +47,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     return STK_OK;
 }
 
-const struct stk_op stk__op_read = {
+const struct stk__op stk__op_read = {
     .decl = { "read", 1, "Read the files whose paths a field holds.",
               "The path is replaced by the file's content. A field called `path` becomes "
               "`bytes`; any other keeps its name. Files are read ahead, many at a time. A read is "
@@ -61,6 +61,6 @@ const struct stk_op stk__op_read = {
               "A file that cannot be read makes its element bad; on_error says what becomes of "
               "it.",
               params, sizeof(struct read) },
-    .flags = STK_OP_FETCH | STK_OP_HEAVY,
+    .flags = STK__OP_FETCH | STK_OP_HEAVY,
     .infer = infer,
 };

@@ -15,7 +15,7 @@ struct run {
     bool is_over;  /* the file has no more records */
 };
 
-static void add_bad(struct run *r, struct stk_chunk *out, uint64_t offset, int code,
+static void add_bad(struct run *r, struct stk__chunk *out, uint64_t offset, int code,
                     const char *cause)
 {
     char text[STK_ERROR_TEXT];
@@ -25,7 +25,7 @@ static void add_bad(struct run *r, struct stk_chunk *out, uint64_t offset, int c
 }
 
 /* One bad row for everything that was passed over. */
-static void add_lost(struct run *r, struct stk_chunk *out)
+static void add_lost(struct run *r, struct stk__chunk *out)
 {
     struct stk__block_reader *blocks = &r->stream.blocks;
     char cause[160];
@@ -36,7 +36,7 @@ static void add_lost(struct run *r, struct stk_chunk *out)
     r->lost = 0;
 }
 
-static void add_record(struct run *r, size_t bytes, struct stk_chunk *out)
+static void add_record(struct run *r, size_t bytes, struct stk__chunk *out)
 {
     struct stk__block_reader *blocks = &r->stream.blocks;
     uint64_t offset = stk__block_reader_offset(blocks);
@@ -48,7 +48,7 @@ static void add_record(struct run *r, size_t bytes, struct stk_chunk *out)
         out->n++;
 }
 
-static void finish_file(struct run *r, struct stk_chunk *out)
+static void finish_file(struct run *r, struct stk__chunk *out)
 {
     struct stk__block_reader *blocks = &r->stream.blocks;
     size_t left = stk__block_reader_left(blocks);
@@ -65,7 +65,7 @@ static void finish_file(struct run *r, struct stk_chunk *out)
 }
 
 /* Takes one record, or passes over what is none. */
-static void take(struct run *r, enum stk__cut what, size_t bytes, struct stk_chunk *out)
+static void take(struct run *r, enum stk__cut what, size_t bytes, struct stk__chunk *out)
 {
     struct stk__block_reader *blocks = &r->stream.blocks;
     if (what != STK__CUT_LOST && r->lost) {
@@ -79,7 +79,7 @@ static void take(struct run *r, enum stk__cut what, size_t bytes, struct stk_chu
     }
 }
 
-static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
+static int advance(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct run *r = run;
     struct stk__block_reader *blocks = &r->stream.blocks;

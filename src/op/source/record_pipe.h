@@ -23,7 +23,7 @@ struct stk__cutter {
                          size_t *bytes);
     /* Writes one record to row out->n. Spans take references to the owner. STK_OK, STK_MEMORY or
      * STK_DATA with the cause. */
-    int (*write)(const void *context, struct stk_span record, struct stk_chunk *out,
+    int (*write)(const void *context, struct stk_span record, struct stk__chunk *out,
                  struct stk_error *err);
     bool (*is_plain)(const uint8_t *head, size_t n); /* as in stk__byte_stream_options */
 };

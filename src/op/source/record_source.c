@@ -55,7 +55,7 @@ int stk__record_source_n_places(const void *state)
 }
 
 void stk__record_source_locate(const void *state, int n, const uint64_t *index,
-                               struct stk_place *out)
+                               struct stk__file_place *out)
 {
     stk__record_files_locate(((const struct stk__record_source *)state)->records, n, index, out);
 }
@@ -72,7 +72,7 @@ const uint64_t *stk__record_source_first_rows(const void *state, size_t *n_files
     return records->first;
 }
 
-int stk__record_source_begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
+int stk__record_source_begin(const struct stk__source_start *b, void **run, struct stk_error *err)
 {
     const struct stk__record_source *source = b->state;
     return stk__record_pipe_begin(b->pool, source->list, source->cutter, source, run, err);

@@ -4,6 +4,7 @@
  * these, which are entries of a source table. */
 #pragma once
 #include "io/record_files.h"
+#include "op/declaration.h"
 #include "op/source/record_pipe.h"
 
 struct stk__record_source {
@@ -31,10 +32,10 @@ bool stk__record_source_is_stream(const void *state);
 bool stk__record_source_is_lasting(const void *state);
 int stk__record_source_n_places(const void *state);
 void stk__record_source_locate(const void *state, int n, const uint64_t *index,
-                               struct stk_place *out);
+                               struct stk__file_place *out);
 struct stk__data_files *stk__record_source_files(const void *state);
 const uint64_t *stk__record_source_first_rows(const void *state, size_t *n_files);
-int stk__record_source_begin(const struct stk_source_begin *begin, void **run,
+int stk__record_source_begin(const struct stk__source_start *begin, void **run,
                              struct stk_error *err);
 void stk__record_source_describe(const void *state, uint64_t index, char *text, size_t size);
 

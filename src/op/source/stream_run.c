@@ -34,7 +34,7 @@ int stk__stream_rewind(void *run, struct stk_error *err)
 /* Stops after about one block, so that long rows do not pile up in a chunk, and before it has to
  * wait for more; without a row after some more, so that a run can be ended that finds none. What goes wrong
  * behind rows that were appended goes wrong again in the next call, which reports it. */
-int stk__stream_next(void *run, struct stk_chunk *out, struct stk_error *err)
+int stk__stream_next(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct stk__stream_run *r = run;
     const uint64_t most_searched = 32 * STK__BLOCK_BYTES;

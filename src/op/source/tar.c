@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory/arena.h"
+#include "op/declaration.h"
 #include "op/source/packed_classes.h"
 #include "op/source/record_source.h"
 #include "op/source/tar_sample.h"
@@ -20,7 +21,7 @@ struct tar {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(tar, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(tar, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_PAIRS_ROW(
         tar, fields, 0,
@@ -275,7 +276,7 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
     return !is_ended ? STK__CUT_MORE : first.key ? STK__CUT_RECORD : STK__CUT_NONE;
 }
 
-static int write_row(const void *context, struct stk_span record, struct stk_chunk *out,
+static int write_row(const void *context, struct stk_span record, struct stk__chunk *out,
                      struct stk_error *err)
 {
     const struct sample_source *source = context;
@@ -354,7 +355,7 @@ static int add_fields_of(struct sample_source *source, const uint8_t *data, uint
 
 static int infer_fields(struct sample_source *source, struct stk_error *err)
 {
-    struct stk_place place;
+    struct stk__file_place place;
     const uint64_t first = 0;
     if (!source->source.records)
         return stk_fail(err, STK_VALUE,
@@ -424,7 +425,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 
 static int read_row(struct stk_rows *r, int i, struct stk_error *err)
 {
-    const struct stk_span *sample = &r->fetched[i];
+    const struct stk_span *sample = &r->inside->fetched[i];
     struct found found;
     int code = find_members(r->state, sample->data, sample->bytes, &found, err);
     if (code)
@@ -451,7 +452,7 @@ static int rows(struct stk_rows *r, const uint64_t *index)
     return STK_OK;
 }
 
-const struct stk_op stk__op_tar = {
+const struct stk__op stk__op_tar = {
     .decl = { "tar", 1, "Samples of tar archives, as WebDataset makes them.",
               "Members that follow one another and have the same name up to the first dot are a "
               "sample; what follows that dot (the ending, in any case) says which field a member "
@@ -470,7 +471,7 @@ const struct stk_op stk__op_tar = {
               "A damaged header makes one bad sample of everything up to the next good header; a "
               "sample that lacks a field is bad and says what it has.",
               params, sizeof(struct tar) },
-    .flags = STK_OP_ROOT | STK_OP_BLOCKS,
+    .flags = STK__OP_ROOT | STK__OP_BLOCKS,
     .open = open_tar,
     .close = close_tar,
     .held_bytes = stk__record_source_bytes,

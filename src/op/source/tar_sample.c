@@ -59,7 +59,7 @@ static int look(struct scanner *s, uint64_t offset, uint64_t n)
         s->window = window;
         s->cap = n;
     }
-    const struct stk_place place = { offset, n, (uint32_t)s->file };
+    const struct stk__file_place place = { offset, n, (uint32_t)s->file };
     s->from = s->to = 0;
     int code = stk__data_file_read(s->files, place, s->window, s->err);
     if (code)

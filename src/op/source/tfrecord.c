@@ -2,6 +2,7 @@
 /* tfrecord.c: the records of TFRecord files. */
 #include "base/error.h"
 #include "codec/record/tfrecord_frame.h"
+#include "op/declaration.h"
 #include "op/source/packed_classes.h"
 #include "op/source/record_source.h"
 #include "op/source/tfrecord_scan.h"
@@ -16,7 +17,7 @@ struct tfrecord {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(tfrecord, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(tfrecord, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_CHOICE_ROW(tfrecord, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "of the files; auto: by their first bytes"),
@@ -57,7 +58,7 @@ static enum stk__cut cut(const void *context, const uint8_t *data, size_t have, 
     return have < *bytes ? STK__CUT_MORE : STK__CUT_RECORD;
 }
 
-static int write_row(const void *context, struct stk_span record, struct stk_chunk *out,
+static int write_row(const void *context, struct stk_span record, struct stk__chunk *out,
                      struct stk_error *err)
 {
     const struct record_source *source = context;
@@ -127,7 +128,7 @@ static int rows(struct stk_rows *r, const uint64_t *index)
     const struct tfrecord *p = r->params;
     (void)index;
     for (int i = 0; i < r->n; i++) {
-        const struct stk_span *frame = &r->fetched[i];
+        const struct stk_span *frame = &r->inside->fetched[i];
         struct stk_error err;
         uint64_t length;
         if (r->mask[i] != STK_LIVE)
@@ -142,7 +143,7 @@ static int rows(struct stk_rows *r, const uint64_t *index)
     return STK_OK;
 }
 
-const struct stk_op stk__op_tfrecord = {
+const struct stk__op stk__op_tfrecord = {
     .decl = { "tfrecord", 1, "The records of TFRecord files.",
               "One field `record` (bytes) for every record, in the order of the files given; those "
               "of a pattern are sorted. parse_example takes them apart. Any record can be reached, "
@@ -158,7 +159,7 @@ const struct stk_op stk__op_tfrecord = {
               "and byte; behind a damaged header the next good one is looked for, so on_error=skip "
               "loses nothing else.",
               params, sizeof(struct tfrecord) },
-    .flags = STK_OP_ROOT | STK_OP_BLOCKS,
+    .flags = STK__OP_ROOT | STK__OP_BLOCKS,
     .open = open_tfrecord,
     .close = close_tfrecord,
     .held_bytes = stk__record_source_bytes,

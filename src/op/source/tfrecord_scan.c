@@ -28,7 +28,8 @@ static const uint8_t *look(struct scanner *s, uint64_t offset, uint64_t n, uint6
     if (offset >= s->from && offset + n <= s->to)
         return s->window + (offset - s->from);
     uint64_t left = s->bytes - offset, wanted = likely > n ? likely : n;
-    const struct stk_place place = { offset, wanted < left ? wanted : left, (uint32_t)s->file };
+    const struct stk__file_place place = { offset, wanted < left ? wanted : left,
+                                           (uint32_t)s->file };
     s->from = s->to = 0;
     s->code = stk__data_file_read(s->files, place, s->window, s->err);
     if (s->code) {

@@ -18,7 +18,7 @@ struct table {
 };
 
 static const struct stk_param params[] = {
-    STK_VALUE_ROW(values, fields, STK_REQUIRED, "a map from field names to lists of equal length"),
+    STK__VALUE_ROW(values, fields, STK_REQUIRED, "a map from field names to lists of equal length"),
     STK_ROWS_END,
 };
 
@@ -99,7 +99,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
     snprintf(text, size, "values, element %llu", (unsigned long long)index);
 }
 
-const struct stk_op stk__op_values = {
+const struct stk__op stk__op_values = {
     .decl = { "values", 1, "Elements written out in the chain.",
               "A map from field names to lists, one item per element; all lists have the same "
               "length. Whole numbers are int64; if one number of a list is real (`1.5`, `2.0`, "
@@ -112,7 +112,7 @@ const struct stk_op stk__op_values = {
               "    values({point: [[0.5, 1.0], [2.0, 3.5]], ok: [true, false]})\n"
               "    values({words: [[1, 2, 3], [4], []]})",
               params, sizeof(struct values) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_values,
     .infer = infer,
     .source = { .count = count, .rows = fill, .describe = describe },

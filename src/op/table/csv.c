@@ -24,13 +24,13 @@ enum { STRICT, LENIENT };
 static const char *const quotes_words[] = { "strict", "lenient", NULL };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(csv, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(csv, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
-    STK_CALLS_ROW(csv, columns, &stk__csv_types, STK_TAKES_NONE,
-                  "a map from columns to types; none: all columns, types by their first values"),
-    STK_VALUE_ROW(csv, header, STK_TAKES_NONE,
-                  "true or none: the first row has names; false: it does not, and columns are c0, "
-                  "c1, …; or a list of names for files without"),
+    STK__CALLS_ROW(csv, columns, &stk__csv_types, STK_TAKES_NONE,
+                   "a map from columns to types; none: all columns, types by their first values"),
+    STK__VALUE_ROW(csv, header, STK_TAKES_NONE,
+                   "true or none: the first row has names; false: it does not, and columns are c0, "
+                   "c1, …; or a list of names for files without"),
     STK_TEXT_ROW(csv, delimiter, ",", 0, "what separates values: one character"),
     STK_TEXT_ROW(csv, quote, "\"", STK_TAKES_NONE,
                  "what may stand around values, doubled inside; none: nothing"),
@@ -313,7 +313,7 @@ static const char *class_name(const void *state, const char *field, int64_t valu
     return NULL;
 }
 
-const struct stk_op stk__op_csv = {
+const struct stk__op stk__op_csv = {
     .decl = { "csv", 1, "The rows of CSV files and other delimited text.",
               "A field for every column, named by the header. Any row can be reached, so len, "
               "shuffle() and shard work on the whole: when the dataset is made, files are read "
@@ -347,7 +347,7 @@ const struct stk_op stk__op_csv = {
               "an empty line is a row, "
               "and there is no header by default.",
               params, sizeof(struct csv) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_csv,
     .close = close_csv,
     .held_bytes = held_bytes,

@@ -78,7 +78,7 @@ int stk__csv_head_read(const struct stk__csv_format *format, struct stk__data_fi
         if (!(out->bytes = malloc(out->n + STK__CSV_TAIL)))
             return stk__out_of_memory(err);
         memset(out->bytes + out->n, 0, STK__CSV_TAIL);
-        const struct stk_place place = { 0, out->n, (uint32_t)file };
+        const struct stk__file_place place = { 0, out->n, (uint32_t)file };
         int code = stk__data_file_read(files, place, out->bytes, err);
         if (code)
             stk__error_prefix(err, "'%s': ", files->item[file].path);

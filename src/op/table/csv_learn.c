@@ -98,7 +98,7 @@ static int add_piece(struct learner *l, size_t bytes)
 }
 
 /* Reads a piece of whole groups. */
-static int read_piece(struct learner *l, struct stk_place place)
+static int read_piece(struct learner *l, struct stk__file_place place)
 {
     struct stk__data_files *files = l->table->found.groups->files;
     if (place.bytes > l->piece_bytes) {
@@ -120,7 +120,7 @@ static int read_file(struct learner *l, size_t file)
     uint64_t n = stk__record_index_count(index);
     int code = STK_OK;
     for (uint64_t g = 0; g < n && !code;) {
-        struct stk_place all = { .file = (uint32_t)file }, next = all;
+        struct stk__file_place all = { .file = (uint32_t)file }, next = all;
         stk__record_index_at(index, g++, &all);
         for (; g < n && all.bytes < PIECE; g++) {
             stk__record_index_at(index, g, &next);

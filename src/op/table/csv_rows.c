@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_rows.c: rows to columns: a block of rows is split, then converted column by column. */
 #include "kernel/kernel.h"
+#include "op/declaration.h"
 #include "op/table/csv_table.h"
 
 #include <stdio.h>
@@ -152,7 +153,7 @@ void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_
 
 /* ---- a located source ---- */
 
-void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
+void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk__file_place *out)
 {
     stk__row_groups_locate(&((const struct stk__csv_table *)state)->found, n, index, out);
 }
@@ -223,7 +224,7 @@ static int add_run(struct target_rows *t, struct stk__row_run *run)
     struct stk__csv_work *work = &t->work;
     if (run->first || run->n == 1)
         find_run(table, run);
-    const struct stk__csv_origin origin = { t->rows->fetched[run->from].owner, run->offset,
+    const struct stk__csv_origin origin = { t->rows->inside->fetched[run->from].owner, run->offset,
                                             run->file };
     stk__csv_scan_data(&work->scan, run->data, run->bytes);
     for (int done = 0, n; done < run->n; done += n) {

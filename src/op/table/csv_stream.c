@@ -121,7 +121,7 @@ static bool own_text(struct run *r, struct stk_span *span)
     return owner != NULL;
 }
 
-static bool own_texts(struct run *r, struct stk_chunk *out, int n)
+static bool own_texts(struct run *r, struct stk__chunk *out, int n)
 {
     bool is_owned = true;
     for (int f = 0; f < r->table->n_fields; f++) {
@@ -138,7 +138,7 @@ static bool own_texts(struct run *r, struct stk_chunk *out, int n)
     return is_owned;
 }
 
-static void mark_bad(struct run *r, struct stk_chunk *out, int i)
+static void mark_bad(struct run *r, struct stk__chunk *out, int i)
 {
     char text[STK_ERROR_TEXT], cause[STK_ERROR_TEXT - 64];
     uint32_t start = r->work.result[i].start;
@@ -150,14 +150,14 @@ static void mark_bad(struct run *r, struct stk_chunk *out, int i)
 }
 
 /* Converts the rows that were split, and appends them. */
-static int finish_block(struct run *r, struct stk_chunk *out, struct stk_error *err)
+static int finish_block(struct run *r, struct stk__chunk *out, struct stk_error *err)
 {
     struct stk__csv_work *work = &r->work;
     int n = work->n;
     stk__csv_put_rows(r->table, work, out->column, out->n);
     work->n = 0;
     if (!own_texts(r, out, n)) {
-        stk_chunk_drop(out, out->n, n);
+        stk__chunk_drop(out, out->n, n);
         return stk__out_of_memory(err);
     }
     for (int i = 0; i < n; i++)
@@ -170,7 +170,7 @@ static int finish_block(struct run *r, struct stk_chunk *out, struct stk_error *
 }
 
 /* Splits and converts the rows in the next bytes, and passes those that were appended. */
-static int add_rows(struct run *r, size_t bytes, int n_rows, struct stk_chunk *out,
+static int add_rows(struct run *r, size_t bytes, int n_rows, struct stk__chunk *out,
                     struct stk_error *err)
 {
     const struct stk__block_reader *blocks = &r->stream.blocks;
@@ -189,7 +189,7 @@ static int add_rows(struct run *r, size_t bytes, int n_rows, struct stk_chunk *o
     return code;
 }
 
-static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
+static int advance(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct run *r = run;
     struct stk__block_reader *blocks = &r->stream.blocks;
@@ -212,7 +212,7 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__csv_stream_begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
+int stk__csv_stream_begin(const struct stk__source_start *b, void **run, struct stk_error *err)
 {
     const struct stk__csv_table *table = b->state;
     int code = stk__stream_begin(b->pool, table->list, advance, sizeof(struct run), run, err);

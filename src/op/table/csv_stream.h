@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_stream.h: csv from compressed files, pipes and standard input. */
 #pragma once
+#include "op/declaration.h"
 #include "op/source/stream_run.h"
 #include "op/table/csv_table.h"
 
@@ -10,7 +11,7 @@ int stk__csv_stream_head(const struct stk__csv_table *table, size_t least,
                          struct stk__csv_head *out, struct stk_error *err);
 
 /* The entries of a stream source. */
-int stk__csv_stream_begin(const struct stk_source_begin *begin, void **run, struct stk_error *err);
+int stk__csv_stream_begin(const struct stk__source_start *begin, void **run, struct stk_error *err);
 void stk__csv_stream_end(void *run);
 
 /* clang-format off */

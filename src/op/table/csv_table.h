@@ -150,7 +150,7 @@ void stk__csv_explain(const struct stk__csv_table *table, const struct stk__csv_
                       char *text, size_t size);
 
 /* Where rows lie, and rows from what was read there: a located source's. */
-void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk_place *out);
+void stk__csv_locate(const void *state, int n, const uint64_t *index, struct stk__file_place *out);
 int stk__csv_rows(struct stk_rows *rows, const uint64_t *index);
 
 /* ---- csv_learn.c ---- */

@@ -96,8 +96,8 @@ static const struct stk__namespace column_types = { "column", decls + 1, N_DECLS
 const struct stk__namespace stk__csv_types = { "column", decls, N_DECLS };
 
 static const struct stk_param columns_rows[] = {
-    STK_VALUE_ROW(stk__csv_columns, names, STK_REQUIRED, "a list of columns, or rest"),
-    STK_CALLS_ROW(stk__csv_columns, type, &column_types, STK_REQUIRED, "of all of them"),
+    STK__VALUE_ROW(stk__csv_columns, names, STK_REQUIRED, "a list of columns, or rest"),
+    STK__CALLS_ROW(stk__csv_columns, type, &column_types, STK_REQUIRED, "of all of them"),
     STK_ROWS_END,
 };
 static const struct stk_decl columns_decl = {

@@ -14,9 +14,10 @@ struct jsonl {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(jsonl, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(jsonl, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
-    STK_CALLS_ROW(jsonl, fields, &stk__json_calls, STK_REQUIRED | STK_MAKES, STK__JSON_FIELDS_HELP),
+    STK__CALLS_ROW(jsonl, fields, &stk__json_calls, STK_REQUIRED | STK__MAKES,
+                   STK__JSON_FIELDS_HELP),
     STK_CHOICE_ROW(jsonl, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "how the files are compressed; auto: as their first bytes say"),
     STK_TEXT_ROW(jsonl, index, "auto", STK_TUNABLE | STK_TAKES_NONE, STK__INDEX_HELP),
@@ -30,8 +31,8 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
     if (!fields)
         return stk__out_of_memory(err);
     inf->state = fields;
-    inf->keeps_all = inf->in_class != STK_STREAM;
-    if (!inf->keeps_all)
+    inf->inside->keeps_all = inf->inside->in_class != STK__STREAM;
+    if (!inf->inside->keeps_all)
         inf->count = STK_UNKNOWN_COUNT;
     int code = stk__json_fields_read(p->fields, inf->arena, fields, err);
     return code ? code : stk__json_fields_infer(inf, NULL, fields, err);
@@ -42,7 +43,7 @@ static int run(struct stk_rows *rows)
     return stk__json_fields_run(rows, rows->state, true);
 }
 
-const struct stk_op stk__op_jsonl = {
+const struct stk__op stk__op_jsonl = {
     .decl = { "jsonl", 1, "Values out of files with a JSON text on every line.",
               "Files are read as `lines` reads them: one after the other, compressed or not, from "
               "standard input or a named pipe. Any element can be reached, so len, shuffle() and "
@@ -65,8 +66,8 @@ const struct stk_op stk__op_jsonl = {
               "message has file, line and column. If a name occurs twice in an object, the last "
               "one counts.",
               params, sizeof(struct jsonl) },
-    .flags = STK_OP_ROOT | STK_OP_FILTER,
-    .begins_with = &stk__op_filled_lines,
+    .flags = STK__OP_ROOT | STK_OP_FILTER,
+    .implies = { .op = &stk__op_filled_lines, .shares_params = true },
     .infer = infer,
     .row = { .run = run },
 };

@@ -21,7 +21,7 @@ struct lines {
 };
 
 static const struct stk_param params[] = {
-    STK_TEXTS_ROW(lines, file, 1, INT32_MAX, STK_REQUIRED | STK_TAKES_FIELD,
+    STK_TEXTS_ROW(lines, file, 1, INT32_MAX, STK_REQUIRED | STK__TAKES_FIELD,
                   "a path or a pattern, or a list of them; '-' is standard input"),
     STK_CHOICE_ROW(lines, compression, stk__compression_words, STK__COMPRESSION_AUTO, 0,
                    "how the files are compressed; auto: as their first bytes say"),
@@ -153,7 +153,8 @@ static int choose_group(struct stk__data_files *files, size_t file, int *group_r
 {
     uint8_t head[STK__LARGE_ROW];
     uint64_t all = files->item[file].bytes;
-    const struct stk_place place = { 0, all < sizeof head ? all : sizeof head, (uint32_t)file };
+    const struct stk__file_place place = { 0, all < sizeof head ? all : sizeof head,
+                                           (uint32_t)file };
     int code = stk__data_file_read(files, place, head, err);
     if (code)
         stk__error_prefix(err, "'%s': ", files->item[file].path);
@@ -308,7 +309,7 @@ struct run {
 
 /* Appends the row that is `len` bytes long, before `n_ends` bytes of newline; the caller takes the
  * reference to the block. */
-static void add_row(struct run *r, size_t len, size_t n_ends, struct stk_chunk *out)
+static void add_row(struct run *r, size_t len, size_t n_ends, struct stk__chunk *out)
 {
     struct stk__block_reader *blocks = &r->stream.blocks;
     bool has_return = n_ends && len && stk__block_reader_data(blocks)[len - 1] == '\r';
@@ -317,7 +318,7 @@ static void add_row(struct run *r, size_t len, size_t n_ends, struct stk_chunk *
 }
 
 /* Appends the rows that are complete in the block. */
-static void add_rows(struct run *r, struct stk_chunk *out)
+static void add_rows(struct run *r, struct stk__chunk *out)
 {
     const struct stk__block_reader *blocks = &r->stream.blocks;
     int before = out->n;
@@ -335,7 +336,7 @@ static void add_rows(struct run *r, struct stk_chunk *out)
 }
 
 /* What is left when a file ends is its last line. */
-static void finish_file(struct run *r, struct stk_chunk *out)
+static void finish_file(struct run *r, struct stk__chunk *out)
 {
     size_t left = stk__block_reader_left(&r->stream.blocks);
     if (left) {
@@ -345,7 +346,7 @@ static void finish_file(struct run *r, struct stk_chunk *out)
     stk__block_reader_close(&r->stream.blocks);
 }
 
-static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
+static int advance(void *run, struct stk__chunk *out, struct stk_error *err)
 {
     struct run *r = run;
     struct stk__block_reader *blocks = &r->stream.blocks;
@@ -363,7 +364,7 @@ static int advance(void *run, struct stk_chunk *out, struct stk_error *err)
     return code;
 }
 
-static int begin(const struct stk_source_begin *b, void **run, struct stk_error *err)
+static int begin(const struct stk__source_start *b, void **run, struct stk_error *err)
 {
     const struct line_source *source = b->state;
     return stk__stream_begin(b->pool, source->list, advance, sizeof(struct run), run, err);
@@ -392,7 +393,7 @@ static int n_places(const void *state)
     return 1;
 }
 
-static void locate(const void *state, int n, const uint64_t *index, struct stk_place *out)
+static void locate(const void *state, int n, const uint64_t *index, struct stk__file_place *out)
 {
     stk__row_groups_locate(&((const struct line_source *)state)->found, n, index, out);
 }
@@ -418,8 +419,9 @@ static void put_run(struct stk_rows *r, const struct stk__row_run *run)
         ;
     for (int i = run->from; i < run->from + run->n; i++) {
         if (next_line(&piece, &line))
-            r->out[0].span[i] = (struct stk_span){ (uint8_t *)(uintptr_t)run->data + line.start,
-                                                   line.bytes, r->fetched[run->from].owner };
+            r->out[0].span[i] =
+                (struct stk_span){ (uint8_t *)(uintptr_t)run->data + line.start, line.bytes,
+                                   r->inside->fetched[run->from].owner };
         else
             stk_rows_fail(r, i, STK_DATA,
                           "the line is gone: the file was changed after it was opened");
@@ -484,10 +486,10 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
       .begin = begin, .describe = describe }
 /* clang-format on */
 
-const struct stk_op stk__op_filled_lines = {
+const struct stk__op stk__op_filled_lines = {
     .decl = { "lines", 1, "The lines of text files that are not blank.", "", params,
               sizeof(struct lines) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_filled_lines,
     .close = close_lines,
     .held_bytes = held_bytes,
@@ -495,7 +497,7 @@ const struct stk_op stk__op_filled_lines = {
     .source = LINE_SOURCE,
 };
 
-const struct stk_op stk__op_lines = {
+const struct stk__op stk__op_lines = {
     .decl = { "lines", 1, "The lines of text files.",
               "One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line "
               "without an end counts; an empty line is an empty text. Files are read one after "
@@ -520,7 +522,7 @@ const struct stk_op stk__op_lines = {
               "`\\r`, not only the one before `\\n`, and takes a truncated gzip file for a whole "
               "one.",
               params, sizeof(struct lines) },
-    .flags = STK_OP_ROOT,
+    .flags = STK__OP_ROOT,
     .open = open_lines,
     .close = close_lines,
     .held_bytes = held_bytes,

@@ -36,7 +36,7 @@ size_t stk__row_groups_bytes(const struct stk__row_groups *rows)
 }
 
 /* Rows of the last group, which may have fewer than others. */
-static int count_last(struct stk__row_groups *rows, struct stk_place place,
+static int count_last(struct stk__row_groups *rows, struct stk__file_place place,
                       stk__count_rows_fn count, const void *context, uint64_t *n,
                       struct stk_error *err)
 {
@@ -59,7 +59,7 @@ int stk__row_groups_count(struct stk__row_groups *rows, size_t file, int group_r
 {
     const struct stk__record_index *index = rows->groups->index[file];
     uint64_t n_groups = stk__record_index_count(index), n = 0;
-    struct stk_place last = { .file = (uint32_t)file };
+    struct stk__file_place last = { .file = (uint32_t)file };
     int code = STK_OK;
     rows->group_rows[file] = group_rows;
     if (n_groups) {
@@ -87,7 +87,7 @@ static uint64_t find_group(const struct stk__row_groups *rows, uint64_t row, siz
 }
 
 void stk__row_groups_locate(const struct stk__row_groups *rows, int n, const uint64_t *index,
-                            struct stk_place *out)
+                            struct stk__file_place *out)
 {
     size_t file = 0;
     uint64_t group;
@@ -106,22 +106,22 @@ static bool is_behind(const struct stk__row_groups *rows, const struct stk_rows 
 {
     if (r->mask[i] != STK_LIVE || index[i] != index[i - 1] + 1 ||
         index[i] >= rows->first_row[run->file + 1] ||
-        r->fetched[i].owner != r->fetched[i - 1].owner)
+        r->inside->fetched[i].owner != r->inside->fetched[i - 1].owner)
         return false;
     uint64_t in_file = index[i] - rows->first_row[run->file];
     bool is_new_group = in_file % (uint64_t)rows->group_rows[run->file] == 0;
     const uint8_t *end = run->data + run->bytes;
-    return r->fetched[i].data == (is_new_group ? end : r->fetched[i - 1].data);
+    return r->inside->fetched[i].data == (is_new_group ? end : r->inside->fetched[i - 1].data);
 }
 
 struct stk__row_run stk__row_groups_run(const struct stk__row_groups *rows,
                                         const struct stk_rows *r, const uint64_t *index, int from)
 {
-    const struct stk_span *fetched = r->fetched;
+    const struct stk_span *fetched = r->inside->fetched;
     struct stk__row_run run = {
         .from = from, .n = 1, .data = fetched[from].data, .bytes = fetched[from].bytes
     };
-    struct stk_place place;
+    struct stk__file_place place;
     uint64_t group;
     run.first = find_group(rows, index[from], &run.file, &group);
     stk__record_index_at(rows->groups->index[run.file], group, &place);

@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "io/record_files.h"
+#include "op/declaration.h"
 
 enum {
     STK__GROUP_ROWS = 8,
@@ -38,7 +39,7 @@ int stk__row_groups_count(struct stk__row_groups *rows, size_t file, int group_r
 int64_t stk__row_groups_total(const struct stk__row_groups *rows);
 
 void stk__row_groups_locate(const struct stk__row_groups *rows, int n, const uint64_t *index,
-                            struct stk_place *out);
+                            struct stk__file_place *out);
 
 /* Rows that follow each other in one piece of memory. */
 struct stk__row_run {

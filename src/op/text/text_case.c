@@ -129,14 +129,14 @@ static int run_upper(struct stk_rows *rows)
     "    values({name: ['Anna', 'BO']})." name "()\n"                                               \
     "    values({name: ['Ångström', 'CAFÉ']})." name "(encoding='utf-8', into=plain)"
 
-const struct stk_op stk__op_text_lower = {
+const struct stk__op stk__op_text_lower = {
     .decl = { "text_lower", 1, "Write texts in lower case.", DOC("text_lower", "tf.strings.lower"),
               params, sizeof(struct change_case) },
     .infer = infer,
     .row = { .run = run_lower },
 };
 
-const struct stk_op stk__op_text_upper = {
+const struct stk__op stk__op_text_upper = {
     .decl = { "text_upper", 1, "Write texts in upper case.", DOC("text_upper", "tf.strings.upper"),
               params, sizeof(struct change_case) },
     .infer = infer,

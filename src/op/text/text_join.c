@@ -123,7 +123,7 @@ static const char doc[] =
     "    values({a: ['x', 'y'], b: ['1', '2']}).text_join([a, b])\n"
     "    values({t: ['b a', 'c']}).text_split(' ').text_join([t], sep='+')";
 
-const struct stk_op stk__op_text_join = {
+const struct stk__op stk__op_text_join = {
     .decl = { "text_join", 1, "Put the texts of several fields, or of lists, together.", doc,
               params, sizeof(struct text_join) },
     .infer = infer,

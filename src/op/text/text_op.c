@@ -112,7 +112,7 @@ static bool open_texts(struct stk_rows *rows, const struct stk__text_use *use,
 }
 
 /* A list with a bad text is bad for the same reason. */
-static void blame(struct stk_rows *rows, int row, const struct stk_fault *faults, int text)
+static void blame(struct stk_rows *rows, int row, const struct stk__fault *faults, int text)
 {
     while (faults && faults->row != text)
         faults = faults->next;
@@ -130,7 +130,7 @@ static int close_texts(struct stk_rows *rows, const struct stk__text_use *use,
         int n = (int)list_of(rows, use->from, i).n;
         for (int k = text; k < text + n; k++)
             if (texts->mask[k] != STK_LIVE)
-                blame(rows, i, *texts->faults, k);
+                blame(rows, i, *texts->inside->faults, k);
         if (rows->mask[i] == STK_LIVE && !stk__texts_pack(rows, texts->out[use->to].span + text,
                                                           (size_t)n, &rows->out[use->to].span[i]))
             return STK_MEMORY;
@@ -142,13 +142,15 @@ static int close_texts(struct stk_rows *rows, const struct stk__text_use *use,
 int stk__text_run(struct stk_rows *rows, const struct stk__text_use *use,
                   stk__text_change_fn change)
 {
-    struct stk_fault *faults = NULL;
+    struct stk__fault *faults = NULL;
+    struct stk__rows_inside inside = *rows->inside;
     struct stk_rows texts;
     if (!use->has_lists)
         return change(rows);
     if (!open_texts(rows, use, &texts))
         return STK_MEMORY;
-    texts.faults = &faults;
+    inside.faults = &faults;
+    texts.inside = &inside;
     int code = change(&texts);
     if (!code)
         code = close_texts(rows, use, &texts);

@@ -284,7 +284,7 @@ static const char replace_doc[] =
     "    values({t: ['anna 31', 'bo']}).text_regex_replace('(\\\\w+) (\\\\d+)', '\\\\2 \\\\1', "
     "into=turned)";
 
-const struct stk_op stk__op_text_regex_replace = {
+const struct stk__op stk__op_text_regex_replace = {
     .decl = { "text_regex_replace", 1, "Replace what matches a regular expression.", replace_doc,
               replace_params, sizeof(struct replace) },
     .open = replace_open,
@@ -347,7 +347,7 @@ static const char match_doc[] =
     "    values({t: ['TF lib', 'lib TF']}).text_regex_full_match('.*lib$')\n"
     "    lines('words.txt').text_regex_full_match('[a-z]+', into=ok).filter('ok')";
 
-const struct stk_op stk__op_text_regex_full_match = {
+const struct stk__op stk__op_text_regex_full_match = {
     .decl = { "text_regex_full_match", 1, "Say whether texts match a regular expression.",
               match_doc, match_params, sizeof(struct full_match) },
     .open = match_open,

@@ -182,7 +182,7 @@ static const char doc[] =
     "and stored; `text_to_number`, `text_to_hash_bucket` and `lookup` make lists of numbers of "
     "them, or of texts at once with their parameter `sep`.";
 
-const struct stk_op stk__op_text_split = {
+const struct stk__op stk__op_text_split = {
     .decl = { "text_split", 1, "Cut texts into pieces.", doc, params, sizeof(struct text_split) },
     .infer = infer,
     .row = { .run = run },

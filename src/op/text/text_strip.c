@@ -65,7 +65,7 @@ static const char doc[] =
     "    values({name: [' anna', 'bo\\n']}).text_strip()\n"
     "    values({name: ['\"anna\"', '(bo)']}).text_strip('\"()', into=plain)";
 
-const struct stk_op stk__op_text_strip = {
+const struct stk__op stk__op_text_strip = {
     .decl = { "text_strip", 1, "Take white space away at the ends of texts.", doc, params,
               sizeof(struct text_strip) },
     .infer = infer,

@@ -46,7 +46,7 @@ static const char doc[] =
     "    values({word: ['Hello', 'TensorFlow']}).text_to_hash_bucket(3)\n"
     "    values({t: ['a b c', 'b']}).text_to_hash_bucket(1000, sep='', into=ids)";
 
-const struct stk_op stk__op_text_to_hash_bucket = {
+const struct stk__op stk__op_text_to_hash_bucket = {
     .decl = { "text_to_hash_bucket", 1, "Hash texts to numbers of buckets.", doc, params,
               sizeof(struct text_to_hash_bucket) },
     .infer = infer,

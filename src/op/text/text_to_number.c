@@ -108,7 +108,7 @@ static const char doc[] =
     "    values({age: ['31', ' 44 ']}).text_to_number(int64)\n"
     "    values({v: ['1.5, 2', '', '3e-2']}).text_to_number(sep=',')";
 
-const struct stk_op stk__op_text_to_number = {
+const struct stk__op stk__op_text_to_number = {
     .decl = { "text_to_number", 1, "Read numbers from texts.", doc, params,
               sizeof(struct text_to_number) },
     .infer = infer,
