@@ -2,6 +2,7 @@
 /* memory_owners.c: the memory budget of the process, and who has it. */
 #include "api/api.h"
 #include "base/error.h"
+#include "base/json_out.h"
 #include "base/memory/purse.h"
 
 int stk_memory_limit(int64_t bytes, struct stk_error *err)
@@ -18,13 +19,19 @@ char *stk_memory_json(void)
 {
     struct stk__text out = { 0 };
     struct stk__purse_state s = stk__purse_look();
-    stk__text_add(
-        &out, "{\"limit_bytes\": %lld, \"free_bytes\": %lld, \"runs\": %d, \"refused_runs\": %d,\n",
-        (long long)s.limit, (long long)s.free, s.n_runs, s.n_wanting);
-    stk__text_add(&out,
-                  " \"owners\": {\"own_budgets_bytes\": %lld, \"minima_bytes\": %lld, "
-                  "\"spare_bytes\": %lld, \"caches_bytes\": %lld, \"indices_bytes\": %lld}}",
-                  (long long)s.fixed, (long long)s.owned, (long long)s.taken,
-                  (long long)s.kept[STK__KEEPS_CACHE], (long long)s.kept[STK__KEEPS_INDEX]);
+    stk__json_open(&out, NULL, '{');
+    stk__json_whole(&out, "limit_bytes", s.limit);
+    stk__json_whole(&out, "free_bytes", s.free);
+    stk__json_whole(&out, "runs", s.n_runs);
+    stk__json_whole(&out, "refused_runs", s.n_wanting);
+    stk__json_line(&out, 1);
+    stk__json_open(&out, "owners", '{');
+    stk__json_whole(&out, "own_budgets_bytes", s.fixed);
+    stk__json_whole(&out, "minima_bytes", s.owned);
+    stk__json_whole(&out, "spare_bytes", s.taken);
+    stk__json_whole(&out, "caches_bytes", s.kept[STK__KEEPS_CACHE]);
+    stk__json_whole(&out, "indices_bytes", s.kept[STK__KEEPS_INDEX]);
+    stk__json_close(&out, '}');
+    stk__json_close(&out, '}');
     return stk__text_take(&out);
 }

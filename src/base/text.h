@@ -9,6 +9,7 @@ struct stk__text {
     char *data; /* NUL-terminated, or NULL when empty */
     size_t len, cap;
     bool failed;
+    bool is_tight; /* JSON (json_out.h) has no spaces */
 };
 
 void stk__text_add(struct stk__text *text, const char *format, ...)

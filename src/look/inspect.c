@@ -4,6 +4,7 @@
 #include "base/controls.h"
 
 #include "base/error.h"
+#include "base/json_out.h"
 #include "codec/record/tfrecord_frame.h"
 #include "io/byte_stream.h"
 #include "io/directory.h"
@@ -32,7 +33,7 @@ static const struct stk__inspector *const inspectors[] = {
 void stk__inspect_count(struct stk__inspection *in, const char *name, uint64_t n)
 {
     stk__text_add(&in->facts[TEXT], "  %-12s %" PRIu64 "\n", name, n);
-    stk__text_add(&in->facts[JSON], ", \"%s\": %" PRIu64, name, n);
+    stk__json_count(&in->facts[JSON], name, n);
 }
 
 void stk__inspect_say(struct stk__inspection *in, const char *name, const char *format, ...)
@@ -47,10 +48,7 @@ void stk__inspect_say(struct stk__inspection *in, const char *name, const char *
     stk__text_add(&in->facts[TEXT], " ");
     stk__text_add_shown(&in->facts[TEXT], text, 0);
     stk__text_add(&in->facts[TEXT], "\n");
-    stk__text_add(&in->facts[JSON], ", ");
-    stk__text_add_json(&in->facts[JSON], name, strlen(name));
-    stk__text_add(&in->facts[JSON], ": ");
-    stk__text_add_json(&in->facts[JSON], text, strlen(text));
+    stk__json_string(&in->facts[JSON], name, text);
 }
 
 void stk__inspect_note(struct stk__inspection *in, const char *format, ...)
@@ -63,8 +61,7 @@ void stk__inspect_note(struct stk__inspection *in, const char *format, ...)
     stk__text_add(&in->notes[TEXT], "  ");
     stk__text_add_shown(&in->notes[TEXT], text, 0);
     stk__text_add(&in->notes[TEXT], "\n");
-    stk__text_add(&in->notes[JSON], "%s", in->notes[JSON].len ? ", " : "");
-    stk__text_add_json(&in->notes[JSON], text, strlen(text));
+    stk__json_string(&in->notes[JSON], NULL, text);
 }
 
 int stk__inspect_classes(struct stk__inspection *in, struct stk_error *err)
@@ -302,25 +299,36 @@ void stk__inspect_text_out(const struct stk__inspection *in, struct stk__text *o
         stk__text_add(out, "\nnotes\n%s", in->notes[TEXT].data);
 }
 
+static void add_items(struct stk__text *out, const char *name, const struct stk__text *items)
+{
+    stk__json_open(out, name, '[');
+    stk__text_add_n(out, items->data ? items->data : "", items->len);
+    stk__json_close(out, ']');
+}
+
 void stk__inspect_json_out(const struct stk__inspection *in, struct stk__text *out)
 {
     struct stk__text chain = { 0 };
-    stk__text_add(out, "{\"path\": ");
-    stk__text_add_json(out, in->path, strlen(in->path));
-    stk__text_add(out, ", \"format\": \"%s\"", in->format);
-    if (in->head)
-        stk__text_add(out, ", \"bytes\": %" PRIu64 ", \"compression\": \"%s\"", in->file_bytes,
-                      stk__compression_words[in->compression]);
-    stk__text_add(out, ", \"is_whole\": %s, \"is_damaged\": %s",
-                  in->is_whole || !in->head ? "true" : "false", in->is_damaged ? "true" : "false");
-    stk__text_add(out, "%s", in->facts[JSON].data ? in->facts[JSON].data : "");
-    stk__text_add(out, ", \"fields\": [%s]", in->fields[JSON].data ? in->fields[JSON].data : "");
+    stk__json_open(out, NULL, '{');
+    stk__json_string(out, "path", in->path);
+    stk__json_string(out, "format", in->format);
+    if (in->head) {
+        stk__json_count(out, "bytes", in->file_bytes);
+        stk__json_string(out, "compression", stk__compression_words[in->compression]);
+    }
+    stk__json_bool(out, "is_whole", in->is_whole || !in->head);
+    stk__json_bool(out, "is_damaged", in->is_damaged);
+    if (in->facts[JSON].len) {
+        stk__json_name(out, NULL);
+        stk__text_add_n(out, in->facts[JSON].data, in->facts[JSON].len);
+    }
+    add_items(out, "fields", &in->fields[JSON]);
     if (in->source) {
         add_chain(in, &chain);
-        stk__text_add(out, ", \"chain\": ");
-        stk__text_add_json(out, chain.data ? chain.data : "", chain.len);
+        stk__json_bytes(out, "chain", chain.data ? chain.data : "", chain.len);
         out->failed |= chain.failed;
         stk__text_free(&chain);
     }
-    stk__text_add(out, ", \"notes\": [%s]}", in->notes[JSON].data ? in->notes[JSON].data : "");
+    add_items(out, "notes", &in->notes[JSON]);
+    stk__json_close(out, '}');
 }

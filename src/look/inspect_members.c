@@ -5,6 +5,7 @@
 #include "base/controls.h"
 
 #include "base/error.h"
+#include "base/json_out.h"
 #include "base/type.h"
 #include "graph/graph.h"
 #include "lang/quote.h"
@@ -62,9 +63,9 @@ static void add_good(struct stk__inspection *in, const struct stk__members *memb
         members->add_storage(members->ctx, name, &storage);
     stk__text_add(text, "%" PRId64 " of %s%s%s\n", count, type.data ? type.data : "",
                   storage.len ? ", " : "", storage.len ? storage.data : "");
-    stk__text_add(json, ", \"elements\": %" PRId64 ", \"type\": \"%s\", \"storage\": ", count,
-                  type.data ? type.data : "");
-    stk__text_add_json(json, storage.data ? storage.data : "", storage.len);
+    stk__json_whole(json, "elements", count);
+    stk__json_string(json, "type", type.data ? type.data : "");
+    stk__json_bytes(json, "storage", storage.data ? storage.data : "", storage.len);
     json->failed |= type.failed || storage.failed;
     stk__text_free(&type);
     stk__text_free(&storage);
@@ -73,8 +74,7 @@ static void add_good(struct stk__inspection *in, const struct stk__members *memb
 static void add_fault(struct stk__inspection *in, const char *cause)
 {
     stk__text_add(&in->facts[TEXT], "refused: %s\n", cause);
-    stk__text_add(&in->facts[JSON], ", \"fault\": ");
-    stk__text_add_json(&in->facts[JSON], cause, strlen(cause));
+    stk__json_string(&in->facts[JSON], "fault", cause);
 }
 
 static int look_at(struct stk__inspection *in, const struct stk__members *members, int i,
@@ -93,14 +93,14 @@ static int look_at(struct stk__inspection *in, const struct stk__members *member
     stk__text_add(&in->facts[TEXT], "    ");
     stk__text_add_shown(&in->facts[TEXT], name, 12);
     stk__text_add(&in->facts[TEXT], " ");
-    stk__text_add(&in->facts[JSON], "%s{\"name\": ", i ? ", " : "");
-    stk__text_add_json(&in->facts[JSON], name, strlen(name));
+    stk__json_open(&in->facts[JSON], NULL, '{');
+    stk__json_string(&in->facts[JSON], "name", name);
     *count = code ? -1 : stk_dataset_count(dataset);
     if (code)
         add_fault(in, cause_of(err, name));
     else
         add_good(in, members, name, dataset);
-    stk__text_add(&in->facts[JSON], "}");
+    stk__json_close(&in->facts[JSON], '}');
     stk_dataset_unref(dataset);
     return STK_OK;
 }
@@ -184,10 +184,10 @@ int stk__inspect_members(struct stk__inspection *in, const struct stk__members *
     size_t n = members->names.n;
     int code = STK_OK;
     stk__text_add(&in->facts[TEXT], "  %-12s %zu\n", members->noun, n);
-    stk__text_add(&in->facts[JSON], ", \"%s\": [", members->noun);
+    stk__json_open(&in->facts[JSON], members->noun, '[');
     for (; !code && (size_t)table.n < n && table.n < MOST_LOOKED_AT; table.n++)
         code = look_at(in, members, table.n, &table.count[table.n], err);
-    stk__text_add(&in->facts[JSON], "]");
+    stk__json_close(&in->facts[JSON], ']');
     if (n > MOST_LOOKED_AT)
         stk__inspect_note(in, "only the first %d of %zu %s were looked at", MOST_LOOKED_AT, n,
                           members->noun);

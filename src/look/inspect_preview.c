@@ -7,6 +7,7 @@
 #include "look/inspect.h"
 
 #include "base/error.h"
+#include "base/json_out.h"
 #include "base/type.h"
 #include "codec/image/codec.h"
 #include "graph/graph.h"
@@ -164,9 +165,10 @@ static void add_field(struct stk__inspection *in, const struct preview *preview,
     stk__text_add(text, "  ");
     stk__text_add_shown(text, field->name, 12);
     stk__text_add(text, " %-20s ", type.data ? type.data : "");
-    stk__text_add(json, "%s{\"name\": ", f ? ", " : "");
-    stk__text_add_json(json, field->name, strlen(field->name));
-    stk__text_add(json, ", \"type\": \"%s\", \"first\": [", type.data ? type.data : "");
+    stk__json_open(json, NULL, '{');
+    stk__json_string(json, "name", field->name);
+    stk__json_string(json, "type", type.data ? type.data : "");
+    stk__json_open(json, "first", '[');
     json->failed |= type.failed;
     stk__text_free(&type);
     for (int i = 0; i < preview->n; i++) {
@@ -175,13 +177,13 @@ static void add_field(struct stk__inspection *in, const struct preview *preview,
         stk_batch_view_at(preview->element[i], f, &view);
         add_value(&value, &view);
         stk__text_add(text, "%s%s", i ? " | " : "", value.data ? value.data : "");
-        stk__text_add(json, "%s", i ? ", " : "");
-        stk__text_add_json(json, value.data ? value.data : "", value.len);
+        stk__json_bytes(json, NULL, value.data ? value.data : "", value.len);
         json->failed |= value.failed;
         stk__text_free(&value);
     }
     stk__text_add(text, "\n");
-    stk__text_add(json, "]}");
+    stk__json_close(json, ']');
+    stk__json_close(json, '}');
 }
 
 /* The chain on a path; a fault is a note, because what is known already is of use. */

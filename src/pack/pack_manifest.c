@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "pack/pack.h"
 
+#include "base/json_out.h"
 #include "base/type.h"
 
 #include <errno.h>
@@ -29,14 +30,14 @@ static const char *base_name(const char *path)
 
 static void add_text(struct stk__text *out, const char *name, const char *value)
 {
-    stk__text_add(out, "  \"%s\": ", name);
-    stk__text_add_json(out, value, strlen(value));
-    stk__text_add_n(out, ",\n", 2);
+    stk__json_line(out, 2);
+    stk__json_string(out, name, value);
 }
 
 static void add_number(struct stk__text *out, const char *name, int64_t value)
 {
-    stk__text_add(out, "  \"%s\": %lld,\n", name, (long long)value);
+    stk__json_line(out, 2);
+    stk__json_whole(out, name, value);
 }
 
 /* Names of the numbers in a field of labels, for whoever reads the files (op/source/packed_classes.h). */
@@ -45,32 +46,32 @@ static void add_classes(struct stk__text *out, const struct stk_dataset *dataset
     const char *name = stk_dataset_class_name(dataset, field, 0);
     if (!name)
         return;
-    stk__text_add(out, ", \"classes\": [");
-    for (int64_t i = 0; name; name = stk_dataset_class_name(dataset, field, ++i)) {
-        stk__text_add(out, "%s", i ? ", " : "");
-        stk__text_add_json(out, name, strlen(name));
-    }
-    stk__text_add(out, "]");
+    stk__json_open(out, "classes", '[');
+    for (int64_t i = 0; name; name = stk_dataset_class_name(dataset, field, ++i))
+        stk__json_string(out, NULL, name);
+    stk__json_close(out, ']');
 }
 
 static void add_fields(struct stk__text *out, const struct stk__pack *pack,
                        const struct stk_dataset *dataset)
 {
-    stk__text_add(out, "  \"fields\": [\n");
+    stk__json_line(out, 2);
+    stk__json_open(out, "fields", '[');
     for (int f = 0; f < pack->type.n_fields; f++) {
         const struct stk_field *field = &pack->type.field[f];
         struct stk__text type = { 0 };
         stk__field_text(field, &type);
-        stk__text_add(out, "    {\"name\": ");
-        stk__text_add_json(out, field->name, strlen(field->name));
-        stk__text_add(out, ", \"type\": \"%s\", \"stored\": \"%s\"", type.data ? type.data : "",
-                      pack->format->describe(field));
+        stk__json_line(out, 4);
+        stk__json_open(out, NULL, '{');
+        stk__json_string(out, "name", field->name);
+        stk__json_string(out, "type", type.data ? type.data : "");
+        stk__json_string(out, "stored", pack->format->describe(field));
         add_classes(out, dataset, field->name);
-        stk__text_add(out, "}%s\n", f + 1 < pack->type.n_fields ? "," : "");
+        stk__json_close(out, '}');
         out->failed = out->failed || type.failed;
         stk__text_free(&type);
     }
-    stk__text_add(out, "  ],\n");
+    stk__text_add(out, "\n  ]");
 }
 
 static void add_run(struct stk__text *out, const struct stk__pack *pack)
@@ -83,8 +84,8 @@ static void add_run(struct stk__text *out, const struct stk__pack *pack)
     add_number(out, "world", o->world);
     add_text(out, "on_error", policies[o->on_error]);
     add_number(out, "variants", pack->wanted->variants);
-    stk__text_add(out, "  \"keep_original\": %s,\n",
-                  pack->wanted->keep_original ? "true" : "false");
+    stk__json_line(out, 2);
+    stk__json_bool(out, "keep_original", pack->wanted->keep_original);
     add_text(out, "division", pack->is_ranged ? "ranges" : "round robin");
     if (pack->is_ranged)
         add_number(out, "positions", (int64_t)pack->n_elements);
@@ -94,18 +95,21 @@ int stk__pack_head(struct stk__pack *pack, const struct stk_dataset *dataset, st
 {
     static const char *const forms[] = { "none", "gzip", "zlib" };
     struct stk__text out = { 0 };
-    char *chain = stk_dataset_text(dataset, true);
-    stk__text_add(&out, "{\n");
+    char hash[20], *chain = stk_dataset_text(dataset, true);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)dataset->hash);
+    stk__json_open(&out, NULL, '{');
     add_text(&out, "stoker", stk_version());
     add_text(&out, "format", pack->format->name);
     add_text(&out, "compression", forms[pack->form]);
     add_text(&out, "out", base_name(pack->wanted->out));
     add_number(&out, "n_shards", pack->n_shards);
     add_text(&out, "chain", chain ? chain : "");
-    stk__text_add(&out, "  \"chain_hash\": \"%016llx\",\n", (unsigned long long)dataset->hash);
+    add_text(&out, "chain_hash", hash);
     add_run(&out, pack);
     add_fields(&out, pack, dataset);
-    stk__text_add(&out, "  \"shards\": [\n");
+    stk__json_line(&out, 2);
+    stk__json_open(&out, "shards", '[');
+    stk__text_add(&out, "\n");
     pack->head = chain && !out.failed ? stk__text_take(&out) : NULL;
     stk__text_free(&out);
     stk_text_free(chain);
@@ -117,13 +121,16 @@ int stk__pack_head(struct stk__pack *pack, const struct stk_dataset *dataset, st
 static void add_line(struct stk__text *out, const struct stk__pack *pack, int64_t s)
 {
     const struct stk__pack_shard *shard = &pack->shard[s];
-    stk__text_add(out,
-                  "    {\"shard\": %lld, \"elements\": %llu, \"bytes\": %llu, "
-                  "\"crc32c\": \"%08x\", \"file\": ",
-                  (long long)s, (unsigned long long)shard->n_elements,
-                  (unsigned long long)shard->bytes, shard->crc);
-    stk__text_add_json(out, base_name(shard->path), strlen(base_name(shard->path)));
-    stk__text_add_n(out, "}", 1);
+    char crc[12];
+    snprintf(crc, sizeof crc, "%08x", shard->crc);
+    stk__text_add(out, "    ");
+    stk__json_open(out, NULL, '{');
+    stk__json_whole(out, "shard", s);
+    stk__json_count(out, "elements", shard->n_elements);
+    stk__json_count(out, "bytes", shard->bytes);
+    stk__json_string(out, "crc32c", crc);
+    stk__json_string(out, "file", base_name(shard->path));
+    stk__json_close(out, '}');
 }
 
 /* A line that is not exactly as it was written is none: the process may have ended in it. */
@@ -380,8 +387,12 @@ static void add_totals(struct stk__text *out, const struct stk__pack *pack)
         n_elements += pack->shard[s].n_elements;
         bytes += pack->shard[s].bytes;
     }
-    stk__text_add(out, "  ],\n  \"elements\": %llu,\n  \"bytes\": %llu\n}\n",
-                  (unsigned long long)n_elements, (unsigned long long)bytes);
+    stk__text_add(out, "  ]");
+    stk__json_line(out, 2);
+    stk__json_count(out, "elements", n_elements);
+    stk__json_line(out, 2);
+    stk__json_count(out, "bytes", bytes);
+    stk__text_add(out, "\n}\n");
 }
 
 int stk__pack_write_manifest(struct stk__pack *pack, struct stk_error *err)

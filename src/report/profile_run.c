@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json_out.h"
 #include "exec/run.h"
 
 #include <stdlib.h>
@@ -102,17 +103,17 @@ static char *decisions_of(struct stk_iterator *it)
 {
     struct stk__text out = { 0 };
     struct stk_decision d;
-    stk__text_add(&out, "[");
+    stk__json_open(&out, NULL, '[');
     for (uint64_t i = 0; !stk_iterator_decision(it, i, &d); i++) {
-        stk__text_add(&out,
-                      "%s{\"seconds\": %.6f, \"knob\": \"%s\", \"from\": %lld, \"to\": %lld, "
-                      "\"reason\": ",
-                      i ? ", " : "", (double)d.at_ns * 1e-9, d.knob, (long long)d.from,
-                      (long long)d.to);
-        stk__text_add_json(&out, d.reason, strlen(d.reason));
-        stk__text_add(&out, "}");
+        stk__json_open(&out, NULL, '{');
+        stk__json_fixed(&out, "seconds", (double)d.at_ns * 1e-9, 6);
+        stk__json_string(&out, "knob", d.knob);
+        stk__json_whole(&out, "from", d.from);
+        stk__json_whole(&out, "to", d.to);
+        stk__json_string(&out, "reason", d.reason);
+        stk__json_close(&out, '}');
     }
-    stk__text_add(&out, "]");
+    stk__json_close(&out, ']');
     return stk__text_take(&out);
 }
 

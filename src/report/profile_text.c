@@ -126,10 +126,11 @@ char *stk_profile_text(const struct stk_profile *p)
 static void add_verdict_json(struct stk__text *out, const struct stk_profile *p)
 {
     char *remark = remark_of(p);
-    stk__text_add(out, "\"verdict\": {\"bound\": \"%s\"", stk__bound_name(p->verdict.bound));
+    stk__json_open(out, "verdict", '{');
+    stk__json_string(out, "bound", stk__bound_name(p->verdict.bound));
     stk__json_string(out, "sentence", p->verdict.sentence);
     stk__json_string(out, "remark", remark);
-    stk__text_add(out, "}");
+    stk__json_close(out, '}');
     stk_text_free(remark);
 }
 
@@ -164,12 +165,13 @@ static void add_stretch_json(struct stk__text *out, const struct stk_profile *p)
 
 static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)
 {
-    stk__text_add(out, ", \"ops\": [");
+    stk__json_open(out, "ops", '[');
     for (int i = 0; i < s->n_ops; i++) {
         const struct stk__stretch_op *op = &s->op[i];
-        stk__text_add(out, "%s{\"stage\": %d", i ? ", " : "", op->stage);
+        stk__json_open(out, NULL, '{');
+        stk__json_whole(out, "stage", op->stage);
         if (op->node) /* the same as in the trace */
-            stk__text_add(out, ", \"node\": %d", op->node->id);
+            stk__json_whole(out, "node", op->node->id);
         stk__json_string(out, "name", op->name);
         stk__json_real(out, "calls", op->calls);
         stk__json_real(out, "rows", op->rows);
@@ -178,18 +180,18 @@ static void add_ops_json(struct stk__text *out, const struct stk__stretch *s)
         stk__json_real(out, "cpu_s", op->cpu_s);
         stk__json_real(out, "cores", share_of(s, op->cpu_s));
         stk__json_real(out, "us_per_row", per_row_us(op));
-        stk__text_add(out, "}");
+        stk__json_close(out, '}');
     }
-    stk__text_add(out, "]");
+    stk__json_close(out, ']');
 }
 
 static void add_stages_json(struct stk__text *out, const struct stk__stretch *s)
 {
-    stk__text_add(out, ", \"stages\": [");
+    stk__json_open(out, "stages", '[');
     for (int i = 0; i < s->n_stages; i++) {
         const struct stk__stretch_stage *stage = &s->stage[i];
-        stk__text_add(out, "%s{\"is_serial\": %s", i ? ", " : "",
-                      stage->is_serial ? "true" : "false");
+        stk__json_open(out, NULL, '{');
+        stk__json_bool(out, "is_serial", stage->is_serial);
         stk__json_string(out, "name", stage->name);
         stk__json_string(out, "lock", stage->lock);
         stk__json_real(out, "work_s", stage->work_s);
@@ -199,42 +201,43 @@ static void add_stages_json(struct stk__text *out, const struct stk__stretch *s)
             strcat(key, "_s");
             stk__json_real(out, key, stage->wait_s[w]);
         }
-        stk__text_add(out, "}");
+        stk__json_close(out, '}');
     }
-    stk__text_add(out, "]");
+    stk__json_close(out, ']');
 }
 
 static void add_advice_json(struct stk__text *out, const struct stk__advice *advice)
 {
-    stk__text_add(out, ", \"advice\": [");
+    stk__json_open(out, "advice", '[');
     for (int i = 0; i < advice->n; i++) {
         const struct stk__proposal *item = &advice->item[i];
-        stk__text_add(out, "%s{\"rule\": \"%s\"", i ? ", " : "", item->rule);
+        stk__json_open(out, NULL, '{');
+        stk__json_string(out, "rule", item->rule);
         stk__json_string(out, "text", item->text);
         stk__json_real(out, "gain", item->gain);
-        stk__text_add(out, ", \"is_measured\": %s", item->is_measured ? "true" : "false");
+        stk__json_bool(out, "is_measured", item->is_measured);
         stk__json_string(out, "chain", item->chain);
         stk__json_string(out, "command", item->command);
         stk__json_string(out, "rest", item->rest);
         stk__json_string(out, "option", item->option);
         stk__json_string(out, "value", item->value);
-        stk__text_add(out, "}");
+        stk__json_close(out, '}');
     }
-    stk__text_add(out, "]");
+    stk__json_close(out, ']');
 }
 
 char *stk_profile_json(const struct stk_profile *p)
 {
     struct stk__text out = { 0 };
     char *chain = stk_dataset_text(p->dataset, false);
-    stk__text_add(&out, "{");
+    stk__json_open(&out, NULL, '{');
     add_verdict_json(&out, p);
     stk__json_string(&out, "chain", chain);
     add_stretch_json(&out, p);
     add_ops_json(&out, &p->stretch);
     add_stages_json(&out, &p->stretch);
     add_advice_json(&out, &p->advice);
-    stk__text_add(&out, "}");
+    stk__json_close(&out, '}');
     stk_text_free(chain);
     return stk__text_take(&out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c: a profile as one page that needs nothing else: report.html with the data in it. */
+#include "base/json_out.h"
 #include "report/profile_run.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static void add_inside_script(struct stk__text *out, const char *json)
 
 static void add_part(struct stk__text *out, const char *name, const char *json)
 {
-    stk__text_add(out, "\"%s\": ", name);
+    stk__json_name(out, name);
     add_inside_script(out, json ? json : "null");
 }
 

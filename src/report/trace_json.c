@@ -6,6 +6,7 @@
  */
 #include "api/api.h"
 #include "base/error.h"
+#include "base/json_out.h"
 #include "exec/run.h"
 #include "report/metrics_text.h"
 
@@ -13,19 +14,24 @@
 
 static void begin_event(struct stk__text *out, const char *phase, int thread)
 {
-    stk__text_add(out, ",\n{\"ph\": \"%s\", \"pid\": 1, \"tid\": %d", phase, thread + 1);
+    stk__json_line(out, 0);
+    stk__json_open(out, NULL, '{');
+    stk__json_string(out, "ph", phase);
+    stk__json_whole(out, "pid", 1);
+    stk__json_whole(out, "tid", thread + 1);
+}
+
+/* With the members of the arguments. */
+static void end_event(struct stk__text *out)
+{
+    stk__json_close(out, '}');
+    stk__json_close(out, '}');
 }
 
 static void add_time(struct stk__text *out, const char *name, uint64_t ns)
 {
-    stk__text_add(out, ", \"%s\": %llu.%03u", name, (unsigned long long)(ns / 1000),
-                  (unsigned)(ns % 1000));
-}
-
-static void add_name(struct stk__text *out, const char *name)
-{
-    stk__text_add(out, ", \"name\": ");
-    stk__text_add_json(out, name, strlen(name));
+    stk__json_name(out, name);
+    stk__text_add(out, "%llu.%03u", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
 }
 
 /* The op that is at work, or that a stage is named by; NULL: none. */
@@ -53,17 +59,21 @@ static void add_slice(const struct stk__plan *plan, int thread,
     const char *activity = stk__activity_name(interval->activity);
     const struct stk__node *node = node_of(plan, interval);
     begin_event(out, "X", thread);
-    add_name(out, name_of(node, interval->activity));
-    stk__text_add(out, ", \"cat\": \"%s\"", activity);
+    stk__json_string(out, "name", name_of(node, interval->activity));
+    stk__json_string(out, "cat", activity);
     add_time(out, "ts", interval->begin_ns);
     add_time(out, "dur", interval->end_ns - interval->begin_ns);
-    stk__text_add(out, ", \"args\": {\"does\": \"%s\"", activity);
-    if (interval->stage >= 0)
-        stk__text_add(out, ", \"stage\": %d, \"node\": %d", interval->stage, node->id);
-    if (interval->activity != STK__DOES_OP && interval->activity != STK__DOES_WAIT)
-        stk__text_add(out, ", \"number\": %llu, \"rows\": %d", (unsigned long long)interval->number,
-                      interval->rows);
-    stk__text_add(out, "}}");
+    stk__json_open(out, "args", '{');
+    stk__json_string(out, "does", activity);
+    if (interval->stage >= 0) {
+        stk__json_whole(out, "stage", interval->stage);
+        stk__json_whole(out, "node", node->id);
+    }
+    if (interval->activity != STK__DOES_OP && interval->activity != STK__DOES_WAIT) {
+        stk__json_count(out, "number", interval->number);
+        stk__json_whole(out, "rows", interval->rows);
+    }
+    end_event(out);
 }
 
 static void add_read(int thread, uint64_t id, const struct stk__interval *interval,
@@ -72,10 +82,13 @@ static void add_read(int thread, uint64_t id, const struct stk__interval *interv
     const uint64_t times[] = { interval->begin_ns, interval->end_ns };
     for (int i = 0; i < 2; i++) {
         begin_event(out, i ? "e" : "b", thread);
-        stk__text_add(out, ", \"cat\": \"read\", \"name\": \"read\", \"id\": %llu",
-                      (unsigned long long)id);
+        stk__json_string(out, "cat", "read");
+        stk__json_string(out, "name", "read");
+        stk__json_count(out, "id", id);
         add_time(out, "ts", times[i]);
-        stk__text_add(out, ", \"args\": {\"bytes\": %llu}}", (unsigned long long)interval->number);
+        stk__json_open(out, "args", '{');
+        stk__json_count(out, "bytes", interval->number);
+        end_event(out);
     }
 }
 
@@ -84,9 +97,15 @@ static void add_thread(const struct stk__plan *plan, const struct stk__trace *tr
 {
     const struct stk__trace_thread *thread = &trace->thread[i];
     begin_event(out, "M", i);
-    stk__text_add(out, ", \"name\": \"thread_name\", \"args\": {\"name\": \"%s\"}}", thread->name);
+    stk__json_string(out, "name", "thread_name");
+    stk__json_open(out, "args", '{');
+    stk__json_string(out, "name", thread->name);
+    end_event(out);
     begin_event(out, "M", i);
-    stk__text_add(out, ", \"name\": \"thread_sort_index\", \"args\": {\"sort_index\": %d}}", i);
+    stk__json_string(out, "name", "thread_sort_index");
+    stk__json_open(out, "args", '{');
+    stk__json_whole(out, "sort_index", i);
+    end_event(out);
     for (uint64_t k = 0; k < thread->n; k++) {
         if (thread->interval[k].activity == STK__DOES_READ)
             add_read(i, thread->n_dropped + k, &thread->interval[k], out);
@@ -99,9 +118,11 @@ static void add_counter(struct stk__text *out, const char *name, uint64_t at_ns,
                         uint64_t value)
 {
     begin_event(out, "C", 0);
-    add_name(out, name);
+    stk__json_string(out, "name", name);
     add_time(out, "ts", at_ns);
-    stk__text_add(out, ", \"args\": {\"%s\": %llu}}", what, (unsigned long long)value);
+    stk__json_open(out, "args", '{');
+    stk__json_count(out, what, value);
+    end_event(out);
 }
 
 static void add_sample(const struct stk__trace_point *sample, struct stk__text *out)
@@ -114,20 +135,37 @@ static void add_sample(const struct stk__trace_point *sample, struct stk__text *
     add_counter(out, "memory", sample->at_ns, "bytes", sample->used_bytes);
 }
 
+static void add_head(struct stk__text *out)
+{
+    stk__json_open(out, NULL, '{');
+    stk__json_string(out, "displayTimeUnit", "ms");
+    stk__json_line(out, 0);
+    stk__json_open(out, "traceEvents", '[');
+    begin_event(out, "M", 0);
+    stk__json_string(out, "name", "process_name");
+    stk__json_open(out, "args", '{');
+    stk__json_string(out, "name", "stoker");
+    end_event(out);
+}
+
 static void write_trace(const struct stk__plan *plan, const struct stk__trace *trace,
                         struct stk__text *out)
 {
     uint64_t n_dropped = 0;
-    stk__text_add(out, "{\"displayTimeUnit\": \"ms\",\n\"traceEvents\": [\n"
-                       "{\"ph\": \"M\", \"pid\": 1, \"tid\": 1, \"name\": \"process_name\", "
-                       "\"args\": {\"name\": \"stoker\"}}");
+    add_head(out);
     for (int i = 0; i < trace->n_threads; i++) {
         add_thread(plan, trace, i, out);
         n_dropped += trace->thread[i].n_dropped;
     }
     for (uint64_t i = 0; i < trace->n_samples; i++)
         add_sample(&trace->sample[i], out);
-    stk__text_add(out, "],\n\"otherData\": {\"dropped\": %llu}}\n", (unsigned long long)n_dropped);
+    stk__json_close(out, ']');
+    stk__json_line(out, 0);
+    stk__json_open(out, "otherData", '{');
+    stk__json_count(out, "dropped", n_dropped);
+    stk__json_close(out, '}');
+    stk__json_close(out, '}');
+    stk__text_add(out, "\n");
 }
 
 int stk_iterator_trace(struct stk_iterator *it, char **out, struct stk_error *err)

@@ -95,7 +95,7 @@ static void test_print_faults(void **state)
 
 static void test_decl_json(void **state)
 {
-    struct stk__text out = { 0 };
+    struct stk__text out = { .is_tight = true };
     (void)state;
     stk__decl_json(&lang_zip_decl, &out);
     assert_string_equal(
@@ -114,6 +114,7 @@ static void test_decl_json(void **state)
         "false,"
         "\"takes_auto\":false,\"variadic\":false,\"tunable\":false}]}");
     stk__text_free(&out);
+    out.is_tight = true;
     stk__decl_json(&lang_resize_decl, &out);
     assert_non_null(strstr(out.data, "\"doc\":\"Prose.\\n\\n    resize(1, 2)\""));
     assert_non_null(strstr(out.data, "\"choices\":[\"nearest\",\"bilinear\",\"area\",\"3x3\"]"));

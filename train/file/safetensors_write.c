@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors_write.c: tensors to a file, byte for byte as the package does it. */
 #include "base/error.h"
-#include "base/text.h"
+#include "base/json_out.h"
 #include "io/file_out.h"
 #include "train/file/safetensors.h"
 
@@ -25,24 +25,22 @@ static int in_file_order(const void *a, const void *b)
 
 static void add_metadata(const struct stk_pairs *metadata, struct stk__text *out)
 {
-    stk__text_add(out, "\"__metadata__\":{");
-    for (int i = 0; i < metadata->n; i++) {
-        stk__text_add(out, i ? "," : "");
-        stk__text_add_json(out, metadata->name[i], strlen(metadata->name[i]));
-        stk__text_add(out, ":");
-        stk__text_add_json(out, metadata->value[i], strlen(metadata->value[i]));
-    }
-    stk__text_add(out, "}");
+    stk__json_open(out, "__metadata__", '{');
+    for (int i = 0; i < metadata->n; i++)
+        stk__json_string(out, metadata->name[i], metadata->value[i]);
+    stk__json_close(out, '}');
 }
 
 static void add_tensor(const struct stk__saved_tensor *tensor, uint64_t at, struct stk__text *out)
 {
-    stk__text_add_json(out, tensor->name, strlen(tensor->name));
-    stk__text_add(out, ":{\"dtype\":\"%s\",\"shape\":[", stk__safetensors_types[tensor->dtype]);
-    for (int i = 0; i < tensor->rank; i++)
-        stk__text_add(out, i ? ",%lld" : "%lld", (long long)tensor->shape[i]);
-    stk__text_add(out, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at,
-                  (unsigned long long)(at + tensor->bytes));
+    stk__json_open(out, tensor->name, '{');
+    stk__json_string(out, "dtype", stk__safetensors_types[tensor->dtype]);
+    stk__json_wholes(out, "shape", tensor->shape, tensor->rank);
+    stk__json_open(out, "data_offsets", '[');
+    stk__json_count(out, NULL, at);
+    stk__json_count(out, NULL, at + tensor->bytes);
+    stk__json_close(out, ']');
+    stk__json_close(out, '}');
 }
 
 /* The header with its length before it. */
@@ -50,17 +48,16 @@ static void add_header(const struct stk__saved_tensor *const *tensor, int n,
                        const struct stk_pairs *metadata, struct stk__text *out)
 {
     uint64_t at = 0;
-    bool has_metadata = metadata && metadata->n;
+    out->is_tight = true;
     stk__text_add_n(out, "\0\0\0\0\0\0\0\0", 8);
     stk__text_add(out, "{");
-    if (has_metadata)
+    if (metadata && metadata->n)
         add_metadata(metadata, out);
     for (int i = 0; i < n; i++) {
-        stk__text_add(out, i || has_metadata ? "," : "");
         add_tensor(tensor[i], at, out);
         at += tensor[i]->bytes;
     }
-    stk__text_add(out, "}");
+    stk__json_close(out, '}');
     while (!out->failed && out->len % 8)
         stk__text_add(out, " ");
     for (int i = 0; i < 8 && !out->failed; i++)

@@ -6,6 +6,7 @@
 #include "train/fit/fit_inside.h"
 
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "io/file_out.h"
 
 #include <errno.h>
@@ -65,16 +66,18 @@ void stk__fit_log_close(struct stk_fit *fit)
 
 static void add_real(struct stk__text *out, const char *name, double value)
 {
-    stk__text_add(out, ",\"%s\":", name);
     if (isfinite(value))
-        stk__text_add_rounded(out, value, 9);
+        stk__json_real(out, name, value);
     else
-        stk__text_add(out, "null");
+        stk__json_null(out, name);
 }
 
-static void add_whole(struct stk__text *out, const char *name, int64_t value)
+static struct stk__text begin_line(const char *event)
 {
-    stk__text_add(out, ",\"%s\":%" PRId64, name, value);
+    struct stk__text line = { .is_tight = true };
+    stk__json_open(&line, NULL, '{');
+    stk__json_string(&line, "event", event);
+    return line;
 }
 
 /* A log is worth less than the training: it goes on, and lines follow as soon as there is room. */
@@ -139,16 +142,15 @@ static double accuracy_of(const struct stk_step *s)
 static int line_of_step(struct stk_fit *fit, struct stk_error *err)
 {
     const struct stk_step *s = &fit->result;
-    struct stk__text line = { 0 };
-    stk__text_add(&line, "{\"event\":\"step\"");
-    add_whole(&line, "epoch", fit->progress.epoch);
-    add_whole(&line, "step", fit->progress.total_steps);
+    struct stk__text line = begin_line("step");
+    stk__json_whole(&line, "epoch", fit->progress.epoch);
+    stk__json_whole(&line, "step", fit->progress.total_steps);
     add_real(&line, "loss", s->loss);
     add_real(&line, "accuracy", accuracy_of(s));
     add_real(&line, "learning_rate", s->learning_rate);
     add_real(&line, "loss_scale", (double)s->loss_scale);
     add_real(&line, "gradient_norm", s->gradient_norm);
-    add_whole(&line, "skipped", fit->progress.n_skipped);
+    stk__json_whole(&line, "skipped", fit->progress.n_skipped);
     add_pace(fit, &line);
     return write_line(fit, &line, err);
 }
@@ -177,25 +179,25 @@ int stk__fit_log_step(struct stk_fit *fit, struct stk_error *err)
 static void add_means(struct stk__text *line, const char *side, const struct stk__sums *sums)
 {
     struct stk_fit_means means = stk__fit_means(sums);
-    stk__text_add(line, ",\"%s\":{\"rows\":%" PRId64, side, means.rows);
+    stk__json_open(line, side, '{');
+    stk__json_whole(line, "rows", means.rows);
     add_real(line, "loss", means.loss);
     add_real(line, "accuracy", means.accuracy);
     add_real(line, "top5", means.top5);
-    stk__text_add(line, "}");
+    stk__json_close(line, '}');
 }
 
 static int line_of_epoch(struct stk_fit *fit, struct stk_error *err)
 {
-    struct stk__text line = { 0 };
-    stk__text_add(&line, "{\"event\":\"epoch\"");
-    add_whole(&line, "epoch", fit->progress.epoch);
-    add_whole(&line, "step", fit->progress.total_steps);
+    struct stk__text line = begin_line("epoch");
+    stk__json_whole(&line, "epoch", fit->progress.epoch);
+    stk__json_whole(&line, "step", fit->progress.total_steps);
     add_means(&line, "train", &fit->progress.train);
     if (fit->valid)
         add_means(&line, "valid", &fit->progress.valid);
-    add_whole(&line, "best_epoch", fit->progress.best_epoch);
-    add_whole(&line, "skipped", fit->progress.n_skipped);
-    add_whole(&line, "bad", stk__fit_epoch_bad(fit));
+    stk__json_whole(&line, "best_epoch", fit->progress.best_epoch);
+    stk__json_whole(&line, "skipped", fit->progress.n_skipped);
+    stk__json_whole(&line, "bad", stk__fit_epoch_bad(fit));
     add_pace(fit, &line);
     return write_line(fit, &line, err);
 }

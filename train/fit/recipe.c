@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "train/fit/recipe.h"
 
+#include "base/json_out.h"
+
 #include "train/loss/loss.h"
 #include "train/loss/loss_scale.h"
 #include "train/optimizer/optimizer.h"
@@ -92,10 +94,10 @@ const struct stk_decl stk__recipe_decl = {
 
 char *stk_recipe_json(void)
 {
-    struct stk__text out = { 0 };
-    stk__text_add(&out, "[");
+    struct stk__text out = { .is_tight = true };
+    stk__json_open(&out, NULL, '[');
     stk__decl_json(&stk__recipe_decl, &out);
-    stk__text_add(&out, "]");
+    stk__json_close(&out, ']');
     return stk__text_take(&out);
 }
 

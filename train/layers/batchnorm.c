@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batchnorm.c: normalisation of each channel over a batch. */
+#include "base/json_out.h"
 #include "train/file/export.h"
 #include "train/file/import.h"
 #include "train/model/layer.h"
@@ -41,9 +42,9 @@ static void add_onnx(struct stk__exporting *e, const struct stk__model_node *nod
 
 static void add_json(const struct stk__model_node *node, struct stk__text *out)
 {
-    stk__node_json_real(out, "momentum", node->momentum);
-    stk__node_json_real(out, "epsilon", node->epsilon);
-    stk__text_add(out, ",\"unbiased\":%s", node->is_unbiased ? "true" : "false");
+    stk__json_exact(out, "momentum", node->momentum);
+    stk__json_exact(out, "epsilon", node->epsilon);
+    stk__json_bool(out, "unbiased", node->is_unbiased);
 }
 
 static const struct stk__torch_layer torch = { STK__MODULE_NORM, NULL, NULL, true };

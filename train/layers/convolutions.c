@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convolutions.c: convolutions over height and width: of all channels, of each by itself, and both in turn. */
+#include "base/json_out.h"
 #include "train/file/export.h"
 #include "train/file/import.h"
 #include "train/model/layer.h"
@@ -36,7 +37,7 @@ static void add_conv_onnx(struct stk__exporting *e, const struct stk__model_node
 static void add_conv_json(const struct stk__model_node *node, struct stk__text *out)
 {
     stk__node_json_window(node, out);
-    stk__node_json_count(out, "groups", node->window.groups);
+    stk__json_whole(out, "groups", node->window.groups);
 }
 
 static int conv_shape(const int64_t hwio[4], int64_t oihw[4])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain_layers.c: layers without weights and windows: input, activation, flatten, dropout, identity. */
+#include "base/json_out.h"
 #include "train/file/export.h"
 #include "train/model/layer.h"
 #include "train/plan/step_plan.h"
@@ -100,7 +101,7 @@ static void add_activation_json(const struct stk__model_node *node, struct stk__
 {
     struct stk__text text = { 0 };
     stk__activation_print(&node->activation, &text);
-    stk__node_json_string(out, "activation", text.data ? text.data : "");
+    stk__json_string(out, "activation", text.data ? text.data : "");
     out->failed |= text.failed;
     stk__text_free(&text);
 }
@@ -207,9 +208,9 @@ static void add_dropout_onnx(struct stk__exporting *e, const struct stk__model_n
 
 static void add_dropout_json(const struct stk__model_node *node, struct stk__text *out)
 {
-    stk__node_json_real(out, "rate", node->rate);
+    stk__json_exact(out, "rate", node->rate);
     if (node->seed != STK_NONE)
-        stk__node_json_count(out, "seed", node->seed);
+        stk__json_whole(out, "seed", node->seed);
 }
 
 static const struct stk__node_kind dropout_kind = {

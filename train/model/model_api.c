@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_api.c: the public functions of models and layers. */
+#include "base/json_out.h"
 #include "train/model/layer.h"
 
 #include <stoker/train.h>
@@ -39,7 +40,7 @@ char *stk_model_describe(const struct stk_model *model, int64_t batch)
 
 char *stk_model_json(const struct stk_model *model, int64_t batch)
 {
-    struct stk__text out = { 0 };
+    struct stk__text out = { .is_tight = true };
     stk__model_json(&model->graph, batch, &out);
     return stk__text_take(&out);
 }
@@ -48,23 +49,21 @@ char *stk_model_json(const struct stk_model *model, int64_t batch)
 static char *declarations(bool are_known)
 {
     const struct stk__namespace *ns = &stk__layers;
-    struct stk__text out = { 0 };
-    const char *separator = "";
-    stk__text_add(&out, "[");
+    struct stk__text out = { .is_tight = true };
+    stk__json_open(&out, NULL, '[');
     for (int i = 0; i < ns->n_decls; i++) {
         const struct stk__layer *layer = stk__layer_of(ns->decl[i]);
         if (!layer->chain != !are_known)
             continue;
-        stk__text_add(&out, "%s{", separator);
+        if (out.len > 1)
+            stk__json_line(&out, 1);
+        stk__json_open(&out, NULL, '{');
         stk__decl_json_members(ns->decl[i], &out);
-        if (are_known) {
-            stk__text_add(&out, ",\"chain\":");
-            stk__text_add_json(&out, layer->chain, strlen(layer->chain));
-        }
-        stk__text_add(&out, "}");
-        separator = ",\n ";
+        if (are_known)
+            stk__json_string(&out, "chain", layer->chain);
+        stk__json_close(&out, '}');
     }
-    stk__text_add(&out, "]");
+    stk__json_close(&out, ']');
     return stk__text_take(&out);
 }
 

@@ -62,9 +62,5 @@ extern const struct stk__node_kind stk__node_activation, stk__node_conv, stk__no
 /* Never; and as those of the first input are. */
 stk__probability_fn stk__probability_none, stk__probability_kept;
 
-/* ---- what add_json calls: a member behind others ---- */
-
-void stk__node_json_count(struct stk__text *out, const char *name, int64_t value);
-void stk__node_json_real(struct stk__text *out, const char *name, double value);
-void stk__node_json_string(struct stk__text *out, const char *name, const char *value);
-stk__node_text_fn stk__node_json_window; /* kernel, strides, dilation and padding */
+/* What add_json may call: kernel, strides, dilation and padding. */
+stk__node_text_fn stk__node_json_window;

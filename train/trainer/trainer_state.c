@@ -3,7 +3,7 @@
 #include "train/trainer/trainer.h"
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/json_out.h"
 #include "train/model/weights.h"
 
 #include <math.h>
@@ -227,23 +227,26 @@ static double seconds_of(const struct stk_trainer *t, int group, bool is_backwar
 
 char *stk_trainer_times_json(struct stk_trainer *t)
 {
-    struct stk__text out = { 0 };
+    struct stk__text out = { .is_tight = true };
     size_t n = (size_t)t->plan.train.n_ops * (size_t)t->plan.n_threads;
     bool is_first = !t->seconds;
     if (is_first)
         t->seconds = calloc(n ? n : 1, sizeof *t->seconds);
     if (!t->seconds)
         return NULL;
-    stk__text_add(&out, "[");
+    stk__json_open(&out, NULL, '[');
     for (int g = -1; !is_first && g < t->plan.n_groups; g++) {
         const char *name =
             g < 0 ? t->loss.type->decl.name : t->model->node[t->plan.group[g].node].name;
-        stk__text_add(&out, "%s{\"name\":", g < 0 ? "" : ",\n ");
-        stk__text_add_json(&out, name, strlen(name));
-        stk__text_add(&out, ",\"forward\":%.6f,\"backward\":%.6f}", seconds_of(t, g, false),
-                      seconds_of(t, g, true));
+        if (g >= 0)
+            stk__json_line(&out, 1);
+        stk__json_open(&out, NULL, '{');
+        stk__json_string(&out, "name", name);
+        stk__json_fixed(&out, "forward", seconds_of(t, g, false), 6);
+        stk__json_fixed(&out, "backward", seconds_of(t, g, true), 6);
+        stk__json_close(&out, '}');
     }
-    stk__text_add(&out, "]");
+    stk__json_close(&out, ']');
     memset(t->seconds, 0, n * sizeof *t->seconds);
     return stk__text_take(&out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_text.c: a plan for people, and as JSON. */
+#include "base/json_out.h"
 #include "base/type.h"
 #include "exec/plan/plan.h"
 #include "graph/nest.h"
@@ -216,61 +217,47 @@ void stk__plan_text(const struct stk__plan *plan, struct stk__text *out)
 
 /* ---- JSON ---- */
 
-static void json_text(struct stk__text *out, const char *key, const char *value)
-{
-    stk__text_add(out, "\"%s\": ", key);
-    stk__text_add_json(out, value, strlen(value));
-}
-
 static void json_absorbed(struct stk__text *out, const struct stk__node *last)
 {
-    if (last->absorbed) {
+    if (last->absorbed)
         json_absorbed(out, last->absorbed);
-        stk__text_add(out, ", ");
-    }
-    stk__text_add(out, "\"%s\"", last->op->decl.name);
+    stk__json_string(out, NULL, last->op->decl.name);
 }
 
-static void json_node(struct stk__text *out, const struct stk__node *node, bool *is_first)
+static void json_node(struct stk__text *out, const struct stk__node *node)
 {
     struct stk__text text = { 0 };
-    stk__text_add(out, "%s{", *is_first ? "" : ", ");
-    *is_first = false;
-    json_text(out, "op", node->op->decl.name);
+    stk__json_open(out, NULL, '{');
+    stk__json_string(out, "op", node->op->decl.name);
     stk__print_call(&node->op->decl, node->params, stk__ops_namespace(), STK__CANONICAL, &text,
                     NULL);
-    stk__text_add(out, ", ");
-    json_text(out, "call", text.data ? text.data : "");
+    stk__json_string(out, "call", text.data ? text.data : "");
     stk__text_free(&text);
     stk__type_text(&node->type, &text);
-    stk__text_add(out, ", ");
-    json_text(out, "type", text.data ? text.data : "");
+    stk__json_string(out, "type", text.data ? text.data : "");
     stk__text_free(&text);
-    stk__text_add(out, ", ");
-    json_text(out, "class", class_names[node->class]);
-    stk__text_add(out, ", ");
-    json_text(out, "why", node->why);
-    if (remark_of(node)) {
-        stk__text_add(out, ", ");
-        json_text(out, "remark", remark_of(node));
-    }
+    stk__json_string(out, "class", class_names[node->class]);
+    stk__json_string(out, "why", node->why);
+    if (remark_of(node))
+        stk__json_string(out, "remark", remark_of(node));
     if (node->absorbed) {
-        stk__text_add(out, ", \"absorbed\": [");
+        stk__json_open(out, "absorbed", '[');
         json_absorbed(out, node->absorbed);
-        stk__text_add(out, "]");
+        stk__json_close(out, ']');
     }
-    stk__text_add(out, ", \"count\": %lld, \"inserted\": %s}", (long long)node->count,
-                  node->is_inserted ? "true" : "false");
+    stk__json_whole(out, "count", node->count);
+    stk__json_bool(out, "inserted", node->is_inserted);
+    stk__json_close(out, '}');
 }
 
-static void json_program(struct stk__text *out, const struct stk__pnode *p, bool *is_first)
+static void json_program(struct stk__text *out, const struct stk__pnode *p)
 {
     if (p->role == STK__ROLE_CUT)
         return;
     if (is_shown(p))
-        json_node(out, p->node, is_first);
+        json_node(out, p->node);
     for (int i = 0; i < p->node->n_inputs && p->role != STK__ROLE_SOURCE; i++)
-        json_program(out, p->input[i], is_first);
+        json_program(out, p->input[i]);
 }
 
 static void json_stages(struct stk__text *out, const struct stk__plan *plan);
@@ -278,39 +265,40 @@ static void json_stages(struct stk__text *out, const struct stk__plan *plan);
 static void json_stage(struct stk__text *out, const struct stk__plan *plan, int index)
 {
     const struct stk__stage_plan *s = &plan->stage[index];
-    bool is_first = true;
-    stk__text_add(out, "%s{", index ? ", " : "");
-    json_text(out, "kind", s->kind->name);
-    stk__text_add(out,
-                  ", \"ticket_rows\": %d, \"chunk_bytes\": %zu, \"held_rows\": %zu, "
-                  "\"held_bytes\": %zu, \"inputs\": [",
-                  s->ticket_rows, s->unit_bytes, s->held_rows, s->held_bytes);
+    stk__json_open(out, NULL, '{');
+    stk__json_string(out, "kind", s->kind->name);
+    stk__json_whole(out, "ticket_rows", s->ticket_rows);
+    stk__json_count(out, "chunk_bytes", s->unit_bytes);
+    stk__json_count(out, "held_rows", s->held_rows);
+    stk__json_count(out, "held_bytes", s->held_bytes);
+    stk__json_open(out, "inputs", '[');
     for (int i = 0; i < s->n_inputs; i++)
-        stk__text_add(out, "%s%d", i ? ", " : "", s->input[i]);
-    stk__text_add(out, "], \"nodes\": [");
+        stk__json_whole(out, NULL, s->input[i]);
+    stk__json_close(out, ']');
+    stk__json_open(out, "nodes", '[');
     if (s->program)
-        json_program(out, s->program->root, &is_first);
+        json_program(out, s->program->root);
     else if (s->nest) {
         const struct nest_nodes nodes = nodes_of_nest(s);
         for (int i = 0; i < nodes.n; i++)
-            json_node(out, nodes.node[i], &is_first);
+            json_node(out, nodes.node[i]);
     } else
-        json_node(out, s->node, &is_first);
-    stk__text_add(out, "]");
+        json_node(out, s->node);
+    stk__json_close(out, ']');
     if (s->inner) {
-        stk__text_add(out, ", \"open\": %lld, \"ahead\": %s, ", (long long)s->n_chains,
-                      s->reads_ahead ? "true" : "false");
+        stk__json_whole(out, "open", s->n_chains);
+        stk__json_bool(out, "ahead", s->reads_ahead);
         json_stages(out, s->inner);
     }
-    stk__text_add(out, "}");
+    stk__json_close(out, '}');
 }
 
 static void json_stages(struct stk__text *out, const struct stk__plan *plan)
 {
-    stk__text_add(out, "\"stages\": [");
+    stk__json_open(out, "stages", '[');
     for (int i = 0; i < plan->n_stages; i++)
         json_stage(out, plan, i);
-    stk__text_add(out, "]");
+    stk__json_close(out, ']');
 }
 
 /* What the passes made of the chain. */
@@ -318,36 +306,41 @@ static void json_rewrites(struct stk__text *out, const struct stk_dataset *graph
 {
     struct stk__text chain = { 0 };
     stk__graph_text(graph, &chain);
-    json_text(out, "chain", chain.data ? chain.data : "");
+    stk__json_string(out, "chain", chain.data ? chain.data : "");
     stk__text_free(&chain);
-    stk__text_add(out, ", \"rewrites\": [");
+    stk__json_open(out, "rewrites", '[');
     for (const struct stk__rewrite *r = graph->rewrite; r; r = r->next) {
-        stk__text_add(out, "%s{", r == graph->rewrite ? "" : ", ");
-        json_text(out, "pass", r->name);
-        stk__text_add(out, ", \"done\": %s, ", r->is_done ? "true" : "false");
-        json_text(out, "text", r->text);
-        stk__text_add(out, "}");
+        stk__json_open(out, NULL, '{');
+        stk__json_string(out, "pass", r->name);
+        stk__json_bool(out, "done", r->is_done);
+        stk__json_string(out, "text", r->text);
+        stk__json_close(out, '}');
     }
-    stk__text_add(out, "]");
+    stk__json_close(out, ']');
+}
+
+static void json_numbers(struct stk__text *out, const struct stk__plan *plan)
+{
+    stk__json_whole(out, "workers", plan->options.workers);
+    stk__json_whole(out, "memory", plan->options.memory);
+    stk__json_count(out, "minimum_bytes", stk__plan_least(plan));
+    stk__json_whole(out, "seed", plan->options.seed);
+    stk__json_whole(out, "window", plan->window);
+    stk__json_whole(out, "io_depth", plan->options.io_depth);
+    stk__json_whole(out, "count", epoch_count(plan));
+    stk__json_whole(out, "batch_rows", plan->batch ? plan->batch_rows : 0);
+    stk__json_count(out, "batch_bytes", plan->batch_bytes);
+    stk__json_count(out, "cache_bytes", plan->n_kept ? plan->cache_bytes : 0);
+    stk__json_count(out, "cached_rows", cached(plan).rows);
+    stk__json_bool(out, "direct", plan->is_direct);
+    stk__json_string(out, "why_staged", plan->why_staged ? plan->why_staged : "");
 }
 
 void stk__plan_json(const struct stk__plan *plan, struct stk__text *out)
 {
-    stk__text_add(
-        out,
-        "{\"workers\": %lld, \"memory\": %lld, \"minimum_bytes\": %zu, \"seed\": %lld, \"window\": "
-        "%d, "
-        "\"io_depth\": %lld, \"count\": %lld, \"batch_rows\": %lld, \"batch_bytes\": %zu, "
-        "\"cache_bytes\": %zu, \"cached_rows\": %llu, \"direct\": %s, ",
-        (long long)plan->options.workers, (long long)plan->options.memory, stk__plan_least(plan),
-        (long long)plan->options.seed, plan->window, (long long)plan->options.io_depth,
-        (long long)epoch_count(plan), (long long)(plan->batch ? plan->batch_rows : 0),
-        plan->batch_bytes, plan->n_kept ? plan->cache_bytes : 0,
-        (unsigned long long)cached(plan).rows, plan->is_direct ? "true" : "false");
-    json_text(out, "why_staged", plan->why_staged ? plan->why_staged : "");
-    stk__text_add(out, ", ");
+    stk__json_open(out, NULL, '{');
+    json_numbers(out, plan);
     json_stages(out, plan);
-    stk__text_add(out, ", ");
     json_rewrites(out, plan->graph);
-    stk__text_add(out, "}");
+    stk__json_close(out, '}');
 }
