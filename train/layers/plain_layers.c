@@ -80,9 +80,12 @@ static enum stk__probability behind_activation(const struct stk__model *model,
     case STK__RELU6:
     case STK__LEAKY_RELU:
         return stk__probability_kept(model, node);
-    default:
-        return STK__PROBABILITY_NONE;
+    case STK__GELU:
+    case STK__SWISH:
+    case STK__TANH:
+        break;
     }
+    return STK__PROBABILITY_NONE;
 }
 
 static void add_activation_onnx(struct stk__exporting *e, const struct stk__model_node *node,

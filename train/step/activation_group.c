@@ -23,16 +23,27 @@ static void backward_row(const struct rows *r, const float *x, const float *y, c
     const struct stk__activation_kernels *of = &r->kernels->activation;
     size_t n = r->width * r->channels;
     const struct stk__activation *a = r->activation;
-    if (a->kind == STK__SOFTMAX)
+    switch (a->kind) {
+    case STK__SOFTMAX:
         of->softmax_gradient(y, dy, r->width, r->channels, dx);
-    else if (a->kind == STK__GELU)
+        return;
+    case STK__GELU:
         (a->is_approximate ? of->gelu_tanh_gradient : of->gelu_gradient)(x, dy, n, dx);
-    else if (a->kind == STK__SWISH)
+        return;
+    case STK__SWISH:
         of->swish_gradient(x, dy, n, dx);
-    else if (a->kind == STK__LEAKY_RELU)
+        return;
+    case STK__LEAKY_RELU:
         of->leaky_gradient(x, dy, n, (float)a->negative_slope, dx);
-    else
+        return;
+    case STK__LINEAR:
+    case STK__RELU:
+    case STK__RELU6:
+    case STK__SIGMOID:
+    case STK__TANH:
         stk__activate_back(r->kernels, a, y, dy, n, dx);
+        return;
+    }
 }
 
 static struct rows rows_of(const struct stk__step_work *work, const struct stk__step_group *group)

@@ -107,6 +107,8 @@ void stk__collect_sums(const struct stk__step_work *work, const struct stk__step
 
 /* ---- activations ---- */
 
+/* Every switch over activations names all of them, so that the compiler tells where a new one is missing. */
+
 bool stk__activation_is_clamp(const struct stk__activation *a)
 {
     return a->kind == STK__LINEAR || a->kind == STK__RELU || a->kind == STK__RELU6;
@@ -114,8 +116,21 @@ bool stk__activation_is_clamp(const struct stk__activation *a)
 
 bool stk__activation_is_simple(const struct stk__activation *a)
 {
-    return stk__activation_is_clamp(a) || a->kind == STK__SIGMOID || a->kind == STK__TANH ||
-           (a->kind == STK__LEAKY_RELU && a->negative_slope > 0);
+    switch (a->kind) {
+    case STK__LINEAR:
+    case STK__RELU:
+    case STK__RELU6:
+    case STK__SIGMOID:
+    case STK__TANH:
+        return true;
+    case STK__LEAKY_RELU: /* of one sign with what went in */
+        return a->negative_slope > 0;
+    case STK__GELU:
+    case STK__SOFTMAX:
+    case STK__SWISH:
+        break;
+    }
+    return false;
 }
 
 struct stk__bounds stk__activation_bounds(const struct stk__activation *a)
@@ -145,8 +160,13 @@ void stk__activation_apply(const struct stk__train_kernels *k, const struct stk_
     case STK__TANH:
         of->tanh(x, n, y);
         return;
-    default:
+    case STK__LINEAR:
+    case STK__RELU:
+    case STK__RELU6:
         of->clamp(x, n, bounds.low, bounds.high, y);
+        return;
+    case STK__SOFTMAX: /* not value by value: nobody asks for it here */
+        return;
     }
 }
 
@@ -155,14 +175,26 @@ void stk__activate_back(const struct stk__train_kernels *k, const struct stk__ac
 {
     const struct stk__activation_kernels *of = &k->activation;
     struct stk__bounds bounds = stk__activation_bounds(a);
-    if (a->kind == STK__LEAKY_RELU) /* of one sign with what went in */
+    switch (a->kind) {
+    case STK__LEAKY_RELU:
         of->leaky_gradient(y, dy, n, (float)a->negative_slope, dx);
-    else if (a->kind == STK__SIGMOID)
+        return;
+    case STK__SIGMOID:
         of->sigmoid_gradient(y, dy, n, dx);
-    else if (a->kind == STK__TANH)
+        return;
+    case STK__TANH:
         of->tanh_gradient(y, dy, n, dx);
-    else
+        return;
+    case STK__LINEAR:
+    case STK__RELU:
+    case STK__RELU6:
         of->clamp_gradient(y, dy, n, bounds.low, bounds.high, dx);
+        return;
+    case STK__GELU: /* these are not simple */
+    case STK__SOFTMAX:
+    case STK__SWISH:
+        return;
+    }
 }
 
 static void mask_rows(const struct stk__run *run, const struct stk__activation *a,
