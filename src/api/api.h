@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api.h: what the files of this room share. */
 #pragma once
-#include "exec/batch/bookmark.h"
-#include "exec/plan/options.h"
-
-struct stk__exec;
+#include "exec/exec.h"
 
 const struct stk__options *stk__options_of(const struct stk_options *options); /* NULL for NULL */
 
@@ -25,9 +22,3 @@ struct stk__exec *stk__iterator_exec(struct stk_iterator *it);
 
 /* Fails in the child of a fork, where nobody works for the iterator. */
 int stk__iterator_check(const struct stk_iterator *it, struct stk_error *err);
-
-/* Where a run is, behind the last batch it gave; and the place that such a text means for a plan,
- * or why it is none of its. */
-int stk__exec_state(struct stk__exec *exec, char **out, struct stk_error *err);
-int stk__state_find(const struct stk__plan *plan, const char *text, struct stk__bookmark *out,
-                    struct stk_error *err);

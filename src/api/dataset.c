@@ -2,7 +2,7 @@
 /* dataset.c: the public functions on datasets and options. */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/plan/plan.h"
+#include "exec/exec.h"
 #include "graph/class_names.h"
 #include "lang/objects.h"
 #include "rewrite/attempt.h"

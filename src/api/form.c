@@ -7,7 +7,7 @@
  */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/plan/plan.h"
+#include "exec/exec.h"
 #include "lang/objects.h"
 #include "rewrite/rewrites.h"
 #include "tune/cache_cost.h"
@@ -62,8 +62,8 @@ static int weigh(struct stk_dataset *graph, const struct stk__plan *plan,
                  struct stk__cache_places *places, struct stk__cache_choice *choice,
                  struct stk_error *err)
 {
-    const struct stk__options *options = &plan->options;
-    double budget = (double)plan->cache_bytes;
+    const struct stk__options *options = stk__plan_options(plan);
+    double budget = (double)stk__plan_cache_bytes(plan);
     struct stk__node *last = places->place[0].below;
     int64_t count = stk__node_count(last, (int)options->rank, (int)options->world, NULL);
     char why[160];
@@ -83,7 +83,8 @@ static int weigh(struct stk_dataset *graph, const struct stk__plan *plan,
     struct stk_error unseen;
     if (rc)
         return rc;
-    if (stk__cache_measure(graph, &plan->given, (int)options->workers, places, &count, &unseen)) {
+    if (stk__cache_measure(graph, stk__plan_given(plan), (int)options->workers, places, &count,
+                           &unseen)) {
         snprintf(why, sizeof why, "its cost could not be measured: %.100s", unseen.text);
         stay(places, why, count, budget, choice);
         return STK_OK;
@@ -101,7 +102,7 @@ static int choose(struct stk_dataset *dataset, const struct stk__options *option
     struct stk__plan *plan = NULL;
     struct stk__cache_places places;
     int rc = stk__plan_new(dataset, options, &plan, err);
-    if (!rc && plan->cache_bytes)
+    if (!rc && stk__plan_cache_bytes(plan))
         rc = stk__graph_new(dataset->text, dataset->objects, dataset, &graph, err);
     if (!rc && graph)
         rc = stk__rewrite_place_cache(graph, err);

@@ -2,7 +2,6 @@
 /* iterator.c: the public functions on iterators. */
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/run.h"
 #include "op/cache/cache.h"
 #include "tune/tuner.h"
 
@@ -18,11 +17,8 @@ struct stk_iterator {
 static void note_cache(struct stk__exec *x)
 {
     struct stk__cache_choice choice;
-    if (!stk__cache_was_chosen(x->plan->graph, &choice))
-        return;
-    pthread_mutex_lock(&x->lock);
-    stk__decision_note(x, "cache", choice.from, choice.to, "%s", choice.why);
-    pthread_mutex_unlock(&x->lock);
+    if (stk__cache_was_chosen(stk__plan_graph(stk__exec_plan(x)), &choice))
+        stk__exec_decide(x, "cache", choice.from, choice.to, choice.why);
 }
 
 /* index -1: everything; state NULL: from the beginning. */
@@ -30,7 +26,6 @@ static int start(struct stk_dataset *dataset, const struct stk__options *options
                  const char *state, struct stk_iterator **out, struct stk_error *err)
 {
     struct stk__plan *plan = NULL;
-    struct stk__bookmark from;
     struct stk_dataset *form;
     struct stk_iterator *it = calloc(1, sizeof *it);
     int rc = it ? STK_OK : stk__out_of_memory(err);
@@ -40,10 +35,9 @@ static int start(struct stk_dataset *dataset, const struct stk__options *options
         rc = stk__plan_new(form, options, &plan, err);
     if (!rc && index >= 0)
         rc = stk__plan_narrow(plan, index, err);
-    if (!rc && state)
-        rc = stk__state_find(plan, state, &from, err);
     if (!rc)
-        rc = stk__exec_new(plan, state ? &from : NULL, &it->exec, err);
+        rc = state ? stk__exec_resume(plan, state, &it->exec, err)
+                   : stk__exec_new(plan, NULL, &it->exec, err);
     if (plan)
         stk__plan_unref(plan);
     if (!rc && !(it->tuner = stk__tuner_new(it->exec)))
@@ -139,29 +133,9 @@ void stk_iterator_free(struct stk_iterator *it)
 
 void stk_iterator_stats(struct stk_iterator *it, struct stk_stats *out)
 {
-    struct stk__exec *x = it->exec;
     *out = (struct stk_stats){ 0 };
-    if (!stk__exec_is_ours(x))
-        return;
-    pthread_mutex_lock(&x->lock);
-    *out = x->watch.stats;
-    out->budget_bytes = (uint64_t)x->plan->options.memory;
-    out->used_bytes = x->memory.used_bytes;
-    out->peak_bytes = x->memory.peak_bytes;
-    const struct stk__cache_metrics cache = stk__cache_metrics_read(x);
-    out->warnings = stk__warnings_read(x);
-    out->cache_hits = cache.hits;
-    out->cache_misses = cache.misses;
-    out->cache_rows = cache.rows;
-    out->cache_bytes = cache.bytes;
-    out->cache_disk_bytes = cache.disk_bytes;
-    out->cache_limit_bytes = cache.limit_bytes;
-    out->is_cache_full = cache.is_full;
-    memcpy(out->cache_trouble, cache.trouble, sizeof cache.trouble);
-    struct stk__judge *judge;
-    for (int i = 0; (judge = stk__exec_judge(x, i)); i++)
-        out->errors += stk__judge_count(judge);
-    pthread_mutex_unlock(&x->lock);
+    if (stk__exec_is_ours(it->exec))
+        stk__exec_stats(it->exec, out);
 }
 
 int stk__iterator_check(const struct stk_iterator *it, struct stk_error *err)
@@ -180,35 +154,15 @@ int stk_iterator_trace_start(struct stk_iterator *it, int64_t intervals, struct 
 
 int stk_iterator_memory(struct stk_iterator *it, int index, struct stk_memory_use *out)
 {
-    if (!stk__exec_is_ours(it->exec))
-        return STK_END;
-    pthread_mutex_lock(&it->exec->lock);
-    int rc = stk__accounts_look(it->exec, index, out);
-    pthread_mutex_unlock(&it->exec->lock);
-    return rc;
+    return stk__exec_is_ours(it->exec) ? stk__exec_memory(it->exec, index, out) : STK_END;
 }
 
 int stk_iterator_error(struct stk_iterator *it, uint64_t index, struct stk_error *out)
 {
-    struct stk__exec *x = it->exec;
-    int rc = STK_END;
-    if (!stk__exec_is_ours(x))
-        return rc;
-    pthread_mutex_lock(&x->lock);
-    struct stk__judge *judge;
-    for (int i = 0; rc && (judge = stk__exec_judge(x, i)); i++)
-        rc = stk__judge_message(judge, &index, out) ? STK_OK : STK_END;
-    pthread_mutex_unlock(&x->lock);
-    return rc;
+    return stk__exec_is_ours(it->exec) ? stk__exec_error(it->exec, index, out) : STK_END;
 }
 
 int stk_iterator_decision(struct stk_iterator *it, uint64_t index, struct stk_decision *out)
 {
-    struct stk__exec *x = it->exec;
-    if (!stk__exec_is_ours(x))
-        return STK_END;
-    pthread_mutex_lock(&x->lock);
-    bool is_kept = stk__decision_at(x, index, out);
-    pthread_mutex_unlock(&x->lock);
-    return is_kept ? STK_OK : STK_END;
+    return stk__exec_is_ours(it->exec) ? stk__exec_decision(it->exec, index, out) : STK_END;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* knobs.c: limits that move while a run is on, and what the consumer meets with. */
+#define _GNU_SOURCE
 #include "exec/knobs.h"
 
 #include "exec/run.h"
 
 #include <limits.h>
+#include <string.h>
+#include <time.h>
 
 enum { TICK_NS = 20000000 };
 
@@ -83,4 +86,53 @@ void stk__pulse_leave(struct stk__exec *x, uint64_t now, bool has_batch)
     p->wait_began = 0;
     p->is_asking = !has_batch;
     stk__hook_call(x, now);
+}
+
+/* ---- for whoever turns them ---- */
+
+bool stk__exec_is_quick(const struct stk__exec *x)
+{
+    return x->watch.pace.is_quick;
+}
+
+void stk__exec_view(struct stk__exec *x, uint64_t now, struct stk__knob_view *out)
+{
+    stk__waits_settle(x, now);
+    uint64_t alive_ns = (now - x->watch.decisions.began_at) * (uint64_t)x->crew.n_started;
+    *out = (struct stk__knob_view){ .n_batches = x->watch.stats.batches,
+                                    .busy_ns = alive_ns - x->watch.idle_ns,
+                                    .pulse = x->watch.pulse,
+                                    .window = x->batcher.window,
+                                    .workers = x->crew.limit };
+}
+
+uint64_t stk__exec_cpu_ns(const struct stk__exec *x)
+{
+    uint64_t ns = 0;
+    for (int i = 0; i < x->crew.n_started; i++) {
+        clockid_t clock;
+        struct timespec t;
+        if (!pthread_getcpuclockid(x->crew.worker[i].thread, &clock) && !clock_gettime(clock, &t))
+            ns += (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    }
+    return ns;
+}
+
+void stk__exec_turn(struct stk__exec *x, const struct stk__move *move)
+{
+    if (!strcmp(move->knob, "window"))
+        stk__set_window(x, move->to);
+    else
+        stk__set_workers(x, move->to);
+    stk__decision_note(x, move->knob, move->from, move->to, "%s", move->reason);
+}
+
+static bool is_free(const struct stk__knob *knob)
+{
+    return knob->least < knob->most;
+}
+
+bool stk__exec_has_knobs(const struct stk__exec *x)
+{
+    return is_free(&x->batcher.window) || is_free(&x->crew.limit);
 }

@@ -9,6 +9,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <stoker/stoker.h>
 
 struct stk__exec;
 
@@ -40,7 +41,34 @@ struct stk__hook {
 
 void stk__knobs_begin(struct stk__exec *x);
 
-/* With the lock held; brought into the knob's bounds. */
+/* A run at one moment, for whoever turns its knobs. */
+struct stk__knob_view {
+    uint64_t n_batches; /* delivered */
+    uint64_t busy_ns;   /* workers were not asleep for want of work, summed */
+    struct stk__pulse pulse;
+    struct stk__knob window, workers;
+};
+
+/* All with the lock held, as a tick is. Quick: the consumer makes its batches itself, and knobs matter little. */
+bool stk__exec_is_quick(const struct stk__exec *x);
+void stk__exec_view(struct stk__exec *x, uint64_t now, struct stk__knob_view *out);
+
+/* Processor time of its workers; a system call for each. */
+uint64_t stk__exec_cpu_ns(const struct stk__exec *x);
+
+struct stk__move {
+    const char *knob; /* "window" or "workers" */
+    int from, to;
+    char reason[STK_REASON_BYTES];
+};
+
+/* Turns a knob, and writes that down. */
+void stk__exec_turn(struct stk__exec *x, const struct stk__move *move);
+
+/* True if a knob is left to whoever turns it. Takes no lock: before the first next. */
+bool stk__exec_has_knobs(const struct stk__exec *x);
+
+/* Brought into the knob's bounds. */
 void stk__set_window(struct stk__exec *x, int batches);
 void stk__set_workers(struct stk__exec *x, int workers);
 

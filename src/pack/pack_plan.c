@@ -4,7 +4,7 @@
 #include "pack/pack.h"
 
 #include "base/type.h"
-#include "exec/plan/plan.h"
+#include "exec/exec.h"
 #include "lang/objects.h"
 #include "op/registry.h"
 
@@ -163,17 +163,6 @@ static int add_variant(struct stk_type *type, struct stk_error *err)
     return STK_OK;
 }
 
-/* Whether what is delivered are batches, and not elements or windows of them. */
-static bool delivers_batches(const struct stk__plan *plan)
-{
-    const struct stk__node *node = plan->graph->root;
-    if (plan->batch || !plan->stage[plan->last].has_trace)
-        return plan->batch != NULL;
-    while (!(node->op->flags & STK__OP_BATCH))
-        node = node->input[0];
-    return !((const struct stk__grouping *)node->state)->is_element;
-}
-
 /* The type of what is stored of a dataset; names are borrowed from it. */
 static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset,
                        struct stk_type *out, bool *is_batched, struct stk_error *err)
@@ -182,7 +171,7 @@ static int stored_type(const struct stk__pack *pack, struct stk_dataset *dataset
     int rc = stk__plan_new(dataset, &pack->options, &plan, err);
     if (rc)
         return rc;
-    *is_batched = delivers_batches(plan);
+    *is_batched = stk__plan_delivers_batches(plan);
     stk__plan_unref(plan);
     *out = dataset->root->type;
     for (int f = 0; f < out->n_fields && !rc; f++)

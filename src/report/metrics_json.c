@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_json.c: the numbers of a run as JSON. Times are seconds. */
 #include "base/json_out.h"
-#include "exec/run.h"
+#include "exec/exec.h"
+#include "graph/graph.h"
 #include "report/metrics_text.h"
 
 #include <string.h>
@@ -210,21 +211,22 @@ static void add_causes(const struct stk__metrics *m, struct stk__text *out)
     stk__json_close(out, ']');
 }
 
+static void add_decision(void *ctx, const struct stk_decision *d)
+{
+    struct stk__text *out = ctx;
+    next(out);
+    add_seconds(out, "seconds", d->at_ns);
+    stk__json_string(out, "knob", d->knob);
+    stk__json_count(out, "from", (uint64_t)d->from);
+    stk__json_count(out, "to", (uint64_t)d->to);
+    stk__json_string(out, "reason", d->reason);
+    stk__json_close(out, '}');
+}
+
 static void add_decisions(struct stk__exec *x, struct stk__text *out)
 {
-    struct stk_decision d;
     stk__json_open(out, "tuning", '[');
-    pthread_mutex_lock(&x->lock);
-    for (int i = 0; stk__decision_at(x, (uint64_t)i, &d); i++) {
-        next(out);
-        add_seconds(out, "seconds", d.at_ns);
-        stk__json_string(out, "knob", d.knob);
-        stk__json_count(out, "from", (uint64_t)d.from);
-        stk__json_count(out, "to", (uint64_t)d.to);
-        stk__json_string(out, "reason", d.reason);
-        stk__json_close(out, '}');
-    }
-    pthread_mutex_unlock(&x->lock);
+    stk__exec_decisions(x, add_decision, out);
     stk__json_close(out, ']');
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_prometheus.c: the numbers of a run in Prometheus' text format, version 0.0.4. */
+#include "graph/graph.h"
 #include "report/metrics_text.h"
 
 #include <stddef.h>

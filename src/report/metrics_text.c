@@ -3,20 +3,18 @@
 #include "report/metrics_text.h"
 #include "api/api.h"
 #include "base/error.h"
-#include "exec/run.h"
+#include "exec/exec.h"
 
 #include <string.h>
 
 const char *stk__metrics_stage_op(const struct stk__metrics *m, int stage)
 {
-    const struct stk__stage_plan *plan = m->stage[stage].plan;
-    return plan ? plan->node->op->decl.name : "batch";
+    return m->stage[stage].op ? m->stage[stage].op : "batch";
 }
 
 const char *stk__metrics_stage_kind(const struct stk__metrics *m, int stage)
 {
-    const struct stk__stage_plan *plan = m->stage[stage].plan;
-    return plan ? plan->kind->name : "batcher";
+    return m->stage[stage].kind ? m->stage[stage].kind : "batcher";
 }
 
 double stk__metrics_busy_workers(const struct stk__metrics *m)

@@ -2,7 +2,7 @@
 /* metrics_text.h: the numbers of a run as text, one function per format. */
 #pragma once
 #include "base/text.h"
-#include "exec/watch/run_metrics.h"
+#include "exec/exec.h"
 
 /* With the decisions of the run. */
 void stk__metrics_json(const struct stk__metrics *metrics, struct stk__exec *x,

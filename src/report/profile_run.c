@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_out.h"
-#include "exec/run.h"
+#include "exec/exec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +147,7 @@ static int watch(struct stk_iterator *it, const struct stk__advice_trial *trial,
         rc = consume(it, trial, trial->seconds, false, err);
     if (!rc || rc == STK_END) {
         stk__metrics_read(x, last);
-        stk__stretch_between(is_short ? NULL : first, last, x->plan, out);
+        stk__stretch_between(is_short ? NULL : first, last, stk__exec_plan(x), out);
         out->has_consumer = trial->consumer_s > 0;
         if (trial->records)
             keep_records(trial->records, it);
@@ -280,14 +280,15 @@ int stk_iterator_profile(struct stk_iterator *it, const struct stk_profile_optio
     how = how ? how : &no_wishes;
     if (!stk__exec_is_ours(x))
         return stk_fail(err, STK_STATE, "this iterator was started before a fork");
-    int rc = profile_new(x->plan->graph, &x->plan->given, &profile, err);
+    int rc = profile_new(stk__plan_graph(stk__exec_plan(x)), stk__plan_given(stk__exec_plan(x)),
+                         &profile, err);
     if (rc)
         return rc;
     struct stk__metrics *metrics = stk__metrics_new(x);
     rc = metrics ? STK_OK : stk__out_of_memory(err);
     if (!rc) {
         stk__metrics_read(x, metrics);
-        stk__stretch_between(NULL, metrics, x->plan, &profile->stretch);
+        stk__stretch_between(NULL, metrics, stk__exec_plan(x), &profile->stretch);
         keep_records(profile, it);
         if (profile->stretch.has_consumer)
             profile->consumer_s = profile->stretch.step_s;

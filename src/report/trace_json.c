@@ -7,7 +7,8 @@
 #include "api/api.h"
 #include "base/error.h"
 #include "base/json_out.h"
-#include "exec/run.h"
+#include "exec/exec.h"
+#include "graph/graph.h"
 #include "report/metrics_text.h"
 
 #include <string.h>
@@ -40,9 +41,8 @@ static const struct stk__node *node_of(const struct stk__plan *plan,
 {
     if (interval->stage < 0)
         return NULL;
-    const struct stk__stage_plan *stage = &plan->stage[interval->stage];
-    return interval->activity == STK__DOES_OP ? stage->program->node[interval->op]->node
-                                              : stage->node;
+    bool is_op = interval->activity == STK__DOES_OP;
+    return stk__plan_node(plan, interval->stage, is_op ? interval->op : -1);
 }
 
 /* "decode", or what a thread does where that is no op's: "wait", "batch". */
@@ -180,7 +180,7 @@ int stk_iterator_trace(struct stk_iterator *it, char **out, struct stk_error *er
         rc = stk_fail(err, STK_STATE, "nothing was recorded: the trace was not started");
     if (rc)
         return rc;
-    write_trace(x->plan, trace, &text);
+    write_trace(stk__exec_plan(x), trace, &text);
     stk__trace_free(trace);
     return (*out = stk__text_take(&text)) ? STK_OK : stk__out_of_memory(err);
 }

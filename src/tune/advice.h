@@ -3,7 +3,7 @@
  * run and propose a change. What a change brings is found out by trying it, where that is possible
  * here, or else by a model of what the run was made of. */
 #pragma once
-#include "exec/plan/options.h"
+#include "exec/exec.h"
 #include "tune/chain_edit.h"
 #include "tune/verdict.h"
 

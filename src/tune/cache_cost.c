@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory/pages.h"
-#include "exec/run.h"
+#include "exec/exec.h"
 
 static const uint64_t least_ns = 100000000, most_ns = 300000000;
 static const uint64_t least_elements = 64;
@@ -78,8 +78,7 @@ static double row_bytes(const struct stk__metrics *m, const struct stk__node *no
 /* The part of an op's time that will pass: its work is shared by the workers, but one reads a stream. */
 static double passing(const struct stk__metrics *m, const struct stk__op_metrics *op, int workers)
 {
-    bool is_stream = op->stage < m->n_stages && m->stage[op->stage].plan &&
-                     m->stage[op->stage].plan->kind->is_stream;
+    bool is_stream = op->stage < m->n_stages && m->stage[op->stage].is_stream;
     return (double)op->work.wall_ns / (workers > 1 && !is_stream ? workers : 1);
 }
 

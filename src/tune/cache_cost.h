@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache_cost.h: what elements cost at the places of a cache(auto), by making some. */
 #pragma once
-#include "exec/plan/options.h"
+#include "exec/exec.h"
 #include "rewrite/cache_places.h"
 
 /* Runs a graph that ends where the cache would be, for a third of a second at most, and fills in

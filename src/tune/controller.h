@@ -16,9 +16,7 @@
  * run whose batches have become much cheaper is a new one in this respect.
  */
 #pragma once
-#include "exec/knobs.h"
-
-#include <stoker/stoker.h>
+#include "exec/exec.h"
 
 /* A run at one moment. Counters count since it began. */
 struct stk__sample {
@@ -31,12 +29,6 @@ struct stk__sample {
     int least_ready;            /* since the sample before */
     int cores;
     struct stk__knob window, workers;
-};
-
-struct stk__move {
-    const char *knob; /* "window" or "workers" */
-    int from, to;
-    char reason[STK_REASON_BYTES];
 };
 
 /* All zero at the beginning. */

@@ -3,6 +3,7 @@
 #include "tune/stretch.h"
 
 #include "base/cores.h"
+#include "graph/graph.h"
 #include "lang/lang.h"
 #include "op/registry.h"
 
@@ -74,14 +75,13 @@ static void add_stage(struct stk__stretch *s, const struct stk__stage_metrics *f
                       const struct stk__stage_metrics *last)
 {
     struct stk__stretch_stage *stage = &s->stage[s->n_stages++];
-    const struct stk__stage_plan *plan = last->plan;
     *stage = (struct stk__stretch_stage){
-        .is_serial = !plan || !plan->program,
-        .is_source = plan && plan->kind->is_stream,
-        .lock = plan && plan->program ? plan->program->exclusive : NULL,
+        .is_serial = last->is_serial || !last->op,
+        .is_source = last->is_stream,
+        .lock = last->lock,
         .work_s = seconds_of(first ? first->work.wall_ns : 0, last->work.wall_ns),
     };
-    snprintf(stage->name, sizeof stage->name, "%s", plan ? plan->node->op->decl.name : "batcher");
+    snprintf(stage->name, sizeof stage->name, "%s", last->op ? last->op : "batcher");
     for (int w = 0; w < STK__N_WAITS; w++)
         stage->wait_s[w] = seconds_of(first ? first->wait_ns[w] : 0, last->wait_ns[w]);
     s->cores_used += seconds_of(first ? first->work.cpu_ns : 0, last->work.cpu_ns);
@@ -128,7 +128,7 @@ void stk__stretch_between(const struct stk__metrics *first, const struct stk__me
         .elements = grown(from->elements, last->elements),
         .batches = grown(from->batches, last->batches),
         .cores = stk__cores_count("").usable,
-        .workers = (int)plan->options.workers,
+        .workers = (int)stk__plan_options(plan)->workers,
         .queued_s = seconds_of(from->queued_ns, last->queued_ns),
         .reads = grown(from->reads.n, last->reads.n),
         .read_bytes = grown(from->reads.bytes, last->reads.bytes),

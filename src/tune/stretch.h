@@ -2,7 +2,7 @@
 /* stretch.h: what a run did between two looks at its metrics, as times and shares: what a verdict is
  * passed on. Plain numbers, so that tests make their own. */
 #pragma once
-#include "exec/watch/run_metrics.h"
+#include "exec/exec.h"
 
 enum { STK__STRETCH_OPS = 128 };
 

@@ -269,7 +269,7 @@ MUTANTS = [
         "a break behind a zip's end is passed on",
         STEPS,
         "else if (t->end) stk__stage_retire(x, stk__input_of(x, s, i)); /* errors",
-        "else if (t->end) stk__pass_break(x, s, i, t); /* errors",
+        "else if (t->end) stk__hand_on_break(x, s, i, t); /* errors",
     ),
     Mutant(
         "a stream goes on behind its break",

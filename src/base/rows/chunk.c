@@ -229,8 +229,8 @@ void stk__fault_forget(struct stk__fault **list, int row)
     }
 }
 
-void stk__chunk_pass_bad(struct stk__chunk *out, const struct stk__chunk *in, int row,
-                         const struct stk__fault *fault)
+void stk__chunk_hand_on_bad(struct stk__chunk *out, const struct stk__chunk *in, int row,
+                            const struct stk__fault *fault)
 {
     out->address[out->n] = in->address[row];
     if (out->key)

@@ -84,8 +84,8 @@ void stk__chunk_fault(struct stk__chunk *chunk, int row, int code, const char *o
 
 /* Appends a bad row for one of a chunk of any type: it keeps its place and has no data. `fault` is
  * why, of which the row number does not matter; NULL: no memory. */
-void stk__chunk_pass_bad(struct stk__chunk *out, const struct stk__chunk *in, int row,
-                         const struct stk__fault *fault);
+void stk__chunk_hand_on_bad(struct stk__chunk *out, const struct stk__chunk *in, int row,
+                            const struct stk__fault *fault);
 
 /* The fault of a bad row, or NULL. */
 const struct stk__fault *stk__chunk_find_fault(const struct stk__chunk *chunk, int row);

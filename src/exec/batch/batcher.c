@@ -99,7 +99,7 @@ static void deliver_current(struct stk__exec *x)
 {
     struct stk_batch **slot = stk__batch_slot(x, x->batcher.current_no), *batch = *slot;
     uint64_t no = x->batcher.current_no++;
-    if (!stk__gates_pass(x)) {
+    if (!stk__gates_let_through(x)) {
         release_batch(x, no);
         x->batcher.fill = 0;
         return;

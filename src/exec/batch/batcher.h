@@ -67,6 +67,9 @@ struct stk__deliveries {
     int n_held;
 };
 
+/* The judges of a run, in turn: that of a batch before other ops, and the batcher's; NULL: there are no more. */
+struct stk__judge *stk__exec_judge(struct stk__exec *x, int index);
+
 /* ---- gates.c ---- */
 
 int stk__gates_begin(struct stk__exec *x, struct stk_error *err);
@@ -76,7 +79,7 @@ void stk__gates_resume(struct stk__exec *x, const struct stk__bookmark *from);
 void stk__gates_end(struct stk__exec *x);
 
 /* True if the batch that is complete is to be delivered. */
-bool stk__gates_pass(struct stk__exec *x);
+bool stk__gates_let_through(struct stk__exec *x);
 
 /* Before the first row of a pass: a gate may be closed from the start. */
 void stk__gates_check(struct stk__exec *x);

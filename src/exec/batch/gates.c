@@ -58,7 +58,7 @@ static void close_gate(struct stk__exec *x, int depth)
     stk__close_pass(x, stk__last_stage(x), depth, stk__last_stage(x)->reader.n_ended[depth] + 1);
 }
 
-bool stk__gates_pass(struct stk__exec *x)
+bool stk__gates_let_through(struct stk__exec *x)
 {
     bool passes = true;
     int stopped = -1; /* depth of the gate that stops it */

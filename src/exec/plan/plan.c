@@ -266,3 +266,41 @@ void stk__plan_describe(const struct stk__plan *plan, struct stk__address addres
     else
         snprintf(text, size, "%s element %llu", source->op->decl.name, (unsigned long long)index);
 }
+
+/* ---- for whoever has one run ---- */
+
+const struct stk__options *stk__plan_options(const struct stk__plan *plan)
+{
+    return &plan->options;
+}
+
+const struct stk__options *stk__plan_given(const struct stk__plan *plan)
+{
+    return &plan->given;
+}
+
+struct stk_dataset *stk__plan_graph(const struct stk__plan *plan)
+{
+    return plan->graph;
+}
+
+size_t stk__plan_cache_bytes(const struct stk__plan *plan)
+{
+    return plan->cache_bytes;
+}
+
+bool stk__plan_delivers_batches(const struct stk__plan *plan)
+{
+    const struct stk__node *node = plan->graph->root;
+    if (plan->batch || !plan->stage[plan->last].has_trace)
+        return plan->batch != NULL;
+    while (!(node->op->flags & STK__OP_BATCH))
+        node = node->input[0];
+    return !((const struct stk__grouping *)node->state)->is_element;
+}
+
+const struct stk__node *stk__plan_node(const struct stk__plan *plan, int stage, int op)
+{
+    const struct stk__stage_plan *s = &plan->stage[stage];
+    return op < 0 ? s->node : s->program->node[op]->node;
+}

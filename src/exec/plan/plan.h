@@ -25,12 +25,12 @@
  * the rest, so `repeat` needs no stage.
  */
 #pragma once
-#include "exec/plan/options.h"
+#include "exec/exec.h"
 #include "exec/stage/stage_type.h"
 #include "graph/program.h"
 #include "op/group/grouping.h"
 
-enum { STK__MAX_STAGES = 48, STK__MAX_LEVELS = 8, STK__MAX_ORIGINS = 256 };
+enum { STK__MAX_LEVELS = 8, STK__MAX_ORIGINS = 256 };
 
 struct stk__stage_plan {
     const struct stk__stage_type *kind;
@@ -133,15 +133,6 @@ struct stk__plan {
     int restart_level; /* when a pass of this level ends, no stage holds anything; see bookmark.h */
 };
 
-int stk__plan_new(struct stk_dataset *graph, const struct stk__options *options,
-                  struct stk__plan **out, struct stk_error *err);
-
-/* Leaves of a new plan only element or batch number `index`; an error where it cannot be reached
- * alone. */
-int stk__plan_narrow(struct stk__plan *plan, int64_t index, struct stk_error *err);
-struct stk__plan *stk__plan_ref(struct stk__plan *plan);
-void stk__plan_unref(struct stk__plan *plan);
-
 /* The least that the option memory may be. */
 size_t stk__plan_least(const struct stk__plan *plan);
 
@@ -157,7 +148,3 @@ int stk__batch_parts(const struct stk__plan *plan);
 /* "train/cat/7.jpg": the source element behind an address. */
 void stk__plan_describe(const struct stk__plan *plan, struct stk__address address, char *text,
                         size_t size);
-
-/* The plan for people, and as JSON. */
-void stk__plan_text(const struct stk__plan *plan, struct stk__text *out);
-void stk__plan_json(const struct stk__plan *plan, struct stk__text *out);

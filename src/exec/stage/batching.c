@@ -275,7 +275,7 @@ static void take_bad(struct batching *b, const struct stk__chunk *in, int row,
                      struct stk__chunk *out)
 {
     if (!b->judges)
-        stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
+        stk__chunk_hand_on_bad(out, in, row, stk__chunk_find_fault(in, row));
     else if (!b->is_broken)
         b->is_broken = !stk__judge_row(&b->judge, stk__chunk_find_fault(in, row), in->address[row]);
 }

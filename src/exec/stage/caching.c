@@ -118,7 +118,7 @@ static bool has_rows(struct stk__exec *x, struct stk__stage *s, struct stk__work
     while (!s->joint.has_ended) {
         struct stk__ticket *t = stk__stage_peek(x, stk__input_of(x, s, 0), s);
         if (t && t->end == STK__END_BROKEN)
-            stk__pass_break(x, s, 0, t);
+            stk__hand_on_break(x, s, 0, t);
         if (!t || t->end == STK__END_BROKEN)
             return false;
         if (is_gap(x, s, t)) {

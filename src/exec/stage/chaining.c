@@ -27,7 +27,7 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
     while (!s->joint.has_ended) {
         struct stk__ticket *t = stk__stage_peek(x, stk__input_of(x, s, c->current), s);
         if (t && t->end == STK__END_BROKEN)
-            stk__pass_break(x, s, c->current, t);
+            stk__hand_on_break(x, s, c->current, t);
         if (!t || t->end == STK__END_BROKEN)
             return false;
         if (!t->end) {

@@ -65,7 +65,7 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
         }
         struct stk__ticket *t = stk__stage_peek(x, stk__input_of(x, s, i), s);
         if (t && t->end == STK__END_BROKEN)
-            stk__pass_break(x, s, i, t);
+            stk__hand_on_break(x, s, i, t);
         if (!t || t->end == STK__END_BROKEN)
             return false;
         if (!t->end) {

@@ -85,7 +85,8 @@ void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struc
 }
 
 /* Hands the break at the head of an input on. */
-void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t)
+void stk__hand_on_break(struct stk__exec *x, struct stk__stage *s, int i,
+                        const struct stk__ticket *t)
 {
     if (!make_way(x, s))
         return;

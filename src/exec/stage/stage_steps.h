@@ -23,7 +23,8 @@ bool stk__step_has_rows(struct stk__stage *s, const struct stk__serial_table *ta
 /* Several inputs, with the lock held: the mark of input i is read; its break goes on downstream; the pass ends for
  * everybody once all inputs have come to its end. */
 void stk__see_mark(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
-void stk__pass_break(struct stk__exec *x, struct stk__stage *s, int i, const struct stk__ticket *t);
+void stk__hand_on_break(struct stk__exec *x, struct stk__stage *s, int i,
+                        const struct stk__ticket *t);
 void stk__end_joined(struct stk__exec *x, struct stk__stage *s);
 
 static inline struct stk__stage *stk__input_of(struct stk__exec *x, const struct stk__stage *s,

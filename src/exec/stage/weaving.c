@@ -316,7 +316,7 @@ static void take_bad(struct weave *v, struct place *place, struct stk__chunk *ou
         end_chain(v, place);
         return;
     }
-    stk__chunk_pass_bad(out, place->element, 0, &place->fault);
+    stk__chunk_hand_on_bad(out, place->element, 0, &place->fault);
     place->has_told = true;
     count_rows(v, 1);
 }
@@ -407,7 +407,7 @@ static bool is_ready(struct stk__exec *x, struct stk__stage *s, struct stk__work
         return has_rows || !atomic_load(&place->is_running) || stk__cursor_head(place->cursor);
     }
     if (w->ticket && w->ticket->end == STK__END_BROKEN) {
-        stk__pass_break(x, s, 0, w->ticket);
+        stk__hand_on_break(x, s, 0, w->ticket);
         return false;
     }
     return w->ticket && !(place && atomic_load(&place->is_running));

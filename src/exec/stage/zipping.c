@@ -17,7 +17,7 @@ static bool ends(struct stk__exec *x, struct stk__stage *s, struct stk__work *w,
         if (!t->end)
             continue;
         if (t->end == STK__END_BROKEN) {
-            stk__pass_break(x, s, i, t);
+            stk__hand_on_break(x, s, i, t);
             *is_starved = true;
             return false;
         }

@@ -162,7 +162,12 @@ static void read_stage(struct stk__exec *x, struct stk__metrics *m, int i)
     const struct stk__program *program = s->plan->program;
     struct stk__stage_metrics *out = &m->stage[i];
     uint64_t span_bytes = 0, n_dropped = 0;
-    *out = (struct stk__stage_metrics){ .plan = s->plan };
+    *out =
+        (struct stk__stage_metrics){ .op = s->plan->node->op->decl.name,
+                                     .kind = s->plan->kind->name,
+                                     .lock = s->plan->program ? s->plan->program->exclusive : NULL,
+                                     .is_serial = !s->plan->program,
+                                     .is_stream = s->plan->kind->is_stream };
     out->work = sum_work(x, s, false, &span_bytes);
     out->ask = sum_work(x, s, true, &(uint64_t){ 0 });
     for (int k = 0; k < STK__N_WAITS; k++)

@@ -11,11 +11,11 @@
  */
 #pragma once
 #include "base/latency.h"
-#include "exec/plan/plan.h"
 #include "exec/watch/causes.h"
 #include "io/read/lane.h"
 
 struct stk__exec;
+struct stk__node;
 
 /* Why a stage does not go on though somebody has time for it. */
 #define STK__WAIT_LIST(X)                                                                          \
@@ -49,7 +49,11 @@ struct stk__op_metrics {
 };
 
 struct stk__stage_metrics {
-    const struct stk__stage_plan *plan; /* NULL: the batcher, which comes last */
+    const char *op;   /* its last one; NULL: the batcher, which comes last */
+    const char *kind; /* "segment", "serial stage", … */
+    const char *lock; /* the library or interpreter lock that its work needs, or NULL */
+    bool is_serial;   /* one worker at a time */
+    bool is_stream;   /* reads files from front to back */
     struct stk__work_metrics work;      /* tickets or steps; its ops are a part of it */
     struct stk__work_metrics ask;       /* finding out what is to be read, and asking for it */
     uint64_t wait_ns[STK__N_WAITS];     /* while a worker was idle */

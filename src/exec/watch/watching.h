@@ -5,7 +5,7 @@
 #include "exec/watch/causes.h"
 #include "exec/watch/decisions.h"
 #include "exec/watch/run_metrics.h"
-#include "exec/watch/trace.h"
+#include "exec/watch/tracer.h"
 
 struct stk__stage;
 struct stk__work;

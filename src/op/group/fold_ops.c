@@ -94,7 +94,7 @@ static int step_scan(void *run, struct stk__chunk *in, int from, int n, struct s
     for (int i = 0; i < m; i++) {
         int row = from + i;
         if (in->n_bad && in->mask[row] == STK_BAD)
-            stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
+            stk__chunk_hand_on_bad(out, in, row, stk__chunk_find_fault(in, row));
         else
             scan_row(folding, in, row, out);
     }
@@ -232,9 +232,9 @@ static int step_reduce(void *run, struct stk__chunk *in, int from, int n, struct
         if (out->n == out->cap)
             return i;
         if (is_bad)
-            stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
+            stk__chunk_hand_on_bad(out, in, row, stk__chunk_find_fault(in, row));
         else if (!stk__folding_row(&r->folding, in, row, "reduce", column, &fault))
-            stk__chunk_pass_bad(out, in, row, fault);
+            stk__chunk_hand_on_bad(out, in, row, fault);
         else
             note_origin(r, in, row);
         stk__faults_free(fault);

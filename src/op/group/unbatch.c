@@ -287,7 +287,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
     while (used < n && out->n < out->cap) {
         int row = from + used;
         if (in->n_bad && in->mask[row] == STK_BAD) {
-            stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
+            stk__chunk_hand_on_bad(out, in, row, stk__chunk_find_fault(in, row));
             used++;
             continue;
         }

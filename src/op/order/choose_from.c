@@ -173,7 +173,7 @@ static void refuse(const struct menu *menu, int64_t number, const struct stk__ch
     const struct stk__fault fault = { .code = STK_DATA, .op = "choose_from", .text = text };
     snprintf(text, sizeof text, "field '%.60s' is %lld, but the inputs are numbered from 0 to %d",
              in->type->field[menu->field].name, (long long)number, menu->n - 1);
-    stk__chunk_pass_bad(out, in, row, &fault);
+    stk__chunk_hand_on_bad(out, in, row, &fault);
 }
 
 static bool take(void *run, int input, const struct stk__chunk *in, int row, struct stk__chunk *out)
@@ -184,7 +184,7 @@ static bool take(void *run, int input, const struct stk__chunk *in, int row, str
         return true;
     }
     if (in->n_bad && in->mask[row] == STK_BAD) {
-        stk__chunk_pass_bad(out, in, row, stk__chunk_find_fault(in, row));
+        stk__chunk_hand_on_bad(out, in, row, stk__chunk_find_fault(in, row));
         return false;
     }
     int64_t number = read_number(c->menu, in, row);

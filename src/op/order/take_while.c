@@ -113,7 +113,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
         if (was_bad)
             stk__chunk_append(out, in, row, 1);
         else if (rc || answers.mask[i] == STK_BAD)
-            stk__chunk_pass_bad(out, in, row, rc ? NULL : stk__fault_find(answers.faults, i));
+            stk__chunk_hand_on_bad(out, in, row, rc ? NULL : stk__fault_find(answers.faults, i));
         else if (answers.keep[i])
             stk__chunk_append(out, in, row, 1);
         else

@@ -209,7 +209,7 @@ static void refuse(const struct seeing *s, int code, const struct stk__chunk *in
         "there is no room for another value: %zu were seen, in %zu of the %zu bytes it may take; "
         "memory= gives it more (in a chain that is opened for each element, put unique behind it)",
         s->n, s->charged, s->host.kept_bytes);
-    stk__chunk_pass_bad(out, in, row, &fault);
+    stk__chunk_hand_on_bad(out, in, row, &fault);
 }
 
 static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__chunk *out)

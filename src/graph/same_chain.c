@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* same_chain.c: chains compared call by call, in canonical form. */
-#include "api/same_chain.h"
+#include "graph/same_chain.h"
 
 #include "base/hash.h"
 

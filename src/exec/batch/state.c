@@ -4,11 +4,10 @@
  * The text is a call of the language with a declaration of its own, so it is printed, parsed and
  * checked like any call: state@1(chain='range(100).batch(8)', seed=0, …). Beside the place it says
  * what decides the batches; a run that would deliver others is refused. */
-#include "api/api.h"
-#include "api/same_chain.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "exec/run.h"
+#include "graph/same_chain.h"
 #include "io/file_out.h"
 
 #include <errno.h>
@@ -346,8 +345,8 @@ int stk_state_load(const char *path, char **out, struct stk_error *err)
     return STK_OK;
 }
 
-int stk__state_find(const struct stk__plan *plan, const char *text, struct stk__bookmark *out,
-                    struct stk_error *err)
+static int find_state(const struct stk__plan *plan, const char *text, struct stk__bookmark *out,
+                      struct stk_error *err)
 {
     struct stk_arena arena;
     struct state state;
@@ -357,4 +356,12 @@ int stk__state_find(const struct stk__plan *plan, const char *text, struct stk__
         rc = find_place(plan, &state, out, err);
     stk__arena_free(&arena);
     return rc;
+}
+
+int stk__exec_resume(struct stk__plan *plan, const char *state, struct stk__exec **out,
+                     struct stk_error *err)
+{
+    struct stk__bookmark from;
+    int rc = find_state(plan, state, &from, err);
+    return rc ? rc : stk__exec_new(plan, &from, out, err);
 }
