@@ -281,6 +281,10 @@ static void test_bad_calls(void **state)
             fail_msg("%s: %s", bad_calls[i].text, err.text);
     }
     check_declarations(&stk__losses);
+    for (int i = 0; i < stk__losses.n_decls; i++) {
+        const struct stk__loss_type *type = (const void *)stk__losses.decl[i];
+        assert_true(type->rows && (type->activation == STK__LINEAR || type->foreign));
+    }
 }
 
 int main(void)

@@ -235,6 +235,10 @@ static void test_declarations(void **state)
 {
     (void)state;
     check_declarations(&stk__optimizers);
+    for (int i = 0; i < stk__optimizers.n_decls; i++) {
+        const struct stk__optimizer_type *type = (const void *)stk__optimizers.decl[i];
+        assert_true(type->rate > 0 && type->n_slots && type->put_rates && type->step);
+    }
 }
 
 int main(void)

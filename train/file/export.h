@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export.h: a model with its weights as an ONNX file, for inference.
  *
- * ONNX has channels before height and width; here they are innermost. Inside the file everything is as
- * ONNX wants it, and kernels are turned when they are written. The input is declared as the
- * pipeline delivers it and transposed by the file's first node, or declared as ONNX has it; images that
- * the model puts out likewise. Where features are made of an image, they are put in our order first,
- * so that dense kernels stay as they are. The size of a batch is open.
+ * ONNX has channels before height and width; here they are innermost. Inside the file everything is
+ * as ONNX wants it, and kernels are turned when they are written. The input is declared as the
+ * pipeline delivers it and transposed by the file's first node, or declared as ONNX has it; images
+ * that the model puts out likewise. Where features are made of an image, they are put in our order
+ * first, so that dense kernels stay as they are. The size of a batch is open.
  */
 #pragma once
 #include "train/file/onnx_writer.h"
@@ -44,7 +44,8 @@ const char *stk__export_number(struct stk__exporting *e, const char *node, const
 const char *stk__export_weight(struct stk__exporting *e, const struct stk__model_node *node,
                                enum stk__weight_role role);
 
-/* The kernel of a convolution as OIHW, `outer` filters of `inner` channels, which are its last two axes. */
+/* The kernel of a convolution as OIHW, `outer` filters of `inner` channels, which are its last two
+ * axes. */
 const char *stk__export_kernel(struct stk__exporting *e, const struct stk__model_node *node,
                                int64_t inner, int64_t outer);
 

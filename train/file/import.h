@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import.h: weights of a model from a file of named tensors: one of stoker's, or a state dict of PyTorch.
+/* import.h: weights of a model from a file of named tensors: one of stoker's, or a state dict of
+ * PyTorch.
  *
- * PyTorch's layers are found by what they have: a weight of four axes is a convolution, of two a dense
- * layer, running_mean a batch normalisation. Those of a kind are taken one after the other, by their
- * names with numbers in them as numbers, and given to the model's layers of that kind in their order.
- * Shapes must match, no tensor may be left over and no weight without one: what does not fit is
- * listed. A map, {layer: 'module'} or {'layer/kernel': 'module.weight'}, says it for some or all of
- * them.
+ * PyTorch's layers are found by what they have: a weight of four axes is a convolution, of two a
+ * dense layer, running_mean a batch normalisation. Those of a kind are taken one after the other,
+ * by their names with numbers in them as numbers, and given to the model's layers of that kind in
+ * their order. Shapes must match, no tensor may be left over and no weight without one: what does
+ * not fit is listed. A map, {layer: 'module'} or {'layer/kernel': 'module.weight'}, says it for
+ * some or all of them.
  *
- * Kernels are turned: OIHW to HWIO, a dense layer's O×I to I×O, and where it takes the features of an
- * image, from PyTorch's order (channel, row, column) to ours (row, column, channel).
+ * Kernels are turned: OIHW to HWIO, a dense layer's O×I to I×O, and where it takes the features of
+ * an image, from PyTorch's order (channel, row, column) to ours (row, column, channel).
  */
 #pragma once
 #include "train/file/safetensors.h"
@@ -26,8 +27,9 @@ enum stk__module_kind { STK__MODULE_CONV, STK__MODULE_DENSE, STK__MODULE_NORM, S
 
 struct stk__torch_layer {
     enum stk__module_kind kind;
-    /* The shape of its kernel there, from ours: returns the rank. And from that to ours, where `image` is what the
-     * features that it takes are flattened of, or NULL. NULL: it has no kernel. */
+    /* The shape of its kernel there, from ours: returns the rank. And from that to ours, where
+     * `image` is what the features that it takes are flattened of, or NULL. NULL: it has no kernel.
+     */
     int (*kernel_shape)(const int64_t ours[4], int64_t theirs[4]);
     void (*turn_kernel)(const float *from, const int64_t *shape, const struct stk__shape *image,
                         float *to);

@@ -8,8 +8,8 @@
 
 /* ---- bad elements ---- */
 
-/* on_error leaves them out or replaces them: how many there were is counted, so that data does not vanish without a
- * word, and what was wrong with the first one is told when it is met. */
+/* on_error leaves them out or replaces them: how many there were is counted, so that data does not
+ * vanish without a word, and what was wrong with the first one is told when it is met. */
 static void tell_first(struct stk_fit *fit, struct stk_iterator *it, const char *side)
 {
     bool is_replaced = !strcmp(stk__on_error_names[fit->recipe.on_error], "replace");
@@ -61,11 +61,13 @@ int64_t stk__fit_all_bad(const struct stk_fit *fit)
 
 /* ---- whether classes are mixed ---- */
 
-/* Whether train gives one class after the other, as folders and files that were packed from them do. A
- * net forgets the classes it has not seen for long, and nothing else shows why it learns little.
+/* Whether train gives one class after the other, as folders and files that were packed from them
+ * do. A net forgets the classes it has not seen for long, and nothing else shows why it learns
+ * little.
  *
- * Labels of the first epoch are looked at as they come. Where every class came in one run of its own they are not
- * mixed: that is said at the end of the epoch, or as soon as two classes have had runs that no shuffle makes. */
+ * Labels of the first epoch are looked at as they come. Where every class came in one run of its
+ * own they are not mixed: that is said at the end of the epoch, or as soon as two classes have had
+ * runs that no shuffle makes. */
 enum { LONG_RUN = 32 };
 
 /* Classes are counted once each; false if this one has come before. */

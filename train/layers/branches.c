@@ -40,7 +40,8 @@ static const struct stk__node_kind add_kind = {
     .takes_activation = true,
 };
 
-/* Values of sigmoid stay what they are beside others of their kind; a softmax is one of several then. */
+/* Values of sigmoid stay what they are beside others of their kind; a softmax is one of several
+ * then. */
 static enum stk__probability side_by_side(const struct stk__model *model,
                                           const struct stk__model_node *node)
 {

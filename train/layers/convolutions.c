@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convolutions.c: convolutions over height and width: of all channels, of each by itself, and both in turn. */
+/* convolutions.c: convolutions over height and width: of all channels, of each by itself, and both
+ * in turn. */
 #include "base/json_out.h"
 #include "train/file/export.h"
 #include "train/file/import.h"

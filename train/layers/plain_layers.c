@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain_layers.c: layers without weights and windows: input, activation, flatten, dropout, identity. */
+/* plain_layers.c: layers without weights and windows: input, activation, flatten, dropout,
+ * identity. */
 #include "base/json_out.h"
 #include "train/file/export.h"
 #include "train/model/layer.h"

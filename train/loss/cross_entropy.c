@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cross_entropy.c: the loss of one class out of several.
  *
- * Labels, one-hot and soft targets are one kernel: the targets of a row are written where its gradient will be,
- * smoothed and weighted, and the kernel turns them into it while the row is in cache.
+ * Labels, one-hot and soft targets are one kernel: the targets of a row are written where its
+ * gradient will be, smoothed and weighted, and the kernel turns them into it while the row is in
+ * cache.
  */
 #include "base/error.h"
 #include "train/kernel/train_kernel.h"

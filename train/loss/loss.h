@@ -71,7 +71,7 @@ static inline bool stk__loss_knows_accuracy(const struct stk__loss *loss, int64_
 int stk__loss_begin(const struct stk__loss *loss, const struct stk__loss_batch *batch,
                     double *divisor, struct stk_error *err);
 
-/* The sum of the losses of rows first to first + n; gradients are multiplied by `factor`: the loss scale
- * over the divisor. */
+/* The sum of the losses of rows first to first + n; gradients are multiplied by `factor`: the loss
+ * scale over the divisor. */
 double stk__loss_rows(const struct stk__loss *loss, const struct stk__loss_batch *batch,
                       int64_t first, int64_t n, double factor);

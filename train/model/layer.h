@@ -7,8 +7,8 @@
  *     const struct stk__layer stk__layer_flatten = {
  *         .decl = { "flatten", 1, "…", "…", rows, sizeof(struct flatten) }, .build = build };
  *
- * A new layer needs its file in train/layers, a row in tests/train/test_model_layers.c and, where Keras has
- * it, a model in tests/golden/make_models.py.
+ * A new layer needs its file in train/layers, a row in tests/train/test_model_layers.c and, where
+ * Keras has it, a model in tests/golden/make_models.py.
  */
 #pragma once
 #include "train/model/node_kind.h"
@@ -25,8 +25,8 @@ struct stk__build {
     const struct stk__call *call;
     const void *params; /* bound */
     const char *name;   /* of the layer: given or counted; NULL where it has no row `name` */
-    /* The node whose output the call takes, -1 where a model begins. stk__build_node moves it to the
-     * new node: where it is in the end is what the call gives. */
+    /* The node whose output the call takes, -1 where a model begins. stk__build_node moves it to
+     * the new node: where it is in the end is what the call gives. */
     int tip;
 };
 
@@ -37,7 +37,8 @@ struct stk__layer {
     const char *chain; /* a known model: what it stands for, with @classes and others in it */
 };
 
-/* Layers and known models, by name: what files of train/layers declare, as a list that the build makes. */
+/* Layers and known models, by name: what files of train/layers declare, as a list that the build
+ * makes. */
 extern const struct stk__namespace stk__layers;
 
 static inline const struct stk__layer *stk__layer_of(const struct stk_decl *decl)
@@ -75,8 +76,8 @@ extern const char *const stk__padding_names[];
 
 /* ---- what `build` calls; all return a status ---- */
 
-/* Appends the node and moves the tip. Name, layer and place are filled in, the input too: the tip, where
- * n_inputs is 0. part: of the layer's name, or NULL. Fails where the shape is too large. */
+/* Appends the node and moves the tip. Name, layer and place are filled in, the input too: the tip,
+ * where n_inputs is 0. part: of the layer's name, or NULL. Fails where the shape is too large. */
 int stk__build_node(struct stk__build *b, const struct stk__model_node *node, const char *part);
 
 struct stk__weight_spec {
@@ -119,7 +120,7 @@ struct stk__window_rows {
 int stk__build_window(struct stk__build *b, const struct stk__window_rows *rows,
                       struct stk__window *out, struct stk__shape *shape);
 
-/* "conv2d_1: …", at the argument of that parameter or, where it was not given or param is NULL, at the
- * call. */
+/* "conv2d_1: …", at the argument of that parameter or, where it was not given or param is NULL, at
+ * the call. */
 int stk__build_fail(const struct stk__build *b, const char *param, int code, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_kind.h: what a kind of node is: all that is done with its nodes, in one declaration beside the layer that
- * makes them.
+/* node_kind.h: what a kind of node is: all that is done with its nodes, in one declaration beside
+ * the layer that makes them.
  *
  *     static const struct stk__node_kind dense = {
  *         STK__KIND("dense", stk__dense_group, stk__probability_none, STK__ORDER_OWN, add_onnx),
@@ -8,8 +8,9 @@
  *         .torch = &torch,
  *     };
  *
- * Who plans, prints, exports or imports a model asks the kind of each node. Only those that others name are declared
- * here: the two that may be carried out with the node before them, and one that two layers make.
+ * Who plans, prints, exports or imports a model asks the kind of each node. Only those that others
+ * name are declared here: the two that may be carried out with the node before them, and one that
+ * two layers make.
  */
 #pragma once
 #include "train/model/model.h"
@@ -51,8 +52,8 @@ struct stk__node_kind {
     stk__node_text_fn *add_json;              /* members that only nodes of its kind have */
 };
 
-/* Names of objects and functions, whose addresses are taken: a kind that leaves one out, or says NULL, does not
- * compile. */
+/* Names of objects and functions, whose addresses are taken: a kind that leaves one out, or says
+ * NULL, does not compile. */
 #define STK__KIND(name_, group_, probability_, order_, add_onnx_)                                  \
     .name = name_, .group = &(group_), .probability = &(probability_), .order = (order_),          \
     .add_onnx = &(add_onnx_)

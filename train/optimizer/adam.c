@@ -2,7 +2,8 @@
 /* adam.c: Adam and AdamW, which differ in what weight decay is.
  *
  * Keras   weight -= rate * sqrt(1 - beta_2^t) / (1 - beta_1^t) * first / (sqrt(second) + epsilon)
- * PyTorch epsilon is added behind the correction of second: as above with epsilon * sqrt(1 - beta_2^t)
+ * PyTorch epsilon is added behind the correction of second: as above with epsilon * sqrt(1 -
+ * beta_2^t)
  */
 #include "train/kernel/train_kernel.h"
 #include "train/optimizer/optimizer.h"
@@ -43,7 +44,8 @@ static int n_slots(const struct stk__optimizer *o)
     return 2;
 }
 
-/* Keras corrects in float32. There 1 - 0.999f is off by 1e-5 of itself, which the first steps show. */
+/* Keras corrects in float32. There 1 - 0.999f is off by 1e-5 of itself, which the first steps show.
+ */
 static double keras_correction(const struct adam *p, int64_t step)
 {
     float t = (float)(step + 1);

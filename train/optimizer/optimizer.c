@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c: reading an optimizer, the numbers of a step that all share, and the pass over a span.
+/* optimizer.c: reading an optimizer, the numbers of a step that all share, and the pass over a
+ * span.
  *
- * Decay is beside the gradient in Keras, weight -= weight * weight_decay * rate, as in PyTorch's AdamW; in others of
- * PyTorch it is part of the gradient.
+ * Decay is beside the gradient in Keras, weight -= weight * weight_decay * rate, as in PyTorch's
+ * AdamW; in others of PyTorch it is part of the gradient.
  */
 #include "train/optimizer/optimizer.h"
 
@@ -13,8 +14,8 @@
 
 #include <math.h>
 
-/* Weights, state and gradients of a block fit into the first cache level: copies in another type are
- * made of what is still there. */
+/* Weights, state and gradients of a block fit into the first cache level: copies in another type
+ * are made of what is still there. */
 enum { BLOCK = 1024 };
 
 const char *const stk__optimizer_forms[] = { "keras", "pytorch", NULL };

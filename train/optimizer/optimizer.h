@@ -15,7 +15,8 @@
  * all before the first weight changes, which is why a scaled step reads them twice; without a scale
  * the pass itself tells.
  *
- * A new optimizer needs its file here with one declaration, and a case in tests/train/test_optimizer.c.
+ * A new optimizer needs its file here with one declaration, and a case in
+ * tests/train/test_optimizer.c.
  */
 #pragma once
 #include "train/kernel/optimizer_kernel.h"
@@ -66,7 +67,8 @@ int stk__optimizer_slots(const struct stk__optimizer *optimizer);
 /* The sum of squares of gradients as they are; finite if and only if they all are. */
 double stk__gradient_squares(const float *gradient, size_t n);
 
-/* What gradients are multiplied with, from the squares of all of them and what undoes their scale. */
+/* What gradients are multiplied with, from the squares of all of them and what undoes their scale.
+ */
 double stk__optimizer_factor(const struct stk__optimizer *optimizer, double squares,
                              double inverse_scale);
 

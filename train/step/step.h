@@ -47,8 +47,8 @@ struct stk__run {
     bool looks_for_bad;
     double *seconds; /* of each op and thread, or NULL: [n_ops * threads] */
 
-    /* Whether weights of a joint part are updated with their gradients, which are not stored then. Where that is put
-     * off, late parts do it. */
+    /* Whether weights of a joint part are updated with their gradients, which are not stored then.
+     * Where that is put off, late parts do it. */
     struct stk__updates *updates;
     bool updates_now, puts_off;
 };
@@ -105,13 +105,15 @@ float *stk__packed_at(const struct stk__step_work *work, const struct stk__step_
 float *stk__sums_at(const struct stk__step_work *work, const struct stk__step_group *group,
                     int thread);
 
-/* Adds the sums of all threads, n floats from `at` on, up in order: this thread's part of a gradient. */
+/* Adds the sums of all threads, n floats from `at` on, up in order: this thread's part of a
+ * gradient. */
 void stk__collect_sums(const struct stk__step_work *work, const struct stk__step_group *group,
                        size_t at, int weight);
 
 /* ---- activations ---- */
 
-/* What values are kept within while they are written; infinite where the activation is none of those. */
+/* What values are kept within while they are written; infinite where the activation is none of
+ * those. */
 struct stk__bounds {
     float low, high;
 };
@@ -133,8 +135,8 @@ void stk__activate_back(const struct stk__train_kernels *kernels,
                         const struct stk__activation *activation, const float *y, const float *dy,
                         size_t n, float *dx);
 
-/* The gradient of a group's output, before its activation: in place, row by row by way of two strips of a
- * row (NULL: it is float32). Where the group is linear nothing is done. */
+/* The gradient of a group's output, before its activation: in place, row by row by way of two
+ * strips of a row (NULL: it is float32). Where the group is linear nothing is done. */
 void stk__mask_gradient(const struct stk__step_work *work, const struct stk__step_group *group,
                         float *const strip[2]);
 

@@ -44,9 +44,9 @@ struct stk_trainer {
     struct stk__found *found;    /* of each thread */
     double *squares;             /* of each thread, a line of cache apart */
     float *image_scale, *image_offset;
-    int packed_for; /* what packed weights are good for: 0 nothing, 1 use, 2 training */
-    bool
-        stores_gradients; /* all of them, before any weight changes: asked for, or by one that was used up */
+    int packed_for;        /* what packed weights are good for: 0 nothing, 1 use, 2 training */
+    bool stores_gradients; /* all of them, before any weight changes: asked for, or by one that was
+                              used up */
 
     int64_t step, n_batches;
     bool has_gradients; /* of a batch, that no update has used */
@@ -56,12 +56,12 @@ struct stk_trainer {
     double *seconds; /* of each op and thread, when they are measured */
 };
 
-/* Whether the model's outputs are what the loss takes: when a trainer is made that trains, else when a loss is
- * asked for. */
+/* Whether the model's outputs are what the loss takes: when a trainer is made that trains, else
+ * when a loss is asked for. */
 int stk__trainer_check_loss(const struct stk_trainer *trainer, struct stk_error *err);
 
-/* As stk_trainer_new; with all gradients stored before any weight changes, also those that a step can use up on the
- * way: for who must see them whole. Bits of weights are the same. */
+/* As stk_trainer_new; with all gradients stored before any weight changes, also those that a step
+ * can use up on the way: for who must see them whole. Bits of weights are the same. */
 int stk__trainer_make(const struct stk_model *model, const struct stk_trainer_options *options,
                       bool stores_gradients, struct stk_trainer **out, struct stk_error *err);
 
@@ -91,8 +91,8 @@ struct stk__found stk__trainer_found(const struct stk_trainer *trainer);
 /* Whether gradients must be known of all weights before one changes. */
 bool stk__update_is_late(const struct stk_trainer *trainer);
 
-/* One update, or none where gradients are not finite: fills in what a step says of it. The run is the one
- * that made the gradients, whose late parts are run; NULL: it had none. */
+/* One update, or none where gradients are not finite: fills in what a step says of it. The run is
+ * the one that made the gradients, whose late parts are run; NULL: it had none. */
 int stk__trainer_update(struct stk_trainer *trainer, struct stk__run *run, struct stk_step *out,
                         struct stk_error *err);
 
