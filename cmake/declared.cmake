@@ -3,7 +3,7 @@
 #
 # A declaration is a line `const struct stk__layer stk__layer_conv2d = …`: of that type, with its name behind the type's.
 # It begins with a struct stk_decl of that name.
-file(GLOB files ${TOP}/${FOLDER}/*.c)
+file(GLOB_RECURSE files ${TOP}/${FOLDER}/*.c)
 set(names "")
 foreach(file ${files})
     file(STRINGS ${file} lines REGEX "^const struct ${TYPE} ${TYPE}_[a-z0-9_]+ =")

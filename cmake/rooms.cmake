@@ -26,7 +26,7 @@ endfunction()
 function(stoker_declared target folder header type namespace what)
     set(script ${PROJECT_SOURCE_DIR}/cmake/declared.cmake)
     set(made ${CMAKE_CURRENT_BINARY_DIR}/${namespace}.c)
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
     add_custom_command(OUTPUT ${made}
         COMMAND ${CMAKE_COMMAND} -DTOP=${PROJECT_SOURCE_DIR} -DFOLDER=${folder} -DHEADER=${header}
             -DTYPE=${type} -DNAMESPACE=${namespace} -DWHAT=${what} -DTO=${made} -P ${script}

@@ -280,8 +280,25 @@ enum stk__op_flags {
 
 enum stk__op_mode { STK__MODE_EITHER, STK__MODE_ORDER, STK__MODE_SERIAL };
 
+/* What lists of ops are ordered by; the texts are in registry.c. */
+enum stk__subject {
+    STK__ABOUT_NOTHING, /* plug-ins */
+    STK__ABOUT_SOURCES,
+    STK__ABOUT_ORDER,
+    STK__ABOUT_SEVERAL_INPUTS,
+    STK__ABOUT_BATCHES,
+    STK__ABOUT_RUNNING,
+    STK__ABOUT_DECODING,
+    STK__ABOUT_FIELDS,
+    STK__ABOUT_TEXT,
+    STK__ABOUT_IMAGE_SHAPE,
+    STK__ABOUT_IMAGE_VALUES,
+    STK__N_SUBJECTS,
+};
+
 struct stk__op {
     struct stk_decl decl;
+    enum stk__subject subject;
     uint32_t flags;
     const struct stk_op *plugin; /* what it was made of, or NULL: the library's own */
     /* Ops with both tables: order where the inputs are indexed, else serial; `mode` decides

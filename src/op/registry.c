@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry.c: op_list.def as a sorted namespace, and what is added to it.
+/* registry.c: the namespace of ops, and what is added to it.
  *
  * Who looks for a name takes no lock: an edition of the namespace is constant. Adding ops makes a
  * larger edition and puts it before the last one, which stays for those who are looking into it.
@@ -15,31 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUBJECT(text)
-#define OP(name) extern const struct stk__op stk__op_##name;
-#include "op/op_list.def"
-#undef OP
-
-static const struct stk__op *const built_in[] = {
-#define OP(name) &stk__op_##name,
-#include "op/op_list.def"
-#undef OP
-#undef SUBJECT
+static const char *const subjects[STK__N_SUBJECTS] = {
+    [STK__ABOUT_NOTHING] = "plug-ins",
+    [STK__ABOUT_SOURCES] = "sources",
+    [STK__ABOUT_ORDER] = "order and choice",
+    [STK__ABOUT_SEVERAL_INPUTS] = "several inputs",
+    [STK__ABOUT_BATCHES] = "batches and windows",
+    [STK__ABOUT_RUNNING] = "caches and running",
+    [STK__ABOUT_DECODING] = "decoding, parsing, encoding",
+    [STK__ABOUT_FIELDS] = "fields and expressions",
+    [STK__ABOUT_TEXT] = "text",
+    [STK__ABOUT_IMAGE_SHAPE] = "images: size and shape",
+    [STK__ABOUT_IMAGE_VALUES] = "images: values and augmentation",
 };
-
-/* Subjects, each before its ops. */
-static const struct listed {
-    const char *subject;
-    const struct stk__op *op;
-} listed[] = {
-#define SUBJECT(text) { text, NULL },
-#define OP(name) { NULL, &stk__op_##name },
-#include "op/op_list.def"
-#undef OP
-#undef SUBJECT
-};
-
-enum { N_BUILT_IN = sizeof built_in / sizeof *built_in };
 
 struct edition {
     struct stk__namespace names;
@@ -47,9 +35,6 @@ struct edition {
     const struct stk_decl *decl[];
 };
 
-static const struct stk_decl *first_decls[N_BUILT_IN];
-static const struct stk__namespace first = { "pipeline", first_decls, N_BUILT_IN };
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(struct edition *) latest; /* store: release, with `adding` held; load: acquire */
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
@@ -59,18 +44,10 @@ static int by_name(const void *a, const void *b)
                   (*(const struct stk_decl *const *)b)->name);
 }
 
-static void fill(void)
-{
-    for (int i = 0; i < N_BUILT_IN; i++)
-        first_decls[i] = &built_in[i]->decl;
-    qsort(first_decls, N_BUILT_IN, sizeof *first_decls, by_name);
-}
-
 const struct stk__namespace *stk__ops_namespace(void)
 {
-    pthread_once(&once, fill);
     const struct edition *edition = atomic_load_explicit(&latest, memory_order_acquire);
-    return edition ? &edition->names : &first;
+    return edition ? &edition->names : &stk__built_in_ops;
 }
 
 const struct stk__op *stk__op_find(const char *name)
@@ -81,24 +58,18 @@ const struct stk__op *stk__op_find(const char *name)
 
 const char *stk__op_said(const struct stk__op *op)
 {
-    for (int i = 0; i < N_BUILT_IN; i++)
-        if (stk__op_begins_with(built_in[i]) == op)
-            return built_in[i]->decl.name;
+    for (int i = 0; i < stk__built_in_ops.n_decls; i++) {
+        const struct stk__op *other = stk__op_of(stk__built_in_ops.decl[i]);
+        if (stk__op_begins_with(other) == op)
+            return other->decl.name;
+    }
     return op->decl.name;
 }
 
 const char *stk__op_subject(const struct stk__op *op, int *place)
 {
-    const char *subject = NULL;
-    *place = -1;
-    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
-        if (listed[i].op == op)
-            return subject;
-        *place += listed[i].subject != NULL;
-        subject = listed[i].subject ? listed[i].subject : subject;
-    }
-    ++*place;
-    return "plug-ins";
+    *place = (op->subject ? (int)op->subject : STK__N_SUBJECTS) - 1;
+    return subjects[op->subject];
 }
 
 /* With `adding` held. */

@@ -14,6 +14,9 @@ static inline const struct stk__op *stk__op_of(const struct stk_decl *decl)
     return (const struct stk__op *)(const void *)decl;
 }
 
+/* Every declaration of an op below src/op; the build makes it of the files. */
+extern const struct stk__namespace stk__built_in_ops;
+
 const struct stk__op *stk__op_find(const char *name);
 
 /* Adds ops, all of them or none, for the life of the process: chains hold pointers to them. */

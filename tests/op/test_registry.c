@@ -252,6 +252,7 @@ static void test_declarations_are_complete(void **state)
                 assert_string_not_equal(other->name, row->name);
         }
         const struct stk__op *op = stk__op_of(decl);
+        assert_true(op->subject > STK__ABOUT_NOTHING && op->subject < STK__N_SUBJECTS);
         const uint32_t carried_out = STK__OP_FETCH | STK__OP_BATCH | STK__OP_PREFETCH |
                                      STK__OP_REPEAT | STK__OP_MULTI | STK__OP_NESTS |
                                      STK__OP_ELEMENT | STK__OP_CACHE;

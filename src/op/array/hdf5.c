@@ -186,6 +186,7 @@ static int begin_stream(const struct stk__source_start *begin, void **run, struc
 }
 
 const struct stk__op stk__op_hdf5 = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "hdf5", 1, "The rows, or patches, of datasets in HDF5 files.",
               "A field for each dataset that is named, or for all that have a first dimension, "
               "which counts the elements and must be the same for all. Several files are read one "

@@ -38,6 +38,7 @@ static int begin_stream(const struct stk__source_start *begin, void **run, struc
 }
 
 const struct stk__op stk__op_npy = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "npy", 1, "The rows of NumPy array files.",
               "One field with the elements of the first dimension of an array that numpy.save "
               "wrote. Several files are read one after the other; their arrays must have the same "

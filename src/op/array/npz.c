@@ -282,6 +282,7 @@ static int begin_stream(const struct stk__source_start *begin, void **run, struc
 }
 
 const struct stk__op stk__op_npz = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "npz", 1, "The rows of the arrays in NumPy npz files.",
               "A field for each array of a file that numpy.savez wrote, or for those that are "
               "named; all have the same first dimension, which counts the elements. Several files "

@@ -135,6 +135,7 @@ static const char brightness_doc[] =
     "    files('*.jpg').decode().adjust_brightness(1.3)\n";
 
 const struct stk__op stk__op_adjust_brightness = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "adjust_brightness", 1, "Make images brighter or darker.", brightness_doc,
               brightness_params, sizeof(struct brightness) },
     .infer = infer_brightness,
@@ -149,6 +150,7 @@ static const char contrast_doc[] =
     "    files('*.jpg').decode().adjust_contrast(0.7)\n";
 
 const struct stk__op stk__op_adjust_contrast = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "adjust_contrast", 1, "Raise or lower the contrast of images.", contrast_doc,
               contrast_params, sizeof(struct contrast) },
     .infer = infer_contrast,
@@ -163,6 +165,7 @@ static const char saturation_doc[] =
     "    files('*.jpg').decode(channels=3).adjust_saturation(1.5)\n";
 
 const struct stk__op stk__op_adjust_saturation = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "adjust_saturation", 1, "Make the colours of images stronger or weaker.",
               saturation_doc, saturation_params, sizeof(struct saturation) },
     .infer = infer_saturation,
@@ -177,6 +180,7 @@ static const char hue_doc[] =
     "    files('*.jpg').decode(channels=3).adjust_hue(0.1)\n";
 
 const struct stk__op stk__op_adjust_hue = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "adjust_hue", 1, "Turn the hues of images.", hue_doc, hue_params,
               sizeof(struct hue) },
     .infer = infer_hue,
@@ -224,6 +228,7 @@ static const char gamma_doc[] =
     "    files('*.jpg').decode().adjust_gamma(0.8)\n";
 
 const struct stk__op stk__op_adjust_gamma = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "adjust_gamma", 1, "Raise values to a power.", gamma_doc, gamma_params,
               sizeof(struct gamma) },
     .infer = infer_gamma,
@@ -272,6 +277,7 @@ static const char sharpness_doc[] =
     "    files('*.jpg').decode().adjust_sharpness(2, probability=0.5)\n";
 
 const struct stk__op stk__op_adjust_sharpness = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "adjust_sharpness", 1, "Sharpen or soften images, all or some by chance.",
               sharpness_doc, sharpness_params, sizeof(struct sharpness) },
     .flags = STK_OP_RANDOM,

@@ -72,6 +72,7 @@ static const char doc[] = "Shears, scales and turns images around their middle (
                           "    files('*.jpg').decode().affine(translate=[-20, 10], fill=128)\n";
 
 const struct stk__op stk__op_affine = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "affine", 1, "Turn, move, scale and shear images.", doc, params,
               sizeof(struct affine) },
     .flags = STK_OP_HEAVY,

@@ -171,6 +171,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).auto_augment(cifar10, interpolation=bilinear)\n";
 
 const struct stk__op stk__op_auto_augment = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "auto_augment", 1, "Change images by learnt pairs of ops (AutoAugment).", doc, params,
               sizeof(struct auto_augment) },
     .flags = STK_OP_RANDOM,

@@ -136,6 +136,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).color_jitter(brightness=[0.8, 1.5], probability=0.8)\n";
 
 const struct stk__op stk__op_color_jitter = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "color_jitter", 1, "Change brightness, contrast, saturation and hue by chance.", doc,
               params, sizeof(struct color_jitter) },
     .flags = STK_OP_RANDOM,

@@ -119,6 +119,7 @@ static const char doc[] =
     ".cutmix(num_classes=10, layout=NCHW)\n";
 
 const struct stk__op stk__op_cutmix = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "cutmix", 1, "Put parts of images of a batch into each other, and mix labels.", doc,
               params, sizeof(struct cutmix) },
     .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK__OP_KEEPS_CLASSES,

@@ -135,6 +135,7 @@ static const char erase_doc[] =
     "    files('*.jpg').decode(channels=3).erase(10, 20, 30, 40, value=[124, 116, 104])\n";
 
 const struct stk__op stk__op_erase = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "erase", 1, "Cover a rectangle of images.", erase_doc, erase_params,
               sizeof(struct erase) },
     .infer = infer_erase,
@@ -236,6 +237,7 @@ static const char erasing_doc[] =
     "    files('*.jpg').decode(channels=3).erasing([0.02, 0.2], value=[124, 116, 104])\n";
 
 const struct stk__op stk__op_erasing = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "erasing", 1, "Cover a random rectangle of images, of all or some by chance.",
               erasing_doc, erasing_params, sizeof(struct erasing) },
     .flags = STK_OP_RANDOM,
@@ -293,6 +295,7 @@ static const char cutout_doc[] =
     "    files('*.jpg').decode().resize(32, 32).cutout(16, 16)\n";
 
 const struct stk__op stk__op_cutout = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "cutout", 1, "Cover a rectangle of given size at a random place.", cutout_doc,
               cutout_params, sizeof(struct cutout) },
     .flags = STK_OP_RANDOM,

@@ -94,6 +94,7 @@ static const char doc[] =
     "    files('*.jpg').decode().gaussian_blur(5, sigma=1.5)\n";
 
 const struct stk__op stk__op_gaussian_blur = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "gaussian_blur", 1, "Blur images, all or some by chance.", doc, params,
               sizeof(struct gaussian_blur) },
     .flags = STK_OP_RANDOM,

@@ -98,6 +98,7 @@ static const char doc[] =
     "    files('*.jpg').decode().gaussian_noise(sigma=0.05, probability=0.5)\n";
 
 const struct stk__op stk__op_gaussian_noise = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "gaussian_noise", 1, "Add random noise to images, all or some by chance.", doc,
               params, sizeof(struct gaussian_noise) },
     .flags = STK_OP_RANDOM,

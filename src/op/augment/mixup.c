@@ -77,6 +77,7 @@ static const char doc[] =
     "    image_folder('train').decode().resize(64, 64).batch(8).mixup(0.2, num_classes=10)\n";
 
 const struct stk__op stk__op_mixup = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "mixup", 1, "Fade images of a batch into each other, and their labels.", doc, params,
               sizeof(struct mixup) },
     .flags = STK_OP_RANDOM | STK_OP_HEAVY | STK__OP_KEEPS_CLASSES,

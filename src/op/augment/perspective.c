@@ -83,6 +83,7 @@ static const char doc[] =
     "    files('*.jpg').decode().perspective([0, 0, 9, 0, 9, 9, 0, 9], [1, 0, 9, 2, 8, 9, 0, 7])\n";
 
 const struct stk__op stk__op_perspective = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "perspective", 1, "Draw images as seen from another side.", doc, params,
               sizeof(struct perspective) },
     .flags = STK_OP_HEAVY,

@@ -65,6 +65,7 @@ static const char rand_doc[] =
     "    files('*.jpg').decode(channels=3).rand_augment(3, magnitude=15, fill=128)\n";
 
 const struct stk__op stk__op_rand_augment = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "rand_augment", 1, "Change images by random ops of one magnitude (RandAugment).",
               rand_doc, rand_params, sizeof(struct rand_augment) },
     .flags = STK_OP_RANDOM,
@@ -120,6 +121,7 @@ static const char trivial_doc[] =
     "    files('*.jpg').decode(channels=3).trivial_augment()\n";
 
 const struct stk__op stk__op_trivial_augment = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "trivial_augment", 1,
               "Change images by one random op of random magnitude (TrivialAugment).", trivial_doc,
               trivial_params, sizeof(struct trivial_augment) },

@@ -100,6 +100,7 @@ static const char doc[] =
     "fill=0)\n";
 
 const struct stk__op stk__op_random_affine = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "random_affine", 1, "Turn, move, scale and shear images at random.", doc, params,
               sizeof(struct random_affine) },
     .flags = STK_OP_HEAVY | STK_OP_RANDOM,

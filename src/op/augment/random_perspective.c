@@ -78,6 +78,7 @@ static const char doc[] =
     "    files('*.jpg').decode().random_perspective(0.4, probability=0.8, fill=0)\n";
 
 const struct stk__op stk__op_random_perspective = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "random_perspective", 1, "Draw images as seen from random sides.", doc, params,
               sizeof(struct random_perspective) },
     .flags = STK_OP_HEAVY | STK_OP_RANDOM,

@@ -61,6 +61,7 @@ static const char doc[] = "Turns each image by an angle drawn from a range, as "
                           "    files('*.jpg').decode().random_rotation([0, 90], seed=7)\n";
 
 const struct stk__op stk__op_random_rotation = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "random_rotation", 1, "Turn images by random angles.", doc, params,
               sizeof(struct random_rotation) },
     .flags = STK_OP_HEAVY | STK_OP_RANDOM,

@@ -69,6 +69,7 @@ static const char doc[] =
     "    files('*.jpg').decode().rotate(10, fill=128, expand=true)\n";
 
 const struct stk__op stk__op_rotate = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "rotate", 1, "Turn images by an angle.", doc, params, sizeof(struct rotate) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

@@ -77,6 +77,7 @@ static const char invert_doc[] =
     "    files('*.jpg').decode().invert(probability=0.2)\n";
 
 const struct stk__op stk__op_invert = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "invert", 1, "Make negatives of images, all or some by chance.", invert_doc,
               plain_params, sizeof(struct plain) },
     .flags = STK_OP_RANDOM,
@@ -91,6 +92,7 @@ static const char autocontrast_doc[] =
     "    files('*.jpg').decode().autocontrast(probability=0.5)\n";
 
 const struct stk__op stk__op_autocontrast = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "autocontrast", 1, "Stretch each channel to its full range, all or some by chance.",
               autocontrast_doc, plain_params, sizeof(struct plain) },
     .flags = STK_OP_RANDOM,
@@ -105,6 +107,7 @@ static const char equalize_doc[] =
     "    files('*.jpg').decode().equalize(probability=0.5)\n";
 
 const struct stk__op stk__op_equalize = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "equalize", 1, "Even out the histogram of images, all or some by chance.",
               equalize_doc, plain_params, sizeof(struct plain) },
     .flags = STK_OP_RANDOM,
@@ -162,6 +165,7 @@ static const char solarize_doc[] =
     "    files('*.jpg').decode().solarize(128, probability=0.2)\n";
 
 const struct stk__op stk__op_solarize = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "solarize", 1, "Invert bright values of images, all or some by chance.", solarize_doc,
               solarize_params, sizeof(struct solarize) },
     .flags = STK_OP_RANDOM,
@@ -210,6 +214,7 @@ static const char posterize_doc[] =
     "    files('*.jpg').decode().posterize(4, probability=0.2)\n";
 
 const struct stk__op stk__op_posterize = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "posterize", 1, "Keep few bits of each value, in all images or some by chance.",
               posterize_doc, posterize_params, sizeof(struct posterize) },
     .flags = STK_OP_RANDOM,

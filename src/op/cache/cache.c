@@ -151,6 +151,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_cache = {
+    .subject = STK__ABOUT_RUNNING,
     .decl = { "cache", 1, "Keep elements for the next time they are wanted.",
               "Elements that have come this far are kept, and what comes before is not "
               "run for them again: not in the next epoch, nor by another iterator of the same "

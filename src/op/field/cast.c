@@ -76,6 +76,7 @@ static const char doc[] =
     "    range(10).cast(float32)\n";
 
 const struct stk__op stk__op_cast = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "cast", 1, "Convert a field to another dtype.", doc, params, sizeof(struct cast) },
     .flags = STK__OP_KEEPS_CLASSES,
     .infer = infer,

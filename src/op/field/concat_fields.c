@@ -241,6 +241,7 @@ static const char doc[] =
     "bad.";
 
 const struct stk__op stk__op_concat_fields = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "concat_fields", 1, "Put the values of several fields behind each other.", doc,
               params, sizeof(struct concat_fields) },
     .infer = infer,

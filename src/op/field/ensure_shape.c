@@ -190,6 +190,7 @@ static const char doc[] =
     "shapes of their inputs differ.";
 
 const struct stk__op stk__op_ensure_shape = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "ensure_shape", 1, "Say which shape arrays have, and check it.", doc, params,
               sizeof(struct ensure_shape) },
     .infer = infer,

@@ -50,6 +50,7 @@ static const char doc[] =
     "    range(10).filter('x > 2 and not (x == 5)')\n";
 
 const struct stk__op stk__op_filter = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "filter", 1, "Keep the elements for which a condition is true.", doc, params,
               sizeof(struct filter) },
     .flags = STK_OP_FILTER,

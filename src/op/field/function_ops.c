@@ -249,6 +249,7 @@ static int run(struct stk_rows *rows)
 }
 
 const struct stk__op stk__op_map_function = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "map_function", 1, "Make elements by a function of the calling program.",
               "Calls a function that C binds with `stk_objects_add_function` and Python with "
               "`ds.map(function)`: what it returns are the fields of the new element. Behind batch "
@@ -273,6 +274,7 @@ const struct stk__op stk__op_map_function = {
 };
 
 const struct stk__op stk__op_filter_function = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "filter_function", 1, "Keep the elements that a function of the program wants.",
               "Calls a function that C binds with `stk_objects_add_function` and Python with "
               "`ds.filter(function)`; it says of each element, or batch, whether it stays. It is "

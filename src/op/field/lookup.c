@@ -198,6 +198,7 @@ static const char doc[] =
     "twice is an error.";
 
 const struct stk__op stk__op_lookup = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "lookup", 1, "Find the numbers of terms in a vocabulary.", doc, params,
               sizeof(struct lookup) },
     .infer = infer,

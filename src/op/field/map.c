@@ -97,6 +97,7 @@ static const char doc[] =
     "Shapes must be equal, or one side a single value or a vector along the last dimension.\n";
 
 const struct stk__op stk__op_map = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "map", 1, "Compute fields by an expression.", doc, rows, sizeof(struct map) },
     .infer = infer,
     .join = join,

@@ -231,6 +231,7 @@ static const char doc[] =
     "    files('*.jpg').decode().normalize([123.7, 116.8, 103.9], [58.4, 57.1, 57.4], scale=raw)\n";
 
 const struct stk__op stk__op_normalize = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "normalize", 1, "Subtract a mean and divide by a deviation, per channel.", doc,
               params, sizeof(struct normalize) },
     .infer = infer,

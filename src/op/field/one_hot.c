@@ -152,6 +152,7 @@ static const char doc[] =
     "    range(4).batch(2).one_hot(4, into=target)";
 
 const struct stk__op stk__op_one_hot = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "one_hot", 1, "Turn numbers of classes into vectors.", doc, params,
               sizeof(struct one_hot) },
     .flags = STK__OP_KEEPS_CLASSES,

@@ -142,6 +142,7 @@ static const char doc[] =
     "    values({m: [[[1, 2], [3, 4]]]}).pad([3, 4], into=padded)";
 
 const struct stk__op stk__op_pad = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "pad", 1, "Fill arrays and lists up to one shape.", doc, params, sizeof(struct pad) },
     .infer = infer,
     .row = { .run = run },

@@ -45,6 +45,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_rename = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "rename", 1, "Give fields other names.",
               "A map from old names to new ones. All take effect at once, so two names can be "
               "swapped. Fields keep their places; fields that are not mentioned keep their "

@@ -74,6 +74,7 @@ static const char doc[] =
     "    range(10).scale(2, -1)\n";
 
 const struct stk__op stk__op_scale = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "scale", 1, "Multiply by a factor and add an offset.", doc, params,
               sizeof(struct scale) },
     .infer = infer,

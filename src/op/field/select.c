@@ -38,6 +38,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_select = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "select", 1, "Keep the fields that are named.",
               "The other fields are dropped, which costs nothing. What only they need is not read, "
               "decoded or parsed: see docs/rewrites.md. "

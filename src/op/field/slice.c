@@ -207,6 +207,7 @@ static const char doc[] =
     "    image_folder('train').decode().slice(step=-1, axis=2, field=image)";
 
 const struct stk__op stk__op_slice = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "slice", 1, "Take part of arrays, lists or bytes along a dimension.", doc, params,
               sizeof(struct slice) },
     .infer = infer,

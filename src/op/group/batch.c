@@ -32,6 +32,7 @@ int stk__batch_infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_batch = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "batch", 1, "Put runs of elements together along a new first dimension.",
               "Every field gets a first dimension of `batch_size`; the last batch of an epoch may "
               "be "

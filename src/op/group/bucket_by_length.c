@@ -99,6 +99,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_bucket_by_length = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "bucket_by_length", 1, "Put elements of similar length together, padded.",
               "Elements wait in buckets by their length: bucket i takes lengths below "
               "boundaries[i] "

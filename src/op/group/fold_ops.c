@@ -102,6 +102,7 @@ static int step_scan(void *run, struct stk__chunk *in, int from, int n, struct s
 }
 
 const struct stk__op stk__op_scan = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "scan", 1, "Compute fields by an expression that remembers.",
               "As map, but the expression also sees the names of `initial`: at the first element "
               "of an epoch with the values given there, at every other with what they were "
@@ -262,6 +263,7 @@ static bool flush_reduce(void *run, struct stk__chunk *out)
 }
 
 const struct stk__op stk__op_reduce = {
+    .subject = STK__ABOUT_FIELDS,
     .decl = { "reduce", 1, "Make one element of all, by an expression that remembers.",
               "The expression sees the fields of an element and the names of `initial`: at the "
               "first element of an epoch with the values given there, at every other with what "

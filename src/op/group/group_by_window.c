@@ -67,6 +67,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_group_by_window = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "group_by_window", 1, "Put elements with equal keys together as batches.",
               "Elements wait until `window_size` of them have the same key, and come out as one "
               "element with a new first dimension, as `batch` makes it. At the end come those that "

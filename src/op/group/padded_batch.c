@@ -34,6 +34,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_padded_batch = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "padded_batch", 1, "Put runs of elements together, padding those that are smaller.",
               "As `batch`, for elements that differ in shape: each dimension becomes as long as "
               "that of the largest element of the batch, or as padded_shapes says, and what is "

@@ -32,6 +32,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_ragged_batch = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "ragged_batch", 1, "Put runs of elements of different lengths together, unpadded.",
               "As `batch`, and fields whose first dimension differs between elements become "
               "ragged: "

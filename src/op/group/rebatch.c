@@ -89,6 +89,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 extern const struct stk__op stk__op_unbatch;
 
 const struct stk__op stk__op_rebatch = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "rebatch", 1, "Put the rows of batches together in batches of another size.",
               "The same as `unbatch` and `batch`: rows keep their order, and no row is lost or "
               "doubled where batches begin and end elsewhere.\n"

@@ -307,6 +307,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
 }
 
 const struct stk__op stk__op_unbatch = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "unbatch", 1, "Take batches apart: the first dimension becomes elements.",
               "Every field loses its first dimension, and an element becomes as many as that has "
               "entries, in order. All fields of an element must be equally long. Texts and lists "

@@ -54,6 +54,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_window = {
+    .subject = STK__ABOUT_BATCHES,
     .decl = { "window", 1, "Put windows of elements together, which may overlap.",
               "A window has `size` elements, `stride` apart, and the next one begins `shift` "
               "elements after it. Each is one element with a new first dimension, stacked as "

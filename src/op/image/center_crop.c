@@ -61,6 +61,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(256, 256).center_crop(224, 224)\n";
 
 const struct stk__op stk__op_center_crop = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "center_crop", 1, "Keep the middle of an image.", doc, params,
               sizeof(struct center_crop) },
     .infer = infer,

@@ -63,6 +63,7 @@ static const char doc[] =
     "    files('*.jpg').decode().crop(4, 8, 24, 24)\n";
 
 const struct stk__op stk__op_crop = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "crop", 1, "Keep a window of an image.", doc, params, sizeof(struct crop) },
     .infer = infer,
     .finish = finish,

@@ -384,6 +384,7 @@ static const char doc[] =
     "coarse pixels where later scans are missing. Other damage stays an error.";
 
 const struct stk__op stk__op_decode = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "decode", 1, "Decode JPEG, PNG, GIF, WebP and BMP pictures.", doc, rows,
               sizeof(struct decode) },
     .flags = STK_OP_HEAVY,

@@ -59,6 +59,7 @@ static const char doc[] =
     "The defaults are those of tf.io.encode_jpeg.";
 
 const struct stk__op stk__op_encode_jpeg = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "encode_jpeg", 1, "Encode images as JPEG.", doc, params, sizeof(struct encode_jpeg) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

@@ -45,6 +45,7 @@ static const char doc[] =
     "    files('scans/*.png').decode(channels=1, dtype=uint16).encode_png(level=9)\n";
 
 const struct stk__op stk__op_encode_png = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "encode_png", 1, "Encode images as PNG.", doc, params, sizeof(struct encode_png) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

@@ -48,6 +48,7 @@ static const char doc[] =
     "    files('*.png').decode(channels=4).encode_webp(lossless=true)\n";
 
 const struct stk__op stk__op_encode_webp = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "encode_webp", 1, "Encode images as WebP.", doc, params, sizeof(struct encode_webp) },
     .flags = STK_OP_HEAVY,
     .infer = infer,

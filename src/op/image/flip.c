@@ -82,6 +82,7 @@ static const char doc[] =
     "    values({image: [[[[1], [2]]]], boxes: [[[0, 0, 1, 1]]]}).flip(fields={boxes: xyxy})\n";
 
 const struct stk__op stk__op_flip = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "flip", 1, "Mirror images, all or some by chance.", doc, params,
               sizeof(struct flip) },
     .flags = STK_OP_RANDOM,

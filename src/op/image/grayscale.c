@@ -60,6 +60,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).grayscale(1)\n";
 
 const struct stk__op stk__op_grayscale = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "grayscale", 1, "Take the colour out of images, all or some by chance.", doc, params,
               sizeof(struct grayscale) },
     .flags = STK_OP_RANDOM,

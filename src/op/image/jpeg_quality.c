@@ -138,6 +138,7 @@ static const char doc[] =
     "    files('*.jpg').decode(channels=3).jpeg_quality(50)\n";
 
 const struct stk__op stk__op_jpeg_quality = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "jpeg_quality", 1, "Give images the flaws of JPEG, all or some by chance.", doc,
               params, sizeof(struct jpeg_quality) },
     .flags = STK_OP_RANDOM | STK_OP_HEAVY,

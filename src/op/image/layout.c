@@ -101,6 +101,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(224, 224).normalize('imagenet').layout(NCHW).batch(32)\n";
 
 const struct stk__op stk__op_layout = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "layout", 1, "Put channels first or last.", doc, params, sizeof(struct layout) },
     .infer = infer,
     .finish = finish,

@@ -109,6 +109,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(224, 224).per_image_standardization()\n";
 
 const struct stk__op stk__op_per_image_standardization = {
+    .subject = STK__ABOUT_IMAGE_VALUES,
     .decl = { "per_image_standardization", 1, "Give each image a mean of 0 and a deviation of 1.",
               doc, params, sizeof(struct per_image_standardization) },
     .infer = infer,

@@ -174,6 +174,7 @@ static const char doc[] =
     "    files('*.png').decode().random_crop(32, 32, padding=4, padding_mode=reflect)\n";
 
 const struct stk__op stk__op_random_crop = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "random_crop", 1, "Keep a random window of an image.", doc, params,
               sizeof(struct random_crop) },
     .flags = STK_OP_RANDOM,

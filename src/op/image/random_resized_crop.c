@@ -157,6 +157,7 @@ static const char doc[] =
     "semantics=pillow)\n";
 
 const struct stk__op stk__op_random_resized_crop = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "random_resized_crop", 1, "Resize a random window of images.", doc, params,
               sizeof(struct random_resized_crop) },
     .flags = STK_OP_RANDOM | STK_OP_HEAVY,

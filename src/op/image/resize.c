@@ -105,6 +105,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(224, 224, area, semantics=opencv, dtype=float16)\n";
 
 const struct stk__op stk__op_resize = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "resize", 1, "Resize images as TensorFlow, Pillow or OpenCV do.", doc, params,
               sizeof(struct resize) },
     .flags = STK_OP_HEAVY,

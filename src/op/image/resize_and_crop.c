@@ -56,6 +56,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize_and_crop(180, 320, semantics=pillow)\n";
 
 const struct stk__op stk__op_resize_and_crop = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "resize_and_crop", 1, "Resize images to cover a frame and keep the middle.", doc,
               params, sizeof(struct resize_and_crop) },
     .flags = STK_OP_HEAVY,

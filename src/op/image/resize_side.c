@@ -89,6 +89,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize_side(800, max_size=1333)\n";
 
 const struct stk__op stk__op_resize_side = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "resize_side", 1, "Resize images to a length of their shorter or longer side.", doc,
               params, sizeof(struct resize_side) },
     .flags = STK_OP_HEAVY,

@@ -57,6 +57,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize_with_crop_or_pad(256, 256)\n";
 
 const struct stk__op stk__op_resize_with_crop_or_pad = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "resize_with_crop_or_pad", 1, "Crop or pad images to a size around the middle.", doc,
               params, sizeof(struct resize_with_crop_or_pad) },
     .infer = infer,

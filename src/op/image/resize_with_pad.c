@@ -63,6 +63,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize_with_pad(640, 640, semantics=opencv, fill=114)\n";
 
 const struct stk__op stk__op_resize_with_pad = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "resize_with_pad", 1, "Resize images into a frame and fill the rest.", doc, params,
               sizeof(struct resize_with_pad) },
     .flags = STK_OP_HEAVY,

@@ -86,6 +86,7 @@ static const char doc[] =
     "    files('*.jpg').decode().resize(224, 224).rot90([0, 1, 2, 3])\n";
 
 const struct stk__op stk__op_rot90 = {
+    .subject = STK__ABOUT_IMAGE_SHAPE,
     .decl = { "rot90", 1, "Turn images by quarters of a circle.", doc, params,
               sizeof(struct rot90) },
     .flags = STK_OP_RANDOM,

@@ -135,6 +135,7 @@ static bool flush(void *run, struct stk__chunk *out)
 }
 
 const struct stk__op stk__op_assert_cardinality = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "assert_cardinality", 1, "Say how many elements there are where nobody knows.",
               "Behind a filter, an unbatch or a stream the length is unknown. This gives it one, "
               "so "

@@ -141,6 +141,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_balance = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "balance", 1, "Show every class as often as the largest.",
               "Elements with equal values in `field` are a class. Classes take turns, so a batch "
               "of as many elements as there are classes has one of each. A class is gone through "

@@ -340,6 +340,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_choose_from = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "choose_from", 1, "Take elements of inputs in the order that numbers say.",
               "What comes before it gives whole numbers; each takes the next element of the input "
               "with that number, counted from 0, as tf.data's choose_from_datasets. The numbers "

@@ -40,6 +40,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_concatenate = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "concatenate", 1, "Put inputs one after the other.",
               "Yields all elements of the first input, then all of the second, and so on. Written "
               "after a chain, that chain is the first input. The inputs must have the same "

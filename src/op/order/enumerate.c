@@ -40,6 +40,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 extern const struct stk__op stk__op_counter;
 
 const struct stk__op stk__op_enumerate = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "enumerate", 1, "Number the elements.",
               "Puts a field `index` (int64) behind the others: start, start + 1, and so on, from "
               "the beginning in every epoch. Where the input can be read at random the number of "

@@ -27,6 +27,7 @@ static int run(struct stk_rows *rows)
 }
 
 const struct stk__op stk__op_ignore_errors = {
+    .subject = STK__ABOUT_RUNNING,
     .decl = { "ignore_errors", 1, "Leave out elements that are bad.",
               "What could not be read, decoded or computed in the ops before it vanishes here, "
               "with on_error=fail as with skip; ops behind it neither see nor count it. "

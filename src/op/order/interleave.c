@@ -37,6 +37,7 @@ static int infer_interleave(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_interleave = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "interleave", 1, "Open a chain for each element, and take from several in turn.",
               "For each element a chain is opened. Of these, `cycle_length` are open at a time, "
               "and "
@@ -93,6 +94,7 @@ static int infer_flat_map(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_flat_map = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "flat_map", 1, "Open a chain for each element, one after the other.",
               "All elements of the chain that is opened for the first element, then all of the "
               "second one's, and so on: interleave with one chain at a time, which says what the "
@@ -119,6 +121,7 @@ static int infer_element(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_element = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "element", 1, "The element that a chain is opened for.",
               "Begins the chain of interleave and flat_map, and stands for the one element that it "
               "is opened for.\n"

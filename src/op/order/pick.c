@@ -82,6 +82,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_pick = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "pick", 1, "Take the elements with these numbers, in this order.",
               "Yields element number indices[0] of its input, then indices[1] and so on; a number "
               "may be there several times. Nothing else is read. The input must be one whose "

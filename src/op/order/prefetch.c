@@ -21,6 +21,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_prefetch = {
+    .subject = STK__ABOUT_RUNNING,
     .decl = { "prefetch", 1, "Prepare elements before they are asked for.",
               "Says how many elements (batches, when it follows batch) may be ready before the "
               "consumer wants them. It changes speed and memory, never what is delivered. Chains "

@@ -167,6 +167,7 @@ static int run(struct stk_rows *rows)
 }
 
 const struct stk__op stk__op_rejection_resample = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "rejection_resample", 1, "Leave elements out so that classes are as often as wanted.",
               "An element of class c stays with a chance of target[c] / initial[c], scaled so "
               "that the class that is rarest for what is wanted of it stays whole. Whether it "

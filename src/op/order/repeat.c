@@ -54,6 +54,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_repeat = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "repeat", 1, "Run through the input several times.",
               "Yields the input `count` times, or for ever without a count (or with a negative "
               "one). Every pass is an epoch of its own for what lies before it: a shuffle there "

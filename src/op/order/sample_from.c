@@ -178,6 +178,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_sample_from = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "sample_from", 1, "Mix inputs at random, by weight.",
               "Each element is the next one of an input that is drawn by chance, without "
               "replacement, as tf.data's sample_from_datasets. Written after a chain, that chain "

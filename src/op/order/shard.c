@@ -133,6 +133,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
 }
 
 const struct stk__op stk__op_shard = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "shard", 1, "Keep every num_shards-th element, for one of several processes.",
               "Yields the elements whose position modulo `num_shards` is `index`, so that "
               "num_shards runs with index 0, 1, … together see each element once. Without "

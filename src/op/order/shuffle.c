@@ -293,6 +293,7 @@ static uint64_t held_rows(const void *state)
 }
 
 const struct stk__op stk__op_shuffle = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "shuffle", 1, "Put the elements in a random order.",
               "Without a buffer size all elements are permuted: any element can come anywhere, "
               "nothing is held in memory and nothing is waited for. That needs an input that can "

@@ -88,6 +88,7 @@ static bool is_closed(const void *run)
 }
 
 const struct stk__op stk__op_skip = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "skip", 1, "Leave out the first elements.",
               "Leaves out the first `count` elements; a negative count leaves nothing, as in "
               "tf.data. Where the input can be read at random, what is skipped is never read.\n"

@@ -151,6 +151,7 @@ static void at(const struct stk__order_run *run, int n, uint64_t *position, uint
 }
 
 const struct stk__op stk__op_split = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "split", 1, "Keep one of several disjoint parts, such as train or test.",
               "Every element belongs to one part (or to none, if the fractions do not add up to "
               "1). The division depends on `seed` alone: it is the same in every epoch, on every "

@@ -78,6 +78,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
 }
 
 const struct stk__op stk__op_take = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "take", 1, "Keep the first elements.",
               "Yields at most `count` elements and asks for no more than it needs. A negative "
               "count means everything, as in tf.data. Elements that turn out to be bad count "

@@ -125,6 +125,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
 }
 
 const struct stk__op stk__op_take_while = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "take_while", 1, "Keep elements up to the first for which a condition is false.",
               "The condition is one bool per element, in the language of map. The epoch ends "
               "before the first element for which it is false. From then on no more is asked for; "

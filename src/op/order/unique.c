@@ -229,6 +229,7 @@ static int step(void *run, struct stk__chunk *in, int from, int n, struct stk__c
 }
 
 const struct stk__op stk__op_unique = {
+    .subject = STK__ABOUT_ORDER,
     .decl = { "unique", 1, "Keep the first element of each value.",
               "Leaves out elements that are equal, bit for bit, to one before them in the same "
               "epoch: in `field`, or in all fields. Any field will do. Bad elements pass.\n"

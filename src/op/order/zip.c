@@ -58,6 +58,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_zip = {
+    .subject = STK__ABOUT_SEVERAL_INPUTS,
     .decl = { "zip", 1, "Put inputs side by side, element by element.",
               "The n-th element has all fields of the n-th element of every input. Written after a "
               "chain, that chain is the first input. It ends with the shortest. Fields keep their "

@@ -210,6 +210,7 @@ static const char doc[] =
     "that is a multiple of the dtype's size, in the order of this machine.";
 
 const struct stk__op stk__op_decode_raw = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "decode_raw", 1, "Take bytes as the memory of an array.", doc, params,
               sizeof(struct decode_raw) },
     .infer = infer,

@@ -93,6 +93,7 @@ static const char doc[] =
     "TensorFlow keeps the first part.";
 
 const struct stk__op stk__op_parse_example = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "parse_example", 1, "Read the features of serialized tf.train.Examples.", doc, params,
               sizeof(struct parse_example) },
     .infer = infer,

@@ -34,6 +34,7 @@ static int run(struct stk_rows *rows)
 }
 
 const struct stk__op stk__op_parse_json = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "parse_json", 1, "Take values out of JSON texts.",
               "As `jsonl`, which see for what can be written for a field, but the texts come from "
               "any field: of a file, a record, an array of the calling program. The fields take "

@@ -108,6 +108,7 @@ static const char doc[] =
     "where there is a default_value.";
 
 const struct stk__op stk__op_parse_sequence_example = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "parse_sequence_example", 1,
               "Read the features of serialized tf.train.SequenceExamples.", doc, params,
               sizeof(struct parse_sequence_example) },

@@ -147,6 +147,7 @@ static int open_files(const void *given, struct stk_arena *arena, void **state,
 }
 
 const struct stk__op stk__op_files = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "files", 1, "Files by pattern or by name.",
               "A field `path` for each file, sorted by bytes over all patterns; a file that is "
               "matched twice appears once. The list is made when the dataset is. In a pattern "

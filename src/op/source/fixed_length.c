@@ -278,6 +278,7 @@ static int begin(const struct stk__source_start *b, void **run, struct stk_error
 }
 
 const struct stk__op stk__op_fixed_length = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "fixed_length", 1, "Records that all have the same number of bytes.",
               "One field `record` (bytes) for every record, in the order of the files given; those "
               "of a pattern are sorted. decode_raw makes arrays of them. Any record can be "

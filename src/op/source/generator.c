@@ -177,6 +177,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 }
 
 const struct stk__op stk__op_generator = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "generator", 1, "Elements that the calling program makes.",
               "Reads a stream that C binds with `stk_objects_add_stream` and Python with "
               "`stoker.from_generator(function, spec)`: its fields are the elements'. Each pass "

@@ -135,6 +135,7 @@ static int open_folder(const void *given, struct stk_arena *arena, void **state,
 }
 
 const struct stk__op stk__op_image_folder = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "image_folder", 2, "Images in one directory per class.",
               "Fields `path` and `label` (int64) for every .jpg, .jpeg, .png, .webp, .gif and .bmp "
               "file (in capitals too) at any depth below `dir/<class>/`. Classes are the sorted "

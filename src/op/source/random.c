@@ -50,6 +50,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 }
 
 const struct stk__op stk__op_random = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "random", 1, "Random numbers without an end.",
               "One field `x` (int64): whole numbers from 0 up to 2^32 - 1, each as likely as any "
               "other, as tf.data's random. An element is a function of the run's seed, `seed`, "

@@ -117,6 +117,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 }
 
 const struct stk__op stk__op_range = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "range", 1, "The numbers from start up to stop, in steps.",
               "One field `x` (int64), as Python's range and tf.data's: stop is not reached, a "
               "negative step counts down, and a range that leads away from stop is empty. With "
@@ -135,6 +136,7 @@ const struct stk__op stk__op_range = {
 };
 
 const struct stk__op stk__op_counter = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "counter", 1, "The numbers from start on, without an end.",
               "One field `x` (int64), as tf.data's counter: start, start + step, and so on for "
               "ever; numbers wrap around at the ends of int64. Any of them can be reached by its "

@@ -48,6 +48,7 @@ static int infer(struct stk_infer *inf, struct stk_error *err)
 }
 
 const struct stk__op stk__op_read = {
+    .subject = STK__ABOUT_DECODING,
     .decl = { "read", 1, "Read the files whose paths a field holds.",
               "The path is replaced by the file's content. A field called `path` becomes "
               "`bytes`; any other keeps its name. Files are read ahead, many at a time. A read is "

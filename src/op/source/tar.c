@@ -453,6 +453,7 @@ static int rows(struct stk_rows *r, const uint64_t *index)
 }
 
 const struct stk__op stk__op_tar = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "tar", 1, "Samples of tar archives, as WebDataset makes them.",
               "Members that follow one another and have the same name up to the first dot are a "
               "sample; what follows that dot (the ending, in any case) says which field a member "

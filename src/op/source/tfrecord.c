@@ -144,6 +144,7 @@ static int rows(struct stk_rows *r, const uint64_t *index)
 }
 
 const struct stk__op stk__op_tfrecord = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "tfrecord", 1, "The records of TFRecord files.",
               "One field `record` (bytes) for every record, in the order of the files given; those "
               "of a pattern are sorted. parse_example takes them apart. Any record can be reached, "

@@ -100,6 +100,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
 }
 
 const struct stk__op stk__op_values = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "values", 1, "Elements written out in the chain.",
               "A map from field names to lists, one item per element; all lists have the same "
               "length. Whole numbers are int64; if one number of a list is real (`1.5`, `2.0`, "

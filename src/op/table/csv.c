@@ -314,6 +314,7 @@ static const char *class_name(const void *state, const char *field, int64_t valu
 }
 
 const struct stk__op stk__op_csv = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "csv", 1, "The rows of CSV files and other delimited text.",
               "A field for every column, named by the header. Any row can be reached, so len, "
               "shuffle() and shard work on the whole: when the dataset is made, files are read "

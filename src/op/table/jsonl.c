@@ -44,6 +44,7 @@ static int run(struct stk_rows *rows)
 }
 
 const struct stk__op stk__op_jsonl = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "jsonl", 1, "Values out of files with a JSON text on every line.",
               "Files are read as `lines` reads them: one after the other, compressed or not, from "
               "standard input or a named pipe. Any element can be reached, so len, shuffle() and "
@@ -67,7 +68,7 @@ const struct stk__op stk__op_jsonl = {
               "one counts.",
               params, sizeof(struct jsonl) },
     .flags = STK__OP_ROOT | STK_OP_FILTER,
-    .implies = { .op = &stk__op_filled_lines, .shares_params = true },
+    .implies = { .op = &stk__filled_lines, .shares_params = true },
     .infer = infer,
     .row = { .run = run },
 };

@@ -486,7 +486,7 @@ static void describe(const void *state, uint64_t index, char *text, size_t size)
       .begin = begin, .describe = describe }
 /* clang-format on */
 
-const struct stk__op stk__op_filled_lines = {
+const struct stk__op stk__filled_lines = {
     .decl = { "lines", 1, "The lines of text files that are not blank.", "", params,
               sizeof(struct lines) },
     .flags = STK__OP_ROOT,
@@ -498,6 +498,7 @@ const struct stk__op stk__op_filled_lines = {
 };
 
 const struct stk__op stk__op_lines = {
+    .subject = STK__ABOUT_SOURCES,
     .decl = { "lines", 1, "The lines of text files.",
               "One field `text` for every line, without its end (`\\n` or `\\r\\n`). A last line "
               "without an end counts; an empty line is an empty text. Files are read one after "

@@ -130,6 +130,7 @@ static int run_upper(struct stk_rows *rows)
     "    values({name: ['Ångström', 'CAFÉ']})." name "(encoding='utf-8', into=plain)"
 
 const struct stk__op stk__op_text_lower = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_lower", 1, "Write texts in lower case.", DOC("text_lower", "tf.strings.lower"),
               params, sizeof(struct change_case) },
     .infer = infer,
@@ -137,6 +138,7 @@ const struct stk__op stk__op_text_lower = {
 };
 
 const struct stk__op stk__op_text_upper = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_upper", 1, "Write texts in upper case.", DOC("text_upper", "tf.strings.upper"),
               params, sizeof(struct change_case) },
     .infer = infer,

@@ -124,6 +124,7 @@ static const char doc[] =
     "    values({t: ['b a', 'c']}).text_split(' ').text_join([t], sep='+')";
 
 const struct stk__op stk__op_text_join = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_join", 1, "Put the texts of several fields, or of lists, together.", doc,
               params, sizeof(struct text_join) },
     .infer = infer,

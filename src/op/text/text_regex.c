@@ -285,6 +285,7 @@ static const char replace_doc[] =
     "into=turned)";
 
 const struct stk__op stk__op_text_regex_replace = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_regex_replace", 1, "Replace what matches a regular expression.", replace_doc,
               replace_params, sizeof(struct replace) },
     .open = replace_open,
@@ -348,6 +349,7 @@ static const char match_doc[] =
     "    lines('words.txt').text_regex_full_match('[a-z]+', into=ok).filter('ok')";
 
 const struct stk__op stk__op_text_regex_full_match = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_regex_full_match", 1, "Say whether texts match a regular expression.",
               match_doc, match_params, sizeof(struct full_match) },
     .open = match_open,

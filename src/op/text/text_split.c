@@ -183,6 +183,7 @@ static const char doc[] =
     "them, or of texts at once with their parameter `sep`.";
 
 const struct stk__op stk__op_text_split = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_split", 1, "Cut texts into pieces.", doc, params, sizeof(struct text_split) },
     .infer = infer,
     .row = { .run = run },

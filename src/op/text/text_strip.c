@@ -66,6 +66,7 @@ static const char doc[] =
     "    values({name: ['\"anna\"', '(bo)']}).text_strip('\"()', into=plain)";
 
 const struct stk__op stk__op_text_strip = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_strip", 1, "Take white space away at the ends of texts.", doc, params,
               sizeof(struct text_strip) },
     .infer = infer,

@@ -47,6 +47,7 @@ static const char doc[] =
     "    values({t: ['a b c', 'b']}).text_to_hash_bucket(1000, sep='', into=ids)";
 
 const struct stk__op stk__op_text_to_hash_bucket = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_to_hash_bucket", 1, "Hash texts to numbers of buckets.", doc, params,
               sizeof(struct text_to_hash_bucket) },
     .infer = infer,

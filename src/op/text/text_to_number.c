@@ -109,6 +109,7 @@ static const char doc[] =
     "    values({v: ['1.5, 2', '', '3e-2']}).text_to_number(sep=',')";
 
 const struct stk__op stk__op_text_to_number = {
+    .subject = STK__ABOUT_TEXT,
     .decl = { "text_to_number", 1, "Read numbers from texts.", doc, params,
               sizeof(struct text_to_number) },
     .infer = infer,
