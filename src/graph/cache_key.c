@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 /* FORMAT rises when records change, CODECS when a decoder starts to yield other pixels. */
-enum { FORMAT = 1, CODECS = 1 };
+enum { FORMAT = 2, CODECS = 1 };
 
 const struct stk_value *stk__cache_chain(const struct stk_value *chain, int n_calls,
                                          struct stk_arena *arena)

@@ -390,6 +390,21 @@ def test_two_processes(run_python, tmp_path):
     assert loop(ds)[0] == loop(stoker.parse(chain), epoch=0)[0]
 
 
+@pytest.mark.parametrize("behind", ["", ".filter('len(bytes) < 4')"])
+def test_what_could_not_be_read_is_read_again(tmp_path, behind):
+    """Also by the same dataset, whose cache is in memory: the file was away, and is back."""
+    for i in range(6):
+        (tmp_path / f"{i}.bin").write_bytes(bytes([i]) * (1 + i % 4))
+    dataset = stoker.parse(f"files('{tmp_path}/*.bin').read(){behind}.cache().batch(2)")
+    (tmp_path / "2.bin").rename(tmp_path / "away")
+    with pytest.raises(stoker.StorageError, match="2.bin"):
+        loop(dataset)
+    (tmp_path / "away").rename(tmp_path / "2.bin")
+    fresh = stoker.parse(f"files('{tmp_path}/*.bin').read(){behind}.batch(2)")
+    assert loop(dataset)[0] == loop(fresh)[0]
+    assert loop(dataset)[0] == loop(fresh)[0]
+
+
 def test_directories_that_cannot_be(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(stoker.Error, match="cache: .*is a file|Not a directory"):

@@ -188,10 +188,15 @@ void stk__fault_add(struct stk__fault **list, int row, int code, const char *op,
     *list = fault;
 }
 
+bool stk__fault_is_unread(const struct stk__fault *fault)
+{
+    return fault && (fault->code == STK_IO || fault->code == STK_BUDGET);
+}
+
 bool stk__fault_is_lasting(const struct stk__fault *fault)
 {
     return fault && fault->code != STK_MEMORY && fault->code != STK_STATE &&
-           fault->code != STK_CANCELLED;
+           fault->code != STK_CANCELLED && !stk__fault_is_unread(fault);
 }
 
 void stk__chunk_fault(struct stk__chunk *chunk, int row, int code, const char *op, const char *text)
