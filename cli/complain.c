@@ -189,17 +189,24 @@ static bool reader_is_gone(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
+static const char *loss; /* why not all was given to stdout, or NULL */
+
+void cli_output_lose(const char *why)
+{
+    loss = why;
+}
+
 bool cli_output_is_broken(void)
 {
-    return ferror(stdout) != 0;
+    return loss || ferror(stdout);
 }
 
 int cli_output_finish(int code)
 {
     bool is_written = fflush(stdout) == 0 && !ferror(stdout);
-    if (is_written || reader_is_gone())
+    if (!loss && (is_written || reader_is_gone()))
         return code;
-    cli_complain("cannot write all output; is the disk full?");
+    cli_complain("cannot write all output%s", loss ? loss : "; is the disk full?");
     return code ? code : 1;
 }
 

@@ -29,6 +29,9 @@ const char *cli_style(FILE *file, enum cli_style style);
  */
 bool cli_output_is_broken(void);
 
+/* Something that belongs to it could not be made: ": out of memory", for example. */
+void cli_output_lose(const char *why);
+
 /* Flushes stdout; the exit code, which becomes 1 (and is explained) where that fails on a code of
  * 0. */
 int cli_output_finish(int exit_code);

@@ -4,6 +4,7 @@
 
 #include "args.h"
 #include "complain.h"
+#include "json_print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +187,9 @@ static int show(const struct cli_json *list, const struct cli_explained *what,
         return CLI_USAGE;
     }
     if (args->json) {
-        cli_json_print(stdout, op ? op : list);
-        putchar('\n');
+        struct cli_json_file out = cli_json_to(stdout);
+        cli_json_add(&out.text, NULL, op ? op : list);
+        cli_json_finish(&out);
     } else if (op) {
         print_one(op);
     } else {

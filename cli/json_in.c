@@ -174,25 +174,19 @@ void cli_json_free(struct cli_json *json)
     }
 }
 
-void cli_json_print(FILE *file, const struct cli_json *json)
+void cli_json_add(struct stk__text *out, const char *name, const struct cli_json *json)
 {
     bool is_map = json->kind == CLI_JSON_MAP;
     if (json->kind == CLI_JSON_STRING) {
-        cli_text_print(file, json->text, strlen(json->text));
+        stk__json_string(out, name, json->text);
     } else if (json->text) {
-        fputs(json->text, file);
+        stk__json_name(out, name);
+        stk__text_add(out, "%s", json->text);
     } else {
-        putc(is_map ? '{' : '[', file);
-        for (const struct cli_json *member = json->child; member; member = member->next) {
-            if (is_map) {
-                cli_text_print(file, member->name, strlen(member->name));
-                putc(':', file);
-            }
-            cli_json_print(file, member);
-            if (member->next)
-                putc(',', file);
-        }
-        putc(is_map ? '}' : ']', file);
+        stk__json_open(out, name, is_map ? '{' : '[');
+        for (const struct cli_json *member = json->child; member; member = member->next)
+            cli_json_add(out, is_map ? member->name : NULL, member);
+        stk__json_close(out, is_map ? '}' : ']');
     }
 }
 

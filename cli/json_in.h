@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_in.h: a small JSON reader, for what the library describes as JSON. */
 #pragma once
+#include "base/json_out.h"
+
 #include <stdbool.h>
-#include <stdio.h>
 
 enum cli_json_kind {
     CLI_JSON_NULL,
@@ -24,8 +25,8 @@ struct cli_json {
 struct cli_json *cli_json_parse(const char *text);
 void cli_json_free(struct cli_json *json);
 
-/* Writes it as JSON on one line. */
-void cli_json_print(FILE *file, const struct cli_json *json);
+/* Writes it again, as JSON. */
+void cli_json_add(struct stk__text *out, const char *name, const struct cli_json *json);
 
 /* The member of a map, or NULL. */
 const struct cli_json *cli_json_get(const struct cli_json *json, const char *name);

@@ -6,9 +6,10 @@
 #include "complain.h"
 #include "figures.h"
 #include "json_in.h"
-#include "value_text.h"
+#include "json_print.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 
@@ -144,105 +145,113 @@ void cli_summary_print(FILE *file, const struct cli_summary *s)
         list_decisions(file, s);
 }
 
-static void json_mallocs(FILE *file, const struct cli_tally *tally)
+static void add_mallocs(struct stk__text *out, const struct cli_tally *tally)
 {
-    double own, library;
-    if (cli_tally_mallocs(tally, &own, &library))
-        fprintf(file, ",\"mallocs_per_batch\":%.6g,\"library_mallocs_per_batch\":%.6g", own,
-                library);
-    else
-        fputs(",\"mallocs_per_batch\":null,\"library_mallocs_per_batch\":null", file);
+    double own = NAN, library = NAN;
+    cli_tally_mallocs(tally, &own, &library);
+    stk__json_real(out, "mallocs_per_batch", own);
+    stk__json_real(out, "library_mallocs_per_batch", library);
 }
 
-static void json_errors(FILE *file, const struct cli_summary *s)
+static void add_errors(struct stk__text *out, const struct cli_summary *s)
 {
     struct stk_error error;
-    fputs(",\"error_list\":[", file);
-    for (uint64_t i = 0; stk_iterator_error(s->it, i, &error) == STK_OK; i++) {
-        if (i)
-            fputc(',', file);
-        cli_text_print(file, error.text, strlen(error.text));
-    }
-    fputc(']', file);
+    stk__json_open(out, "error_list", '[');
+    for (uint64_t i = 0; stk_iterator_error(s->it, i, &error) == STK_OK; i++)
+        stk__json_string(out, NULL, error.text);
+    stk__json_close(out, ']');
 }
 
-static void json_owners(FILE *file, const struct cli_summary *s)
+static void add_owners(struct stk__text *out, const struct cli_summary *s)
 {
     struct stk_memory_use use;
-    fputs(",\"memory\":{", file);
-    for (int i = 0; !stk_iterator_memory(s->it, i, &use); i++)
-        fprintf(file, "%s\"%s\":{\"held_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64 "}",
-                i ? "," : "", use.owner, use.held_bytes, use.peak_bytes);
-    fputc('}', file);
+    stk__json_open(out, "memory", '{');
+    for (int i = 0; !stk_iterator_memory(s->it, i, &use); i++) {
+        stk__json_open(out, use.owner, '{');
+        stk__json_count(out, "held_bytes", use.held_bytes);
+        stk__json_count(out, "peak_bytes", use.peak_bytes);
+        stk__json_close(out, '}');
+    }
+    stk__json_close(out, '}');
 }
 
-static void json_decisions(FILE *file, const struct cli_summary *s)
+static void add_decisions(struct stk__text *out, const struct cli_summary *s)
 {
     struct stk_decision d;
-    fputs(",\"tuning\":[", file);
+    stk__json_open(out, "tuning", '[');
     for (uint64_t i = 0; !stk_iterator_decision(s->it, i, &d); i++) {
-        fprintf(file,
-                "%s{\"seconds\":%.6f,\"knob\":\"%s\",\"from\":%" PRId64 ",\"to\":%" PRId64
-                ",\"reason\":",
-                i ? "," : "", (double)d.at_ns / 1e9, d.knob, d.from, d.to);
-        cli_text_print(file, d.reason, strlen(d.reason));
-        fputc('}', file);
+        stk__json_open(out, NULL, '{');
+        stk__json_fixed(out, "seconds", (double)d.at_ns / 1e9, 6);
+        stk__json_string(out, "knob", d.knob);
+        stk__json_whole(out, "from", d.from);
+        stk__json_whole(out, "to", d.to);
+        stk__json_string(out, "reason", d.reason);
+        stk__json_close(out, '}');
     }
-    fputc(']', file);
+    stk__json_close(out, ']');
 }
 
-static void json_counts(FILE *file, const struct cli_summary *s)
+static void add_counts(struct stk__text *out, const struct cli_summary *s)
 {
     const struct stk_stats *stats = &s->stats;
     char cpu[32];
     cpu_name(s, cpu, sizeof cpu);
-    fprintf(file,
-            ",\"errors\":%" PRIu64 ",\"warnings\":%" PRIu64 ",\"bytes_read\":%" PRIu64
-            ",\"workers\":%d,\"cpu\":\"%s\"",
-            stats->errors, stats->warnings, stats->bytes_read, stats->workers, cpu);
-    fprintf(file,
-            ",\"budget_bytes\":%" PRIu64 ",\"used_bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64,
-            stats->budget_bytes, stats->used_bytes, stats->peak_bytes);
-    fprintf(file, ",\"tickets\":%" PRIu64 ",\"direct_tickets\":%" PRIu64 ",\"cpu_seconds\":%.6f",
-            stats->tickets, stats->direct_tickets, cli_cpu_seconds());
-    fprintf(file,
-            ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64 ",\"cache_rows\":%" PRIu64
-            ",\"cache_bytes\":%" PRIu64 ",\"cache_disk_bytes\":%" PRIu64
-            ",\"cache_limit_bytes\":%" PRIu64 ",\"cache_full\":%s,\"cache_trouble\":",
-            stats->cache_hits, stats->cache_misses, stats->cache_rows, stats->cache_bytes,
-            stats->cache_disk_bytes, stats->cache_limit_bytes,
-            stats->is_cache_full ? "true" : "false");
-    cli_text_print(file, stats->cache_trouble, strlen(stats->cache_trouble));
+    stk__json_count(out, "errors", stats->errors);
+    stk__json_count(out, "warnings", stats->warnings);
+    stk__json_count(out, "bytes_read", stats->bytes_read);
+    stk__json_whole(out, "workers", stats->workers);
+    stk__json_string(out, "cpu", cpu);
+    stk__json_count(out, "budget_bytes", stats->budget_bytes);
+    stk__json_count(out, "used_bytes", stats->used_bytes);
+    stk__json_count(out, "peak_bytes", stats->peak_bytes);
+    stk__json_count(out, "tickets", stats->tickets);
+    stk__json_count(out, "direct_tickets", stats->direct_tickets);
+    stk__json_fixed(out, "cpu_seconds", cli_cpu_seconds(), 6);
+    stk__json_count(out, "cache_hits", stats->cache_hits);
+    stk__json_count(out, "cache_misses", stats->cache_misses);
+    stk__json_count(out, "cache_rows", stats->cache_rows);
+    stk__json_count(out, "cache_bytes", stats->cache_bytes);
+    stk__json_count(out, "cache_disk_bytes", stats->cache_disk_bytes);
+    stk__json_count(out, "cache_limit_bytes", stats->cache_limit_bytes);
+    stk__json_bool(out, "cache_full", stats->is_cache_full);
+    stk__json_string(out, "cache_trouble", stats->cache_trouble);
+}
+
+static void add_rates(struct stk__text *out, const struct cli_tally *t)
+{
+    double seconds = t->end - t->start;
+    stk__json_fixed(out, "seconds", seconds, 6);
+    stk__json_fixed(out, "elements_per_s", cli_per_second((double)t->elements, seconds), 3);
+    stk__json_fixed(out, "best_epoch_elements_per_s", t->best_rate, 3);
+    stk__json_fixed(out, "first_batch_s", t->batches ? t->first_batch_s : NAN, 6);
+    stk__json_fixed(out, "peak_rss_mb", cli_peak_rss_mb(), 3);
+    stk__json_fixed(out, "peak_anon_mb", t->peak_anon_mb, 3);
 }
 
 void cli_summary_json(FILE *file, const struct cli_summary *s)
 {
-    const struct cli_tally *t = s->tally;
-    double seconds = t->end - t->start;
-    fprintf(file, "{\"elements\":%" PRIu64 ",\"batches\":%" PRIu64 ",\"epochs\":%" PRIu64,
-            t->elements, t->batches, s->stats.epochs);
-    fprintf(file, ",\"seconds\":%.6f,\"elements_per_s\":%.3f,\"best_epoch_elements_per_s\":%.3f",
-            seconds, cli_per_second((double)t->elements, seconds), t->best_rate);
-    if (t->batches)
-        fprintf(file, ",\"first_batch_s\":%.6f", t->first_batch_s);
-    else
-        fputs(",\"first_batch_s\":null", file);
-    fprintf(file, ",\"peak_rss_mb\":%.3f,\"peak_anon_mb\":%.3f", cli_peak_rss_mb(),
-            t->peak_anon_mb);
-    json_mallocs(file, t);
-    json_counts(file, s);
+    struct cli_json_file out = cli_json_to(file);
+    stk__json_open(&out.text, NULL, '{');
+    stk__json_count(&out.text, "elements", s->tally->elements);
+    stk__json_count(&out.text, "batches", s->tally->batches);
+    stk__json_count(&out.text, "epochs", s->stats.epochs);
+    add_rates(&out.text, s->tally);
+    add_mallocs(&out.text, s->tally);
+    add_counts(&out.text, s);
     if (s->signal)
-        fprintf(file, ",\"interrupted\":%d", s->signal);
-    if (s->has_digest)
-        fprintf(file, ",\"digest\":\"%016" PRIx64 "\"", s->digest);
-    if (s->args->errors)
-        json_errors(file, s);
-    json_owners(file, s);
-    if (s->args->tuning)
-        json_decisions(file, s);
-    if (s->error) {
-        fputs(",\"error\":", file);
-        cli_text_print(file, s->error->text, strlen(s->error->text));
+        stk__json_whole(&out.text, "interrupted", s->signal);
+    if (s->has_digest) {
+        char digest[24];
+        snprintf(digest, sizeof digest, "%016" PRIx64, s->digest);
+        stk__json_string(&out.text, "digest", digest);
     }
-    fputs("}\n", file);
+    if (s->args->errors)
+        add_errors(&out.text, s);
+    add_owners(&out.text, s);
+    if (s->args->tuning)
+        add_decisions(&out.text, s);
+    if (s->error)
+        stk__json_string(&out.text, "error", s->error->text);
+    stk__json_close(&out.text, '}');
+    cli_json_finish(&out);
 }

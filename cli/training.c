@@ -77,7 +77,7 @@ static void state_text(const struct cli_training *t, const struct stk_fit_event 
     if (eta >= 0)
         snprintf(left, sizeof left, "  ETA %s", cli_clock(clock, eta));
     if (is_valid)
-        snprintf(out, size, "validation, %" PRId64 " rows%s", means->rows,
+        snprintf(out, size, "validation  %" PRId64 " rows%s", means->rows,
                  accuracy_text(accuracy, means));
     else
         snprintf(out, size, "%" PRId64 "%s  loss %.4g%s  %s/s  waits %.0f %%%s", e->step, of,
@@ -118,6 +118,17 @@ static size_t add_bar(char *out, size_t size, double share, int width)
     return len + (size_t)snprintf(out + len, size - len, "%*s  ", width - columns, "");
 }
 
+/* Leaves out what does not fit, figure by figure: half a number is another number. */
+static void shorten(char *state, int room)
+{
+    while ((int)strlen(state) > room) {
+        char *last = NULL;
+        for (char *next = state; (next = strstr(next, "  ")); next += 2)
+            last = next;
+        *(last ? last : state) = 0;
+    }
+}
+
 static void draw(struct cli_training *t, const struct stk_fit_event *e)
 {
     char line[1024], state[200];
@@ -130,8 +141,8 @@ static void draw(struct cli_training *t, const struct stk_fit_event *e)
     if (e->steps > 0 && room >= MIN_BAR)
         len +=
             add_bar(line + len, sizeof line - len, share > 1 ? 1 : share, room < BAR ? room : BAR);
-    else if (columns - (int)len < (int)strlen(state))
-        state[columns > (int)len ? columns - (int)len : 0] = 0; /* ASCII */
+    else
+        shorten(state, columns > (int)len ? columns - (int)len : 0);
     snprintf(line + len, sizeof line - len, "%s", state);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);

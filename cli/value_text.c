@@ -93,52 +93,49 @@ double cli_value_read(int dtype, const void *value)
     return 0;
 }
 
-/* Always with a '.' or an exponent, so that a reader sees a real. Half floats are exact as floats.
- */
-static void print_real(FILE *file, double value, bool is_double)
+/* Always with a '.' or an exponent, so that a reader sees a real. Half floats are exact as floats. */
+static void write_real(char out[CLI_VALUE_TEXT], double value, bool is_double)
 {
-    char digits[40];
     if (!isfinite(value)) {
-        fputs(isnan(value) ? "\"nan\"" : value < 0 ? "\"-inf\"" : "\"inf\"", file);
+        strcpy(out, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
         return;
     }
     int most = is_double ? 17 : 9;
     for (int precision = is_double ? 15 : 6; precision <= most; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        double back = is_double ? strtod(digits, NULL) : (double)strtof(digits, NULL);
+        snprintf(out, CLI_VALUE_TEXT, "%.*g", precision, value);
+        double back = is_double ? strtod(out, NULL) : (double)strtof(out, NULL);
         if (back == value)
             break;
     }
-    fprintf(file, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+    if (!strpbrk(out, ".e"))
+        strcat(out, ".0");
 }
 
-void cli_value_print(FILE *file, int dtype, const void *value)
+const char *cli_value_text(char out[CLI_VALUE_TEXT], int dtype, const void *value)
 {
     char kind = cli_dtype_kind(dtype);
     if (dtype == STK_BOOL)
-        fputs(fetch(dtype, value).u8 ? "true" : "false", file);
+        strcpy(out, fetch(dtype, value).u8 ? "true" : "false");
     else if (dtype == STK_U64)
-        fprintf(file, "%" PRIu64, fetch(dtype, value).u64);
+        snprintf(out, CLI_VALUE_TEXT, "%" PRIu64, fetch(dtype, value).u64);
     else if (dtype == STK_I64)
-        fprintf(file, "%" PRId64, fetch(dtype, value).i64);
+        snprintf(out, CLI_VALUE_TEXT, "%" PRId64, fetch(dtype, value).i64);
     else if (kind == 'f')
-        print_real(file, cli_value_read(dtype, value), dtype == STK_F64);
+        write_real(out, cli_value_read(dtype, value), dtype == STK_F64);
     else
-        fprintf(file, "%.0f", cli_value_read(dtype, value));
+        snprintf(out, CLI_VALUE_TEXT, "%.0f", cli_value_read(dtype, value));
+    return out;
 }
 
-static void print_character(FILE *file, const char *text, int len, uint32_t code)
+void cli_value_json(struct stk__text *out, const char *name, int dtype, const void *value)
 {
-    if (code == '"' || code == '\\')
-        fprintf(file, "\\%c", (int)code);
-    else if (code == '\n')
-        fputs("\\n", file);
-    else if (code == '\t')
-        fputs("\\t", file);
-    else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || len == 0)
-        fprintf(file, "\\u%04x", (unsigned)code);
-    else
-        fwrite(text, 1, (size_t)len, file);
+    char text[CLI_VALUE_TEXT];
+    cli_value_text(text, dtype, value);
+    if (isfinite(cli_value_read(dtype, value))) {
+        stk__json_name(out, name);
+        stk__text_add_n(out, text, strlen(text));
+    } else
+        stk__json_string(out, name, text);
 }
 
 size_t cli_name_print(FILE *file, const char *text)
@@ -165,16 +162,4 @@ void cli_name_pad(FILE *file, const char *text, int width)
 {
     size_t columns = cli_name_print(file, text);
     fprintf(file, "%*s", columns < (size_t)width ? width - (int)columns : 0, "");
-}
-
-void cli_text_print(FILE *file, const char *text, size_t len)
-{
-    fputc('"', file);
-    for (size_t i = 0; i < len;) {
-        uint32_t code = (unsigned char)text[i];
-        int n = cli_utf8_read(text + i, len - i, &code);
-        print_character(file, text + i, n, code);
-        i += n ? (size_t)n : 1;
-    }
-    fputc('"', file);
 }

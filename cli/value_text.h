@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value_text.h: single values of every dtype, as numbers and as JSON. */
 #pragma once
+#include "base/json_out.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,8 +13,12 @@ char cli_dtype_kind(int dtype);
 
 double cli_value_read(int dtype, const void *value);
 
-/* A value as JSON with digits enough to read back the same; "nan", "inf", "-inf" in quotes. */
-void cli_value_print(FILE *file, int dtype, const void *value);
+/* A value with digits enough to read back the same. Returns `out`. */
+enum { CLI_VALUE_TEXT = 40 };
+const char *cli_value_text(char out[CLI_VALUE_TEXT], int dtype, const void *value);
+
+/* The same as JSON: "nan", "inf", "-inf" in quotes. */
+void cli_value_json(struct stk__text *out, const char *name, int dtype, const void *value);
 
 /* A name, or where something came from, for people: control characters as \n or \x1b. Returns the
  * columns it takes. */
@@ -20,6 +26,3 @@ size_t cli_name_print(FILE *file, const char *text);
 
 /* The same in so many columns, or more. */
 void cli_name_pad(FILE *file, const char *text, int width);
-
-/* A JSON string. Valid UTF-8 is kept, every other byte b becomes the character U+00b. */
-void cli_text_print(FILE *file, const char *text, size_t len);

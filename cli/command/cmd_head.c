@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "complain.h"
 #include "dump.h"
+#include "json_print.h"
 #include "operand.h"
 #include "png_out.h"
 #include "value_text.h"
@@ -23,7 +24,8 @@ struct widths {
 struct head {
     const struct cli_args *args;
     const struct cli_chain *chain;
-    int64_t n_elements; /* shown so far: numbers the PNG files */
+    struct cli_json_file json; /* with --json */
+    int64_t n_elements;        /* shown so far: numbers the PNG files */
 };
 
 /* What the numbers of a field look like. Not-a-number is left out of min, max and mean. */
@@ -81,17 +83,18 @@ static void type_text(const struct stk_view *view, char *out, size_t size)
 
 static void print_strings(const struct stk_view *view)
 {
+    struct stk__text text = { 0 };
     int64_t n = view->n_splits - 1;
     for (int64_t i = 0; i < n && i < FIRST_VALUES; i++) {
         size_t len = (size_t)(view->splits[i + 1] - view->splits[i]);
         size_t limit = n > 1 ? FIRST_TEXT / 3 : FIRST_TEXT;
-        fputs(i ? ", " : "", stdout);
-        cli_text_print(stdout, (const char *)view->data + view->splits[i],
-                       len < limit ? len : limit);
+        stk__json_bytes(&text, NULL, (const char *)view->data + view->splits[i],
+                        len < limit ? len : limit);
         if (len > limit)
-            printf("… (%zu bytes)", len);
+            stk__text_add(&text, "… (%zu bytes)", len);
     }
-    fputs(n > FIRST_VALUES ? ", …\n" : "\n", stdout);
+    printf("%s%s\n", text.data ? text.data : "", n > FIRST_VALUES ? ", …" : "");
+    stk__text_free(&text);
 }
 
 /* Integers with the class they name, where the dataset has names. */
@@ -99,6 +102,7 @@ static void print_first(const struct head *head, const struct stk_view *view,
                         const struct range *range)
 {
     bool is_real = cli_dtype_kind(view->dtype) == 'f';
+    char text[CLI_VALUE_TEXT];
     for (int i = 0; i < range->n_first; i++) {
         double value = cli_value_read(view->dtype, range->first[i]);
         bool may_be_class = !is_real && value >= 0 && value < 1e9;
@@ -109,7 +113,7 @@ static void print_first(const struct head *head, const struct stk_view *view,
         if (is_real)
             printf("%.6g", value);
         else
-            cli_value_print(stdout, view->dtype, range->first[i]);
+            fputs(cli_value_text(text, view->dtype, range->first[i]), stdout);
         if (name) {
             fputs(" (", stdout);
             cli_name_print(stdout, name);
@@ -133,39 +137,36 @@ static void print_numbers(const struct head *head, const struct stk_view *view,
     putchar('\n');
 }
 
-static void print_stat(const char *name, double value)
+static void json_numbers(struct stk__text *out, const struct stk_view *view,
+                         const struct range *range)
 {
-    printf(",\"%s\":", name);
-    cli_value_print(stdout, STK_F64, &value);
+    if (range->n) {
+        const double mean = range->sum / (double)range->n;
+        cli_value_json(out, "min", STK_F64, &range->lo);
+        cli_value_json(out, "max", STK_F64, &range->hi);
+        cli_value_json(out, "mean", STK_F64, &mean);
+    }
+    stk__json_open(out, "first", '[');
+    for (int i = 0; i < range->n_first; i++)
+        cli_value_json(out, NULL, view->dtype, range->first[i]);
+    stk__json_close(out, ']');
 }
 
-static void json_field(const struct stk_view *view, const struct range *range)
+static void json_field(struct cli_json_file *to, const struct stk_view *view,
+                       const struct range *range)
 {
     static const char *const kinds[] = { "fixed", "shaped", "bytes", "ragged" };
-    fputs("{\"name\":", stdout);
-    cli_text_print(stdout, view->name, strlen(view->name));
-    printf(",\"kind\":\"%s\",\"dtype\":\"%s\",\"shape\":[", kinds[view->kind],
-           stk_dtype_name(view->dtype));
-    for (int d = 0; d < view->rank; d++)
-        printf("%s%" PRId64, d ? "," : "", view->shape[d]);
-    putchar(']');
-    if (view->kind == STK_BYTES) {
-        fputs(",\"text\":", stdout);
-        cli_dump_view(stdout, view);
-    } else {
-        if (range->n) {
-            print_stat("min", range->lo);
-            print_stat("max", range->hi);
-            print_stat("mean", range->sum / (double)range->n);
-        }
-        fputs(",\"first\":[", stdout);
-        for (int i = 0; i < range->n_first; i++) {
-            fputs(i ? "," : "", stdout);
-            cli_value_print(stdout, view->dtype, range->first[i]);
-        }
-        putchar(']');
-    }
-    putchar('}');
+    struct stk__text *out = &to->text;
+    stk__json_open(out, NULL, '{');
+    stk__json_string(out, "name", view->name);
+    stk__json_string(out, "kind", kinds[view->kind]);
+    stk__json_string(out, "dtype", stk_dtype_name(view->dtype));
+    stk__json_wholes(out, "shape", view->shape, view->rank);
+    if (view->kind == STK_BYTES)
+        cli_dump_view(to, "text", view);
+    else
+        json_numbers(out, view, range);
+    stk__json_close(out, '}');
 }
 
 static void text_field(const struct head *head, const struct stk_view *view,
@@ -183,14 +184,14 @@ static void text_field(const struct head *head, const struct stk_view *view,
         print_numbers(head, view, range);
 }
 
-static int show_field(const struct head *head, const struct stk_view *view, int64_t n_rows,
+static int show_field(struct head *head, const struct stk_view *view, int64_t n_rows,
                       struct widths widths)
 {
     struct range range = { 0 };
     if (view->kind != STK_BYTES)
         scan_values(&range, view, 0, view->data);
     if (head->args->json)
-        json_field(view, &range);
+        json_field(&head->json, view, &range);
     else
         text_field(head, view, &range, widths);
     if (!head->args->png || !cli_png_is_image(view, n_rows))
@@ -203,39 +204,49 @@ static int show_field(const struct head *head, const struct stk_view *view, int6
     return note ? CLI_OK : CLI_FAILED;
 }
 
-static void show_origin(const struct head *head, const struct stk_batch *batch, int64_t row)
+static void show_origin(const struct stk_batch *batch, int64_t row)
 {
     char *origin = stk_batch_origin(batch, row);
-    const char *text = origin ? origin : "";
-    if (head->args->json)
-        cli_text_print(stdout, text, strlen(text));
-    else
-        cli_name_print(stdout, text);
+    cli_name_print(stdout, origin ? origin : "");
     stk_text_free(origin);
 }
 
-static void show_title(const struct head *head, const struct stk_batch *batch, int64_t index)
+static void show_title(const struct stk_batch *batch, int64_t index)
 {
     int64_t n_rows = stk_batch_n_rows(batch);
-    if (head->args->json) {
-        printf("%s{\"rows\":%" PRId64 ",\"origin\":[", index ? "," : "", n_rows);
-        for (int64_t row = 0; row < n_rows; row++) {
-            fputs(row ? "," : "", stdout);
-            show_origin(head, batch, row);
-        }
-        fputs("],\"fields\":[", stdout);
-        return;
-    }
     printf("%s#%" PRId64 "%s  ", cli_style(stdout, CLI_BOLD), index, cli_style(stdout, CLI_PLAIN));
     if (n_rows > 1)
         printf("%" PRId64 " rows: ", n_rows);
     if (n_rows > 0)
-        show_origin(head, batch, 0);
+        show_origin(batch, 0);
     if (n_rows > 1) {
         fputs(" … ", stdout);
-        show_origin(head, batch, n_rows - 1);
+        show_origin(batch, n_rows - 1);
     }
     putchar('\n');
+}
+
+/* What comes before the fields of a batch. */
+static void begin_batch(struct head *head, const struct stk_batch *batch, int64_t index)
+{
+    struct stk__text *out = &head->json.text;
+    if (!head->args->json) {
+        show_title(batch, index);
+        return;
+    }
+    stk__json_open(out, NULL, '{');
+    stk__json_whole(out, "rows", stk_batch_n_rows(batch));
+    cli_dump_origins(&head->json, batch);
+    stk__json_open(out, "fields", '[');
+}
+
+static void end_batch(struct head *head)
+{
+    if (!head->args->json)
+        return;
+    stk__json_close(&head->json.text, ']');
+    stk__json_close(&head->json.text, '}');
+    cli_json_drain(&head->json);
 }
 
 static void measure(const struct stk_batch *batch, struct widths *widths)
@@ -258,17 +269,14 @@ static int show_batch(struct head *head, const struct stk_batch *batch, int64_t 
     int code = CLI_OK;
     struct widths widths = { 0 };
     measure(batch, &widths);
-    show_title(head, batch, index);
+    begin_batch(head, batch, index);
     for (int i = 0; code == CLI_OK && i < stk_batch_n_fields(batch); i++) {
         struct stk_view view;
         if (stk_batch_view_at(batch, i, &view))
             continue;
-        if (i && head->args->json)
-            putchar(',');
         code = show_field(head, &view, n_rows, widths);
     }
-    if (head->args->json)
-        fputs("]}", stdout);
+    end_batch(head);
     head->n_elements += n_rows;
     return code;
 }
@@ -285,8 +293,6 @@ static int show_all(struct head *head, struct stk_iterator *it)
         code = show_batch(head, batch, i);
         stk_batch_unref(batch);
     }
-    if (head->args->json)
-        fputs("]}\n", stdout);
     if (status == STK_OK || status == STK_END)
         return code;
     return cli_report(&err, head->chain, true);
@@ -303,15 +309,20 @@ static int make_directory(const char *dir)
 static int show_head(struct cli_args *args, const struct cli_chain *chain)
 {
     struct stk_error err = { 0 };
-    struct head head = { .args = args, .chain = chain };
+    struct head head = { .args = args, .chain = chain, .json = cli_json_to(stdout) };
     struct stk_iterator *it;
     if (make_directory(args->png))
         return CLI_FAILED;
     if (stk_iterator_new(chain->dataset, args->options, &it, &err))
         return cli_report(&err, chain, false);
-    if (args->json)
-        fputs("{\"elements\":[", stdout);
+    stk__json_open(&head.json.text, NULL, '{');
+    stk__json_open(&head.json.text, "elements", '[');
     int code = show_all(&head, it);
+    stk__json_close(&head.json.text, ']');
+    stk__json_close(&head.json.text, '}');
+    if (args->json)
+        cli_json_finish(&head.json);
+    stk__text_free(&head.json.text);
     stk_iterator_free(it);
     return code;
 }

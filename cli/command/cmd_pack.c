@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "complain.h"
 #include "interrupt.h"
+#include "json_print.h"
 #include "operand.h"
 #include "tally.h"
 #include "value_text.h"
@@ -98,11 +99,17 @@ static void print_summary(const struct stk_pack_result *result, bool is_sorted, 
 
 static void print_json(const struct stk_pack_result *result, double seconds)
 {
-    printf("{\"elements\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"errors\":%" PRIu64
-           ",\"written\":%" PRId64 ",\"kept\":%" PRId64 ",\"seconds\":%.6f,\"manifest\":",
-           result->elements, result->bytes, result->errors, result->written, result->kept, seconds);
-    cli_text_print(stdout, result->manifest, strlen(result->manifest));
-    puts("}");
+    struct cli_json_file out = cli_json_to(stdout);
+    stk__json_open(&out.text, NULL, '{');
+    stk__json_count(&out.text, "elements", result->elements);
+    stk__json_count(&out.text, "bytes", result->bytes);
+    stk__json_count(&out.text, "errors", result->errors);
+    stk__json_whole(&out.text, "written", result->written);
+    stk__json_whole(&out.text, "kept", result->kept);
+    stk__json_fixed(&out.text, "seconds", seconds, 6);
+    stk__json_string(&out.text, "manifest", result->manifest);
+    stk__json_close(&out.text, '}');
+    cli_json_finish(&out);
 }
 
 static int pack_dataset(const struct cli_args *args, const struct cli_chain *chain)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "commands.h"
 #include "complain.h"
+#include "json_print.h"
 #include "operand.h"
 #include "sheet.h"
 #include "value_text.h"
@@ -129,22 +130,25 @@ static void add_picture(struct predict *p, const struct stk_view *image, int64_t
 
 static void print_json(const struct predict *p, const char *origin, const struct verdict *v)
 {
-    printf("{\"origin\":");
-    cli_text_print(stdout, origin, strlen(origin));
+    struct cli_json_file out = cli_json_to(stdout);
+    stk__json_open(&out.text, NULL, '{');
+    stk__json_string(&out.text, "origin", origin);
     if (v->value) {
+        stk__json_open(&out.text, "values", '[');
         for (int64_t i = 0; i < p->outputs; i++)
-            printf("%s%.9g", i ? "," : ",\"values\":[", (double)v->value[i]);
-        printf("]");
+            stk__json_real(&out.text, NULL, (double)v->value[i]);
+        stk__json_close(&out.text, ']');
     } else {
-        printf(",\"class\":%" PRId64 ",\"name\":", v->class);
-        cli_text_print(stdout, v->name, strlen(v->name));
-        printf(",\"probability\":%.6f", v->probability);
+        stk__json_whole(&out.text, "class", v->class);
+        stk__json_string(&out.text, "name", v->name);
+        stk__json_fixed(&out.text, "probability", v->probability, 6);
     }
     if (v->value && !isnan(v->truth))
-        printf(",\"label\":%.9g", v->truth);
+        stk__json_real(&out.text, "label", v->truth);
     else if (v->truth >= 0)
-        printf(",\"label\":%" PRId64, (int64_t)v->truth);
-    printf("}\n");
+        stk__json_whole(&out.text, "label", (int64_t)v->truth);
+    stk__json_close(&out.text, '}');
+    cli_json_finish(&out);
 }
 
 static void print_line(const struct predict *p, const char *origin, const struct verdict *v)

@@ -5,6 +5,7 @@
 #include "complain.h"
 #include "explain.h"
 #include "interrupt.h"
+#include "json_print.h"
 #include "operand.h"
 #include "tally.h"
 #include "training.h"
@@ -15,23 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static void print_real(const char *name, double value)
+static void add_means(struct stk__text *out, const char *name, const struct stk_fit_means *means)
 {
-    if (isnan(value))
-        printf("\"%s\":null", name);
-    else
-        printf("\"%s\":%.9g", name, value);
-}
-
-static void print_means(const char *name, const struct stk_fit_means *means)
-{
-    printf("\"%s\":{\"rows\":%" PRId64 ",", name, means->rows);
-    print_real("loss", means->loss);
-    printf(",");
-    print_real("accuracy", means->accuracy);
-    printf(",");
-    print_real("top5", means->top5);
-    printf("}");
+    stk__json_open(out, name, '{');
+    stk__json_whole(out, "rows", means->rows);
+    stk__json_real(out, "loss", means->loss);
+    stk__json_real(out, "accuracy", means->accuracy);
+    stk__json_real(out, "top5", means->top5);
+    stk__json_close(out, '}');
 }
 
 /* ---- train ---- */
@@ -94,18 +86,21 @@ static void print_text(struct stk_fit *fit, const struct cli_args *args,
 static void print_json(const struct result *result)
 {
     const struct stk_fit_event *e = &result->last;
-    printf("{\"epochs\":%" PRId64 ",\"steps\":%" PRId64 ",", e->epoch + 1, e->total_steps);
-    print_means("train", &e->train);
-    printf(",");
-    print_means("valid", &e->valid);
-    printf(",\"best_epoch\":%" PRId64 ",", result->has_best ? result->best.epoch + 1 : 0);
-    print_means("best_valid", &result->best.valid);
-    printf(",\"skipped\":%" PRId64 ",\"bad\":%" PRId64 ",\"first_bad\":", e->n_skipped, e->n_bad);
-    if (e->first_bad)
-        cli_text_print(stdout, e->first_bad, strlen(e->first_bad));
-    else
-        printf("null");
-    printf(",\"seconds\":%.3f,\"waited_seconds\":%.3f}\n", e->seconds, e->waited_seconds);
+    struct cli_json_file out = cli_json_to(stdout);
+    stk__json_open(&out.text, NULL, '{');
+    stk__json_whole(&out.text, "epochs", e->epoch + 1);
+    stk__json_whole(&out.text, "steps", e->total_steps);
+    add_means(&out.text, "train", &e->train);
+    add_means(&out.text, "valid", &e->valid);
+    stk__json_whole(&out.text, "best_epoch", result->has_best ? result->best.epoch + 1 : 0);
+    add_means(&out.text, "best_valid", &result->best.valid);
+    stk__json_whole(&out.text, "skipped", e->n_skipped);
+    stk__json_whole(&out.text, "bad", e->n_bad);
+    stk__json_string(&out.text, "first_bad", e->first_bad);
+    stk__json_fixed(&out.text, "seconds", e->seconds, 3);
+    stk__json_fixed(&out.text, "waited_seconds", e->waited_seconds, 3);
+    stk__json_close(&out.text, '}');
+    cli_json_finish(&out);
 }
 
 /* What an interrupted or failed training leaves, and the exit code. */
@@ -179,9 +174,11 @@ static int eval(struct cli_args *args, const struct cli_chain *chain)
     if (rc)
         return cli_report(&err, chain, true);
     if (args->json) {
-        printf("{");
-        print_means("valid", &means);
-        printf("}\n");
+        struct cli_json_file out = cli_json_to(stdout);
+        stk__json_open(&out.text, NULL, '{');
+        add_means(&out.text, "valid", &means);
+        stk__json_close(&out.text, '}');
+        cli_json_finish(&out);
     } else {
         printf("%" PRId64 " rows: loss %.5g", means.rows, means.loss);
         if (!isnan(means.accuracy))

@@ -61,25 +61,33 @@ void stk__json_wholes(struct stk__text *out, const char *name, const int64_t *it
     stk__json_close(out, ']');
 }
 
+/* What JSON has no number for: null, or more than a reader can hold, which it takes for infinity. */
+static bool add_unbounded(struct stk__text *out, double value)
+{
+    if (!isfinite(value))
+        stk__text_add(out, isnan(value) ? "null" : value < 0 ? "-1e999" : "1e999");
+    return !isfinite(value);
+}
+
 void stk__json_real(struct stk__text *out, const char *name, double value)
 {
     stk__json_name(out, name);
-    stk__text_add_rounded(out, value, 9);
+    if (!add_unbounded(out, value))
+        stk__text_add_rounded(out, value, 9);
 }
 
 void stk__json_exact(struct stk__text *out, const char *name, double value)
 {
     stk__json_name(out, name);
-    if (isfinite(value))
+    if (!add_unbounded(out, value))
         stk__text_add_real(out, value);
-    else
-        stk__text_add(out, isnan(value) ? "null" : value < 0 ? "-1e999" : "1e999");
 }
 
 void stk__json_fixed(struct stk__text *out, const char *name, double value, int digits)
 {
     stk__json_name(out, name);
-    stk__text_add(out, "%.*f", digits, value);
+    if (!add_unbounded(out, value))
+        stk__text_add(out, "%.*f", digits, value);
 }
 
 void stk__json_bool(struct stk__text *out, const char *name, bool value)

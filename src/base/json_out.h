@@ -29,8 +29,8 @@ void stk__json_count(struct stk__text *out, const char *name, uint64_t n);
 void stk__json_whole(struct stk__text *out, const char *name, int64_t n);
 void stk__json_wholes(struct stk__text *out, const char *name, const int64_t *item, int n);
 
-/* With 9 digits; so that it reads back as the same bits, null for NaN and 1e999 for infinity; with so many
- * digits behind the point. */
+/* With 9 digits; so that it reads back as the same bits; with so many digits behind the point. All write null for
+ * NaN and 1e999 for infinity. */
 void stk__json_real(struct stk__text *out, const char *name, double value);
 void stk__json_exact(struct stk__text *out, const char *name, double value);
 void stk__json_fixed(struct stk__text *out, const char *name, double value, int digits);

@@ -42,15 +42,18 @@ void stk__text_add_n(struct stk__text *text, const char *data, size_t len)
 
 void stk__text_add(struct stk__text *text, const char *format, ...)
 {
+    size_t room = text->cap - text->len; /* where it fits most of the time */
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(NULL, 0, format, args);
+    int len = vsnprintf(room ? text->data + text->len : NULL, room, format, args);
     va_end(args);
     if (len < 0 || !reserve(text, (size_t)len))
         return;
-    va_start(args, format);
-    vsnprintf(text->data + text->len, (size_t)len + 1, format, args);
-    va_end(args);
+    if ((size_t)len >= room) {
+        va_start(args, format);
+        vsnprintf(text->data + text->len, (size_t)len + 1, format, args);
+        va_end(args);
+    }
     text->len += (size_t)len;
 }
 
@@ -79,8 +82,8 @@ void stk__text_add_json(struct stk__text *text, const char *value, size_t len)
         n = stk__utf8_bytes(value + i, len - i);
         if (c == '"' || c == '\\')
             stk__text_add(text, "\\%c", c);
-        else if (c == '\n')
-            stk__text_add_n(text, "\\n", 2);
+        else if (c == '\n' || c == '\t')
+            stk__text_add_n(text, c == '\n' ? "\\n" : "\\t", 2);
         else if (c < 0x20 || c == 0x7f || !n)
             stk__text_add(text, "\\u%04x", c);
         else if (c == 0xc2 && (unsigned char)value[i + 1] < 0xa0) /* controls behind ASCII */

@@ -231,8 +231,7 @@ static void test_json_escapes(void **state)
     struct stk__text text = { 0 };
     (void)state;
     stk__text_add_json(&text, raw, sizeof raw - 1);
-    assert_string_equal(text.data,
-                        "\"a\\\"b\\\\c\\n\\u0009\\u0001\\u001f\\u0000z/\\u007f\xc3\xa4\"");
+    assert_string_equal(text.data, "\"a\\\"b\\\\c\\n\\t\\u0001\\u001f\\u0000z/\\u007f\xc3\xa4\"");
     stk__text_free(&text);
     stk__text_add_json(&text, "", 0);
     assert_string_equal(text.data, "\"\"");
