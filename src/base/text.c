@@ -42,10 +42,11 @@ void stk__text_add_n(struct stk__text *text, const char *data, size_t len)
 
 void stk__text_add(struct stk__text *text, const char *format, ...)
 {
+    char *end = text->data ? text->data + text->len : NULL;
     size_t room = text->cap - text->len; /* where it fits most of the time */
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(room ? text->data + text->len : NULL, room, format, args);
+    int len = vsnprintf(end, room, format, args);
     va_end(args);
     if (len < 0 || !reserve(text, (size_t)len))
         return;

@@ -7,8 +7,8 @@
  */
 #define _GNU_SOURCE
 #include "api_call.h"
-#include "io/read/lane.h"
 #include "file_tree.h"
+#include "io/read/lane.h"
 
 #include <errno.h>
 #include <fcntl.h>

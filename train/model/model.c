@@ -115,10 +115,9 @@ const struct stk__weight *stk__node_weight(const struct stk__model *model,
                                            const struct stk__model_node *node,
                                            enum stk__weight_role role)
 {
-    const struct stk__weight *weight = model->weight + node->first_weight;
-    for (int i = 0; i < node->n_weights; i++)
-        if (weight[i].role == role)
-            return &weight[i];
+    for (int i = node->first_weight; i < node->first_weight + node->n_weights; i++)
+        if (model->weight[i].role == role)
+            return &model->weight[i];
     return NULL;
 }
 
