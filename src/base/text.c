@@ -40,22 +40,29 @@ void stk__text_add_n(struct stk__text *text, const char *data, size_t len)
     text->data[text->len] = 0;
 }
 
+/* What there is room for, of so many bytes as are returned. */
+static int print(const struct stk__text *text, const char *format, va_list args)
+{
+    return vsnprintf(text->data ? text->data + text->len : NULL, text->cap - text->len, format,
+                     args);
+}
+
 void stk__text_add(struct stk__text *text, const char *format, ...)
 {
-    char *end = text->data ? text->data + text->len : NULL;
-    size_t room = text->cap - text->len; /* where it fits most of the time */
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(end, room, format, args);
+    int len = print(text, format, args);
     va_end(args);
-    if (len < 0 || !reserve(text, (size_t)len))
+    if (len < 0)
         return;
-    if ((size_t)len >= room) {
+    bool is_whole = (size_t)len < text->cap - text->len;
+    if (!is_whole && reserve(text, (size_t)len)) {
         va_start(args, format);
-        vsnprintf(text->data + text->len, (size_t)len + 1, format, args);
+        print(text, format, args);
         va_end(args);
+        is_whole = true;
     }
-    text->len += (size_t)len;
+    text->len += is_whole ? (size_t)len : 0;
 }
 
 size_t stk__utf8_bytes(const char *text, size_t len)

@@ -624,6 +624,8 @@ static void look_at_scratch(const struct stk__exec *x, struct stk_memory_use *ou
     out->held_bytes = scratch_bytes(x);
     for (int i = 0; i <= x->crew.n_workers; i++)
         out->peak_bytes += x->crew.worker[i].most_scratch;
+    if (out->peak_bytes > x->memory.peak_bytes) /* which workers had at different times */
+        out->peak_bytes = x->memory.peak_bytes;
 }
 
 static void look_at_unpacked(const struct stk__exec *x, struct stk_memory_use *out)
