@@ -293,16 +293,6 @@ void stk__row_log_lose(struct stk__row_log *log, uint64_t number)
     pthread_mutex_unlock(&log->lock);
 }
 
-void stk__row_log_settle(struct stk__row_log *log)
-{
-    pthread_mutex_lock(&log->lock);
-    if (log->can_write) {
-        flush_index(log);
-        fdatasync(log->index_fd);
-    }
-    pthread_mutex_unlock(&log->lock);
-}
-
 static bool put_entry(struct stk__row_log *log, const struct stk__log_entry *entry)
 {
     pthread_rwlock_wrlock(&log->table_lock);

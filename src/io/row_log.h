@@ -60,9 +60,6 @@ bool stk__row_log_peek(struct stk__row_log *log, const struct stk__log_entry *en
 /* Forgets a record that could not be read; it may be added again. */
 void stk__row_log_lose(struct stk__row_log *log, uint64_t number);
 
-/* Writes down now what was lost so far; else that waits for the next block of the index. */
-void stk__row_log_settle(struct stk__row_log *log);
-
 /* Adds a record. False if it is there already, or cannot be written. */
 bool stk__row_log_add(struct stk__row_log *log, uint64_t number, uint32_t flags,
                       const struct iovec *piece, int n);

@@ -188,15 +188,13 @@ void stk__fault_add(struct stk__fault **list, int row, int code, const char *op,
     *list = fault;
 }
 
-bool stk__fault_is_unread(const struct stk__fault *fault)
-{
-    return fault && (fault->code == STK_IO || fault->code == STK_BUDGET);
-}
-
 bool stk__fault_is_lasting(const struct stk__fault *fault)
 {
-    return fault && fault->code != STK_MEMORY && fault->code != STK_STATE &&
-           fault->code != STK_CANCELLED && !stk__fault_is_unread(fault);
+    static const int passing[] = { STK_MEMORY, STK_STATE, STK_CANCELLED, STK_IO, STK_BUDGET };
+    bool is_lasting = fault;
+    for (size_t i = 0; i < sizeof passing / sizeof *passing && is_lasting; i++)
+        is_lasting = fault->code != passing[i];
+    return is_lasting;
 }
 
 void stk__chunk_fault(struct stk__chunk *chunk, int row, int code, const char *op, const char *text)

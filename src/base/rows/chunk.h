@@ -75,11 +75,8 @@ const struct stk__fault *stk__fault_find(const struct stk__fault *list, int row)
 void stk__fault_forget(struct stk__fault **list, int row);
 void stk__faults_free(struct stk__fault *faults);
 
-/* True if a row is bad because it could not be read, or not within the budget: another time it may be. */
-bool stk__fault_is_unread(const struct stk__fault *fault);
-
-/* True if a row is bad for good: for its data, not because it is unread, memory was short or the run is
- * over. */
+/* True if a row is bad for good: for its data, not because it could not be read, memory or the budget was short, or
+ * the run is over. */
 bool stk__fault_is_lasting(const struct stk__fault *fault);
 
 /* Marks a row bad with a message. */

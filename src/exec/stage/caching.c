@@ -223,13 +223,8 @@ static int serve(struct stk__exec *x, const struct stk__stage *s, struct stk__ch
     return rc;
 }
 
-/* What could not be read and is passed over stays away for this dataset; the next run reads it again. */
-static bool is_passed_over(const struct stk__exec *x, const struct stk__fault *fault)
-{
-    return stk__fault_is_unread(fault) && x->plan->options.on_error != STK__FAIL;
-}
-
-/* Keeps rows of a chunk for as long as they come in order. */
+/* Keeps rows of a chunk for as long as they come in order. From a row on that is bad for now alone nothing is kept: a
+ * filter or a batch before the cache may make another number of it when it is there, and those behind it move. */
 static void keep(struct stk__exec *x, const struct stk__stage *s, const struct stk__chunk *chunk,
                  int from, int n)
 {
@@ -239,7 +234,7 @@ static void keep(struct stk__exec *x, const struct stk__stage *s, const struct s
         bool is_bad = chunk->mask[i] == STK_BAD;
         const struct stk__fault *fault = is_bad ? stk__chunk_find_fault(chunk, i) : NULL;
         if (s->position + (uint64_t)(i - from) != stk__kept_prefix(kept) ||
-            (is_bad && !stk__fault_is_lasting(fault) && !is_passed_over(x, fault)))
+            (is_bad && !stk__fault_is_lasting(fault)))
             return;
         const struct stk__row_ref row = { .column = chunk->column,
                                           .row = i,

@@ -69,24 +69,6 @@ bool stk__kept_end_of(struct stk__row_log *log, uint64_t *end)
            stk__row_log_read(log, &entry, &piece, 1);
 }
 
-/* What could not be read in an earlier run may be there now. Such a row is kept only where rows come in
- * order, and what it turns into may move those behind it, as a filter and a batch before the cache do: so
- * all from the first one on are made again. */
-static void forget_unread(struct stk__row_log *log)
-{
-    struct stk__log_entry entry;
-    uint64_t first = UINT64_MAX;
-    for (uint64_t walk = 0; stk__row_log_next(log, &walk, &entry);)
-        if (entry.flags & STK__IMAGE_UNREAD && entry.number < first)
-            first = entry.number;
-    if (first == UINT64_MAX)
-        return;
-    for (uint64_t walk = 0; stk__row_log_next(log, &walk, &entry);)
-        if (entry.number >= first)
-            stk__row_log_lose(log, entry.number);
-    stk__row_log_settle(log); /* or rows of both runs are found side by side after a crash */
-}
-
 /* How far the rows go that came in order, and whether the last of them is there. */
 static void find_prefix(struct stk__kept *kept, struct stk__row_log *log)
 {
@@ -107,7 +89,6 @@ int stk__kept_begin(struct stk__kept *kept, struct stk_error *err)
     pthread_mutex_lock(&kept->lock);
     if (!atomic_load(&kept->log) &&
         !(rc = stk__row_log_open(kept->directory, kept->text, &log, err))) {
-        forget_unread(log);
         find_prefix(kept, log);
         atomic_store(&kept->table_bytes, stk__row_log_bytes(log));
         stk__purse_note(STK__KEEPS_CACHE, (int64_t)atomic_load(&kept->table_bytes));

@@ -135,8 +135,6 @@ bool stk__row_image_add(struct stk__row_log *log, uint64_t number, const struct 
     else
         gather_good(type, row, head, &p);
     uint32_t flags = row->is_bad ? STK__IMAGE_BAD : 0;
-    if (row->is_bad && stk__fault_is_unread(row->fault))
-        flags |= STK__IMAGE_UNREAD;
     return level ? add_packed(log, number, &p, flags, level)
                  : stk__row_log_add(log, number, flags, p.item, p.n);
 }

@@ -10,8 +10,8 @@
 #include "base/memory/store.h"
 #include "io/row_log.h"
 
-/* Flags of a record; a bad row that could not be read may be good another time. */
-enum { STK__IMAGE_BAD = 1, STK__IMAGE_PACKED = 2, STK__IMAGE_UNREAD = 4 };
+/* Flags of a record. */
+enum { STK__IMAGE_BAD = 1, STK__IMAGE_PACKED = 2 };
 
 /* Where a row goes. */
 struct stk__row_place {
