@@ -162,6 +162,17 @@ CHAINS = {
 }
 
 
+@pytest.mark.parametrize("workers", [1, 4])
+def test_rows_larger_than_was_guessed(stoker, folder, workers):
+    """Many are read before the first one is made, which tells how large they are."""
+    chain = CHAINS["rows that are empty"][0].replace("gaps.tfrecord", str(folder / "gaps.tfrecord"))
+    for _ in range(5):
+        done = stoker("run", chain, "--memory", "8M", "--workers", workers, "--json")
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["peak_bytes"] <= told["budget_bytes"], told
+
+
 @pytest.mark.parametrize("name", CHAINS)
 def test_budget_is_kept(measure, name):
     chain, megabytes, epochs = CHAINS[name]

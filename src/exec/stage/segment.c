@@ -233,24 +233,60 @@ bool stk__pick_fetch(struct stk__exec *x, struct stk__work *w)
     return false;
 }
 
+/* How far destinations must be reserved, which happens in order: for marks, which have no others to wait for, and for
+ * the next fetched ticket where nothing else can be run. Not for more: what the first ones turn out to take is what
+ * the others are then expected to. */
+static uint64_t wanted_open(struct stk__ring *r, bool has_other)
+{
+    uint64_t last = r->opened;
+    for (uint64_t seq = r->opened; seq < r->tail; seq++) {
+        bool is_fetched = stk__slot_at(r, seq)->state == STK__FETCHED;
+        if (is_fetched && has_other)
+            break;
+        if (stk__slot_at(r, seq)->state != STK__FETCHING)
+            last = seq + 1;
+        if (is_fetched)
+            break;
+    }
+    return last;
+}
+
+/* The oldest one that is fetched and has a destination. */
+static struct stk__ticket *find_fetched(struct stk__ring *r)
+{
+    for (uint64_t seq = r->head; seq < r->opened; seq++)
+        if (stk__slot_at(r, seq)->state == STK__FETCHED)
+            return stk__slot_at(r, seq);
+    return NULL;
+}
+
+/* A destination that was reserved when less was expected of it; the ring's first ticket waits for nobody. */
+static bool can_fill(struct stk__exec *x, struct stk__stage *s, const struct stk__ticket *t)
+{
+    size_t expected = stk__lot_bytes(s);
+    if (!t->out || t->out->charged >= expected)
+        return true;
+    size_t more = expected - t->out->charged;
+    if (t->seq != s->ring.head && !stk__can_charge(x, &s->memory.out_account, more))
+        return false;
+    stk__account_charge(x, &s->memory.out_account, more);
+    t->out->charged = expected;
+    return true;
+}
+
 /* The oldest fetched ticket; destinations are reserved in order as far as needed and possible. */
 static struct stk__ticket *pick_fetched(struct stk__exec *x, struct stk__stage *s)
 {
     struct stk__ring *r = &s->ring;
-    uint64_t last = r->head;
-    for (uint64_t seq = r->opened; seq < r->tail; seq++)
-        if (stk__slot_at(r, seq)->state != STK__FETCHING)
-            last = seq + 1;
+    uint64_t last = wanted_open(r, find_fetched(r));
     while (r->opened < last) {
         struct stk__ticket *t = stk__slot_at(r, r->opened);
         if (!open_next(x, s, t->n_in, t->end, t->level, OPEN))
             break;
         x->crew.has_changed = true;
     }
-    for (uint64_t seq = r->head; seq < r->opened; seq++)
-        if (stk__slot_at(r, seq)->state == STK__FETCHED)
-            return stk__slot_at(r, seq);
-    return NULL;
+    struct stk__ticket *t = find_fetched(r);
+    return t && can_fill(x, s, t) ? t : NULL;
 }
 
 bool stk__is_locked(const struct stk__exec *x, const struct stk__stage *s)
