@@ -135,6 +135,7 @@ void stk__work_perform(struct stk__exec *x, struct stk__worker *worker, struct s
         stk__permit_return();
     pthread_mutex_lock(&x->lock);
     worker->is_running = false;
+    stk__scratch_rest(x, worker);
     if (worker->watch.on_lap)
         stk__trace_sample(x, worker->watch.ended_at);
     x->crew.n_running--;

@@ -428,6 +428,12 @@ void stk__scratch_unload(const struct stk__exec *x, struct stk__worker *worker)
         give_back_library(worker);
 }
 
+void stk__scratch_rest(const struct stk__exec *x, struct stk__worker *worker)
+{
+    if (x->memory.is_resting)
+        release(worker);
+}
+
 /* While pieces of work grow beyond what was set aside for them, nothing is kept for the next ones. */
 static bool is_overfull(struct stk__exec *x)
 {

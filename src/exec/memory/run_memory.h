@@ -117,6 +117,9 @@ void stk__scratch_end(struct stk__exec *x, struct stk__stage *stage, struct stk_
 /* By the worker itself, without the lock: gives back what libraries left to malloc, where that is much. */
 void stk__scratch_unload(const struct stk__exec *x, struct stk__worker *worker);
 
+/* Of a worker that is done with work that the run did not wait for to its end: nothing is kept. */
+void stk__scratch_rest(const struct stk__exec *x, struct stk__worker *worker);
+
 /* A worker goes on with work that takes no scratch: where others would have to wait, it keeps none. */
 void stk__scratch_leave(struct stk__exec *x, struct stk__worker *worker);
 

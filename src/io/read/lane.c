@@ -162,6 +162,12 @@ void stk__lane_end(struct stk__lane *lane, struct stk__read_set *set, int n)
 void stk__lane_hand_on(struct stk__lane *lane, const struct stk__read_request *r, int n,
                        struct stk__read_done *done)
 {
+    uint64_t ns = done->ended_at - done->begun_at;
+    pthread_mutex_lock(&lane->lock);
+    stk__latency_add(&lane->seen.latency, ns);
+    lane->seen.wall_ns += ns;
+    lane->seen.by[done->by]++;
+    pthread_mutex_unlock(&lane->lock);
     for (int i = 0; i < n; i++) {
         done->bytes += stk__fetched_bytes(r[i].result, r[i].n, r[i].step);
         if (atomic_fetch_sub_explicit(&r[i].set->n_left, 1, memory_order_acq_rel) == 1)
@@ -242,9 +248,6 @@ static void note_depth(struct stk__lane *lane, const struct stk__read_done *done
 void stk__lane_note(struct stk__lane *lane, const struct stk__read_done *done)
 {
     uint64_t ns = done->ended_at - done->begun_at;
-    stk__latency_add(&lane->seen.latency, ns);
-    lane->seen.wall_ns += ns;
-    lane->seen.by[done->by]++;
     if (lane->plan.watched)
         lane->plan.watched(lane->plan.ctx, done);
     if (!done->has_waited || !stk__lane_is_slow(ns)) {

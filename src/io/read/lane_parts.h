@@ -75,7 +75,8 @@ static const uint64_t stk__most_read_bytes = 1 << 20;
 /* Starts a thread of the driver's; false if the system has none. */
 bool stk__lane_start_thread(struct stk__lane *lane, void *(*main)(void *lane));
 
-/* Hands on what was read, without the lock; the requests may be gone then. Counts its bytes. */
+/* Counts a read and hands on what was read: who has it finds it counted. Without the lock, which it takes for a moment;
+ * the requests may be gone then. */
 void stk__lane_hand_on(struct stk__lane *lane, const struct stk__read_request *request, int n,
                        struct stk__read_done *done);
 
